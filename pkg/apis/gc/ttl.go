@@ -1,0 +1,103 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// TTL is how long something is kept: a duration as ParseDuration reads it, or "never" for always. It is kept as written.
+type TTL string
+
+// TTLNever keeps for ever.
+const TTLNever TTL = "never"
+
+// MaxDuration is the longest duration of the API: ten years of 365 days.
+const MaxDuration = 10 * 365 * 24 * time.Hour
+
+// TTLExample ends the messages about durations that cannot be read.
+const TTLExample = `a good value is "30m", "1h30m", "7d" or "0s" for at once`
+
+var durationUnits = []struct {
+	suffix byte
+	unit   time.Duration
+}{
+	{'w', 7 * 24 * time.Hour},
+	{'d', 24 * time.Hour},
+	{'h', time.Hour},
+	{'m', time.Minute},
+	{'s', time.Second},
+}
+
+// Parse returns the duration, or never. It fails as ParseDuration does.
+func (t TTL) Parse() (d time.Duration, never bool, err error) {
+	if t == TTLNever {
+		return 0, true, nil
+	}
+	d, err = ParseDuration(string(t))
+	return d, false, err
+}
+
+// ParseDuration reads whole numbers with the units w d h m s, each at most once and in that order: "7d", "1h30m", "0s". It
+// fails for anything else and for more than MaxDuration; the error says what is wrong with the text, not which
+// field it stands in.
+func ParseDuration(s string) (time.Duration, error) {
+	switch {
+	case s == "":
+		return 0, errors.New("must not be empty")
+	case strings.HasPrefix(s, "-"):
+		return 0, errors.New("must not be negative")
+	}
+	var total time.Duration
+	next := 0
+	for rest := s; rest != ""; {
+		n, tail, err := leadingNumber(rest)
+		if err != nil {
+			return 0, err
+		}
+		if tail == "" {
+			return 0, fmt.Errorf("has no unit after %q; units are w, d, h, m and s", rest)
+		}
+		i, err := unitIndex(tail[0], next)
+		if err != nil {
+			return 0, err
+		}
+		unit := durationUnits[i].unit
+		if n > int64(MaxDuration/unit) || total+time.Duration(n)*unit > MaxDuration {
+			return 0, errors.New("must not be more than ten years (3650d)")
+		}
+		total += time.Duration(n) * unit
+		next, rest = i+1, tail[1:]
+	}
+	return total, nil
+}
+
+// leadingNumber splits off the digits that s begins with. Numbers beyond any duration are cut to one that is still beyond.
+func leadingNumber(s string) (n int64, rest string, err error) {
+	i := 0
+	for ; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
+		n = min(n*10+int64(s[i]-'0'), int64(MaxDuration))
+	}
+	if i == 0 {
+		return 0, "", fmt.Errorf("has no whole number before %q", s)
+	}
+	return n, s[i:], nil
+}
+
+// unitIndex finds a unit among durationUnits, which must not come before index from.
+func unitIndex(suffix byte, from int) (int, error) {
+	for i, u := range durationUnits {
+		if u.suffix != suffix {
+			continue
+		}
+		if i < from {
+			return 0, fmt.Errorf("has unit %q out of order or twice; units come as w, d, h, m, s", suffix)
+		}
+		return i, nil
+	}
+	return 0, fmt.Errorf("has the unknown unit %q; units are w, d, h, m and s", suffix)
+}
