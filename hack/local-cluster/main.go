@@ -1,0 +1,64 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// local-cluster runs a real Kubernetes cluster on 127.0.0.1 until it is interrupted.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "local-cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	var options cluster.Options
+	flag.StringVar(&options.Dir, "dir", "", "folder for all data, certificates and logs; kept, and continued by the next run. A temporary one if empty")
+	flag.IntVar(&options.Nodes, "nodes", 2, "number of kwok Nodes, each for 10,000 Pods")
+	components := flag.String("components", strings.Join(cluster.AllComponents, ","), "what to start; etcd and kube-apiserver always are")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), `Runs a real Kubernetes cluster on 127.0.0.1 until Ctrl-C: etcd, kube-apiserver, kube-controller-manager,
+kube-scheduler, and kwok in the place of kubelets. The first time it builds them, which takes about five minutes.
+
+Usage: go run ./hack/local-cluster [flags]
+
+`)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flag.Arg(0))
+	}
+	options.Components = strings.Split(*components, ",")
+
+	c, err := cluster.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	fmt.Printf(`The cluster is ready.
+
+  export KUBECONFIG=%s
+  alias kubectl=%s
+
+  audit log: %s
+  logs:      %s
+
+Ctrl-C ends it.
+`, c.Kubeconfig(), c.KubectlPath(), c.AuditLog(), c.Logs())
+	<-ctx.Done()
+	return c.Stop()
+}
