@@ -1,0 +1,86 @@
+# Copyright 2026 The Winnow Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o errexit -o nounset -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/winnow-dev/winnow/pkg/version.version=$(VERSION)
+
+# The race detector needs cgo, and so a C compiler with its headers.
+RACE = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && printf '\043include <stdlib.h>\n' | $$(go env CC) -x c -fsyntax-only - 2>/dev/null && echo -race)
+
+# Packages that start clusters share the machine: two of them at a time are enough for two cores.
+TESTFLAGS ?=
+GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
+
+.PHONY: help
+help: ## Show the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
+
+.PHONY: build
+build: ## Build bin/winnow-apiserver
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
+
+.PHONY: run
+run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
+	@go build -o bin/demo ./hack/demo
+	@exec bin/demo
+
+.PHONY: programs
+programs: ## Build the programs of the test cluster; once for each version, five minutes
+	@go run ./hack/programs
+
+.PHONY: test
+test: test-unit test-e2e ## Run all tests
+
+.PHONY: test-unit
+test-unit: programs ## Run unit and integration tests and fuzz seeds, with the race detector where there is a C compiler
+	$(GO_TEST) $(RACE) ./pkg/... ./cmd/... ./hack/...
+
+.PHONY: test-e2e
+test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
+	$(GO_TEST) -count=1 ./test/...
+
+.PHONY: verify
+verify: verify-licence verify-mod verify-imports verify-codegen verify-fmt verify-lint ## Run all checks below
+
+.PHONY: verify-codegen
+verify-codegen: ## Check that generated code is up to date
+	hack/verify-codegen.sh
+
+.PHONY: verify-fmt
+verify-fmt: ## Check the format of Go code, and that scripts parse
+	hack/verify-fmt.sh
+
+.PHONY: verify-imports
+verify-imports: ## Check which package imports which
+	hack/verify-imports.sh
+
+.PHONY: verify-licence
+verify-licence: ## Check the licence headers
+	hack/verify-licence.sh
+
+.PHONY: verify-lint
+verify-lint: ## Run golangci-lint
+	hack/verify-lint.sh
+
+.PHONY: verify-mod
+verify-mod: ## Check that go.mod and go.sum are tidy
+	hack/verify-mod.sh
+
+.PHONY: update
+update: update-codegen update-fmt ## Run all updates below
+
+.PHONY: update-codegen
+update-codegen: ## Generate code from pkg/apis
+	hack/update-codegen.sh
+
+.PHONY: update-fmt
+update-fmt: ## Format all Go code
+	hack/update-fmt.sh
+
+.PHONY: clean
+clean: ## Remove what was built here; the caches of programs and tools stay
+	rm -rf bin _output
