@@ -79,13 +79,8 @@ func newCluster(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{options: options, programs: programs}
-	if options.Dir == "" {
-		c.Dir, err = os.MkdirTemp("", "winnow-cluster-")
-	} else {
-		c.Dir, err = filepath.Abs(options.Dir)
-	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	return c, err
+	return c, nil
 }
 
 // complete puts the components into the order in which they start and fills in defaults.

@@ -39,13 +39,20 @@ var kwokConfig []byte
 
 // prepare chooses ports and writes certificates, kubeconfigs and configuration into the cluster's folder; from
 // then on every component can be started.
-func (c *Cluster) prepare() error {
-	for _, dir := range []string{c.Dir, c.pkiDir(), c.Logs(), c.kubeconfigDir()} {
+func (c *Cluster) prepare() (err error) {
+	if c.options.Dir == "" {
+		c.Dir, err = os.MkdirTemp("", "winnow-cluster-")
+	} else {
+		c.Dir, err = filepath.Abs(c.options.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{c.pkiDir(), c.Logs(), c.kubeconfigDir()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	var err error
 	if c.ca, err = loadAuthority(c.pkiDir(), "ca"); err != nil {
 		return err
 	}
