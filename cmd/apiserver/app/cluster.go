@@ -1,0 +1,108 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/pkg/version"
+)
+
+// clusterConfig loads --kubeconfig, which the delegated authentication and authorization use too unless they have their own.
+func (o *Options) clusterConfig() (*rest.Config, error) {
+	for _, own := range []*string{&o.Recommended.Authentication.RemoteKubeConfigFile, &o.Recommended.Authorization.RemoteKubeConfigFile} {
+		if *own == "" {
+			*own = o.Kubeconfig
+		}
+	}
+	return loadConfig("--kubeconfig", o.Kubeconfig)
+}
+
+// loadConfig returns a client configuration without a rate limit of its own: Priority and Fairness of the cluster limits.
+func loadConfig(flag, path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	switch {
+	case path == "" && errors.Is(err, rest.ErrNotInCluster):
+		return nil, fmt.Errorf("%s is missing, and this is no Pod whose ServiceAccount could be used instead", flag)
+	case path == "" && err != nil:
+		return nil, fmt.Errorf("%s is missing, and the ServiceAccount of this Pod cannot be used: %w", flag, err)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s=%s: %w", flag, path, err)
+	}
+	config.UserAgent = version.UserAgent()
+	config.QPS = -1
+	return config, nil
+}
+
+var (
+	admissionGroup   = schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	flowControlGroup = schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
+)
+
+// policyPlugins are the admission plugins that watch kinds which older clusters do not serve, with those kinds. A watch on
+// what is not there would keep the server from ever being ready.
+var policyPlugins = map[string][]string{
+	mutatingadmissionpolicy.PluginName:   {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
+	validatingadmissionpolicy.PluginName: {"validatingadmissionpolicies", "validatingadmissionpolicybindings"},
+}
+
+// adaptTo switches off what the cluster does not serve, and fails with the rights that are missing for the rest.
+func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) error {
+	admission, err := served(client.Discovery(), admissionGroup)
+	if err != nil {
+		return err
+	}
+	for plugin, resources := range policyPlugins {
+		if !hasAll(admission, resources) {
+			klog.FromContext(ctx).Info("The cluster does not serve what this admission plugin watches, going on without it", "plugin", plugin)
+			o.Recommended.Admission.DisablePlugins = append(o.Recommended.Admission.DisablePlugins, plugin)
+		}
+	}
+	flowControl, err := served(client.Discovery(), flowControlGroup)
+	if err != nil {
+		return err
+	}
+	if !hasAll(flowControl, flowControlResources) {
+		klog.FromContext(ctx).Info("The cluster does not serve " + flowControlGroup.String() + ", going on without Priority and Fairness")
+		o.Recommended.Features.EnablePriorityAndFairness = false
+	}
+	return checkRights(ctx, client, o.neededRights())
+}
+
+// served are the names of the resources in a group and version; none if the cluster does not know it.
+func served(client discovery.DiscoveryInterface, gv schema.GroupVersion) (map[string]bool, error) {
+	list, err := client.ServerResourcesForGroupVersion(gv.String())
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask the cluster which resources of %s it serves: %w", gv, err)
+	}
+	names := make(map[string]bool, len(list.APIResources))
+	for _, r := range list.APIResources {
+		names[r.Name] = true
+	}
+	return names, nil
+}
+
+func hasAll(served map[string]bool, names []string) bool {
+	for _, name := range names {
+		if !served[name] {
+			return false
+		}
+	}
+	return true
+}

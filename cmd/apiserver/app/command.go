@@ -1,0 +1,107 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app turns flags into a running server: Options -> Config -> CompletedConfig -> Server. It is the only place where
+// the controller meets the registry.
+//
+// Admission webhooks and policies of the cluster apply to the kinds that are served here, and to the custom resources that
+// hold them. Those that match everything should leave out the group internal.gc.winnow.dev, or a webhook that itself
+// needs Winnow keeps Winnow from writing. Readiness asks the storage by reading alone, which passes no webhook.
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/pkg/version"
+)
+
+const (
+	commandName = "winnow-apiserver"
+
+	long = `Winnow serves the API group gc.winnow.dev behind the aggregator of a Kubernetes cluster. Teams write a CleanupPolicy
+in their namespace: how long what has finished is kept. Winnow works out when each Job and Pod is to go and deletes it on
+time, without breaking a finalizer, an owner or a promise that the API has acknowledged.
+
+Policies are stored in the cluster's own API, so there is no database to run. Of several replicas all answer requests and
+one deletes.`
+
+	example = `  # In a cluster, with the ServiceAccount of the Pod:
+  winnow-apiserver --tls-cert-file=/tls/tls.crt --tls-private-key-file=/tls/tls.key
+
+  # Outside of it, behind a Service of type ExternalName:
+  winnow-apiserver --kubeconfig=winnow.kubeconfig --secure-port=8443 \
+    --tls-cert-file=winnow.crt --tls-private-key-file=winnow.key`
+)
+
+func init() {
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+}
+
+// NewCommand returns the command that serves until ctx ends, which is then no error.
+func NewCommand(ctx context.Context) *cobra.Command {
+	o := NewOptions()
+	cmd := &cobra.Command{
+		Use:     commandName + " [flags]",
+		Short:   "Serve cleanup policies and delete what has finished, on time",
+		Long:    long,
+		Example: example,
+		Version: version.Long(),
+		Args:    cobra.NoArgs,
+		// A typing error in a flag is not lost above 200 lines of usage.
+		SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return o.ServerRun.ComponentGlobalsRegistry.Set()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := logsapi.ValidateAndApply(o.Logs, o.Recommended.FeatureGate); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	cmd.SetContext(ctx)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %s --help lists the flags", err, commandName)
+	})
+
+	sections := o.Flags()
+	global := sections.FlagSet("global")
+	globalflag.AddGlobalFlags(global, commandName, logs.SkipLoggingConfigurationFlags())
+	global.Bool("version", false, "print the version and exit")
+	for _, name := range sections.Order {
+		cmd.Flags().AddFlagSet(sections.FlagSets[name])
+	}
+	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
+	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	return cmd
+}
+
+func run(ctx context.Context, o *Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("Starting Winnow", "version", version.Get())
+	config, err := o.Config(ctx)
+	if err != nil {
+		return err
+	}
+	server, err := config.Complete().New()
+	if err != nil {
+		return err
+	}
+	if err := server.Run(ctx); err != nil {
+		return fmt.Errorf("the server ended: %w", err)
+	}
+	return nil
+}

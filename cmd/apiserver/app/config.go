@@ -1,0 +1,149 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apiserver"
+	"github.com/winnow-dev/winnow/pkg/generated/openapi"
+	"github.com/winnow-dev/winnow/pkg/storage/cluster"
+	"github.com/winnow-dev/winnow/pkg/version"
+)
+
+// setupTimeout bounds what is asked of the cluster before the server starts.
+const setupTimeout = time.Minute
+
+// Config is what a Server is built from, once it is completed.
+type Config struct {
+	apiServer  *apiserver.Config
+	cluster    *rest.Config
+	controller *ControllerOptions
+}
+
+// Config asks the cluster what it has and what Winnow may do there, prepares the storage, and opens the port.
+func (o *Options) Config(ctx context.Context) (*Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	clusterConfig, err := o.clusterConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(clusterConfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for the cluster at %s: %w", clusterConfig.Host, err)
+	}
+	if err := o.adaptTo(ctx, client); err != nil {
+		return nil, err
+	}
+	if err := o.checkAuthentication(ctx); err != nil {
+		return nil, err
+	}
+
+	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
+	generic.ClientConfig = clusterConfig
+	generic.SharedInformerFactory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(withoutManagedFields))
+	if err := o.applyStorage(ctx, generic); err != nil {
+		return nil, err
+	}
+	if err := o.applyServing(generic); err != nil {
+		return nil, err
+	}
+	return &Config{
+		apiServer:  &apiserver.Config{GenericConfig: generic, Clock: clock.RealClock{}},
+		cluster:    clusterConfig,
+		controller: o.Controller,
+	}, nil
+}
+
+// withoutManagedFields keeps out of memory what no informer here reads.
+func withoutManagedFields(obj any) (any, error) {
+	if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// applyStorage keeps policies in the cluster's own API, unless an etcd was chosen.
+func (o *Options) applyStorage(ctx context.Context, generic *genericapiserver.RecommendedConfig) error {
+	if o.usesEtcd() {
+		return nil // Recommended.Etcd applies itself
+	}
+	o.Recommended.Etcd = nil
+	const whoAmI = ""
+	if err := cluster.EnsureHost(ctx, generic.ClientConfig, ownName, whoAmI); err != nil {
+		return fmt.Errorf("cannot prepare the storage in the cluster: %w", err)
+	}
+	host, err := cluster.NewHost(generic.ClientConfig)
+	if err != nil {
+		return err
+	}
+	generic.RESTOptionsGetter = host.RESTOptionsGetter(storageCodec, storageVersioner)
+	return nil
+}
+
+func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) error {
+	namer := openapinamer.NewDefinitionNamer(apiserver.Scheme)
+	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIConfig.Info.Title, generic.OpenAPIConfig.Info.Version = "Winnow", version.Get()
+	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIV3Config.Info.Title, generic.OpenAPIV3Config.Info.Version = "Winnow", version.Get()
+
+	serviceName := fmt.Sprintf("%s.%s.svc", ownName, ownNamespace)
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts(serviceName, []string{"localhost"}, nil); err != nil {
+		return fmt.Errorf("cannot make a serving certificate: %w", err)
+	}
+	if err := o.ServerRun.DefaultAdvertiseAddress(o.Recommended.SecureServing.SecureServingOptions); err != nil {
+		return err
+	}
+	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
+		return err
+	}
+	return o.Recommended.ApplyTo(generic)
+}
+
+type completedConfig struct {
+	apiServer  apiserver.CompletedConfig
+	cluster    *rest.Config
+	controller *ControllerOptions
+}
+
+// CompletedConfig can be made by Complete alone.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+// Complete fills in what can be derived.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{&completedConfig{apiServer: c.apiServer.Complete(), cluster: c.cluster, controller: c.controller}}
+}
+
+// Server is ready to run.
+type Server struct {
+	api *genericapiserver.GenericAPIServer
+}
+
+// New builds the server.
+func (c CompletedConfig) New() (*Server, error) {
+	api, err := c.apiServer.New()
+	if err != nil {
+		return nil, err
+	}
+	return &Server{api: api}, nil
+}
+
+// Run serves until ctx ends, then finishes what is in flight and returns nil.
+func (s *Server) Run(ctx context.Context) error {
+	return s.api.PrepareRun().RunWithContext(ctx)
+}

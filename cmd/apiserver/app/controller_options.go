@@ -1,0 +1,105 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	componentbaseconfig "k8s.io/component-base/config"
+	leaderelectionflags "k8s.io/component-base/config/options"
+)
+
+const (
+	ownNamespace = "winnow-system"
+	ownName      = "winnow"
+
+	defaultConcurrentDeletions = 64
+	maxConcurrentDeletions     = 1024
+)
+
+// ControllerOptions are what the flags say about deleting.
+type ControllerOptions struct {
+	// ConcurrentDeletions is how many DELETE requests may be in flight at once.
+	ConcurrentDeletions int
+	// ProtectedNamespaces are those in which nothing is ever deleted, besides the ones that always are.
+	ProtectedNamespaces []string
+	// LeaderElection among the replicas.
+	LeaderElection componentbaseconfig.LeaderElectionConfiguration
+}
+
+func newControllerOptions() *ControllerOptions {
+	return &ControllerOptions{
+		ConcurrentDeletions: defaultConcurrentDeletions,
+		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
+			LeaderElect:       true,
+			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
+			RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod:       metav1.Duration{Duration: 2 * time.Second},
+			ResourceLock:      resourcelock.LeasesResourceLock,
+			ResourceName:      ownName,
+			ResourceNamespace: ownNamespace,
+		},
+	}
+}
+
+// AddFlags adds the flags of the controller and of leader election.
+func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) {
+	controller.IntVar(&o.ConcurrentDeletions, "concurrent-deletions", o.ConcurrentDeletions, fmt.Sprintf(
+		"How many DELETE requests may be in flight at once, 1 to %d. When the cluster answers that it is too many, there are fewer for a while.",
+		maxConcurrentDeletions))
+	controller.StringSliceVar(&o.ProtectedNamespaces, "protected-namespaces", o.ProtectedNamespaces,
+		"Namespaces in which nothing is ever deleted, besides kube-system, kube-public, kube-node-lease, Winnow's own and those with the "+
+			`label gc.winnow.dev/protected: "true".`)
+	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
+}
+
+// Validate returns what is wrong with the flags.
+func (o *ControllerOptions) Validate() []error {
+	var errs []error
+	if o.ConcurrentDeletions < 1 || o.ConcurrentDeletions > maxConcurrentDeletions {
+		errs = append(errs, fmt.Errorf("--concurrent-deletions is %d, it must be from 1 to %d", o.ConcurrentDeletions, maxConcurrentDeletions))
+	}
+	for _, namespace := range o.ProtectedNamespaces {
+		for _, why := range validation.IsDNS1123Label(namespace) {
+			errs = append(errs, fmt.Errorf("--protected-namespaces: %q is no name of a namespace: %s", namespace, why))
+		}
+	}
+	if o.LeaderElection.LeaderElect {
+		errs = append(errs, validateLeaderElection(&o.LeaderElection)...)
+	}
+	return errs
+}
+
+// validateLeaderElection refuses what client-go's leader election cannot run with.
+func validateLeaderElection(c *componentbaseconfig.LeaderElectionConfiguration) []error {
+	var errs []error
+	lease, renew, retry := c.LeaseDuration.Duration, c.RenewDeadline.Duration, c.RetryPeriod.Duration
+	if lease < time.Second {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration is %s, it must be at least 1s: a Lease counts whole seconds", lease))
+	}
+	if lease <= renew {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration (%s) must be longer than --leader-elect-renew-deadline (%s)", lease, renew))
+	}
+	if retry <= 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-retry-period is %s, it must be longer than 0s", retry))
+	}
+	if jittered := time.Duration(leaderelection.JitterFactor * float64(retry)); renew <= jittered {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline (%s) must be longer than %.1f times --leader-elect-retry-period (%s)",
+			renew, leaderelection.JitterFactor, retry))
+	}
+	if c.ResourceLock != resourcelock.LeasesResourceLock {
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-lock is %q, it must be %q", c.ResourceLock, resourcelock.LeasesResourceLock))
+	}
+	if c.ResourceName == "" || c.ResourceNamespace == "" {
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-name (%q) and --leader-elect-resource-namespace (%q) must not be empty",
+			c.ResourceName, c.ResourceNamespace))
+	}
+	return errs
+}

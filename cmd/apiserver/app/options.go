@@ -1,0 +1,122 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apiserver"
+)
+
+// defaultSecurePort can be bound without privileges.
+const defaultSecurePort = 8443
+
+// Options are what the flags say.
+type Options struct {
+	ServerRun   *genericoptions.ServerRunOptions
+	Recommended *genericoptions.RecommendedOptions
+	Controller  *ControllerOptions
+	Logs        *logsapi.LoggingConfiguration
+	// Kubeconfig of the cluster; empty is the ServiceAccount of the Pod that this runs in.
+	Kubeconfig string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	recommended := genericoptions.NewRecommendedOptions("/registry/winnow", storageCodec)
+	recommended.Etcd.StorageConfig.EncodeVersioner = storageVersioner
+	recommended.SecureServing.BindPort = defaultSecurePort
+	// Without a certificate one is made in memory: the root file system may be read-only.
+	recommended.SecureServing.ServerCert.CertDirectory = ""
+	recommended.SecureServing.ServerCert.PairName = ""
+	recommended.CoreAPI = nil // see clusterConfig
+	recommended.EgressSelector = nil
+	recommended.Traces = nil
+
+	run := genericoptions.NewServerRunOptions()
+	run.ShutdownDelayDuration = 3 * time.Second
+	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
+	run.ShutdownSendRetryAfter = true
+
+	return &Options{
+		ServerRun:   run,
+		Recommended: recommended,
+		Controller:  newControllerOptions(),
+		Logs:        logs.NewOptions(),
+	}
+}
+
+// Stored is the version that policies are stored in, as JSON.
+var (
+	storageCodec     = apiserver.Codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)
+	storageVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: gc.GroupName})
+)
+
+// Flags returns the flags in the groups that --help shows.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var fss cliflag.NamedFlagSets
+	cluster := fss.FlagSet("cluster")
+	cluster.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"kubeconfig of the cluster that Winnow serves and cleans. Without it, the ServiceAccount of the Pod that it runs in.")
+	o.Controller.AddFlags(fss.FlagSet("controller"), fss.FlagSet("leader election"))
+	o.Recommended.SecureServing.AddFlags(fss.FlagSet("secure serving"))
+	o.Recommended.Authentication.AddFlags(fss.FlagSet("authentication"))
+	o.Recommended.Authorization.AddFlags(fss.FlagSet("authorization"))
+	o.Recommended.Admission.AddFlags(fss.FlagSet("admission"))
+	o.Recommended.Audit.AddFlags(fss.FlagSet("audit"))
+	o.Recommended.Features.AddFlags(fss.FlagSet("features"))
+	o.ServerRun.AddUniversalFlags(fss.FlagSet("server"))
+	addEtcdFlags(fss.FlagSet("etcd (instead of storage in the cluster's own API)"), o.Recommended.Etcd)
+	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
+	return fss
+}
+
+// addEtcdFlags leaves out flags of the stock options that would do nothing here.
+func addEtcdFlags(fs *pflag.FlagSet, o *genericoptions.EtcdOptions) {
+	without := sets.New("storage-media-type", "storage-backend", "etcd-servers-overrides", "enable-garbage-collector", "default-watch-cache-size")
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(all)
+	all.VisitAll(func(f *pflag.Flag) {
+		if !without.Has(f.Name) {
+			fs.AddFlag(f)
+		}
+	})
+}
+
+// usesEtcd is whether an etcd cluster of one's own was chosen.
+func (o *Options) usesEtcd() bool {
+	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) > 0
+}
+
+// Validate returns all that is wrong with the flags at once.
+func (o *Options) Validate() error {
+	recommended := *o.Recommended
+	if !o.usesEtcd() {
+		recommended.Etcd = nil
+	}
+	errs := append(o.ServerRun.Validate(), recommended.Validate()...)
+	errs = append(errs, o.Controller.Validate()...)
+	serving := o.Recommended.SecureServing
+	if serving.BindPort == 0 {
+		errs = append(errs, errors.New("--secure-port must not be 0: Winnow is reached by HTTPS alone"))
+	}
+	if pair := serving.ServerCert.CertKey; (pair.CertFile == "") != (pair.KeyFile == "") {
+		errs = append(errs, fmt.Errorf("--tls-cert-file (%q) and --tls-private-key-file (%q) must be given together", pair.CertFile, pair.KeyFile))
+	}
+	return utilerrors.NewAggregate(errs)
+}

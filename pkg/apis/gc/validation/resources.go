@@ -1,0 +1,122 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+var supportedResources = []string{gc.ResourceJobs, gc.ResourcePods}
+
+// neverResources are resources, kinds and short names in small letters whose deletion does harm that no policy is worth.
+var neverResources = sets.New(
+	"namespaces", "namespace", "ns",
+	"nodes", "node", "no",
+	"persistentvolumes", "persistentvolume", "pv",
+	"persistentvolumeclaims", "persistentvolumeclaim", "pvc",
+	"serviceaccounts", "serviceaccount", "sa",
+	"roles", "role", "rolebindings", "rolebinding",
+	"clusterroles", "clusterrole", "clusterrolebindings", "clusterrolebinding",
+	"customresourcedefinitions", "customresourcedefinition", "crds", "crd",
+	"apiservices", "apiservice",
+	"mutatingwebhookconfigurations", "mutatingwebhookconfiguration",
+	"validatingwebhookconfigurations", "validatingwebhookconfiguration",
+	"mutatingadmissionpolicies", "mutatingadmissionpolicy",
+	"mutatingadmissionpolicybindings", "mutatingadmissionpolicybinding",
+	"validatingadmissionpolicies", "validatingadmissionpolicy",
+	"validatingadmissionpolicybindings", "validatingadmissionpolicybinding",
+	"leases", "lease",
+	"events", "event", "ev",
+	"storageclasses", "storageclass", "sc",
+	"priorityclasses", "priorityclass", "pc",
+	"cleanuppolicies", "cleanuppolicy", "cup",
+	"storedcleanuppolicies", "storedcleanuppolicy",
+)
+
+// neverGroups are API groups of which nothing can be named: rights, the API's own machinery, cluster-scoped kinds,
+// other aggregated servers, and Winnow's own.
+var neverGroups = []string{
+	"rbac.authorization.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io",
+	"coordination.k8s.io", "events.k8s.io", "storage.k8s.io", "scheduling.k8s.io", "node.k8s.io", "certificates.k8s.io",
+	"flowcontrol.apiserver.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
+	gc.GroupName, "internal." + gc.GroupName,
+}
+
+func validateResources(resources []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, r := range resources {
+		path := path.Index(i)
+		switch reason := refusal(r); {
+		case reason != "":
+			errs = append(errs, field.Invalid(path, r, reason))
+		case slices.Contains(resources[:i], r):
+			err := field.Duplicate(path, r)
+			err.Detail = "name each resource once"
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// refusal says why a resource cannot be named, and what to write instead; empty when it can.
+func refusal(r string) string {
+	const form = `a resource is named as "resource.group", in the plural: "` + gc.ResourceJobs + `" or "` + gc.ResourcePods + `"`
+	switch {
+	case slices.Contains(supportedResources, r):
+		return ""
+	case strings.TrimSpace(r) == "":
+		return "must not be empty; " + form
+	case strings.Contains(r, "*"):
+		return "wildcards are refused, since a kind that is installed later would be deleted too; " + form
+	}
+	if meant := meant(r); meant != "" {
+		return fmt.Sprintf("write %q; %s", meant, form)
+	}
+	if isNever(r) {
+		return "is never deleted by Winnow, whatever a policy says; " + form
+	}
+	return "is not supported; " + form
+}
+
+var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// meant is the supported resource that some other spelling stands for ("Job", "batch/v1", "pods.v1", "po"), or empty.
+func meant(r string) string {
+	words := words(r)
+	words = slices.DeleteFunc(words, func(w string) bool { return apiVersion.MatchString(w) || w == "core" })
+	allOf := func(known ...string) bool {
+		return len(words) > 0 && sets.New(known...).HasAll(words...)
+	}
+	switch {
+	case allOf("job", "jobs", "batch"):
+		return gc.ResourceJobs
+	case allOf("pod", "pods", "po"):
+		return gc.ResourcePods
+	}
+	return ""
+}
+
+func isNever(r string) bool {
+	r = strings.ToLower(r)
+	if slices.ContainsFunc(neverGroups, func(group string) bool {
+		return strings.HasSuffix(r, "."+group) || strings.HasPrefix(r, group+"/")
+	}) {
+		return true
+	}
+	return neverResources.HasAny(words(r)...)
+}
+
+// words splits at everything that can stand between a resource, a version and a group.
+func words(r string) []string {
+	return strings.FieldsFunc(strings.ToLower(r), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation checks what the tags of the types cannot say. Its functions are pure: internal types in, errors
+// with field path, bad value and remedy out.
+package validation
+
+import (
+	"fmt"
+	"slices"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// ValidateCleanupPolicy checks a policy that is created.
+func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
+	meta := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
+	errs = append(errs, validateFinalizers(p.Finalizers, nil, meta.Child("finalizers"))...)
+	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateCleanupPolicyUpdate checks a policy that replaces another; the generic registry checks its metadata.
+func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
+	errs := validateFinalizers(p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateCleanupPolicyStatus checks a status that is written.
+func ValidateCleanupPolicyStatus(p *gc.CleanupPolicy) field.ErrorList {
+	status := field.NewPath("status")
+	errs := metav1validation.ValidateConditions(p.Status.Conditions, status.Child("conditions"))
+	for _, count := range []struct {
+		field string
+		value int64
+	}{
+		{"observedGeneration", p.Status.ObservedGeneration},
+		{"candidates", p.Status.Candidates},
+		{"due", p.Status.Due},
+		{"held", p.Status.Held},
+		{"deleted", p.Status.Deleted},
+	} {
+		errs = append(errs, apivalidation.ValidateNonnegativeField(count.value, status.Child(count.field))...)
+	}
+	return errs
+}
+
+// validateFinalizers refuses new ones: the deletion of a namespace deletes its policies without waiting for them.
+func validateFinalizers(finalizers, old []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, f := range finalizers {
+		if !slices.Contains(old, f) {
+			errs = append(errs, field.Forbidden(path.Index(i), fmt.Sprintf(
+				"policies take no finalizers, since nothing would wait for %q when the namespace is deleted; leave it out", f)))
+		}
+	}
+	return errs
+}
+
+func validateSpec(spec *gc.CleanupPolicySpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if spec.TTLAfterFinished != nil {
+		errs = append(errs, validateTTL(*spec.TTLAfterFinished, path.Child("ttlAfterFinished"))...)
+	}
+	names := sets.New[string]()
+	for i := range spec.Rules {
+		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
+		errs = append(errs, validateRuleName(rule.Name, names, path.Child("name"))...)
+		errs = append(errs, validateRule(rule, path)...)
+	}
+	return errs
+}
+
+// validateRuleName adds the name to those seen.
+func validateRuleName(name string, seen sets.Set[string], path *field.Path) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, `every rule needs a name, for example "keep-failures": it is the reason that users see`)}
+	case name == gc.DefaultRuleName:
+		return field.ErrorList{field.Invalid(path, name,
+			`names the defaults of the policy wherever a reason is shown; choose another, for example "everything-else"`)}
+	case seen.Has(name):
+		err := field.Duplicate(path, name)
+		err.Detail = "every rule needs a name of its own: it is the reason that users see"
+		return field.ErrorList{err}
+	}
+	seen.Insert(name)
+	return nil
+}
+
+func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
+	errs := validateResources(rule.Resources, path.Child("resources"))
+	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
+	if rule.TTL == nil {
+		errs = append(errs, field.Required(path.Child("ttl"),
+			`a rule inherits nothing, so it says itself how long objects are kept; `+gc.TTLExample+`, or "never"`))
+	} else {
+		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
+	}
+	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
+		errs = append(errs, field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,
+			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}))
+		errs[len(errs)-1].Detail += `; orphans would be left over for ever: to keep the dependents of one object, put the finalizer "orphan" on it`
+	}
+	return errs
+}
+
+func validateTTL(ttl gc.TTL, path *field.Path) field.ErrorList {
+	if _, _, err := ttl.Parse(); err != nil {
+		return field.ErrorList{field.Invalid(path, ttl, fmt.Sprintf("%v; %s, or \"never\"", err, gc.TTLExample))}
+	}
+	return nil
+}
+
+// validateSelector says which operators there are, where the check of apimachinery only says that one is not.
+func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+	for i, err := range errs {
+		if op, ok := err.BadValue.(metav1.LabelSelectorOperator); ok {
+			errs[i] = field.NotSupported(field.NewPath(err.Field), op, []metav1.LabelSelectorOperator{
+				metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
+			})
+		}
+	}
+	return errs
+}
+
+// OneErrorForEachField drops what the declarative validation says about a field of which the checks of this package
+// have said more.
+func OneErrorForEachField(errs field.ErrorList) field.ErrorList {
+	byHand := sets.New[string]()
+	for _, err := range errs {
+		if err.FromImperative {
+			byHand.Insert(err.Field)
+		}
+	}
+	return slices.DeleteFunc(errs, func(err *field.Error) bool { return !err.FromImperative && byHand.Has(err.Field) })
+}

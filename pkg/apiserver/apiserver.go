@@ -1,0 +1,67 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver assembles the served API groups: Config, completed into CompletedConfig, builds the server.
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
+)
+
+// Config is what a server is built from, once it is completed.
+type Config struct {
+	GenericConfig *genericapiserver.RecommendedConfig
+	// Clock tells the time that tables count from.
+	Clock clock.PassiveClock
+}
+
+type completedConfig struct {
+	generic genericapiserver.CompletedConfig
+	clock   clock.PassiveClock
+	options *genericapiserver.RecommendedConfig
+}
+
+// CompletedConfig can be made by Complete alone.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+// Complete fills in what can be derived.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{&completedConfig{generic: c.GenericConfig.Complete(), clock: c.Clock, options: c.GenericConfig}}
+}
+
+// New builds the server with the group gc.winnow.dev installed, and the storage in /readyz.
+func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
+	server, err := c.generic.New("winnow-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the API server: %w", err)
+	}
+	policies, err := cleanuppolicy.NewREST(Scheme, c.options.RESTOptionsGetter, c.clock)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
+	}
+	ready := healthz.NamedCheck("storage", func(*http.Request) error { return policies.Policies.ReadinessCheck() })
+	if err := server.AddReadyzChecks(ready); err != nil {
+		return nil, fmt.Errorf("cannot add the readiness check of the storage: %w", err)
+	}
+	group := genericapiserver.NewDefaultAPIGroupInfo(gc.GroupName, Scheme, ParameterCodec, Codecs)
+	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
+		"cleanuppolicies":        policies.Policies,
+		"cleanuppolicies/status": policies.Status,
+	}
+	if err := server.InstallAPIGroup(&group); err != nil {
+		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)
+	}
+	return server, nil
+}

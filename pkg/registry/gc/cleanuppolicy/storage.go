@@ -1,0 +1,101 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cleanuppolicy is the registry of CleanupPolicies: what happens to one on its way into and out of storage.
+package cleanuppolicy
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Storage serves the resource and its status.
+type Storage struct {
+	Policies *REST
+	Status   *StatusREST
+}
+
+// NewREST builds both over one store. The clock tells the time that tables count from.
+func NewREST(scheme *runtime.Scheme, options generic.RESTOptionsGetter, clock clock.PassiveClock) (*Storage, error) {
+	s := newStrategy(scheme)
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &gc.CleanupPolicy{} },
+		NewListFunc:               func() runtime.Object { return &gc.CleanupPolicyList{} },
+		PredicateFunc:             matchPolicy,
+		DefaultQualifiedResource:  gc.Resource("cleanuppolicies"),
+		SingularQualifiedResource: gc.Resource("cleanuppolicy"),
+
+		CreateStrategy:      s,
+		UpdateStrategy:      s,
+		DeleteStrategy:      s,
+		ResetFieldsStrategy: s,
+		TableConvertor:      tableConvertor{clock: clock},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: getAttrs}); err != nil {
+		return nil, err
+	}
+	status := *store
+	status.UpdateStrategy = statusStrategy{s}
+	status.ResetFieldsStrategy = statusStrategy{s}
+	return &Storage{Policies: &REST{store}, Status: &StatusREST{&status}}, nil
+}
+
+// REST serves cleanuppolicies.
+type REST struct {
+	*genericregistry.Store
+}
+
+var _ rest.ShortNamesProvider = (*REST)(nil)
+
+// ShortNames lets users write "kubectl get cup".
+func (*REST) ShortNames() []string { return []string{"cup"} }
+
+// StatusREST serves cleanuppolicies/status.
+type StatusREST struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Patcher             = (*StatusREST)(nil)
+	_ rest.ResetFieldsStrategy = (*StatusREST)(nil)
+	_ rest.TableConvertor      = (*StatusREST)(nil)
+)
+
+// New returns an empty policy.
+func (r *StatusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy leaves the store to REST, which shares it.
+func (r *StatusREST) Destroy() {}
+
+// Get returns the policy; patches start from it.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of a policy that exists.
+func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
+	_ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	const forceAllowCreate = false // a status belongs to a policy
+	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+}
+
+// GetResetFields returns what a status writer cannot own.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable renders the policy as REST does.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}
