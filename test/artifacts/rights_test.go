@@ -1,0 +1,227 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const allVerbs = "get list watch create update patch delete deletecollection"
+
+// user is whom rights are asked for.
+type user struct {
+	name   string
+	groups []string
+}
+
+func serviceAccount(name string) user {
+	return user{
+		name:   "system:serviceaccount:" + namespace + ":" + name,
+		groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+}
+
+// TestRightsAreExact asks for every verb on every resource of the cluster: Winnow may do what is listed here and nothing
+// else, but for what every ServiceAccount may.
+func TestRightsAreExact(t *testing.T) {
+	applyStorage(t)
+	want := map[string]string{
+		"cronjobs.batch":       "get list watch",
+		"events":               "create patch",
+		"events.events.k8s.io": "create patch",
+		"flowschemas.flowcontrol.apiserver.k8s.io": "get list watch",
+		"jobs.batch": "get list watch delete",
+		"mutatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
+		"mutatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
+		"namespaces": "get list watch",
+		"pods":       "get list watch delete",
+		"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io":       "get list watch",
+		"storedcleanuppolicies.internal.gc.winnow.dev":                   "get list watch create update delete",
+		"subjectaccessreviews.authorization.k8s.io":                      "create",
+		"tokenreviews.authentication.k8s.io":                             "create",
+		"validatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
+		"validatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
+	}
+	if diff := cmp.Diff(want, rights(t, "team-a")); diff != "" {
+		t.Errorf("rights in a namespace of users (-want +got):\n%s", diff)
+	}
+	want["leases.coordination.k8s.io"] = "get create update"
+	if diff := cmp.Diff(want, rights(t, namespace)); diff != "" {
+		t.Errorf("rights in %s (-want +got):\n%s", namespace, diff)
+	}
+}
+
+// rights returns the verbs that Winnow, but not every ServiceAccount, may use on each resource in a namespace and on
+// those of the cluster.
+func rights(t *testing.T, in string) map[string]string {
+	t.Helper()
+	_, lists, err := client.Discovery().ServerGroupsAndResources()
+	if err != nil && !strings.Contains(err.Error(), "gc.winnow.dev/v1alpha1") { // nobody serves it here
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			if granted := verbs(t, in, version.Group, resource.Name); granted != "" {
+				found[version.WithResource(resource.Name).GroupResource().String()] = granted
+			}
+		}
+	}
+	return found
+}
+
+func verbs(t *testing.T, in, group, resource string) string {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(resource, "/")
+	var granted []string
+	for _, verb := range strings.Fields(allVerbs) {
+		asked := authorizationv1.ResourceAttributes{Namespace: in, Verb: verb, Group: group, Resource: resource, Subresource: subresource}
+		if may(t, serviceAccount("winnow"), asked) && !may(t, serviceAccount("default"), asked) {
+			granted = append(granted, verb)
+		}
+	}
+	return strings.Join(granted, " ")
+}
+
+// TestRightsByName covers what is granted for single objects.
+func TestRightsByName(t *testing.T) {
+	const extensions, admission = "apiextensions.k8s.io", "admissionregistration.k8s.io"
+	for _, tc := range []struct {
+		group, resource, namespace, name string
+		verbs                            string
+	}{
+		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get create patch"},
+		{extensions, "customresourcedefinitions", "", "others.example.com", ""},
+		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch create patch"},
+		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
+		{admission, "validatingadmissionpolicybindings", "", "storage.internal.gc.winnow.dev", "get list watch create patch"},
+		{admission, "validatingadmissionpolicybindings", "", "others", "get list watch"},
+		{"", "configmaps", "kube-system", "extension-apiserver-authentication", "get list watch"},
+		{"", "configmaps", "kube-system", "others", ""},
+		{"", "secrets", namespace, "winnow-serving-cert", ""},
+		{"", "namespaces", "", "team-a", "get list watch"},
+		{"batch", "jobs", "team-a", "build-1", "get list watch delete"},
+	} {
+		var granted []string
+		for _, verb := range strings.Fields(allVerbs) {
+			if may(t, serviceAccount("winnow"), authorizationv1.ResourceAttributes{
+				Namespace: tc.namespace, Verb: verb, Group: tc.group, Resource: tc.resource, Name: tc.name}) {
+				granted = append(granted, verb)
+			}
+		}
+		if got := strings.Join(granted, " "); got != tc.verbs {
+			t.Errorf("%s.%s %s/%s: may %q, want %q", tc.resource, tc.group, tc.namespace, tc.name, got, tc.verbs)
+		}
+	}
+}
+
+// TestStorageIsAppliedWithTheseRights proves that the rights by name suffice for server-side apply, which creates.
+func TestStorageIsAppliedWithTheseRights(t *testing.T) {
+	applyStorage(t)
+}
+
+// applyStorage does as Winnow what Winnow does at its start.
+func applyStorage(t *testing.T) {
+	t.Helper()
+	winnow := serviceAccount("winnow")
+	kubeconfig, err := shared.KubeconfigFor(winnow.name, winnow.groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "--kubeconfig", kubeconfig, "--server-side", "--validate=false", "-f", "../../artifacts/storage/")
+	kubectl(t, "wait", "--for=condition=Established", "crd/storedcleanuppolicies.internal.gc.winnow.dev")
+}
+
+// TestUserRoles checks what users with the roles of the cluster may do with policies, once these are aggregated.
+func TestUserRoles(t *testing.T) {
+	const team = "team-roles"
+	kubectl(t, "create", "namespace", team)
+	for role, want := range map[string]string{
+		"view":  "get list watch",
+		"edit":  allVerbs,
+		"admin": allVerbs,
+	} {
+		t.Run(role, func(t *testing.T) {
+			member := user{name: role + "-member"}
+			bind(t, team, role, member)
+			for resource, want := range map[string]string{"cleanuppolicies": want, "cleanuppolicies/status": ""} {
+				eventually(t, func() error {
+					return sameRights(t, member, team, resource, want)
+				})
+			}
+			if err := sameRights(t, member, "team-other", "cleanuppolicies", ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func sameRights(t *testing.T, who user, in, resource, want string) error {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(resource, "/")
+	var granted []string
+	for _, verb := range strings.Fields(allVerbs) {
+		if may(t, who, authorizationv1.ResourceAttributes{
+			Namespace: in, Verb: verb, Group: "gc.winnow.dev", Resource: resource, Subresource: subresource}) {
+			granted = append(granted, verb)
+		}
+	}
+	if got := strings.Join(granted, " "); got != want {
+		return fmt.Errorf("%s may %q on %s/%s in %s, want %q", who.name, got, resource, subresource, in, want)
+	}
+	return nil
+}
+
+func bind(t *testing.T, in, role string, who user) {
+	t.Helper()
+	_, err := client.RbacV1().RoleBindings(in).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who.name}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func may(t *testing.T, who user, asked authorizationv1.ResourceAttributes) bool {
+	t.Helper()
+	review, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: who.name, Groups: who.groups, ResourceAttributes: &asked},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
+}
+
+// eventually tries until there is no error, for half a minute.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		last = try()
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+}
