@@ -1,0 +1,74 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+var errDisagreed = errors.New("memory is behind")
+
+// carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are
+// under way when ctx ends are not cut off: their outcome would be unknown.
+func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) tracker.Result {
+	requests := context.WithoutCancel(ctx)
+	if order.Reread {
+		read, err := c.deleter.Read(requests, order.Fact)
+		switch {
+		case err != nil:
+			return c.finish(ctx, order, tracker.Result{Outcome: tracker.Unknown, Detail: err.Error()})
+		case read == nil:
+			return c.finish(ctx, order, tracker.Result{Outcome: tracker.NotFound})
+		}
+		judged, ok := c.tracker.Judge(order, read, c.clock.Now())
+		if !ok {
+			c.tracker.Release(order, c.clock.Now())
+			return tracker.Result{Outcome: tracker.NotFound}
+		}
+		order = judged
+	}
+	result := c.deleter.Delete(requests, order, c.clock.Now())
+	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, result.Outcome.String()).Inc()
+	return c.finish(ctx, order, result)
+}
+
+func (c *Controller) finish(ctx context.Context, order *tracker.Order, result tracker.Result) tracker.Result {
+	now := c.clock.Now()
+	c.tracker.Done(order, result, now)
+	logger := klog.LoggerWithValues(klog.FromContext(ctx),
+		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
+		"policy", order.Policy.String(), "rule", order.Rule)
+	switch result.Outcome {
+	case tracker.Accepted:
+		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
+			"lateness", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
+	case tracker.NotFound, tracker.Conflict:
+		logger.V(2).Info("Not deleted", "outcome", result.Outcome.String(), "detail", result.Detail)
+	default:
+		logger.Info("Not deleted", "outcome", result.Outcome.String(), "detail", result.Detail)
+	}
+	return result
+}
+
+// tell passes on the deletions that were confirmed.
+func (c *Controller) tell(ctx context.Context) {
+	gone := c.tracker.TakeGone()
+	if len(gone) == 0 {
+		return
+	}
+	for _, g := range gone {
+		metrics.Deletions.WithLabelValues(g.Fact.Resource).Inc()
+		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())
+		klog.FromContext(ctx).V(4).Info("Gone", "object", klog.KRef(g.Fact.Namespace, g.Fact.Name), "uid", g.Fact.UID)
+	}
+	c.status.Gone(gone)
+}

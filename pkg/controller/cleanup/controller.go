@@ -1,0 +1,134 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cleanup is the loop: it takes what is due from the tracker, has it deleted, and tells of it. The clock enters here.
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/status"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+)
+
+// Config is what a Controller works with.
+type Config struct {
+	// Cluster reaches the cluster, Loopback this server itself, for the policies.
+	Cluster, Loopback *rest.Config
+	// UserAgent begins that of every request, such as "winnow/v1.0.0".
+	UserAgent string
+	// Instance names this replica, different from all others.
+	Instance string
+	// ConcurrentDeletions is how many deletes may be under way at the most.
+	ConcurrentDeletions int
+	// ProtectedNamespaces, beside those of Kubernetes itself.
+	ProtectedNamespaces []string
+	LeaderElection      componentbaseconfig.LeaderElectionConfiguration
+}
+
+// Controller observes on every replica, and deletes on the one that leads.
+type Controller struct {
+	config   Config
+	clock    clock.Clock
+	cluster  kubernetes.Interface
+	tracker  *tracker.Tracker
+	observer *observe.Observer
+	reader   *reader
+	deleter  *deleter.Deleter
+	limit    *deleter.Limit
+	status   *status.Writer
+}
+
+// New makes a Controller that is yet to be run. It fails for configurations that no client can be made from.
+func New(c Config) (*Controller, error) {
+	cluster, err := kubernetes.NewForConfig(client(c.Cluster, c.UserAgent, "application/vnd.kubernetes.protobuf"))
+	if err != nil {
+		return nil, fmt.Errorf("client of the cluster: %w", err)
+	}
+	namespaces, err := metadata.NewForConfig(client(c.Cluster, c.UserAgent, ""))
+	if err != nil {
+		return nil, fmt.Errorf("metadata client of the cluster: %w", err)
+	}
+	policies, err := versioned.NewForConfig(client(c.Loopback, c.UserAgent, ""))
+	if err != nil {
+		return nil, fmt.Errorf("client of this server: %w", err)
+	}
+	policyMetadata, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
+	if err != nil {
+		return nil, fmt.Errorf("metadata client of this server: %w", err)
+	}
+	now := clock.RealClock{}
+	t := tracker.New(c.ProtectedNamespaces...)
+	return &Controller{
+		config: c, clock: now, cluster: cluster, tracker: t,
+		observer: observe.New(observe.Config{
+			Tracker: t, Policies: policies.GcV1alpha1(), Cluster: cluster, Metadata: namespaces, Clock: now,
+		}),
+		reader: &reader{
+			policies: policyMetadata, namespaces: namespaces, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
+		},
+		deleter: deleter.New(cluster, c.UserAgent),
+		limit:   deleter.NewLimit(c.ConcurrentDeletions),
+		status: status.New(status.Config{
+			Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
+		}),
+	}, nil
+}
+
+// client copies a configuration for our own use: no limit of its own, since Priority and Fairness of the API server decides.
+func client(c *rest.Config, userAgent, contentType string) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.UserAgent, c.QPS = userAgent, -1
+	if contentType != "" {
+		c.ContentType, c.AcceptContentTypes = contentType, contentType+",application/json"
+	}
+	return c
+}
+
+// Synced tells whether policies and namespaces were read, so that this replica could take over.
+func (c *Controller) Synced() bool { return c.observer.Synced() }
+
+// Run observes until ctx ends, and deletes while this replica leads. It returns when nothing is under way any more.
+func (c *Controller) Run(ctx context.Context) error {
+	metrics.Register()
+	metrics.RegisterTracked(c.tracker.Totals)
+	ctx, stop := context.WithCancel(ctx)
+	var observing sync.WaitGroup
+	defer observing.Wait()
+	defer stop()
+	observing.Go(func() { c.observer.Run(ctx) })
+	if !c.config.LeaderElection.LeaderElect {
+		c.lead(ctx)
+		return nil
+	}
+	for ctx.Err() == nil {
+		if err := c.elect(ctx); err != nil {
+			return fmt.Errorf("leader election: %w", err)
+		}
+	}
+	return nil
+}
+
+// lead deletes and writes status until ctx ends.
+func (c *Controller) lead(ctx context.Context) {
+	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
+	metrics.Leading.Set(1)
+	defer metrics.Leading.Set(0)
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	writing.Go(func() { c.status.Run(ctx) })
+	c.dispatch(ctx)
+}

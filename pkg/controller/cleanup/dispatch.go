@@ -1,0 +1,143 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+const (
+	// readEvery is how often policies and namespaces are read while anything is due, and how long before the next object is
+	// due the first reading is begun, so that it waits for none.
+	readEvery = 500 * time.Millisecond
+	// rereadAfter is how soon a reading that failed or disagreed is repeated; memory is a watch event behind then.
+	rereadAfter = 20 * time.Millisecond
+	rereadMost  = time.Second
+)
+
+// dispatcher is the state of the loop. Only its own goroutine touches it.
+type dispatcher struct {
+	*Controller
+	underway int
+	done     chan tracker.Result
+	read     chan error
+	reading  bool
+	nextRead time.Time
+	failures int
+}
+
+// dispatch deletes what is due until ctx ends, and waits for what is under way then.
+func (c *Controller) dispatch(ctx context.Context) {
+	d := &dispatcher{Controller: c, done: make(chan tracker.Result), read: make(chan error)}
+	timer := c.clock.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now := c.clock.Now()
+		c.tracker.Expire(now)
+		c.tell(ctx)
+		d.startReading(ctx, now)
+		d.startDeletes(ctx, now)
+		timer.Reset(d.sleep(now))
+		select {
+		case <-ctx.Done():
+		case <-timer.C():
+		case <-c.tracker.Changed():
+		case r := <-d.done:
+			d.deleted(r)
+		case err := <-d.read:
+			d.wasRead(ctx, err)
+		}
+	}
+	for d.underway > 0 || d.reading {
+		select {
+		case r := <-d.done:
+			d.deleted(r)
+		case err := <-d.read:
+			d.wasRead(ctx, err)
+		}
+	}
+	c.tell(ctx)
+}
+
+// startReading begins a reading when one is needed soon and none is under way.
+func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
+	if d.reading || now.Before(d.nextRead) || !d.tracker.Busy(now.Add(readEvery)) {
+		return
+	}
+	d.reading, d.nextRead = true, now.Add(readEvery)
+	go func() {
+		reading, err := d.reader.read(ctx, now)
+		if err == nil && !d.tracker.Agree(reading) {
+			err = errDisagreed
+		}
+		d.read <- err
+	}()
+}
+
+func (d *dispatcher) wasRead(ctx context.Context, err error) {
+	d.reading = false
+	if err == nil {
+		d.failures = 0
+		metrics.Readings.WithLabelValues("agreed").Inc()
+		return
+	}
+	d.nextRead = d.clock.Now().Add(min(rereadAfter<<min(d.failures, 10), rereadMost))
+	d.failures++
+	if err == errDisagreed {
+		metrics.Readings.WithLabelValues("disagreed").Inc()
+		return
+	}
+	metrics.Readings.WithLabelValues("failed").Inc()
+	if ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Deleting nothing until policies and namespaces can be read")
+	}
+}
+
+// startDeletes takes as many orders as the limit allows.
+func (d *dispatcher) startDeletes(ctx context.Context, now time.Time) {
+	for d.limit.Allows(d.underway, now) {
+		order, ok := d.tracker.Take(now)
+		if !ok {
+			return
+		}
+		d.underway++
+		go func() { d.done <- d.carryOut(ctx, order) }()
+	}
+}
+
+func (d *dispatcher) deleted(r tracker.Result) {
+	d.underway--
+	switch r.Outcome {
+	case tracker.Throttled:
+		d.limit.Throttled(r.RetryAfter, d.clock.Now())
+	case tracker.Accepted:
+		d.limit.Succeeded()
+	}
+	metrics.Concurrency.Set(float64(d.limit.Current()))
+}
+
+// sleep is how long nothing is to be done unless something happens.
+func (d *dispatcher) sleep(now time.Time) time.Duration {
+	wait := time.Hour
+	until := func(at time.Time) {
+		if left := at.Sub(now); left > 0 {
+			wait = min(wait, left)
+		}
+	}
+	if next, ok := d.tracker.Next(); ok {
+		until(next)
+		until(next.Add(-readEvery))
+	}
+	if d.tracker.Busy(now.Add(readEvery)) {
+		until(d.nextRead)
+		until(d.limit.ResumeAt())
+	}
+	return wait
+}

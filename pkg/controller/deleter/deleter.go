@@ -1,0 +1,127 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deleter sends the deletes, and reads what must be read before one. Nothing else in Winnow deletes objects of others.
+package deleter
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// requestTimeout bounds one request; after it the outcome is unknown.
+const requestTimeout = 30 * time.Second
+
+// Deleter sends one request for each order: a DELETE of exactly the state that was judged.
+type Deleter struct {
+	cluster   kubernetes.Interface
+	userAgent string
+	rights    rights
+}
+
+// New returns a Deleter whose requests name themselves by userAgent, such as "winnow/v1.0.0", and their policy and rule.
+func New(cluster kubernetes.Interface, userAgent string) *Deleter {
+	return &Deleter{cluster: cluster, userAgent: userAgent, rights: rights{cluster: cluster}}
+}
+
+// Delete carries out an order at now, and tells what the API server answered.
+func (d *Deleter) Delete(ctx context.Context, o *tracker.Order, now time.Time) tracker.Result {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if missing := d.rights.known(o.Fact, now); missing != "" {
+		return tracker.Result{Outcome: tracker.Unauthorized, Detail: missing}
+	}
+	version := fmt.Sprint(o.Fact.ResourceVersion)
+	err := d.request(http.MethodDelete, o.Fact).
+		SetHeader("User-Agent", fmt.Sprintf("%s (policy=%s; rule=%s)", d.userAgent, o.Policy, o.Rule)).
+		Body(&metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
+			PropagationPolicy: &o.Propagation,
+		}).
+		Do(ctx).Error()
+	return d.result(ctx, o.Fact, err, now)
+}
+
+// Read gets the newest state of an object. Nil without an error says that there is none of that name and UID.
+func (d *Deleter) Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var read *lifecycle.Fact
+	var err error
+	switch f.Resource {
+	case gc.ResourceJobs:
+		read, err = reduce(d.cluster.BatchV1().Jobs(f.Namespace).Get, lifecycle.FromJob)(ctx, f.Name)
+	default:
+		read, err = reduce(d.cluster.CoreV1().Pods(f.Namespace).Get, lifecycle.FromPod)(ctx, f.Name)
+	}
+	if apierrors.IsNotFound(err) || err == nil && read.UID != f.UID {
+		return nil, nil
+	}
+	return read, err
+}
+
+func reduce[T any](
+	get func(context.Context, string, metav1.GetOptions) (*T, error), from func(*T) (*lifecycle.Fact, error),
+) func(context.Context, string) (*lifecycle.Fact, error) {
+	return func(ctx context.Context, name string) (*lifecycle.Fact, error) {
+		object, err := get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return from(object)
+	}
+}
+
+// request addresses the object of f. It is sent once: when to try again is the tracker's to say.
+func (d *Deleter) request(verb string, f *lifecycle.Fact) *rest.Request {
+	client, resource := d.cluster.CoreV1().RESTClient(), "pods"
+	if f.Resource == gc.ResourceJobs {
+		client, resource = d.cluster.BatchV1().RESTClient(), "jobs"
+	}
+	return client.Verb(verb).Namespace(f.Namespace).Resource(resource).Name(f.Name).MaxRetries(0)
+}
+
+// result sorts the answers of the API server.
+func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error, now time.Time) tracker.Result {
+	if err == nil {
+		return tracker.Result{Outcome: tracker.Accepted}
+	}
+	out := tracker.Result{Detail: err.Error()}
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		out.Outcome = tracker.Unknown
+		return out
+	}
+	switch status.Status().Code {
+	case http.StatusNotFound:
+		out.Outcome = tracker.NotFound
+	case http.StatusConflict:
+		out.Outcome = tracker.Conflict
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		out.Outcome = tracker.Throttled
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			out.RetryAfter = time.Duration(seconds) * time.Second
+		}
+	case http.StatusGatewayTimeout:
+		out.Outcome = tracker.Unknown
+	case http.StatusForbidden:
+		out.Outcome = tracker.Refused
+		if missing := d.rights.missing(ctx, f, now); missing != "" {
+			out.Outcome, out.Detail = tracker.Unauthorized, missing
+		}
+	default:
+		out.Outcome = tracker.Refused
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deleter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// rightsFor is how long an answer about Winnow's own rights is believed.
+const rightsFor = 10 * time.Second
+
+// rights asks what Winnow itself may do, to tell a missing right from a refusal by admission.
+type rights struct {
+	cluster kubernetes.Interface
+	mu      sync.Mutex
+	answers map[right]answer
+}
+
+type right struct{ resource, namespace string }
+
+type answer struct {
+	allowed bool
+	until   time.Time
+}
+
+// missing returns the right to delete objects like f as a kubectl auth can-i line when Winnow lacks it, and "" when it has it
+// or cannot tell.
+func (r *rights) missing(ctx context.Context, f *lifecycle.Fact, now time.Time) string {
+	key := right{resource: f.Resource, namespace: f.Namespace}
+	known, ok := r.recall(key, now)
+	if !ok {
+		allowed, err := r.ask(ctx, key)
+		if err != nil {
+			return ""
+		}
+		known = answer{allowed: allowed, until: now.Add(rightsFor)}
+		r.remember(key, known)
+	}
+	return known.missing(key)
+}
+
+// known is missing without asking: what was not asked lately is taken to be there.
+func (r *rights) known(f *lifecycle.Fact, now time.Time) string {
+	key := right{resource: f.Resource, namespace: f.Namespace}
+	if known, ok := r.recall(key, now); ok {
+		return known.missing(key)
+	}
+	return ""
+}
+
+func (a answer) missing(key right) string {
+	if a.allowed {
+		return ""
+	}
+	return fmt.Sprintf("Winnow may not delete them: kubectl auth can-i delete %s -n %s", key.resource, key.namespace)
+}
+
+func (r *rights) recall(key right, now time.Time) (answer, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, ok := r.answers[key]
+	return a, ok && now.Before(a.until)
+}
+
+func (r *rights) remember(key right, a answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answers == nil {
+		r.answers = map[right]answer{}
+	}
+	r.answers[key] = a
+}
+
+func (r *rights) ask(ctx context.Context, key right) (bool, error) {
+	gr := schema.ParseGroupResource(key.resource)
+	review, err := r.cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: key.namespace, Verb: "delete", Group: gr.Group, Resource: gr.Resource,
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lifecycle knows each kind: when it has finished and how, which TTL of its own it carries, and what its owners mean
+// for it. It is pure: objects go in, facts come out.
+package lifecycle
+
+import (
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Finalizers that the API server itself gives a meaning: how a deletion in progress reaches the dependents.
+const (
+	finalizerOrphan     = metav1.FinalizerOrphanDependents
+	finalizerForeground = metav1.FinalizerDeleteDependents
+)
+
+// Fact is what is kept of an object: all that a decision needs, and no more. It is never changed once made; a newer state
+// of the object is a new fact.
+type Fact struct {
+	// Resource as policies name it: gc.ResourceJobs or gc.ResourcePods.
+	Resource        string
+	Namespace, Name string
+	UID             types.UID
+	// ResourceVersion of the state that was reduced.
+	ResourceVersion uint64
+	Labels          labels.Set
+	Created         time.Time
+
+	// Finished says that the execution ended; Outcome and FinishedAt speak of that end.
+	Finished   bool
+	Outcome    gc.Outcome
+	FinishedAt time.Time
+	// Doubt is why FinishedAt is not to be believed, empty when it is.
+	Doubt string
+
+	// NativeTTL is the TTL after finish that the object's own spec asks Kubernetes for; nil when it does not.
+	NativeTTL *time.Duration
+	// TTL and KeepUntil are the object's annotations as written; nil when it has none.
+	TTL, KeepUntil *string
+
+	// Controller is the owner reference that controls the object; nil when none does.
+	Controller *Owner
+	// Uncounted says that the Job controller has yet to count this Pod (KEP-2307).
+	Uncounted bool
+	// Terminating says that the object is being deleted, and Finalizers what that waits for.
+	Terminating bool
+	Finalizers  []string
+	// Propagation that the object's finalizers ask for; a delete with any other would strip them. Empty leaves it free.
+	Propagation metav1.DeletionPropagation
+}
+
+// Owner is a controlling owner reference.
+type Owner struct {
+	schema.GroupKind
+	Name string
+	UID  types.UID
+}
+
+// GetObjectMeta lets a reflector's store key and order facts as it does objects.
+func (f *Fact) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{
+		Namespace: f.Namespace, Name: f.Name, UID: f.UID, ResourceVersion: strconv.FormatUint(f.ResourceVersion, 10),
+	}
+}
+
+// newFact reduces what all kinds have in common. It fails for a resource version that is not a decimal number, which
+// Kubernetes promises them to be (KEP-5504).
+func newFact(resource string, m *metav1.ObjectMeta) (*Fact, error) {
+	rv, err := strconv.ParseUint(m.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fact{
+		Resource: resource, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: rv,
+		Labels: m.Labels, Created: m.CreationTimestamp.Time, Terminating: m.DeletionTimestamp != nil,
+		TTL: annotation(m, gc.AnnotationTTL), KeepUntil: annotation(m, gc.AnnotationKeepUntil),
+	}
+	if c := metav1.GetControllerOfNoCopy(m); c != nil {
+		gv, err := schema.ParseGroupVersion(c.APIVersion)
+		if err != nil { // A group that cannot be read is one that nobody can observe.
+			gv.Group = c.APIVersion
+		}
+		f.Controller = &Owner{GroupKind: schema.GroupKind{Group: gv.Group, Kind: c.Kind}, Name: c.Name, UID: c.UID}
+	}
+	for _, finalizer := range m.Finalizers {
+		switch finalizer {
+		case finalizerOrphan:
+			f.Propagation = metav1.DeletePropagationOrphan
+		case finalizerForeground:
+			f.Propagation = metav1.DeletePropagationForeground
+		}
+	}
+	if f.Terminating {
+		f.Finalizers = m.Finalizers
+	}
+	return f, nil
+}
+
+func annotation(m *metav1.ObjectMeta, key string) *string {
+	if v, ok := m.Annotations[key]; ok {
+		return &v
+	}
+	return nil
+}
+
+// finish records the end of the execution. Times before the object's creation are not believed: whoever wrote them was
+// wrong, or wants it gone early.
+func (f *Fact) finish(outcome gc.Outcome, at time.Time, doubt string) {
+	f.Finished, f.Outcome, f.FinishedAt, f.Doubt = true, outcome, at, doubt
+	if doubt == "" && at.Before(f.Created) {
+		f.Doubt = "its finish time " + at.UTC().Format(time.RFC3339) + " lies before its creation"
+	}
+}

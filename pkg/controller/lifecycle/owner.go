@@ -1,0 +1,102 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// OwnerState is what the controller of an object means for its deletion.
+type OwnerState int
+
+const (
+	// OwnerNone: nobody controls the object, or nobody who counts on it once it has finished.
+	OwnerNone OwnerState = iota
+	// OwnerRunning: the controller counts on the object and has not finished.
+	OwnerRunning
+	// OwnerFinished: the controller counted on the object and has finished.
+	OwnerFinished
+	// OwnerAbsent: the controller is of a kind that is observed, but was not seen. It is gone, and the garbage collector of
+	// Kubernetes takes the object along; or it is yet to be seen.
+	OwnerAbsent
+	// OwnerUnknown: the controller is of a kind that nobody here observes.
+	OwnerUnknown
+)
+
+var (
+	kindJob     = schema.GroupKind{Group: "batch", Kind: "Job"}
+	kindCronJob = schema.GroupKind{Group: "batch", Kind: "CronJob"}
+)
+
+// careless are the kinds that replace what has finished and never look at it again.
+var careless = map[schema.GroupKind]bool{
+	{Group: "apps", Kind: "ReplicaSet"}:  true,
+	{Group: "apps", Kind: "StatefulSet"}: true,
+	{Group: "apps", Kind: "DaemonSet"}:   true,
+}
+
+// Owners looks up what is observed of controllers, by UID, so that a name that was used again is not believed.
+type Owners interface {
+	// Job returns the fact of a Job; nil when there is none.
+	Job(types.UID) *Fact
+	// CronJob returns the UIDs of the Jobs that a CronJob lists as active; false when there is no such CronJob.
+	CronJob(types.UID) (active []types.UID, ok bool)
+}
+
+// StateOfOwner tells what the controller of f means for it: a CronJob for the Jobs that it no longer lists as active, a
+// ReplicaSet, StatefulSet and DaemonSet do not count on what has finished; a Job does until it has finished itself.
+func StateOfOwner(f *Fact, owners Owners) OwnerState {
+	switch {
+	case f.Controller == nil, careless[f.Controller.GroupKind]:
+		return OwnerNone
+	case f.Controller.GroupKind == kindJob:
+		return stateOfJob(owners.Job(f.Controller.UID), f)
+	case f.Controller.GroupKind == kindCronJob:
+		active, ok := owners.CronJob(f.Controller.UID)
+		if !ok {
+			return OwnerAbsent
+		}
+		for _, uid := range active {
+			if uid == f.UID {
+				return OwnerRunning
+			}
+		}
+		return OwnerNone
+	}
+	return OwnerUnknown
+}
+
+// stateOfJob judges the Job that controls f. Owners across namespaces do not exist in Kubernetes and are not believed.
+func stateOfJob(job, f *Fact) OwnerState {
+	switch {
+	case job == nil || job.Namespace != f.Namespace:
+		return OwnerAbsent
+	case job.Finished:
+		return OwnerFinished
+	}
+	return OwnerRunning
+}
+
+// CronJob is what is kept of a CronJob: the Jobs that it counts on.
+type CronJob struct {
+	metav1.ObjectMeta // name, namespace, UID and resource version alone
+	Active            []types.UID
+}
+
+// FromCronJob reduces a CronJob.
+func FromCronJob(cj *batchv1.CronJob) *CronJob {
+	out := &CronJob{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cj.Namespace, Name: cj.Name, UID: cj.UID, ResourceVersion: cj.ResourceVersion,
+	}}
+	for i := range cj.Status.Active {
+		out.Active = append(out.Active, cj.Status.Active[i].UID)
+	}
+	return out
+}
+
+// String names the owner as kubectl does.
+func (o *Owner) String() string { return o.Kind + "/" + o.Name }

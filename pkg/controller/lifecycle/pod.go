@@ -1,0 +1,81 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// FromPod reduces a Pod. It has finished when its phase is Succeeded or Failed, see podFinishTime for when.
+func FromPod(pod *corev1.Pod) (*Fact, error) {
+	f, err := newFact(gc.ResourcePods, &pod.ObjectMeta)
+	if err != nil {
+		return nil, err
+	}
+	f.Uncounted = slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+	outcome := gc.OutcomeSucceeded
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+	case corev1.PodFailed:
+		outcome = gc.OutcomeFailed
+	default:
+		return f, nil
+	}
+	at, doubt := podFinishTime(&pod.Status), ""
+	if at.IsZero() {
+		doubt = "neither a container nor a condition says when it finished"
+	}
+	f.finish(outcome, at, doubt)
+	return f, nil
+}
+
+// podFinishTime is the latest end of all containers, init and ephemeral ones too (KEP-592), and not before a disruption
+// that ended the Pod. A Pod that was evicted or lost with its node may have containers that never reported their end: then
+// it is the latest of
+//   - the transition of DisruptionTarget to True, which whoever evicts sets first, and
+//   - the transition of Ready to False, when it came after the start: a Pod that was never ready has one from its beginning,
+//     which is older than the end.
+//
+// Zero when nothing tells; such a Pod is kept.
+func podFinishTime(s *corev1.PodStatus) time.Time {
+	var latest time.Time
+	unreported := len(s.ContainerStatuses) == 0
+	for _, statuses := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range statuses {
+			ended := statuses[i].State.Terminated
+			if ended == nil || ended.FinishedAt.IsZero() {
+				unreported = true
+				continue
+			}
+			latest = later(latest, ended.FinishedAt.Time)
+		}
+	}
+	for _, c := range s.Conditions {
+		switch {
+		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
+			latest = later(latest, c.LastTransitionTime.Time)
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && unreported && wasReady(s, c):
+			latest = later(latest, c.LastTransitionTime.Time)
+		}
+	}
+	return latest
+}
+
+// wasReady tells whether a Pod that is not ready now ever was: conditions start out with the Pod.
+func wasReady(s *corev1.PodStatus, notReady corev1.PodCondition) bool {
+	return s.StartTime != nil && notReady.LastTransitionTime.After(s.StartTime.Time)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,53 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics defines what the controller tells about itself. No metric carries the name of an object, nor of a
+// namespace, so that their number stays small.
+package metrics
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+const namespace = "winnow"
+
+var (
+	// DeleteRequests counts the DELETE requests by what the API server answered.
+	DeleteRequests = counter("delete_requests_total",
+		"DELETE requests sent, by resource and outcome (Accepted, NotFound, Conflict, Throttled, Unauthorized, Refused, Unknown).",
+		"resource", "outcome")
+	// Deletions counts the objects that were confirmed gone.
+	Deletions = counter("deletions_total", "Objects confirmed gone after a delete, by resource.", "resource")
+	// Lateness is the time from when an object was due to when it was gone.
+	Lateness = metrics.NewHistogram(&metrics.HistogramOpts{
+		Namespace: namespace, Name: "deletion_lateness_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "Time from when an object was due to when it was seen to be gone.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
+	})
+	// Readings counts the consistent reads of policies and namespaces by what came of them.
+	Readings = counter("readings_total",
+		"Consistent reads of policies and namespaces before deletes, by result (agreed, disagreed, failed).", "result")
+	// Concurrency is how many deletes may be under way.
+	Concurrency = gauge("delete_concurrency_limit", "Deletes that may be under way at once; falls when the API server throttles.")
+	// Leading is 1 on the replica that deletes.
+	Leading = gauge("leading", "1 while this replica leads and deletes, 0 otherwise.")
+	// StatusWrites counts the writes of policy status and events.
+	StatusWrites = counter("status_writes_total", "Writes of policy status and events, by kind (status, event) and result (ok, failed).",
+		"kind", "result")
+)
+
+// Register makes the metrics part of what the server serves.
+func Register() {
+	legacyregistry.MustRegister(DeleteRequests, Deletions, Lateness, Readings, Concurrency, Leading, StatusWrites)
+}
+
+func counter(name, help string, labels ...string) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: namespace, Name: name, Help: help, StabilityLevel: metrics.ALPHA,
+	}, labels)
+}
+
+func gauge(name, help string) *metrics.Gauge {
+	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: namespace, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+}

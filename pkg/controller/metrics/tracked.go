@@ -1,0 +1,54 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// tracked tells, when asked, what the tracker holds.
+type tracked struct {
+	metrics.BaseStableCollector
+	totals                       func() tracker.Totals
+	objects, timers, ready, held *metrics.Desc
+}
+
+// RegisterTracked makes the totals of a tracker part of what the server serves.
+func RegisterTracked(totals func() tracker.Totals) {
+	legacyregistry.CustomMustRegister(&tracked{
+		totals:  totals,
+		objects: desc("objects", "Objects that are tracked because a policy can match them, or owns those that it can."),
+		timers:  desc("timers", "Objects that wait for their time."),
+		ready:   desc("due", "Objects that are due and free to be deleted."),
+		held:    desc("held", "Objects that are due and held, by reason.", "reason"),
+	})
+}
+
+func desc(name, help string, labels ...string) *metrics.Desc {
+	return metrics.NewDesc(metrics.BuildFQName(namespace, "tracker", name), help, labels, nil, metrics.ALPHA, "")
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
+	for _, d := range []*metrics.Desc{c.objects, c.timers, c.ready, c.held} {
+		out <- d
+	}
+}
+
+// CollectWithStability implements metrics.StableCollector.
+func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
+	t := c.totals()
+	value := func(d *metrics.Desc, n int, labels ...string) {
+		out <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, float64(n), labels...)
+	}
+	value(c.objects, t.Objects)
+	value(c.timers, t.Timers)
+	value(c.ready, t.Ready)
+	for reason, n := range t.Held {
+		value(c.held, n, string(reason))
+	}
+}

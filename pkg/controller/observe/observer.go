@@ -1,0 +1,189 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observe lists and watches what decisions depend on, reduces each object as it arrives and hands it to the tracker.
+// It keeps nothing itself.
+package observe
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+)
+
+var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+// Config is what an Observer works with.
+type Config struct {
+	Tracker *tracker.Tracker
+	// Policies reads the policies, from this server itself; Cluster and Metadata all else.
+	Policies gcclient.GcV1alpha1Interface
+	Cluster  kubernetes.Interface
+	Metadata metadata.Interface
+	Clock    clock.PassiveClock
+}
+
+// Observer feeds the tracker. Policies and namespaces are always watched, a resource only while a policy names it, CronJobs
+// while Jobs are, and Jobs while Pods are, since they own them.
+type Observer struct {
+	Config
+	synced  [2]atomic.Bool // policies, namespaces
+	running map[string]*running
+	done    sync.WaitGroup
+}
+
+// running is a reflector of a resource, and the namespaces whose objects the tracker has of it.
+type running struct {
+	stop    context.CancelFunc
+	ctx     context.Context
+	covered sets.Set[string]
+}
+
+// New returns an Observer that is yet to be run.
+func New(c Config) *Observer { return &Observer{Config: c, running: map[string]*running{}} }
+
+// Synced tells whether policies and namespaces were read once.
+func (o *Observer) Synced() bool { return o.synced[0].Load() && o.synced[1].Load() }
+
+// Run observes until ctx ends, and returns when nothing is under way any more.
+func (o *Observer) Run(ctx context.Context) {
+	defer o.done.Wait()
+	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
+	o.reflect(ctx, "cleanuppolicies", listWatch(policies.List, policies.Watch), &v1alpha1.CleanupPolicy{}, o.policySink())
+	o.reflect(ctx, "namespaces", listWatch(namespaces.List, namespaces.Watch), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+	for {
+		o.cover(ctx, o.Tracker.Coverage())
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.Tracker.CoverageChanged():
+		}
+	}
+}
+
+func (o *Observer) reflect(ctx context.Context, name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore) {
+	r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name})
+	o.done.Go(func() { r.RunWithContext(ctx) })
+}
+
+// cover starts and stops reflectors, and fetches what those that run have passed over, so that the tracker has the objects
+// of every namespace that a policy covers.
+func (o *Observer) cover(ctx context.Context, coverage map[string]sets.Set[string]) {
+	for resource, r := range o.running {
+		if coverage[resource].Len() == 0 {
+			r.stop()
+			delete(o.running, resource)
+		}
+	}
+	for resource, namespaces := range coverage {
+		r, ok := o.running[resource]
+		if !ok {
+			o.running[resource] = o.start(ctx, resource, namespaces)
+			continue
+		}
+		for _, ns := range sets.List(namespaces.Difference(r.covered)) {
+			o.done.Go(func() { o.merge(r.ctx, resource, ns) })
+		}
+		r.covered = namespaces
+	}
+}
+
+func (o *Observer) start(ctx context.Context, resource string, namespaces sets.Set[string]) *running {
+	ctx, stop := context.WithCancel(ctx)
+	switch resource {
+	case gc.ResourceJobs:
+		jobs, cronJobs := o.Cluster.BatchV1().Jobs(metav1.NamespaceAll), o.Cluster.BatchV1().CronJobs(metav1.NamespaceAll)
+		o.reflect(ctx, resource, listWatch(jobs.List, jobs.Watch), &batchv1.Job{}, o.factSink(resource))
+		o.reflect(ctx, "cronjobs.batch", listWatch(cronJobs.List, cronJobs.Watch), &batchv1.CronJob{}, o.cronJobSink())
+	case gc.ResourcePods:
+		pods := o.Cluster.CoreV1().Pods(metav1.NamespaceAll)
+		o.reflect(ctx, resource, listWatch(pods.List, pods.Watch), &corev1.Pod{}, o.factSink(resource))
+	}
+	return &running{stop: stop, ctx: ctx, covered: namespaces}
+}
+
+// mergePage is how many objects are listed at a time beside a watch.
+const mergePage = 500
+
+// merge lists the objects of one namespace, again and again until it succeeds: the namespace is new to a watch that has
+// passed over them.
+func (o *Observer) merge(ctx context.Context, resource, namespace string) {
+	o.Tracker.BeginMerge(resource, namespace)
+	defer o.Tracker.EndMerge(resource, namespace)
+	retry := time.Second
+	for ctx.Err() == nil {
+		err := o.mergeOnce(ctx, resource, namespace)
+		if err == nil {
+			return
+		}
+		klog.FromContext(ctx).Error(err, "Cannot list the objects of a namespace, trying again", "resource", resource, "namespace", namespace)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+		retry = min(2*retry, time.Minute)
+	}
+}
+
+func (o *Observer) mergeOnce(ctx context.Context, resource, namespace string) error {
+	options := metav1.ListOptions{Limit: mergePage}
+	for {
+		facts, next, err := o.list(ctx, resource, namespace, options)
+		if err != nil {
+			return err
+		}
+		o.Tracker.Merge(resource, namespace, facts, o.Clock.Now())
+		if next == "" {
+			return nil
+		}
+		options.Continue = next
+	}
+}
+
+func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*lifecycle.Fact, string, error) {
+	switch resource {
+	case gc.ResourceJobs:
+		l, err := o.Cluster.BatchV1().Jobs(namespace).List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		facts, err := reduceAll(l.Items, lifecycle.FromJob)
+		return facts, l.Continue, err
+	default:
+		l, err := o.Cluster.CoreV1().Pods(namespace).List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		facts, err := reduceAll(l.Items, lifecycle.FromPod)
+		return facts, l.Continue, err
+	}
+}
+
+func reduceAll[T any](items []T, reduce func(*T) (*lifecycle.Fact, error)) ([]*lifecycle.Fact, error) {
+	facts := make([]*lifecycle.Fact, 0, len(items))
+	for i := range items {
+		f, err := reduce(&items[i])
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, f)
+	}
+	return facts, nil
+}

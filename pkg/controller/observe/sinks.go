@@ -1,0 +1,108 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// listWatch makes the two calls of a client that a reflector needs from its methods. Initial lists are streamed where the
+// server can (KEP-3157).
+func listWatch[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error), watches func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return list(ctx, options)
+		},
+		WatchFuncWithContext: watches,
+	}
+}
+
+func (o *Observer) factSink(resource string) *sink[*lifecycle.Fact] {
+	return &sink[*lifecycle.Fact]{
+		reduce: Reduce,
+		upsert: func(f *lifecycle.Fact) { o.Tracker.Upsert(f, o.Clock.Now()) },
+		remove: func(f *lifecycle.Fact) { o.Tracker.Remove(f, o.Clock.Now()) },
+		replace: func(all []*lifecycle.Fact, rv string) {
+			// A version that cannot be read is older than any, so that nothing is taken for gone because of it.
+			version, _ := strconv.ParseUint(rv, 10, 64)
+			o.Tracker.Replace(resource, all, version, o.Clock.Now())
+		},
+	}
+}
+
+// Reduce makes a fact of a Job or a Pod.
+func Reduce(object any) (*lifecycle.Fact, error) {
+	switch object := object.(type) {
+	case *batchv1.Job:
+		return lifecycle.FromJob(object)
+	case *corev1.Pod:
+		return lifecycle.FromPod(object)
+	}
+	return nil, fmt.Errorf("%T is neither a Job nor a Pod", object)
+}
+
+func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {
+	return &sink[*lifecycle.CronJob]{
+		reduce: func(object any) (*lifecycle.CronJob, error) {
+			cj, ok := object.(*batchv1.CronJob)
+			if !ok {
+				return nil, fmt.Errorf("%T is not a CronJob", object)
+			}
+			return lifecycle.FromCronJob(cj), nil
+		},
+		upsert:  func(cj *lifecycle.CronJob) { o.Tracker.SetCronJob(cj, o.Clock.Now()) },
+		remove:  func(cj *lifecycle.CronJob) { o.Tracker.RemoveCronJob(cj.UID, o.Clock.Now()) },
+		replace: func(all []*lifecycle.CronJob, _ string) { o.Tracker.ReplaceCronJobs(all, o.Clock.Now()) },
+	}
+}
+
+func (o *Observer) policySink() *sink[*gc.CleanupPolicy] {
+	return &sink[*gc.CleanupPolicy]{
+		reduce: func(object any) (*gc.CleanupPolicy, error) {
+			stored, ok := object.(*v1alpha1.CleanupPolicy)
+			if !ok {
+				return nil, fmt.Errorf("%T is not a CleanupPolicy", object)
+			}
+			p := &gc.CleanupPolicy{}
+			return p, v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(stored, p, nil)
+		},
+		upsert: func(p *gc.CleanupPolicy) { o.Tracker.SetPolicy(p, o.Clock.Now()) },
+		remove: func(p *gc.CleanupPolicy) { o.Tracker.RemovePolicy(p, o.Clock.Now()) },
+		replace: func(all []*gc.CleanupPolicy, rv string) {
+			o.Tracker.ReplacePolicies(all, rv, o.Clock.Now())
+			o.synced[0].Store(true)
+		},
+		bookmark: o.Tracker.ObservePolicies,
+	}
+}
+
+func (o *Observer) namespaceSink() *sink[*metav1.PartialObjectMetadata] {
+	return &sink[*metav1.PartialObjectMetadata]{
+		reduce: func(object any) (*metav1.PartialObjectMetadata, error) {
+			return nil, fmt.Errorf("%T is no metadata of a Namespace", object)
+		},
+		upsert: func(m *metav1.PartialObjectMetadata) { o.Tracker.SetNamespace(m, o.Clock.Now()) },
+		remove: func(m *metav1.PartialObjectMetadata) { o.Tracker.RemoveNamespace(m, o.Clock.Now()) },
+		replace: func(all []*metav1.PartialObjectMetadata, rv string) {
+			o.Tracker.ReplaceNamespaces(all, rv, o.Clock.Now())
+			o.synced[1].Store(true)
+		},
+		bookmark: o.Tracker.ObserveNamespaces,
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// sink is what a reflector writes to: each object is reduced to a T as it arrives, and only that is passed on. It implements
+// cache.TransformingStore, so that the initial list streams through reduce too, and bookmarks.
+type sink[T any] struct {
+	reduce  func(object any) (T, error)
+	upsert  func(T)
+	remove  func(T)
+	replace func(all []T, resourceVersion string)
+	// bookmark may be nil.
+	bookmark func(resourceVersion string)
+}
+
+var _ cache.TransformingStore = &sink[int]{}
+
+// Transformer implements cache.TransformingStore.
+func (s *sink[T]) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) { return s.small(object) }
+}
+
+// small reduces what was not reduced before.
+func (s *sink[T]) small(object any) (T, error) {
+	if t, ok := object.(T); ok {
+		return t, nil
+	}
+	return s.reduce(object)
+}
+
+// Add implements cache.ReflectorStore.
+func (s *sink[T]) Add(object any) error { return s.pass(object, s.upsert) }
+
+// Update implements cache.ReflectorStore.
+func (s *sink[T]) Update(object any) error { return s.pass(object, s.upsert) }
+
+// Delete implements cache.ReflectorStore.
+func (s *sink[T]) Delete(object any) error { return s.pass(object, s.remove) }
+
+// Resync implements cache.ReflectorStore; nothing is held back here.
+func (s *sink[T]) Resync() error { return nil }
+
+func (s *sink[T]) pass(object any, to func(T)) error {
+	t, err := s.small(object)
+	if err != nil {
+		return err
+	}
+	to(t)
+	return nil
+}
+
+// Replace implements cache.ReflectorStore. An object that cannot be reduced is left out, and so never deleted.
+func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
+	all := make([]T, 0, len(objects))
+	for _, object := range objects {
+		t, err := s.small(object)
+		if err != nil {
+			klog.Background().Error(err, "Skipped an object that cannot be read", "type", fmt.Sprintf("%T", object))
+			continue
+		}
+		all = append(all, t)
+	}
+	s.replace(all, resourceVersion)
+	return nil
+}
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (s *sink[T]) Bookmark(resourceVersion string) error {
+	if s.bookmark != nil {
+		s.bookmark(resourceVersion)
+	}
+	return nil
+}

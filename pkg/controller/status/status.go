@@ -1,0 +1,109 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package status tells people what the controller does: the status of policies, and events on them. All its writes share one
+// budget.
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// Reasons of the condition Ready beside those of decisions.
+const (
+	reasonEnforcing   = "Enforcing"
+	reasonPreviewing  = "Previewing"
+	reasonDoesNothing = "DoesNothing"
+)
+
+// Of makes the status of a policy from its report. The transition time of a condition that stays is kept.
+func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
+	out := gc.CleanupPolicyStatus{
+		ObservedGeneration: r.Stored.Generation,
+		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
+		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
+	}
+	for _, c := range r.Stored.Status.Conditions {
+		out.Conditions = append(out.Conditions, *c.DeepCopy())
+	}
+	ready := condition(r)
+	ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = gc.ConditionReady, r.Stored.Generation, now
+	meta.SetStatusCondition(&out.Conditions, ready)
+	return out
+}
+
+// seconds cuts a time to what the API keeps of it, so that it compares equal with what comes back.
+func seconds(t *metav1.Time) *metav1.Time {
+	if t == nil {
+		return nil
+	}
+	out := t.Rfc3339Copy()
+	return &out
+}
+
+func condition(r *tracker.Report) metav1.Condition {
+	notReady := func(reason policy.Reason, message string) metav1.Condition {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
+	}
+	switch {
+	case r.Unreadable != nil:
+		return notReady(policy.ReasonPolicyUnreadable,
+			fmt.Sprintf("The stored policy cannot be read, so nothing in its namespace is deleted: %v. Write it anew or delete it.", r.Unreadable))
+	case r.Closed == policy.ReasonNamespaceProtected:
+		return notReady(r.Closed, "Nothing is deleted in a protected namespace; see the label "+gc.LabelProtected+" and --protected-namespaces.")
+	case r.Closed == policy.ReasonNamespaceTerminating:
+		return notReady(r.Closed, "The namespace is being deleted, which takes everything in it along.")
+	case r.Closed != "":
+		return notReady(r.Closed, "The namespace was not observed yet.")
+	}
+	for _, g := range r.Holds {
+		if g.Reason == policy.ReasonUnauthorized {
+			return notReady(g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail))
+		}
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: working(r), Message: message(r)}
+}
+
+func working(r *tracker.Report) string {
+	switch {
+	case r.DoesNothing:
+		return reasonDoesNothing
+	case r.Stored.Spec.Mode == gc.ModePreview:
+		return reasonPreviewing
+	}
+	return reasonEnforcing
+}
+
+func message(r *tracker.Report) string {
+	var parts []string
+	switch working(r) {
+	case reasonDoesNothing:
+		parts = append(parts, "The spec is empty: set ttlAfterFinished or rules.")
+	case reasonPreviewing:
+		parts = append(parts, "Counts and shows, deletes nothing.")
+	default:
+		parts = append(parts, "Deletes what is due.")
+	}
+	for _, g := range r.Holds {
+		parts = append(parts, "Held, "+g.String()+".")
+	}
+	for _, g := range r.Awaiting {
+		parts = append(parts, "Being deleted, "+g.String()+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+func objects(n int64) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}

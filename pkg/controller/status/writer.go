@@ -1,0 +1,137 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"golang.org/x/time/rate"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+)
+
+const (
+	// budget is how many writes a second status and events may make together.
+	budget = 10
+	// flushEvery is how long changes are gathered before they are written.
+	flushEvery = time.Second
+)
+
+// Config is what a Writer works with.
+type Config struct {
+	Tracker  *tracker.Tracker
+	Policies gcclient.GcV1alpha1Interface
+	Events   kubernetes.Interface
+	Clock    clock.PassiveClock
+	// Instance names this replica in events.
+	Instance string
+}
+
+// Writer keeps the status of policies in step with the tracker, and tells of deletions in events.
+type Writer struct {
+	Config
+	budget  *rate.Limiter
+	pending sets.Set[string] // namespaces whose status is yet to be written
+	teller  teller
+}
+
+// New returns a Writer that is yet to be run.
+func New(c Config) *Writer {
+	return &Writer{Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), teller: newTeller()}
+}
+
+// Gone takes in deletions that were confirmed, for the next event.
+func (w *Writer) Gone(gone []tracker.Gone) { w.teller.gone(gone) }
+
+// Run writes until ctx ends.
+func (w *Writer) Run(ctx context.Context) {
+	w.pending.Insert(w.Tracker.Namespaces()...)
+	wait.UntilWithContext(ctx, w.flush, flushEvery)
+}
+
+func (w *Writer) flush(ctx context.Context) {
+	w.pending.Insert(w.Tracker.TakeDirty()...)
+	for _, ns := range sets.List(w.pending) {
+		if ctx.Err() != nil {
+			return
+		}
+		if w.flushNamespace(ctx, ns) {
+			w.pending.Delete(ns)
+		}
+	}
+	for _, e := range w.teller.deletions(w.Clock.Now()) {
+		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
+	}
+}
+
+// flushNamespace writes what changed, and tells whether all of it could be written.
+func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
+	all := true
+	for _, r := range w.Tracker.Reports(ns) {
+		status := Of(&r, metav1.NewTime(w.Clock.Now()))
+		if !apiequality.Semantic.DeepEqual(status, r.Stored.Status) {
+			all = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && all
+		}
+		warnings, settled := w.teller.warnings(&r, w.Clock.Now())
+		for _, e := range warnings {
+			w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
+		}
+		all = all && settled
+	}
+	return all
+}
+
+// write spends from the budget. A policy that is gone needs no status.
+func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
+	if w.budget.Wait(ctx) != nil {
+		return false
+	}
+	err := do()
+	if err == nil || apierrors.IsNotFound(err) {
+		metrics.StatusWrites.WithLabelValues(kind, "ok").Inc()
+		return true
+	}
+	metrics.StatusWrites.WithLabelValues(kind, "failed").Inc()
+	klog.FromContext(ctx).V(2).Info("Cannot write, trying again", "kind", kind, "err", err)
+	return false
+}
+
+// patch writes a status whole. It needs no resource version, since nobody else writes it; the UID keeps it from a policy of
+// the same name.
+func (w *Writer) patch(ctx context.Context, p *gc.CleanupPolicy, status *gc.CleanupPolicyStatus) error {
+	var versioned v1alpha1.CleanupPolicyStatus
+	if err := v1alpha1.Convert_gc_CleanupPolicyStatus_To_v1alpha1_CleanupPolicyStatus(status, &versioned, nil); err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": p.UID},
+		"status": struct {
+			v1alpha1.CleanupPolicyStatus
+			// Without omitempty, null takes away what was there.
+			NextDeletionTime *metav1.Time `json:"nextDeletionTime"`
+			LastDeletionTime *metav1.Time `json:"lastDeletionTime"`
+		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = w.Policies.CleanupPolicies(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
+	return err
+}
