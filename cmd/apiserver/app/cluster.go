@@ -33,11 +33,15 @@ func (o *Options) clusterConfig() (*rest.Config, error) {
 
 // loadConfig returns a client configuration without a rate limit of its own: Priority and Fairness of the cluster limits.
 func loadConfig(flag, path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
+	load := func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
+	if path == "" {
+		load = rest.InClusterConfig
+	}
+	config, err := load()
 	switch {
-	case path == "" && errors.Is(err, rest.ErrNotInCluster):
+	case errors.Is(err, rest.ErrNotInCluster):
 		return nil, fmt.Errorf("%s is missing, and this is no Pod whose ServiceAccount could be used instead", flag)
-	case path == "" && err != nil:
+	case err != nil && path == "":
 		return nil, fmt.Errorf("%s is missing, and the ServiceAccount of this Pod cannot be used: %w", flag, err)
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s=%s: %w", flag, path, err)

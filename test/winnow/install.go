@@ -1,0 +1,99 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package winnow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+)
+
+const (
+	module     = "github.com/winnow-dev/winnow"
+	apiService = "v1alpha1.gc.winnow.dev"
+)
+
+// build builds winnow-apiserver of the module that the working directory is in.
+func build(ctx context.Context, path string, race bool, progress io.Writer) error {
+	args := []string{"build", "-o", path, "-ldflags", "-X " + module + "/pkg/version.version=v0.0.0-test"}
+	if race {
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, module+"/cmd/apiserver")...)
+	cmd.Stdout, cmd.Stderr = progress, progress
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("building winnow-apiserver: %w", err)
+	}
+	return nil
+}
+
+// moduleRoot is the folder of go.mod.
+func moduleRoot(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the source of %s: %w", module, err)
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// installRights applies the namespace and the rights that users install.
+func (s *Server) installRights(ctx context.Context) error {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, manifest := range []string{"00-namespace.yaml", "10-rights.yaml", "11-user-roles.yaml"} {
+		if _, _, err := s.cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "artifacts", "install", manifest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// register sends what the aggregator gets for the API group to the forwarder.
+func (s *Server) register(ctx context.Context) error {
+	service := map[string]any{
+		"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{"name": serviceName, "namespace": Namespace},
+		"spec":     map[string]any{"type": "ExternalName", "externalName": "localhost"},
+	}
+	registration := map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": apiService},
+		"spec": map[string]any{
+			"group": "gc.winnow.dev", "version": "v1alpha1", "groupPriorityMinimum": 1000, "versionPriority": 15,
+			"caBundle": s.caPEM,
+			"service":  map[string]any{"namespace": Namespace, "name": serviceName, "port": s.forwarder.port()},
+		},
+	}
+	for _, object := range []any{service, registration} {
+		manifest, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		if _, _, err := s.cluster.KubectlStdin(ctx, string(manifest), "apply", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unregister is the way out that the documentation names.
+func (s *Server) unregister(ctx context.Context) error {
+	_, _, err := s.cluster.Kubectl(ctx, "delete", "apiservice", apiService, "--ignore-not-found")
+	return err
+}
+
+// waitAvailable waits until a request for policies gets through.
+func (s *Server) waitAvailable(ctx context.Context) error {
+	_, _, err := s.cluster.Kubectl(ctx, "wait", "--for=condition=Available", "apiservice/"+apiService, "--timeout", readyTimeout.String())
+	if err != nil {
+		return fmt.Errorf("the APIService does not become available: %w", err)
+	}
+	return nil
+}

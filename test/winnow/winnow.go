@@ -1,0 +1,152 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package winnow runs Winnow for tests and development as it runs in production: real processes of winnow-apiserver with
+// the rights of artifacts/install, behind an APIService of a local cluster with a verified CA bundle. A TCP forwarder
+// stands in for the Service: it connects the aggregator with the replicas that run.
+package winnow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+const (
+	// Namespace that Winnow is installed in.
+	Namespace = "winnow-system"
+	// User that Winnow runs as.
+	User = "system:serviceaccount:" + Namespace + ":winnow"
+
+	serviceName  = "winnow"
+	readyTimeout = time.Minute
+	pollInterval = 20 * time.Millisecond
+)
+
+// Options chooses how Winnow runs. The zero value is one replica with the rights of artifacts/install.
+type Options struct {
+	// Replicas that are started; one if zero.
+	Replicas int
+	// Flags on top of those that every replica needs; the last one of a name wins.
+	Flags []string
+	// Kubeconfig that Winnow uses; if empty, one of User.
+	Kubeconfig string
+	// Binary to run; if empty, it is built from this source, with the race detector if Race is set.
+	Binary string
+	Race   bool
+	// Progress is told what is being built. Standard error if nil.
+	Progress io.Writer
+}
+
+// Server is Winnow in a cluster. Stop it before the cluster.
+type Server struct {
+	// Replicas in the order of their start. They can be killed, paused and started again one by one.
+	Replicas []*Replica
+
+	cluster   *cluster.Cluster
+	options   Options
+	caPEM     []byte
+	certFile  string
+	keyFile   string
+	forwarder *forwarder
+}
+
+// Start installs Winnow in a cluster, starts its replicas, and waits until the aggregator passes requests on to it. The
+// end of ctx kills it.
+func Start(ctx context.Context, c *cluster.Cluster, options Options) (*Server, error) {
+	s := &Server{cluster: c, options: options}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting Winnow: %w", err), s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	for range max(1, s.options.Replicas) {
+		if _, err := s.AddReplica(ctx); err != nil {
+			return err
+		}
+	}
+	return s.waitAvailable(ctx)
+}
+
+// prepare does everything but run replicas.
+func (s *Server) prepare(ctx context.Context) (err error) {
+	if s.options.Progress == nil {
+		s.options.Progress = os.Stderr
+	}
+	if s.options.Binary == "" {
+		s.options.Binary = filepath.Join(s.cluster.Dir, "winnow-apiserver")
+		if err := build(ctx, s.options.Binary, s.options.Race, s.options.Progress); err != nil {
+			return err
+		}
+	}
+	if err := s.installRights(ctx); err != nil {
+		return err
+	}
+	if s.options.Kubeconfig == "" {
+		groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
+		if s.options.Kubeconfig, err = s.cluster.KubeconfigFor(User, groups...); err != nil {
+			return err
+		}
+	}
+	if s.certFile, s.keyFile, s.caPEM, err = s.cluster.ServingCert(serviceName+"."+Namespace+".svc", "localhost"); err != nil {
+		return err
+	}
+	if s.forwarder, err = newForwarder(); err != nil {
+		return err
+	}
+	return s.register(ctx)
+}
+
+// AddReplica starts one more replica and waits until it is ready.
+func (s *Server) AddReplica(ctx context.Context) (*Replica, error) {
+	port, err := cluster.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	r := &Replica{Name: fmt.Sprintf("winnow-%d", len(s.Replicas)), Port: port, server: s}
+	s.Replicas = append(s.Replicas, r)
+	return r, r.Start(ctx)
+}
+
+// Stop unregisters Winnow and ends the replicas that run with SIGTERM; one that does not end with exit status 0 is an
+// error. Unregistered first, nothing in the cluster waits for what is no longer there.
+func (s *Server) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	errs := []error{s.unregister(ctx)}
+	for _, r := range s.Replicas {
+		errs = append(errs, r.Stop())
+	}
+	if s.forwarder != nil {
+		errs = append(errs, s.forwarder.close())
+	}
+	return errors.Join(errs...)
+}
+
+// poll asks until the answer is nil; the last answer explains why it took too long.
+func poll(ctx context.Context, ask func(context.Context) error) error {
+	var last error
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		last = ask(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
