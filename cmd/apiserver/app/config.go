@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apiserver"
+	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
 	"github.com/winnow-dev/winnow/pkg/generated/openapi"
 	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 	"github.com/winnow-dev/winnow/pkg/version"
@@ -131,7 +133,8 @@ func (c *Config) Complete() CompletedConfig {
 
 // Server is ready to run.
 type Server struct {
-	api *genericapiserver.GenericAPIServer
+	api        *genericapiserver.GenericAPIServer
+	controller *cleanup.Controller
 }
 
 // New builds the server.
@@ -140,10 +143,25 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{api: api}, nil
+	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.controller)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the controller: %w", err)
+	}
+	return &Server{api: api, controller: controller}, nil
 }
 
-// Run serves until ctx ends, then finishes what is in flight and returns nil.
+// Run serves and deletes until ctx ends, then finishes what is in flight and returns nil.
 func (s *Server) Run(ctx context.Context) error {
-	return s.api.PrepareRun().RunWithContext(ctx)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	if err := startController(ctx, s.api, s.controller, fail); err != nil {
+		return err
+	}
+	if err := s.api.PrepareRun().RunWithContext(ctx); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
 }

@@ -69,7 +69,7 @@ func checkRights(ctx context.Context, client kubernetes.Interface, rights []auth
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("Winnow lacks rights in the cluster; grant its user what answers no here:\n  %s", strings.Join(missing, "\n  "))
+	return fmt.Errorf("rights are missing in the cluster; grant Winnow's user what answers no here:\n  %s", strings.Join(missing, "\n  "))
 }
 
 // canI is the line with which an administrator can ask the same.

@@ -1,0 +1,80 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
+	"github.com/winnow-dev/winnow/pkg/version"
+)
+
+const (
+	controllerName = "winnow-controller"
+	// stopTimeout is how long the server waits for the last deletions of the controller before it stops answering.
+	stopTimeout = 15 * time.Second
+)
+
+// newController reads policies from this server itself, over the loopback connection, and everything else from the cluster.
+func newController(cluster, loopback *rest.Config, o *ControllerOptions) (*cleanup.Controller, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
+	}
+	return cleanup.New(cleanup.Config{
+		Cluster:             cluster,
+		Loopback:            loopback,
+		UserAgent:           version.UserAgent(),
+		Instance:            host + "_" + uuid.NewString(),
+		ConcurrentDeletions: o.ConcurrentDeletions,
+		ProtectedNamespaces: append([]string{o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
+		LeaderElection:      o.LeaderElection,
+	})
+}
+
+// startController runs the controller from the start of the server until ctx ends. The server keeps answering until the
+// controller has stopped, and is ready once the controller has read what it needs to take over. A controller that
+// cannot run is passed to fail.
+func startController(ctx context.Context, api *genericapiserver.GenericAPIServer, controller *cleanup.Controller, fail func(error)) error {
+	stopped := make(chan struct{})
+	start := func(genericapiserver.PostStartHookContext) error {
+		go func() {
+			defer close(stopped)
+			if err := controller.Run(ctx); err != nil {
+				fail(fmt.Errorf("the controller ended: %w", err))
+			}
+		}()
+		return nil
+	}
+	if err := api.AddPostStartHook(controllerName, start); err != nil {
+		return err
+	}
+	synced := healthz.NamedCheck(controllerName, func(*http.Request) error {
+		if !controller.Synced() {
+			return errors.New("policies and namespaces are not read yet")
+		}
+		return nil
+	})
+	if err := api.AddReadyzChecks(synced); err != nil {
+		return err
+	}
+	return api.AddPreShutdownHook(controllerName, func() error {
+		select {
+		case <-stopped:
+			return nil
+		case <-time.After(stopTimeout):
+			return fmt.Errorf("the controller did not stop within %s", stopTimeout)
+		}
+	})
+}
