@@ -1,0 +1,173 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	manifests "github.com/winnow-dev/winnow/artifacts/storage"
+)
+
+const (
+	// establishTimeout bounds the wait for fresh custom resources to be served.
+	establishTimeout = 30 * time.Second
+	establishPoll    = 100 * time.Millisecond
+
+	installCommand = "kubectl apply -f artifacts/storage/"
+)
+
+// manifestResources are the resources of the kinds in the manifests.
+var manifestResources = map[string]schema.GroupVersionResource{
+	"CustomResourceDefinition":         {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	"ValidatingAdmissionPolicy":        {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
+	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
+}
+
+// EnsureHost prepares the cluster to hold Winnow's objects: it applies the custom resource
+// definitions and the admission policy that reserves them for user (empty: whoever config
+// authenticates as), and waits until they are served. What it has no right to apply it logs, and goes
+// on if the resources are there.
+func EnsureHost(ctx context.Context, config *rest.Config, fieldManager, user string) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	if user == "" {
+		if user, err = whoAmI(ctx, config); err != nil {
+			return err
+		}
+	}
+	definitions, err := parse(manifests.CRDs)
+	if err != nil {
+		return err
+	}
+	policy, err := parse(manifests.AdmissionPolicy)
+	if err != nil {
+		return err
+	}
+	if err := reserveFor(user, policy); err != nil {
+		return err
+	}
+	for _, definition := range definitions {
+		applied, err := apply(ctx, client, fieldManager, definition)
+		if err == nil {
+			err = awaitServed(ctx, client, definition.GetName(), applied)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, object := range policy {
+		if _, err := apply(ctx, client, fieldManager, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whoAmI is the name under which the cluster's admission policies will see us.
+func whoAmI(ctx context.Context, config *rest.Config) (string, error) {
+	client, err := authenticationclient.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	review, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("cannot ask the cluster which user Winnow runs as: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
+func parse(manifest []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("an embedded manifest is broken: %w", err)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// reserveFor writes the user into the expression of the admission policy.
+func reserveFor(user string, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		validations, found, err := unstructured.NestedSlice(object.Object, "spec", "validations")
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		for _, validation := range validations {
+			validation.(map[string]any)["expression"] = "request.userInfo.username == " + strconv.Quote(user)
+		}
+		if err := unstructured.SetNestedSlice(object.Object, validations, "spec", "validations"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply reports whether it was allowed to. A 404 is a cluster that does not know the kind yet.
+func apply(ctx context.Context, client dynamic.Interface, fieldManager string, object *unstructured.Unstructured) (bool, error) {
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	_, err := client.Resource(manifestResources[object.GetKind()]).Apply(ctx, object.GetName(), object, options)
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		klog.FromContext(ctx).Info("Cannot apply a manifest of the storage, going on with what is installed",
+			"kind", object.GetKind(), "name", object.GetName(), "err", err, "install", installCommand)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot apply %s %q: %w", object.GetKind(), object.GetName(), err)
+	}
+	return true, nil
+}
+
+// awaitServed waits until the resource that a definition of this name defines can be listed; one that
+// we have not applied has to be there already.
+func awaitServed(ctx context.Context, client dynamic.Interface, definition string, applied bool) error {
+	plural, _, _ := strings.Cut(definition, ".")
+	resource := client.Resource(GroupVersion.WithResource(plural))
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
+		_, last = resource.List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsForbidden(last) || !applied && apierrors.IsNotFound(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(last):
+		return fmt.Errorf("the right to list %s is missing, Winnow keeps its objects there: %w", definition, last)
+	case !applied && apierrors.IsNotFound(last):
+		return fmt.Errorf("%s is not installed in the cluster, and the right to install it is missing: run `%s` as a cluster administrator", definition, installCommand)
+	}
+	return fmt.Errorf("%s is not served after %s: %w", definition, establishTimeout, errors.Join(last, err))
+}

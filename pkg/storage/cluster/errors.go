@@ -1,0 +1,137 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/klog/v2"
+)
+
+const (
+	listExpired     = "The resourceVersion for the provided list is too old."
+	watchExpired    = "The resourceVersion for the provided watch is too old."
+	continueExpired = "The provided continue parameter is too old to display a consistent list result. " +
+		"You can start a new list without the continue parameter, or use the continue token in this " +
+		"response to retrieve the remainder of the results. Continuing with the provided token results " +
+		"in an inconsistent list - objects that were created, modified, or deleted between the time the " +
+		"first chunk was returned and now may show up in the list."
+)
+
+// translate turns an error of the host into one for the client of the served resource. Every message
+// is written anew, since the host's name its internal resources. Not-found and conflict of the object
+// itself mean different things to each operation, which looks at them before.
+func (s *store) translate(ctx context.Context, err error, at target) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case ctx.Err() != nil:
+		return apierrors.NewTimeoutError("the cluster's API did not answer in time", 1)
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		klog.FromContext(ctx).V(2).Info("No answer from the cluster's API", "resource", s.table.resource, "err", err)
+		return internalError("the cluster's API cannot be reached: %v", withoutURL(err))
+	}
+	return s.translateStatus(ctx, status.Status(), at)
+}
+
+func (s *store) translateStatus(ctx context.Context, status metav1.Status, at target) error {
+	switch {
+	case isTooLargeResourceVersion(&status):
+		return tooLargeResourceVersion(&status)
+	case status.Code == http.StatusGone:
+		return apierrors.NewResourceExpired(listExpired)
+	case status.Code == http.StatusTooManyRequests:
+		return apierrors.NewTooManyRequests("the cluster's API asks to wait", int(max(1, retryAfter(&status))))
+	case status.Code == http.StatusRequestEntityTooLarge:
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s %q is too large to be stored", s.groupResource, at.name))
+	case status.Code == http.StatusGatewayTimeout:
+		return apierrors.NewTimeoutError("the cluster's API did not answer in time", int(max(1, retryAfter(&status))))
+	case hasCause(&status, corev1.NamespaceTerminatingCause):
+		return namespaceTerminating(s.groupResource, at.location)
+	case status.Code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "namespaces":
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, at.namespace)
+	}
+	klog.FromContext(ctx).Error(apierrors.FromObject(&status), "The cluster's API refused a request of the storage", "resource", s.table.resource)
+	switch status.Code {
+	case http.StatusNotFound:
+		return internalError("the storage of %s is not installed in the cluster", s.groupResource)
+	case http.StatusUnauthorized:
+		return internalError("the cluster does not accept the credentials of the storage of %s", s.groupResource)
+	case http.StatusForbidden:
+		return internalError("the cluster forbids this to the storage of %s: a right is missing, or an admission policy or webhook refused it", s.groupResource)
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusConflict:
+		return internalError("the cluster does not take %s %q in its stored form", s.groupResource, at.name)
+	}
+	return internalError("the cluster's API failed with status %d", status.Code)
+}
+
+func internalError(format string, args ...any) error {
+	return storage.NewInternalError(fmt.Errorf(format, args...))
+}
+
+// withoutURL drops the request's URL, which names the internal resource.
+func withoutURL(err error) error {
+	var urlError *url.Error
+	if errors.As(err, &urlError) {
+		return urlError.Err
+	}
+	return err
+}
+
+// isObjectNotFound tells a missing object from a missing namespace or host resource.
+func (s *store) isObjectNotFound(err error, at target) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == s.table.resource && details.Name == at.name
+}
+
+func isTooLargeResourceVersion(status *metav1.Status) bool {
+	return status.Code == http.StatusGatewayTimeout && hasCause(status, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+func tooLargeResourceVersion(status *metav1.Status) error {
+	var asked, current uint64
+	// Without the figures the answer is still the right one.
+	_, _ = fmt.Sscanf(status.Message, "Timeout: Too large resource version: %d, current: %d", &asked, &current)
+	return storage.NewTooLargeResourceVersionError(asked, current, int(max(1, retryAfter(status))))
+}
+
+func namespaceTerminating(resource schema.GroupResource, at location) error {
+	err := apierrors.NewForbidden(resource, at.name, fmt.Errorf(
+		"unable to create new content in namespace %s because it is being terminated", at.namespace))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    corev1.NamespaceTerminatingCause,
+		Message: fmt.Sprintf("namespace %s is being terminated", at.namespace),
+		Field:   "metadata.namespace",
+	}}
+	return err
+}
+
+func hasCause(status *metav1.Status, cause metav1.CauseType) bool {
+	_, found := apierrors.StatusCause(&apierrors.StatusError{ErrStatus: *status}, cause)
+	return found
+}
+
+func retryAfter(status *metav1.Status) int32 {
+	if status.Details == nil {
+		return 0
+	}
+	return status.Details.RetryAfterSeconds
+}

@@ -1,0 +1,85 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+)
+
+// RESTOptionsGetter makes registry stores keep their objects on this host. Codec encodes to the
+// storage version as JSON, encodeVersioner names that version for the storage version hash. There is
+// no watch cache on top: the host has one.
+func (h *Host) RESTOptionsGetter(codec runtime.Codec, encodeVersioner runtime.GroupVersioner) generic.RESTOptionsGetter {
+	config := storagebackend.NewDefaultConfig("", codec)
+	config.EncodeVersioner = encodeVersioner
+	return &optionsGetter{host: h, config: config}
+}
+
+type optionsGetter struct {
+	host   *Host
+	config *storagebackend.Config
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (g *optionsGetter) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	return generic.RESTOptions{
+		StorageConfig:           g.config.ForResource(resource),
+		Decorator:               g.host.decorate,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          resource.Group + "/" + resource.Resource,
+		CountMetricPollPeriod:   time.Minute,
+	}, nil
+}
+
+// decorate is the generic.StorageDecorator.
+func (h *Host) decorate(config *storagebackend.ConfigForResource, resourcePrefix string,
+	keyFunc func(runtime.Object) (string, error), newFunc, _ func() runtime.Object,
+	_ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+	namespaced, err := isNamespaced(keyFunc, newFunc())
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot tell the scope of %s: %w", config.GroupResource, err)
+	}
+	kind := reflect.TypeOf(newFunc()).Elem().Name()
+	return newStore(h, config.Codec, config.GroupResource, kind, resourcePrefix, namespaced, newFunc), func() {}, nil
+}
+
+// isNamespaced asks for the key of an object that has a namespace whether that is part of it.
+func isNamespaced(keyFunc func(runtime.Object) (string, error), object runtime.Object) (bool, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return false, err
+	}
+	accessor.SetNamespace("namespace")
+	accessor.SetName("name")
+	key, err := keyFunc(object)
+	return strings.HasSuffix(key, "/namespace/name"), err
+}
+
+// HealthCheck answers whether the cluster serves the storage of these resources to us, for /readyz.
+func (h *Host) HealthCheck(served ...schema.GroupResource) healthz.HealthChecker {
+	return healthz.NamedCheck("storage", func(request *http.Request) error {
+		for _, resource := range served {
+			hosted := table{client: h.client, resource: HostResource(resource).Resource}
+			if err := hosted.exists(request.Context()); err != nil {
+				return fmt.Errorf("the storage of %s cannot be read: %w", resource, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,169 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+const (
+	// GenerationAnnotation mirrors metadata.generation of the payload on the host object.
+	GenerationAnnotation = "internal.gc.winnow.dev/generation"
+	// DigestAnnotation holds the Digest of the payload. A write of the status alone leaves it as it is,
+	// while the host's resourceVersion moves.
+	DigestAnnotation = "internal.gc.winnow.dev/digest"
+
+	// maxStoredBytes caps a host object as it is sent. etcd takes 1.5 MiB at its defaults, and the
+	// cluster adds managed fields to what it is sent.
+	maxStoredBytes = 1 << 20
+)
+
+// Digest returns 32 hexadecimal digits that change when spec or metadata.annotations of the object
+// do, and with nothing else. Encoded is the object in its served version as JSON; the order of fields
+// and white space do not count, so that any party that holds the object gets the same answer.
+// Of anything but JSON every byte counts.
+func Digest(encoded []byte) string {
+	decided := encoded
+	if canonical, err := canonicalDecision(encoded); err == nil {
+		decided = canonical
+	}
+	sum := sha256.Sum256(decided)
+	return hex.EncodeToString(sum[:16])
+}
+
+// canonicalDecision is what users decide in an object: encoding/json sorts the keys of maps.
+func canonicalDecision(encoded []byte) ([]byte, error) {
+	var object struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Spec any `json:"spec"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&object); err != nil {
+		return nil, err
+	}
+	return json.Marshal([]any{object.Metadata.Annotations, object.Spec})
+}
+
+// encode returns the payload of object. It clears resourceVersion and selfLink, which are the host's.
+func (s *store) encode(object runtime.Object) (string, error) {
+	if err := s.versioner.PrepareObjectForStorage(object); err != nil {
+		return "", fmt.Errorf("cannot prepare the object for storage: %w", err)
+	}
+	data, err := runtime.Encode(s.codec, object)
+	return string(bytes.TrimSuffix(data, []byte("\n"))), err
+}
+
+// wrap returns the host object, encoded, that carries payload at this place. ResourceVersion is what
+// it replaces, or empty for a new one.
+func (s *store) wrap(at target, resourceVersion, payload string, object runtime.Object) ([]byte, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(&storedObject{
+		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: s.table.kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       at.namespace,
+			Name:            at.name,
+			ResourceVersion: resourceVersion,
+			Labels:          accessor.GetLabels(),
+			Annotations: map[string]string{
+				GenerationAnnotation: strconv.FormatInt(accessor.GetGeneration(), 10),
+				DigestAnnotation:     Digest([]byte(payload)),
+			},
+		},
+		Payload: payload,
+	})
+	if err == nil && len(body) > maxStoredBytes {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"%s %q takes %d bytes when stored, at most %d are allowed: shorten it",
+			s.groupResource, at.name, len(body), maxStoredBytes))
+	}
+	return body, err
+}
+
+// decode fills out from a host object.
+func (s *store) decode(stored *storedObject, key string, out runtime.Object) error {
+	revision, err := s.versioner.ParseResourceVersion(stored.ResourceVersion)
+	if err != nil {
+		return storage.NewInternalError(err)
+	}
+	if err := s.decodePayload(stored.Payload, revision, out); err != nil {
+		return storage.NewInternalError(&undecodableError{
+			message: fmt.Sprintf("stored %s %q cannot be decoded, delete it and write it anew: %v",
+				s.groupResource, namespacedName(stored), err),
+			err: storage.NewCorruptObjError(key, err),
+		})
+	}
+	return nil
+}
+
+// decodeFor is decode, except that to a client that deletes an object that cannot be decoded is shown
+// by its metadata alone: otherwise nobody could ever delete it.
+func (s *store) decodeFor(ctx context.Context, stored *storedObject, key string, out runtime.Object) error {
+	err := s.decode(stored, key, out)
+	if storage.IsCorruptObject(err) && isDeleting(ctx) {
+		return s.decodeMetadata(stored, out)
+	}
+	return err
+}
+
+func (s *store) decodePayload(payload string, revision uint64, out runtime.Object) error {
+	if _, _, err := s.codec.Decode([]byte(payload), nil, out); err != nil {
+		return err
+	}
+	return s.versioner.UpdateObject(out, revision)
+}
+
+func (s *store) decodeMetadata(stored *storedObject, out runtime.Object) error {
+	if err := runtime.SetZeroValue(out); err != nil {
+		return err
+	}
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return err
+	}
+	accessor.SetNamespace(stored.Namespace)
+	accessor.SetName(stored.Name)
+	accessor.SetLabels(stored.Labels)
+	accessor.SetResourceVersion(stored.ResourceVersion)
+	return nil
+}
+
+func isDeleting(ctx context.Context) bool {
+	info, ok := genericapirequest.RequestInfoFrom(ctx)
+	return ok && (info.Verb == "delete" || info.Verb == "deletecollection")
+}
+
+func namespacedName(stored *storedObject) string {
+	if stored.Namespace == "" {
+		return stored.Name
+	}
+	return stored.Namespace + "/" + stored.Name
+}
+
+// undecodableError reads as a plain sentence, and is a corrupt object to storage.IsCorruptObject.
+type undecodableError struct {
+	message string
+	err     error
+}
+
+func (e *undecodableError) Error() string { return e.message }
+func (e *undecodableError) Unwrap() error { return e.err }

@@ -1,0 +1,176 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// readinessTimeout bounds the question whether the host resource is there; ReadinessCheck has no context.
+const readinessTimeout = 2 * time.Second
+
+// store keeps the objects of one served resource in one host resource. It has no state of its own,
+// so any number of replicas may serve the same resource.
+type store struct {
+	table          table
+	codec          runtime.Codec
+	versioner      storage.Versioner
+	groupResource  schema.GroupResource // as served
+	resourcePrefix string               // with a slash at both ends
+	namespaced     bool
+	newFunc        func() runtime.Object
+}
+
+var _ storage.Interface = (*store)(nil)
+
+func newStore(host *Host, codec runtime.Codec, served schema.GroupResource, kind, resourcePrefix string, namespaced bool, newFunc func() runtime.Object) *store {
+	return &store{
+		table:          table{client: host.client, resource: HostResource(served).Resource, kind: "Stored" + kind},
+		codec:          codec,
+		versioner:      storage.APIObjectVersioner{},
+		groupResource:  served,
+		resourcePrefix: strings.TrimSuffix(resourcePrefix, "/") + "/",
+		namespaced:     namespaced,
+		newFunc:        newFunc,
+	}
+}
+
+// Versioner implements storage.Interface.
+func (s *store) Versioner() storage.Versioner { return s.versioner }
+
+// Create implements storage.Interface. The host has no time to live: ttl is ignored.
+func (s *store) Create(ctx context.Context, key string, object, out runtime.Object, _ uint64) error {
+	at, err := s.locate(key, false)
+	if err != nil {
+		return err
+	}
+	if revision, err := s.versioner.ObjectResourceVersion(object); err == nil && revision != 0 {
+		return storage.ErrResourceVersionSetOnCreate
+	}
+	payload, err := s.encode(object)
+	if err != nil {
+		return err
+	}
+	resourceVersion, err := s.create(ctx, at, payload, object)
+	if err != nil || out == nil {
+		return err
+	}
+	return s.decodeWritten(payload, resourceVersion, at, out)
+}
+
+// create returns the resourceVersion of the new host object, or that the key exists.
+func (s *store) create(ctx context.Context, at target, payload string, object runtime.Object) (string, error) {
+	if err := s.checkName(at); err != nil {
+		return "", err
+	}
+	body, err := s.wrap(at, "", payload, object)
+	if err != nil {
+		return "", err
+	}
+	resourceVersion, err := s.table.create(ctx, at.location, body)
+	if apierrors.IsAlreadyExists(err) {
+		return "", storage.NewKeyExistsError(at.key, 0)
+	}
+	return resourceVersion, s.translate(ctx, err, at)
+}
+
+// checkName refuses here, in terms of the served resource, what the host would refuse in its own.
+func (s *store) checkName(at target) error {
+	if at.nothing {
+		return apierrors.NewBadRequest(fmt.Sprintf("no %s can be stored at key %q", s.groupResource, at.key))
+	}
+	if faults := validation.NameIsDNSSubdomain(at.name, false); len(faults) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s %q cannot be stored, choose another name: %s",
+			s.groupResource, at.name, strings.Join(faults, "; ")))
+	}
+	return nil
+}
+
+// decodeWritten fills out from the bytes that were sent: what the cluster answers is the same, and larger.
+func (s *store) decodeWritten(payload, resourceVersion string, at target, out runtime.Object) error {
+	stored := &storedObject{Payload: payload}
+	stored.Namespace, stored.Name, stored.ResourceVersion = at.namespace, at.name, resourceVersion
+	return s.decode(stored, at.key, out)
+}
+
+// Get implements storage.Interface.
+func (s *store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	at, err := s.locate(key, false)
+	if err != nil {
+		return err
+	}
+	if _, err := s.versioner.ParseResourceVersion(opts.ResourceVersion); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	stored, err := s.fetch(ctx, at, opts.ResourceVersion)
+	if opts.IgnoreNotFound && storage.IsNotFound(err) {
+		return runtime.SetZeroValue(out)
+	}
+	if err != nil {
+		return err
+	}
+	return s.decodeFor(ctx, stored, at.key, out)
+}
+
+// fetch reads one host object, consistently unless a resourceVersion says how old it may be.
+func (s *store) fetch(ctx context.Context, at target, resourceVersion string) (*storedObject, error) {
+	if at.nothing {
+		return nil, storage.NewKeyNotFoundError(at.key, 0)
+	}
+	stored, err := s.table.get(ctx, at.location, resourceVersion)
+	if s.isObjectNotFound(err, at) {
+		return nil, storage.NewKeyNotFoundError(at.key, 0)
+	}
+	return stored, s.translate(ctx, err, at)
+}
+
+// Stats implements storage.Interface. It counts, and estimates no sizes.
+func (s *store) Stats(ctx context.Context) (storage.Stats, error) {
+	list, err := s.table.list(ctx, listQuery{limit: 1})
+	if err != nil {
+		return storage.Stats{}, s.translate(ctx, err, target{})
+	}
+	count := int64(len(list.Items))
+	if list.RemainingItemCount != nil {
+		count += *list.RemainingItemCount
+	}
+	return storage.Stats{ObjectCount: count}, nil
+}
+
+// GetCurrentResourceVersion implements storage.Interface.
+func (s *store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	list, err := s.table.list(ctx, listQuery{limit: 1})
+	if err != nil {
+		return 0, s.translate(ctx, err, target{})
+	}
+	return s.versioner.ParseResourceVersion(list.ResourceVersion)
+}
+
+// ReadinessCheck implements storage.Interface: the host resource exists and may be read.
+func (s *store) ReadinessCheck() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readinessTimeout)
+	defer cancel()
+	return s.translate(ctx, s.table.exists(ctx), target{})
+}
+
+// RequestWatchProgress implements storage.Interface, which allows it to have no effect.
+func (s *store) RequestWatchProgress(context.Context) error { return nil }
+
+// EnableResourceSizeEstimation implements storage.Interface. Only a watch cache asks for it.
+func (s *store) EnableResourceSizeEstimation(storage.KeysFunc) error {
+	return errors.New("storage in the cluster's API does not estimate sizes")
+}
+
+// CompactRevision implements storage.Interface: compaction is the cluster's business, none is observed.
+func (s *store) CompactRevision() int64 { return 0 }

@@ -1,0 +1,334 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/klog/v2"
+)
+
+// resultBuffer is how many events wait for a slow client before the host's stream does.
+const resultBuffer = 100
+
+// watcher is one watch of one client: a stream of the host, and what came before it.
+type watcher struct {
+	store     *store
+	at        target
+	predicate storage.SelectionPredicate
+	bookmarks bool
+
+	// initial is sent before anything of the stream.
+	initial []watch.Event
+	// matching holds the objects that the client has been shown and still sees, by key. It is nil if
+	// the host alone selects.
+	matching map[string]*storedObject
+
+	stream *eventStream // nil if nothing can ever happen at this key
+	result chan watch.Event
+	cancel context.CancelFunc
+}
+
+// Watch implements storage.Interface. What is current is resolved and the host's stream is open when
+// it returns, so no later event is missed.
+func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	at, err := s.locate(key, opts.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := s.versioner.ParseResourceVersion(opts.ResourceVersion)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	w := &watcher{
+		store:     s,
+		at:        at,
+		predicate: opts.Predicate,
+		bookmarks: opts.Predicate.AllowWatchBookmarks || opts.ProgressNotify,
+		result:    make(chan watch.Event, resultBuffer),
+	}
+	watchCtx, cancel := context.WithCancel(ctx)
+	w.cancel = cancel
+	if err := w.open(watchCtx, revision, opts); err != nil && !errors.Is(err, context.Canceled) {
+		cancel()
+		return nil, err
+	}
+	utilflowcontrol.WatchInitialized(ctx)
+	go w.run(watchCtx)
+	return w, nil
+}
+
+// Stop implements watch.Interface.
+func (w *watcher) Stop() { w.cancel() }
+
+// ResultChan implements watch.Interface.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+// open collects what the client is to see first and starts the host's stream right after it.
+func (w *watcher) open(ctx context.Context, revision uint64, opts storage.ListOptions) error {
+	start := opts.ResourceVersion
+	wantsInitial := revision == 0
+	if opts.SendInitialEvents != nil {
+		wantsInitial = *opts.SendInitialEvents
+	}
+	selective := !w.store.hostSelects(w.predicate)
+	if wantsInitial || revision == 0 || selective {
+		seed, err := w.seed(ctx, revision, wantsInitial, selective)
+		if err != nil {
+			return err
+		}
+		start = seed.ResourceVersion
+	}
+	if wantsInitial && opts.SendInitialEvents != nil && opts.Predicate.AllowWatchBookmarks {
+		bookmark, err := w.bookmark(start)
+		if err != nil {
+			return err
+		}
+		if err := storage.AnnotateInitialEventsEndBookmark(bookmark); err != nil {
+			return storage.NewInternalError(err)
+		}
+		w.initial = append(w.initial, watch.Event{Type: watch.Bookmark, Object: bookmark})
+	}
+	if w.at.nothing {
+		return nil
+	}
+	stream, err := w.store.table.watch(ctx, listQuery{
+		location:        w.at.location,
+		labels:          labelSelector(w.predicate),
+		resourceVersion: start,
+		bookmarks:       w.bookmarks,
+	})
+	w.stream = stream
+	return w.store.translate(ctx, err, w.at)
+}
+
+// hostSelects reports whether the labels are all that the predicate looks at: the host then sends
+// ADDED and DELETED when an object begins and ceases to match.
+func (s *store) hostSelects(predicate storage.SelectionPredicate) bool {
+	predicate.Label = nil
+	return predicate.Empty()
+}
+
+// seed lists what the stream starts from: the newest state, or for a client that goes on from a
+// resourceVersion and gets no initial events the state at exactly that one.
+func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selective bool) (*storedList, error) {
+	query := listQuery{location: w.at.location, labels: labelSelector(w.predicate)}
+	switch {
+	case w.at.nothing || !wantsInitial && !selective:
+		query.limit = 1
+	case !wantsInitial && revision > 0:
+		query.resourceVersion, query.match = strconv.FormatUint(revision, 10), metav1.ResourceVersionMatchExact
+	}
+	list, err := w.store.table.list(ctx, query)
+	if err != nil {
+		return nil, w.store.translate(ctx, err, w.at)
+	}
+	current, err := w.store.versioner.ParseResourceVersion(list.ResourceVersion)
+	if err != nil {
+		return nil, storage.NewInternalError(err)
+	}
+	if revision > current {
+		return nil, storage.NewTooLargeResourceVersionError(revision, current, 1)
+	}
+	if query.limit == 1 {
+		return list, nil
+	}
+	return list, w.take(list, wantsInitial, selective)
+}
+
+func (w *watcher) take(list *storedList, wantsInitial, selective bool) error {
+	if selective {
+		w.matching = map[string]*storedObject{}
+	}
+	for i := range list.Items {
+		stored := &list.Items[i]
+		object, matches, err := w.decode(stored)
+		if err != nil {
+			return err
+		}
+		if !matches {
+			continue
+		}
+		if selective {
+			w.matching[w.at.keyOf(stored)] = stored
+		}
+		if wantsInitial {
+			w.initial = append(w.initial, watch.Event{Type: watch.Added, Object: object})
+		}
+	}
+	return nil
+}
+
+// run sends until the client stops, its context ends, or the host ends the stream; clients then watch
+// again from where they are.
+func (w *watcher) run(ctx context.Context) {
+	defer close(w.result)
+	defer w.cancel()
+	for _, event := range w.initial {
+		if !w.send(ctx, event) {
+			break
+		}
+	}
+	w.initial = nil
+	if w.stream == nil {
+		<-ctx.Done()
+		return
+	}
+	defer w.stream.close()
+	for ctx.Err() == nil {
+		received, err := w.stream.next()
+		if err != nil {
+			klog.FromContext(ctx).V(4).Info("The cluster's API ended a watch", "resource", w.store.table.resource, "reason", err)
+			return
+		}
+		event, err := w.transform(ctx, received)
+		if err != nil {
+			w.send(ctx, errorEvent(err))
+			return
+		}
+		if event != nil && !w.send(ctx, *event) {
+			return
+		}
+	}
+}
+
+func (w *watcher) send(ctx context.Context, event watch.Event) bool {
+	select {
+	case w.result <- event:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// transform turns an event of the host into what the client is to see, if anything.
+func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Event, error) {
+	kind := watch.EventType(received.Type)
+	if kind == watch.Error {
+		return nil, w.hostError(ctx, received)
+	}
+	stored, err := received.stored()
+	if err != nil {
+		return nil, storage.NewInternalError(err)
+	}
+	if kind == watch.Bookmark {
+		if !w.bookmarks {
+			return nil, nil
+		}
+		bookmark, err := w.bookmark(stored.ResourceVersion)
+		return &watch.Event{Type: watch.Bookmark, Object: bookmark}, err
+	}
+	if w.matching != nil {
+		return w.transition(kind, stored)
+	}
+	object, _, err := w.decode(stored)
+	if err != nil && kind == watch.Deleted {
+		err = corruptDeletion(err)
+	}
+	return &watch.Event{Type: kind, Object: object}, err
+}
+
+// transition compares an object with what the client has been shown of it.
+func (w *watcher) transition(kind watch.EventType, stored *storedObject) (*watch.Event, error) {
+	key := w.at.keyOf(stored)
+	shown, wasShown := w.matching[key]
+	var object runtime.Object
+	var matches bool
+	var err error
+	if kind != watch.Deleted {
+		if object, matches, err = w.decode(stored); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case matches && wasShown:
+		w.matching[key] = stored
+		return &watch.Event{Type: watch.Modified, Object: object}, nil
+	case matches:
+		w.matching[key] = stored
+		return &watch.Event{Type: watch.Added, Object: object}, nil
+	case !wasShown:
+		return nil, nil
+	}
+	// The client gets what it was last shown, at the resourceVersion of the change.
+	delete(w.matching, key)
+	shown.ResourceVersion = stored.ResourceVersion
+	object, _, err = w.decode(shown)
+	return &watch.Event{Type: watch.Deleted, Object: object}, err
+}
+
+func (w *watcher) decode(stored *storedObject) (object runtime.Object, matches bool, err error) {
+	object = w.store.newFunc()
+	if err := w.store.decode(stored, w.at.keyOf(stored), object); err != nil {
+		return nil, false, err
+	}
+	matches, err = w.predicate.Matches(object)
+	return object, err == nil && matches, nil
+}
+
+// bookmark is an empty object but for the resourceVersion.
+func (w *watcher) bookmark(resourceVersion string) (runtime.Object, error) {
+	object := w.store.newFunc()
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, storage.NewInternalError(err)
+	}
+	accessor.SetResourceVersion(resourceVersion)
+	return object, nil
+}
+
+func (w *watcher) hostError(ctx context.Context, received hostEvent) error {
+	var status metav1.Status
+	if err := json.Unmarshal(received.Object, &status); err != nil {
+		return storage.NewInternalError(err)
+	}
+	if status.Code == http.StatusGone {
+		return apierrors.NewResourceExpired(watchExpired)
+	}
+	return w.store.translateStatus(ctx, status, w.at)
+}
+
+func (e hostEvent) stored() (*storedObject, error) {
+	stored := &storedObject{}
+	return stored, json.Unmarshal(e.Object, stored)
+}
+
+// errorEvent ends a watch.
+func errorEvent(err error) watch.Event {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(err)
+	}
+	reported := status.Status()
+	return watch.Event{Type: watch.Error, Object: &reported}
+}
+
+// corruptDeletion tells a client that something has gone that cannot be shown.
+func corruptDeletion(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonStoreReadError,
+		Message: "saw a DELETED event, but object data is corrupt - " + err.Error(),
+	}}
+}
+
+func resourceVersionOf(object runtime.Object) string {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetResourceVersion()
+}
