@@ -128,6 +128,7 @@ func (t *Tracker) drop(rec *record, now time.Time) {
 		t.forget(ns)
 	}
 	t.timers.Remove(f.UID)
+	t.ready.remove(rec)
 	t.unlink(f)
 	t.judgeDependents(f.UID, now)
 }

@@ -33,11 +33,12 @@ func (t *Tracker) judge(ns *namespace, rec *record, now time.Time) {
 	}
 	switch {
 	case rec.decision.Action != policy.Delete:
+		t.ready.remove(rec)
 		if !rec.decision.Due() {
 			rec.trial = trial{}
 		}
 	case !rec.queued && rec.order == nil:
-		t.ready.push(rec)
+		t.ready.push(rec, rec.decision.At)
 	}
 	t.dirty.Insert(ns.name)
 	wake(t.changed)

@@ -88,15 +88,14 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 	defer t.mu.Unlock()
 	for !t.ready.empty() && now.Before(t.agreed.Add(FreshFor)) {
 		rec := t.ready.pop()
-		if rec.removed {
+		order, ok := t.order(rec, now)
+		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
+			t.judge(t.namespace(rec.fact.Namespace), rec, now)
 			continue
 		}
-		// What is queued is judged with each change; only time has passed since.
-		if order, ok := t.order(rec, now); ok {
-			rec.order = order
-			t.underway++
-			return order, true
-		}
+		rec.order = order
+		t.underway++
+		return order, true
 	}
 	return nil, false
 }
