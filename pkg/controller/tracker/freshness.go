@@ -42,7 +42,13 @@ type version struct{ seen uint64 }
 func (v *version) advance(rv string) { v.seen = max(v.seen, parseVersion(rv)) }
 func (v *version) reset(rv string)   { v.seen = parseVersion(rv) }
 
-// parseVersion reads a resource version; one that cannot be read is older than any.
+// covers tells whether rv has been seen. One that cannot be read has not.
+func (v *version) covers(rv string) bool {
+	n := parseVersion(rv)
+	return n > 0 && v.seen >= n
+}
+
+// parseVersion reads a resource version; zero, older than any, when it cannot be read.
 func parseVersion(rv string) uint64 {
 	n, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil {
@@ -72,8 +78,8 @@ func (t *Tracker) ObserveNamespaces(rv string) {
 func (t *Tracker) Agree(r Reading) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	policies := t.policyVersion.seen >= parseVersion(r.PolicyVersion) || t.samePolicies(r.Policies)
-	namespaces := t.namespaceVersion.seen >= parseVersion(r.NamespaceVersion) || t.sameNamespaces(r.Namespaces)
+	policies := t.policyVersion.covers(r.PolicyVersion) || t.samePolicies(r.Policies)
+	namespaces := t.namespaceVersion.covers(r.NamespaceVersion) || t.sameNamespaces(r.Namespaces)
 	if !policies || !namespaces {
 		return false
 	}
