@@ -111,6 +111,7 @@ func (ns *namespace) keeps(resource string) bool {
 
 // remove takes a record out because its object is gone.
 func (t *Tracker) remove(rec *record, now time.Time) {
+	rec.gone = true
 	t.drop(rec, now)
 	if rec.sent != nil {
 		t.confirm(rec.sent, now)

@@ -154,7 +154,7 @@ func (t *Tracker) Done(o *Order, result Result, now time.Time) {
 		return
 	}
 	o.rec.after(o, result, now)
-	if o.rec.removed && result.Outcome == Accepted {
+	if o.rec.gone && result.Outcome == Accepted {
 		t.confirm(o, now)
 	}
 	t.end(o, now)
@@ -221,7 +221,7 @@ func (t *Tracker) confirm(o *Order, now time.Time) {
 	}
 	t.gone = append(t.gone, Gone{Order: o, At: now})
 	if ns, ok := t.namespaces[o.Policy.Namespace]; ok {
-		if i, found := ns.find(o.Policy.Name); found {
+		if i, found := ns.find(o.Policy.Name); found && ns.policies[i].stored.UID == o.PolicyUID {
 			ns.policies[i].deleted++
 			at := metav1.NewTime(now)
 			ns.policies[i].lastDeletion = &at

@@ -84,8 +84,8 @@ type record struct {
 	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
 	sent  *Order
 	trial trial
-	// removed says that the watch has seen the object go while an order was under way.
-	removed bool
+	// removed says that the record was taken out while an order may be under way, and gone that its object was seen to go.
+	removed, gone bool
 }
 
 type preview struct {
