@@ -35,7 +35,7 @@ func (t *Tracker) judge(ns *namespace, rec *record, now time.Time) {
 	case rec.decision.Action != policy.Delete:
 		t.ready.remove(rec)
 		if !rec.decision.Due() {
-			rec.trial = trial{}
+			rec.trial = trial{barred: rec.trial.barred}
 		}
 	case !rec.queued && rec.order == nil:
 		t.ready.push(rec, rec.decision.At)
