@@ -79,10 +79,10 @@ func Decide(f *lifecycle.Fact, r Resolution, owner lifecycle.OwnerState, now tim
 		return Decision{Action: Ignore, Reason: ReasonNoPolicy}
 	case !f.Finished:
 		return Decision{Action: Ignore, Reason: ReasonNotFinished}
-	case f.Terminating:
-		return Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(f)}
 	case leftToOwner(owner, r.withOwner):
 		return Decision{Action: Ignore, Reason: ReasonLeftToOwner, Detail: f.Controller.String()}
+	case f.Terminating:
+		return Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(f)}
 	}
 	answer := adjust(f, r)
 	switch {
