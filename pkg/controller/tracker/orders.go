@@ -240,10 +240,10 @@ func (t *Tracker) TakeGone() []Gone {
 	return out
 }
 
-// Busy tells whether anything is to be deleted before a given time, or is being deleted.
-func (t *Tracker) Busy(before time.Time) bool {
+// Busy tells whether anything is to be deleted by a given time, or is being deleted.
+func (t *Tracker) Busy(by time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, ok := t.timers.Next()
-	return !t.ready.empty() || t.underway > 0 || ok && next.Before(before)
+	return !t.ready.empty() || t.underway > 0 || ok && !next.After(by)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -152,7 +153,7 @@ func (t *Tracker) forget(ns *namespace) {
 
 // Job implements lifecycle.Owners. The lock must be held.
 func (t *Tracker) Job(uid types.UID) *lifecycle.Fact {
-	if rec, ok := t.records[uid]; ok && !rec.removed {
+	if rec, ok := t.records[uid]; ok && rec.fact.Resource == gc.ResourceJobs {
 		return rec.fact
 	}
 	return nil
