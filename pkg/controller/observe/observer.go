@@ -125,11 +125,11 @@ const mergePage = 500
 // merge lists the objects of one namespace, again and again until it succeeds: the namespace is new to a watch that has
 // passed over them.
 func (o *Observer) merge(ctx context.Context, resource, namespace string) {
-	o.Tracker.BeginMerge(resource, namespace)
-	defer o.Tracker.EndMerge(resource, namespace)
+	merge := o.Tracker.BeginMerge(resource, namespace)
+	defer merge.End()
 	retry := time.Second
 	for ctx.Err() == nil {
-		err := o.mergeOnce(ctx, resource, namespace)
+		err := o.mergeOnce(ctx, merge, resource, namespace)
 		if err == nil {
 			return
 		}
@@ -142,14 +142,14 @@ func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 	}
 }
 
-func (o *Observer) mergeOnce(ctx context.Context, resource, namespace string) error {
+func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource, namespace string) error {
 	options := metav1.ListOptions{Limit: mergePage}
 	for {
 		facts, next, err := o.list(ctx, resource, namespace, options)
 		if err != nil {
 			return err
 		}
-		o.Tracker.Merge(resource, namespace, facts, o.Clock.Now())
+		merge.Add(facts, o.Clock.Now())
 		if next == "" {
 			return nil
 		}

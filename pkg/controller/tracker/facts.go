@@ -25,8 +25,10 @@ func (t *Tracker) Upsert(f *lifecycle.Fact, now time.Time) {
 func (t *Tracker) Remove(f *lifecycle.Fact, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ns, ok := t.namespaces[f.Namespace]; ok && ns.merging[f.Resource] != nil {
-		ns.merging[f.Resource].Insert(f.UID)
+	if ns, ok := t.namespaces[f.Namespace]; ok {
+		for m := range ns.merges {
+			m.gone.Insert(f.UID)
+		}
 	}
 	if rec, ok := t.records[f.UID]; ok {
 		t.remove(rec, now)
@@ -42,39 +44,16 @@ func (t *Tracker) Replace(resource string, facts []*lifecycle.Fact, rv uint64, n
 		listed.Insert(f.UID)
 		t.upsert(f, now)
 	}
+	for _, ns := range t.namespaces {
+		for m := range ns.merges {
+			m.replaced(resource, rv)
+		}
+	}
 	for uid, rec := range t.records {
 		if rec.fact.Resource == resource && !listed.Has(uid) && rec.fact.ResourceVersion <= rv {
 			t.remove(rec, now)
 		}
 	}
-}
-
-// BeginMerge announces that the objects of a resource in one namespace are being listed, beside the watch of all
-// namespaces. What goes from now to EndMerge stays gone, whatever the list says.
-func (t *Tracker) BeginMerge(resource, name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.namespace(name).merging[resource] = sets.New[types.UID]()
-}
-
-// Merge takes in a page of such a list.
-func (t *Tracker) Merge(resource, name string, facts []*lifecycle.Fact, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, f := range facts {
-		if !t.namespace(name).merging[resource].Has(f.UID) {
-			t.upsert(f, now)
-		}
-	}
-}
-
-// EndMerge ends what BeginMerge began.
-func (t *Tracker) EndMerge(resource, name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ns := t.namespace(name)
-	delete(ns.merging, resource)
-	t.forget(ns)
 }
 
 func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {

@@ -150,6 +150,9 @@ func (t *Tracker) policiesChanged(ns *namespace, now time.Time) {
 
 // dropUncovered lets go of the objects that no policy can match any more.
 func (t *Tracker) dropUncovered(ns *namespace, now time.Time) {
+	for m := range ns.merges {
+		m.void = m.void || !ns.keeps(m.resource)
+	}
 	for _, rec := range ns.records {
 		if !ns.keeps(rec.fact.Resource) {
 			t.drop(rec, now)

@@ -129,15 +129,14 @@ type namespace struct {
 	previews []*policy.Policy
 	records  map[types.UID]*record
 	covered  sets.Set[string]
-	// merging holds, by resource, the UIDs that went while a list of the namespace is on its way.
-	merging map[string]sets.Set[types.UID]
+	merges   map[*Merge]bool // under way
 }
 
 func (t *Tracker) namespace(name string) *namespace {
 	ns, ok := t.namespaces[name]
 	if !ok {
 		ns = &namespace{
-			name: name, records: map[types.UID]*record{}, covered: sets.New[string](), merging: map[string]sets.Set[types.UID]{},
+			name: name, records: map[types.UID]*record{}, covered: sets.New[string](), merges: map[*Merge]bool{},
 		}
 		t.namespaces[name] = ns
 	}
@@ -146,7 +145,7 @@ func (t *Tracker) namespace(name string) *namespace {
 
 // forget drops a namespace of which nothing is known any more.
 func (t *Tracker) forget(ns *namespace) {
-	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merging) == 0 {
+	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
 		delete(t.namespaces, ns.name)
 	}
 }
