@@ -14,7 +14,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -49,11 +48,11 @@ type Observer struct {
 	done    sync.WaitGroup
 }
 
-// running is a reflector of a resource, and the namespaces whose objects the tracker has of it.
+// running is a reflector of a resource, and the namespaces whose objects it was to bring, or were listed beside it.
 type running struct {
 	stop    context.CancelFunc
 	ctx     context.Context
-	covered sets.Set[string]
+	covered map[string]tracker.Covering
 }
 
 // New returns an Observer that is yet to be run.
@@ -85,9 +84,9 @@ func (o *Observer) reflect(ctx context.Context, name string, lw cache.ListerWatc
 
 // cover starts and stops reflectors, and fetches what those that run have passed over, so that the tracker has the objects
 // of every namespace that a policy covers.
-func (o *Observer) cover(ctx context.Context, coverage map[string]sets.Set[string]) {
+func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tracker.Covering) {
 	for resource, r := range o.running {
-		if coverage[resource].Len() == 0 {
+		if len(coverage[resource]) == 0 {
 			r.stop()
 			delete(o.running, resource)
 		}
@@ -98,14 +97,16 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]sets.Set[strin
 			o.running[resource] = o.start(ctx, resource, namespaces)
 			continue
 		}
-		for _, ns := range sets.List(namespaces.Difference(r.covered)) {
-			o.done.Go(func() { o.merge(r.ctx, resource, ns) })
+		for ns, covering := range namespaces {
+			if r.covered[ns] != covering {
+				o.done.Go(func() { o.merge(r.ctx, resource, ns) })
+			}
 		}
 		r.covered = namespaces
 	}
 }
 
-func (o *Observer) start(ctx context.Context, resource string, namespaces sets.Set[string]) *running {
+func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]tracker.Covering) *running {
 	ctx, stop := context.WithCancel(ctx)
 	switch resource {
 	case gc.ResourceJobs:

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -83,10 +82,7 @@ func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
 	t.judgeDependents(f.UID, now)
 }
 
-// keeps tells whether objects of a resource are kept: those that a policy can match, and Jobs as owners of such Pods.
-func (ns *namespace) keeps(resource string) bool {
-	return ns.covered.Has(resource) || resource == gc.ResourceJobs && ns.covered.Has(gc.ResourcePods)
-}
+func (ns *namespace) keeps(resource string) bool { return ns.kept[resource] != 0 }
 
 // remove takes a record out because its object is gone.
 func (t *Tracker) remove(rec *record, now time.Time) {

@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -127,7 +128,7 @@ func (ns *namespace) unreadable() *policyState {
 // policiesChanged derives what hangs on the policies of a namespace, and judges its objects.
 func (t *Tracker) policiesChanged(ns *namespace, now time.Time) {
 	ns.voters, ns.previews = nil, nil
-	covered := sets.New[string]()
+	resources := sets.New[string]()
 	for _, ps := range ns.policies {
 		switch {
 		case ps.compiled == nil:
@@ -137,15 +138,31 @@ func (t *Tracker) policiesChanged(ns *namespace, now time.Time) {
 		default:
 			ns.voters = append(ns.voters, ps.compiled)
 		}
-		covered.Insert(ps.compiled.Resources()...)
+		resources.Insert(ps.compiled.Resources()...)
 	}
-	if !covered.Equal(ns.covered) {
-		ns.covered = covered
+	t.cover(ns, resources, now)
+	t.judgeNamespace(ns, now)
+	t.forget(ns)
+}
+
+// cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
+func (t *Tracker) cover(ns *namespace, resources sets.Set[string], now time.Time) {
+	if resources.Has(gc.ResourcePods) {
+		resources.Insert(gc.ResourceJobs)
+	}
+	kept := make(map[string]Covering, len(resources))
+	for resource := range resources {
+		kept[resource] = ns.kept[resource]
+		if kept[resource] == 0 {
+			t.coverings++
+			kept[resource] = t.coverings
+		}
+	}
+	if !maps.Equal(kept, ns.kept) {
+		ns.kept = kept
 		t.dropUncovered(ns, now)
 		wake(t.coverage)
 	}
-	t.judgeNamespace(ns, now)
-	t.forget(ns)
 }
 
 // dropUncovered lets go of the objects that no policy can match any more.
@@ -160,20 +177,21 @@ func (t *Tracker) dropUncovered(ns *namespace, now time.Time) {
 	}
 }
 
-// Coverage tells, by resource, in which namespaces its objects are kept.
-func (t *Tracker) Coverage() map[string]sets.Set[string] {
+// Covering numbers the times at which a resource became covered in a namespace. Another number says that the objects were
+// let go in between, and must be listed again.
+type Covering uint64
+
+// Coverage tells, by resource and namespace, whose objects are kept.
+func (t *Tracker) Coverage() map[string]map[string]Covering {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := map[string]sets.Set[string]{}
+	out := map[string]map[string]Covering{}
 	for _, ns := range t.namespaces {
-		for _, resource := range []string{gc.ResourceJobs, gc.ResourcePods} {
-			if !ns.keeps(resource) {
-				continue
-			}
+		for resource, covering := range ns.kept {
 			if out[resource] == nil {
-				out[resource] = sets.New[string]()
+				out[resource] = map[string]Covering{}
 			}
-			out[resource].Insert(ns.name)
+			out[resource][ns.name] = covering
 		}
 	}
 	return out

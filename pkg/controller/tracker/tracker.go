@@ -38,6 +38,8 @@ type Tracker struct {
 	underway int
 	gone     []Gone
 	dirty    sets.Set[string] // namespaces whose reports may have changed
+	// coverings is the last Covering that was given out.
+	coverings Covering
 
 	freshness
 	// changed and coverage wake whoever carries out decisions and observes; one token says "look again".
@@ -128,15 +130,16 @@ type namespace struct {
 	voters   []*policy.Policy // those of them that enforce, by name
 	previews []*policy.Policy
 	records  map[types.UID]*record
-	covered  sets.Set[string]
-	merges   map[*Merge]bool // under way
+	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
+	kept   map[string]Covering
+	merges map[*Merge]bool // under way
 }
 
 func (t *Tracker) namespace(name string) *namespace {
 	ns, ok := t.namespaces[name]
 	if !ok {
 		ns = &namespace{
-			name: name, records: map[types.UID]*record{}, covered: sets.New[string](), merges: map[*Merge]bool{},
+			name: name, records: map[types.UID]*record{}, kept: map[string]Covering{}, merges: map[*Merge]bool{},
 		}
 		t.namespaces[name] = ns
 	}
