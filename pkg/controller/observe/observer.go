@@ -45,13 +45,13 @@ type Observer struct {
 	Config
 	synced  [2]atomic.Bool // policies, namespaces
 	running map[string]*running
-	done    sync.WaitGroup
 }
 
 // running is a reflector of a resource, and the namespaces whose objects it was to bring, or were listed beside it.
 type running struct {
-	stop    context.CancelFunc
 	ctx     context.Context
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
 	covered map[string]tracker.Covering
 }
 
@@ -63,10 +63,12 @@ func (o *Observer) Synced() bool { return o.synced[0].Load() && o.synced[1].Load
 
 // Run observes until ctx ends, and returns when nothing is under way any more.
 func (o *Observer) Run(ctx context.Context) {
-	defer o.done.Wait()
+	var always sync.WaitGroup
+	defer always.Wait()
+	defer o.stopAll()
 	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
-	o.reflect(ctx, "cleanuppolicies", listWatch(policies.List, policies.Watch), &v1alpha1.CleanupPolicy{}, o.policySink())
-	o.reflect(ctx, "namespaces", listWatch(namespaces.List, namespaces.Watch), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+	reflect(ctx, &always, "cleanuppolicies", listWatch(policies.List, policies.Watch), &v1alpha1.CleanupPolicy{}, o.policySink())
+	reflect(ctx, &always, "namespaces", listWatch(namespaces.List, namespaces.Watch), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
 		select {
@@ -77,9 +79,11 @@ func (o *Observer) Run(ctx context.Context) {
 	}
 }
 
-func (o *Observer) reflect(ctx context.Context, name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore) {
+func reflect(
+	ctx context.Context, group *sync.WaitGroup, name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore,
+) {
 	r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name})
-	o.done.Go(func() { r.RunWithContext(ctx) })
+	group.Go(func() { r.RunWithContext(ctx) })
 }
 
 // cover starts and stops reflectors, and fetches what those that run have passed over, so that the tracker has the objects
@@ -87,8 +91,7 @@ func (o *Observer) reflect(ctx context.Context, name string, lw cache.ListerWatc
 func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tracker.Covering) {
 	for resource, r := range o.running {
 		if len(coverage[resource]) == 0 {
-			r.stop()
-			delete(o.running, resource)
+			o.stop(resource, r)
 		}
 	}
 	for resource, namespaces := range coverage {
@@ -99,7 +102,7 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tra
 		}
 		for ns, covering := range namespaces {
 			if r.covered[ns] != covering {
-				o.done.Go(func() { o.merge(r.ctx, resource, ns) })
+				r.done.Go(func() { o.merge(r.ctx, resource, ns) })
 			}
 		}
 		r.covered = namespaces
@@ -107,17 +110,35 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tra
 }
 
 func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]tracker.Covering) *running {
-	ctx, stop := context.WithCancel(ctx)
+	r := &running{covered: namespaces}
+	r.ctx, r.cancel = context.WithCancel(ctx)
 	switch resource {
 	case gc.ResourceJobs:
 		jobs, cronJobs := o.Cluster.BatchV1().Jobs(metav1.NamespaceAll), o.Cluster.BatchV1().CronJobs(metav1.NamespaceAll)
-		o.reflect(ctx, resource, listWatch(jobs.List, jobs.Watch), &batchv1.Job{}, o.factSink(resource))
-		o.reflect(ctx, "cronjobs.batch", listWatch(cronJobs.List, cronJobs.Watch), &batchv1.CronJob{}, o.cronJobSink())
+		reflect(r.ctx, &r.done, resource, listWatch(jobs.List, jobs.Watch), &batchv1.Job{}, o.factSink(resource))
+		reflect(r.ctx, &r.done, "cronjobs.batch", listWatch(cronJobs.List, cronJobs.Watch), &batchv1.CronJob{}, o.cronJobSink())
 	case gc.ResourcePods:
 		pods := o.Cluster.CoreV1().Pods(metav1.NamespaceAll)
-		o.reflect(ctx, resource, listWatch(pods.List, pods.Watch), &corev1.Pod{}, o.factSink(resource))
+		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch), &corev1.Pod{}, o.factSink(resource))
 	}
-	return &running{stop: stop, ctx: ctx, covered: namespaces}
+	return r
+}
+
+// stop returns when nothing more comes from r, so that whoever is started next has the last word. What was known of CronJobs
+// grows old from then on.
+func (o *Observer) stop(resource string, r *running) {
+	r.cancel()
+	r.done.Wait()
+	delete(o.running, resource)
+	if resource == gc.ResourceJobs {
+		o.Tracker.ReplaceCronJobs(nil, o.Clock.Now())
+	}
+}
+
+func (o *Observer) stopAll() {
+	for resource, r := range o.running {
+		o.stop(resource, r)
+	}
 }
 
 // mergePage is how many objects are listed at a time beside a watch.
