@@ -65,6 +65,7 @@ func TestCertificates(t *testing.T) {
 		t.Log("no openssl here, which artifacts/certificates.sh needs")
 		return
 	}
+	kubectl(t, "apply", "-f", install)
 	makeCertificates(t)
 	first := servingCertificate(t)
 	kubectl(t, "apply", "-f", install)

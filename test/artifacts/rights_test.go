@@ -38,11 +38,10 @@ func serviceAccount(name string) user {
 func TestRightsAreExact(t *testing.T) {
 	applyStorage(t)
 	want := map[string]string{
-		"cronjobs.batch":       "get list watch",
-		"events":               "create patch",
-		"events.events.k8s.io": "create patch",
+		"cronjobs.batch":                           "get list watch",
+		"events.events.k8s.io":                     "create",
 		"flowschemas.flowcontrol.apiserver.k8s.io": "get list watch",
-		"jobs.batch": "get list watch delete",
+		"jobs.batch":                               "get list watch delete",
 		"mutatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
 		"mutatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
@@ -148,7 +147,7 @@ func applyStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, "apply", "--kubeconfig", kubeconfig, "--server-side", "--validate=false", "-f", "../../artifacts/storage/")
+	kubectl(t, "apply", "--kubeconfig", kubeconfig, "--server-side", "--force-conflicts", "--validate=false", "-f", "../../artifacts/storage/")
 	kubectl(t, "wait", "--for=condition=Established", "crd/storedcleanuppolicies.internal.gc.winnow.dev")
 }
 

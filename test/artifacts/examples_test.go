@@ -1,0 +1,89 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package artifacts
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+// TestExamplesAtWork applies the examples, each in a namespace of its own, to a Winnow that has the rights of these manifests
+// and no others. It carries the policies out, deletes a Job, and is refused nothing.
+func TestExamplesAtWork(t *testing.T) {
+	server, err := winnow.Start(t.Context(), shared, winnow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	examples, err := filepath.Glob("../../artifacts/examples/*.yaml")
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("found examples %q, error %v", examples, err)
+	}
+	for _, example := range examples {
+		ns := "example-" + strings.TrimSuffix(filepath.Base(example), ".yaml")
+		kubectl(t, "create", "namespace", ns)
+		if out := kubectl(t, "apply", "--validate=strict", "-n", ns, "-f", example); strings.Contains(out, "Warning") {
+			t.Errorf("%s is warned about:\n%s", example, out)
+		}
+		kubectl(t, "wait", "-n", ns, "--for=condition=Ready", "--timeout=30s", "cleanuppolicies", "--all")
+		if out := kubectl(t, "diff", "-n", ns, "-f", example); out != "" {
+			t.Errorf("%s differs from what is stored:\n%s", example, out)
+		}
+	}
+	deleteOne(t)
+	requests, err := shared.Audit(func(e *cluster.AuditEvent) bool { return e.User.Username == winnow.User })
+	if err != nil || len(requests) == 0 {
+		t.Fatalf("found %d requests of Winnow, error %v", len(requests), err)
+	}
+	for _, e := range requests {
+		if e.ResponseStatus != nil && e.ResponseStatus.Code == http.StatusForbidden {
+			t.Errorf("Winnow was refused %s %s: %s", e.Verb, e.RequestURI, e.ResponseStatus.Message)
+		}
+	}
+}
+
+// deleteOne lets Winnow delete a Job and tell of it in an event.
+func deleteOne(t *testing.T) {
+	t.Helper()
+	const ns = "deletes"
+	kubectl(t, "create", "namespace", ns)
+	if out, stderr, err := shared.KubectlStdin(t.Context(), `{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "CleanupPolicy",
+		"metadata": {"name": "at-once"}, "spec": {"ttlAfterFinished": "0s"}}`, "apply", "-n", ns, "-f", "-"); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, stderr)
+	}
+	kubectl(t, "create", "job", "-n", ns, "done", "--image=any")
+	eventually(t, func() error {
+		_, err := client.BatchV1().Jobs(ns).Get(t.Context(), "done", metav1.GetOptions{})
+		if err == nil {
+			return errors.New("the Job is still there")
+		}
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		events, err := client.EventsV1().Events(ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Regarding.Kind == "CleanupPolicy" {
+				return nil
+			}
+		}
+		return fmt.Errorf("no event on the policy among %d", len(events.Items))
+	})
+}
