@@ -31,14 +31,23 @@ func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) tracker
 		}
 		judged, ok := c.tracker.Judge(order, read, c.clock.Now())
 		if !ok {
-			c.tracker.Release(order, c.clock.Now())
-			return tracker.Result{Outcome: tracker.NotFound}
+			return c.release(order)
 		}
 		order = judged
 	}
-	result := c.deleter.Delete(requests, order, c.clock.Now())
+	now := c.clock.Now()
+	if !now.Before(order.Until) { // The tracker was busy since the order was asked for.
+		return c.release(order)
+	}
+	result := c.deleter.Delete(requests, order, now)
 	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, result.Outcome.String()).Inc()
 	return c.finish(ctx, order, result)
+}
+
+// release gives an order back for which nothing was sent.
+func (c *Controller) release(order *tracker.Order) tracker.Result {
+	c.tracker.Release(order, c.clock.Now())
+	return tracker.Result{Outcome: tracker.NotFound}
 }
 
 func (c *Controller) finish(ctx context.Context, order *tracker.Order, result tracker.Result) tracker.Result {

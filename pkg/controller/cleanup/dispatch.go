@@ -43,7 +43,7 @@ func (c *Controller) dispatch(ctx context.Context) {
 		c.tracker.Expire(now)
 		c.tell(ctx)
 		d.startReading(ctx, now)
-		d.startDeletes(ctx, now)
+		d.startDeletes(ctx)
 		timer.Reset(d.sleep(now))
 		select {
 		case <-ctx.Done():
@@ -101,9 +101,9 @@ func (d *dispatcher) wasRead(ctx context.Context, err error) {
 }
 
 // startDeletes takes as many orders as the limit allows.
-func (d *dispatcher) startDeletes(ctx context.Context, now time.Time) {
-	for d.limit.Allows(d.underway, now) {
-		order, ok := d.tracker.Take(now)
+func (d *dispatcher) startDeletes(ctx context.Context) {
+	for d.limit.Allows(d.underway, d.clock.Now()) {
+		order, ok := d.tracker.Take(d.clock.Now())
 		if !ok {
 			return
 		}

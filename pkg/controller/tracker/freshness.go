@@ -90,13 +90,6 @@ func (t *Tracker) Agree(r Reading) bool {
 	return true
 }
 
-// FreshUntil is when the last agreement ends.
-func (t *Tracker) FreshUntil() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.agreed.Add(FreshFor)
-}
-
 func (t *Tracker) samePolicies(read map[types.NamespacedName]Stamp) bool {
 	n := 0
 	for _, ns := range t.namespaces {

@@ -22,6 +22,8 @@ type Order struct {
 	Propagation metav1.DeletionPropagation
 	// Due is when the object became due.
 	Due time.Time
+	// Until is when memory is no longer known to be fresh: from then on no request may be started for the order.
+	Until time.Time
 	// Reread asks to read the object and to call Judge before the delete.
 	Reread bool
 
@@ -107,6 +109,7 @@ func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
 	}
 	return &Order{
 		Fact: rec.fact, Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.Rule, Propagation: r.Propagation, Due: d.At,
+		Until:  t.agreed.Add(FreshFor),
 		Reread: rec.trial.reread || rec.trial.conflicts >= rereadAfter || rec.fact.ResourceVersion == rec.trial.barred,
 		rec:    rec,
 	}, true
