@@ -6,6 +6,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -53,6 +54,12 @@ var defaultResources = []string{gc.ResourceJobs, gc.ResourcePods}
 // Compile makes a stored policy ready. It fails when the policy could not have passed validation, such as one that a newer
 // version wrote; then nothing may be concluded from the rest of it either.
 func Compile(p *gc.CleanupPolicy) (*Policy, error) {
+	if err := errors.Join(
+		known("spec.mode", p.Spec.Mode, gc.ModeEnforce, gc.ModePreview),
+		known("spec.annotationTTL", p.Spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
+	); err != nil {
+		return nil, err
+	}
 	out := &Policy{
 		NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: p.Name},
 		UID:            p.UID, Generation: p.Generation, Preview: p.Spec.Mode == gc.ModePreview,
@@ -83,6 +90,9 @@ func compileRule(r *gc.CleanupRule) (rule, error) {
 	if len(out.resources) == 0 {
 		out.resources = defaultResources
 	}
+	if err := knownRule(r); err != nil {
+		return rule{}, err
+	}
 	if r.Selector != nil {
 		var err error
 		if out.selector, err = metav1.LabelSelectorAsSelector(r.Selector); err != nil {
@@ -97,6 +107,29 @@ func compileRule(r *gc.CleanupRule) (rule, error) {
 		return rule{}, fmt.Errorf("ttl: %w", err)
 	}
 	return out, nil
+}
+
+func knownRule(r *gc.CleanupRule) error {
+	errs := []error{
+		known("dependents", r.Dependents, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
+		known("propagationPolicy", r.PropagationPolicy, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
+	}
+	if r.Outcome != "" {
+		errs = append(errs, known("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))
+	}
+	for _, resource := range r.Resources {
+		errs = append(errs, known("resources", resource, defaultResources...))
+	}
+	return errors.Join(errs...)
+}
+
+// known refuses words that another version may have given a meaning: what is not understood must not be taken for its
+// opposite.
+func known[T ~string](field string, value T, words ...T) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %q", field, value, words)
 }
 
 func parseTTL(t gc.TTL) (ttl, error) {
