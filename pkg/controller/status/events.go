@@ -157,7 +157,7 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 	now := w.Clock.Now()
 	note := e.note
 	if len(note) > noteMost {
-		note = note[:noteMost-3] + "..."
+		note = strings.ToValidUTF8(note[:noteMost-3], "") + "..."
 	}
 	_, err := w.Events.EventsV1().Events(e.Namespace).Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: fmt.Sprintf("%.200s.%x", e.Name, now.UnixNano())},
