@@ -7,6 +7,7 @@ package lifecycle
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,11 +106,19 @@ func newFact(resource string, m *metav1.ObjectMeta) (*Fact, error) {
 	return f, nil
 }
 
+// annotationMost is more than any annotation needs that can be read.
+const annotationMost = 64
+
+// annotation keeps of a value that is too long only what shows that it is, or whoever may annotate could fill the memory.
 func annotation(m *metav1.ObjectMeta, key string) *string {
-	if v, ok := m.Annotations[key]; ok {
-		return &v
+	v, ok := m.Annotations[key]
+	if !ok {
+		return nil
 	}
-	return nil
+	if len(v) > annotationMost {
+		v = strings.ToValidUTF8(v[:annotationMost], "") + "..."
+	}
+	return &v
 }
 
 // finish records the end of the execution. Times before the object's creation are not believed: whoever wrote them was

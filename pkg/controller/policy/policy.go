@@ -129,7 +129,7 @@ func known[T ~string](field string, value T, words ...T) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return fmt.Errorf("%s: %q is not one of %q", field, value, words)
+	return fmt.Errorf("%s: %.64q is not one of %q", field, value, words)
 }
 
 func parseTTL(t gc.TTL) (ttl, error) {

@@ -175,7 +175,7 @@ func (t *Tracker) Totals() Totals {
 func (g Group) String() string {
 	s := fmt.Sprintf("%s: %s", g.Reason, g.Object)
 	if g.Detail != "" {
-		s += " (" + g.Detail + ")"
+		s += fmt.Sprintf(" (%.512s)", g.Detail) // Servers and their webhooks may use many words.
 	}
 	if g.Count > 1 {
 		s += fmt.Sprintf(" and %d more", g.Count-1)
