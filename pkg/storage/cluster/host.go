@@ -237,4 +237,3 @@ func (t table) exists(ctx context.Context) error {
 	_, err := t.list(ctx, listQuery{limit: 1, resourceVersion: "0"})
 	return err
 }
-
