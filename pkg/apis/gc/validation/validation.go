@@ -18,6 +18,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
+// maxTTLLength is what the schema publishes as maxLength.
+const maxTTLLength = 32
+
 // ValidateCleanupPolicy checks a policy that is created.
 func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
@@ -104,16 +107,23 @@ func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
 	}
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
-		errs = append(errs, field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,
-			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground}))
-		errs[len(errs)-1].Detail += `; orphans would be left over for ever: to keep the dependents of one object, put the finalizer "orphan" on it`
+		err := field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,
+			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground})
+		err.Detail += `; orphans would be left over for ever: to keep the dependents of one object, put the finalizer "orphan" on it`
+		errs = append(errs, err)
 	}
 	return errs
 }
 
 func validateTTL(ttl gc.TTL, path *field.Path) field.ErrorList {
+	const example = "; " + gc.TTLExample + `, or "never"`
+	if len(ttl) > maxTTLLength {
+		err := field.TooLong(path, ttl, maxTTLLength)
+		err.Detail += example
+		return field.ErrorList{err}
+	}
 	if _, _, err := ttl.Parse(); err != nil {
-		return field.ErrorList{field.Invalid(path, ttl, fmt.Sprintf("%v; %s, or \"never\"", err, gc.TTLExample))}
+		return field.ErrorList{field.Invalid(path, ttl, err.Error()+example)}
 	}
 	return nil
 }

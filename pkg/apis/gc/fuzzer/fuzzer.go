@@ -1,0 +1,31 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fuzzer fills the internal types with random values that a server could hold.
+package fuzzer
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Funcs sets the fields that have a default, since decoding would set them anyway.
+func Funcs(runtimeserializer.CodecFactory) []any {
+	return []any{
+		func(s *gc.CleanupPolicySpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Mode = oneOf(c, gc.ModeEnforce, gc.ModePreview)
+			s.AnnotationTTL = oneOf(c, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore)
+		},
+		func(r *gc.CleanupRule, c randfill.Continue) {
+			c.FillNoCustom(r)
+			r.Dependents = oneOf(c, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished)
+			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
+		},
+	}
+}
+
+func oneOf[T any](c randfill.Continue, values ...T) T { return values[c.Intn(len(values))] }

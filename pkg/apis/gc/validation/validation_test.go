@@ -1,0 +1,239 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+func ttl(s gc.TTL) *gc.TTL { return &s }
+
+func rule(name string, change ...func(*gc.CleanupRule)) gc.CleanupRule {
+	r := gc.CleanupRule{Name: name, TTL: ttl("7d")}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func policy(rules ...gc.CleanupRule) *gc.CleanupPolicy {
+	return &gc.CleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "defaults", Namespace: "team-a"},
+		Spec:       gc.CleanupPolicySpec{TTLAfterFinished: ttl("1h"), Rules: rules},
+	}
+}
+
+func of(resources ...string) func(*gc.CleanupRule) {
+	return func(r *gc.CleanupRule) { r.Resources = resources }
+}
+
+func TestValid(t *testing.T) {
+	for name, p := range map[string]*gc.CleanupPolicy{
+		"defaults": policy(),
+		"empty":    {ObjectMeta: metav1.ObjectMeta{Name: "empty", Namespace: "team-a"}},
+		"dots":     {ObjectMeta: metav1.ObjectMeta{Name: "team-a.defaults", Namespace: "team-a"}},
+		"rules": policy(
+			rule("failures", of(gc.ResourceJobs)),
+			rule("all", of(gc.ResourcePods, gc.ResourceJobs), func(r *gc.CleanupRule) { r.TTL = ttl(gc.TTLNever) }),
+			rule("selected", func(r *gc.CleanupRule) {
+				r.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "train"}}
+				r.TTL = ttl("0s")
+			}),
+		),
+	} {
+		if errs := ValidateCleanupPolicy(p); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+		if errs := ValidateCleanupPolicyUpdate(p, p); len(errs) > 0 {
+			t.Errorf("%s, updated: %v", name, errs)
+		}
+	}
+}
+
+// TestInvalid says of each wrong policy which field is refused, for which kind of reason, and what the remedy is.
+func TestInvalid(t *testing.T) {
+	type refused struct {
+		field  string
+		reason field.ErrorType
+		remedy string
+	}
+	const example = gc.TTLExample
+	for name, tc := range map[string]struct {
+		policy *gc.CleanupPolicy
+		want   refused
+	}{
+		"duration":       {withTTL("1.5h"), refused{"spec.ttlAfterFinished", field.ErrorTypeInvalid, example}},
+		"long duration":  {withTTL("99999999999d"), refused{"spec.ttlAfterFinished", field.ErrorTypeInvalid, "ten years"}},
+		"many digits":    {withTTL(gc.TTL(strings.Repeat("0", 40) + "1s")), refused{"spec.ttlAfterFinished", field.ErrorTypeTooLong, example}},
+		"empty duration": {withTTL(""), refused{"spec.ttlAfterFinished", field.ErrorTypeInvalid, example}},
+		"rule's duration": {
+			policy(rule("a", func(r *gc.CleanupRule) { r.TTL = ttl("1h30") })),
+			refused{"spec.rules[0].ttl", field.ErrorTypeInvalid, example},
+		},
+		"rule without ttl": {
+			policy(rule("a", func(r *gc.CleanupRule) { r.TTL = nil })),
+			refused{"spec.rules[0].ttl", field.ErrorTypeRequired, example},
+		},
+		"rule without name": {policy(rule("")), refused{"spec.rules[0].name", field.ErrorTypeRequired, "keep-failures"}},
+		"reserved name":     {policy(rule("default")), refused{"spec.rules[0].name", field.ErrorTypeInvalid, "choose another"}},
+		"name twice":        {policy(rule("a"), rule("b"), rule("a")), refused{"spec.rules[2].name", field.ErrorTypeDuplicate, "name of its own"}},
+		"resource twice": {
+			policy(rule("a", of("pods", "pods"))),
+			refused{"spec.rules[0].resources[1]", field.ErrorTypeDuplicate, "once"},
+		},
+		"orphan": {
+			policy(rule("a", func(r *gc.CleanupRule) { r.PropagationPolicy = metav1.DeletePropagationOrphan })),
+			refused{"spec.rules[0].propagationPolicy", field.ErrorTypeNotSupported, `finalizer "orphan"`},
+		},
+		"operator": {
+			policy(rule("a", selecting("Equals", "train"))),
+			refused{"spec.rules[0].selector.matchExpressions[0].operator", field.ErrorTypeNotSupported, `"DoesNotExist"`},
+		},
+		"operator without values": {
+			policy(rule("a", selecting(metav1.LabelSelectorOpIn))),
+			refused{"spec.rules[0].selector.matchExpressions[0].values", field.ErrorTypeRequired, "must be specified"},
+		},
+		"name": {
+			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "No_Name", Namespace: "team-a"}},
+			refused{"metadata.name", field.ErrorTypeInvalid, "example.com"},
+		},
+		"long name": {
+			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 254), Namespace: "team-a"}},
+			refused{"metadata.name", field.ErrorTypeInvalid, "253"},
+		},
+		"finalizer": {
+			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", Finalizers: []string{"example.com/mine"}}},
+			refused{"metadata.finalizers[0]", field.ErrorTypeForbidden, "leave it out"},
+		},
+	} {
+		errs := ValidateCleanupPolicy(tc.policy)
+		if len(errs) != 1 {
+			t.Errorf("%s: want one error, got %v", name, errs)
+			continue
+		}
+		got := errs[0]
+		if got.Field != tc.want.field || got.Type != tc.want.reason || !strings.Contains(got.Error(), tc.want.remedy) {
+			t.Errorf("%s: got %v, want %s of type %s with %q", name, got, tc.want.field, tc.want.reason, tc.want.remedy)
+		}
+	}
+}
+
+func withTTL(s gc.TTL) *gc.CleanupPolicy {
+	p := policy()
+	p.Spec.TTLAfterFinished = &s
+	return p
+}
+
+func selecting(op metav1.LabelSelectorOperator, values ...string) func(*gc.CleanupRule) {
+	return func(r *gc.CleanupRule) {
+		r.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: op, Values: values}}}
+	}
+}
+
+func TestResources(t *testing.T) {
+	for _, r := range []string{gc.ResourceJobs, gc.ResourcePods} {
+		if why := refusal(r); why != "" {
+			t.Errorf("%q is refused: %s", r, why)
+		}
+	}
+	for r, want := range map[string]string{
+		"jobs": `write "jobs.batch"`, "Job": `write "jobs.batch"`, "job.batch": `write "jobs.batch"`, "batch/v1": `write "jobs.batch"`,
+		"jobs.v1.batch": `write "jobs.batch"`, "batch/v1/jobs": `write "jobs.batch"`, "Jobs.Batch": `write "jobs.batch"`, " jobs.batch": `write "jobs.batch"`,
+		"pod": `write "pods"`, "Pods": `write "pods"`, "po": `write "pods"`, "pods.v1": `write "pods"`, "v1/pods": `write "pods"`, "pods.core": `write "pods"`, "pods.": `write "pods"`,
+		"": "must not be empty", "  ": "must not be empty", "*": "wildcards", "*.batch": "wildcards",
+		"namespaces": "never", "Namespace": "never", "nodes": "never", "PersistentVolume": "never", "pvc": "never", "serviceaccounts": "never",
+		"roles.rbac.authorization.k8s.io": "never", "clusterroles": "never", "rbac.authorization.k8s.io/v1": "never", "apiservices.apiregistration.k8s.io": "never",
+		"customresourcedefinitions.apiextensions.k8s.io": "never", "crd": "never", "validatingwebhookconfigurations": "never",
+		"mutatingadmissionpolicies.admissionregistration.k8s.io": "never", "leases.coordination.k8s.io": "never", "events": "never", "events.events.k8s.io": "never",
+		"pods.metrics.k8s.io": "never", "cleanuppolicies.gc.winnow.dev": "never", "cup": "never", "storedcleanuppolicies.internal.gc.winnow.dev": "never",
+		"cronjobs.batch": "is not supported", "configmaps": "is not supported", "secrets": "is not supported", "pods/status": "is not supported",
+		"workflows.argoproj.io": "is not supported", "v1": "is not supported", "jobs.example.com": "is not supported", "..": "is not supported",
+	} {
+		if why := refusal(r); !strings.Contains(why, want) || !strings.Contains(why, "jobs.batch") {
+			t.Errorf("%q: got %q, want %q", r, why, want)
+		}
+	}
+}
+
+// TestFinalizersOnUpdate keeps what is there, so that it can be taken off, and refuses more.
+func TestFinalizersOnUpdate(t *testing.T) {
+	old := policy()
+	old.Finalizers = []string{"example.com/old"}
+	if errs := ValidateCleanupPolicyUpdate(old, old); len(errs) > 0 {
+		t.Errorf("an unchanged finalizer: %v", errs)
+	}
+	if errs := ValidateCleanupPolicyUpdate(policy(), old); len(errs) > 0 {
+		t.Errorf("a removed finalizer: %v", errs)
+	}
+	added := old.DeepCopy()
+	added.Finalizers = append(added.Finalizers, "example.com/new")
+	if errs := ValidateCleanupPolicyUpdate(added, old); len(errs) != 1 || errs[0].Field != "metadata.finalizers[1]" {
+		t.Errorf("an added finalizer: %v", errs)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	p := policy()
+	p.Status = gc.CleanupPolicyStatus{Candidates: 3, Conditions: []metav1.Condition{{
+		Type: "Ready", Status: metav1.ConditionTrue, Reason: "CarriedOut", LastTransitionTime: metav1.Now(),
+	}}}
+	if errs := ValidateCleanupPolicyStatus(p); len(errs) > 0 {
+		t.Error(errs)
+	}
+	p.Status.Due = -1
+	p.Status.Conditions[0].Status = "true"
+	var fields []string
+	for _, err := range ValidateCleanupPolicyStatus(p) {
+		fields = append(fields, err.Field)
+	}
+	if want := []string{"status.conditions[0].status", "status.due"}; !slices.Equal(fields, want) {
+		t.Errorf("got errors on %v, want %v", fields, want)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	everyPod, failed := of(gc.ResourcePods), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed }
+	selected := selecting(metav1.LabelSelectorOpIn, "train")
+	short := func(r *gc.CleanupRule) { r.TTL = ttl("59s") }
+	for name, tc := range map[string]struct {
+		policy *gc.CleanupPolicy
+		want   []string // parts, one for each warning
+	}{
+		"nothing to warn of":             {policy: policy(rule("a", selected), rule("b", failed), rule("c"))},
+		"empty":                          {&gc.CleanupPolicy{}, []string{"spec: is empty"}},
+		"short":                          {withTTL("59s"), []string{"spec.ttlAfterFinished: 59s is under a minute"}},
+		"at once":                        {withTTL("0s"), []string{"spec.ttlAfterFinished: 0s is under a minute"}},
+		"a minute":                       {policy: withTTL("1m")},
+		"never":                          {policy: withTTL(gc.TTLNever)},
+		"short rule":                     {policy(rule("a", short)), []string{"spec.rules[0].ttl: 59s is under a minute"}},
+		"second of two for everything":   {policy(rule("a"), rule("b")), []string{`spec.rules[1]: is never reached, since rule "a"`}},
+		"everything, then some":          {policy(rule("a"), rule("b", everyPod, failed, selected)), []string{"spec.rules[1]: is never reached"}},
+		"all pods, then all":             {policy: policy(rule("a", everyPod), rule("b"))},
+		"all pods, then pods":            {policy(rule("a", everyPod), rule("b", everyPod, selected)), []string{"spec.rules[1]: is never reached"}},
+		"some pods, then pods":           {policy: policy(rule("a", everyPod, selected), rule("b", everyPod))},
+		"failed, then all":               {policy: policy(rule("a", failed), rule("b"))},
+		"an empty selector is of no use": {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: is never reached"}},
+	} {
+		got := Warnings(tc.policy)
+		if !slices.EqualFunc(got, tc.want, strings.Contains) {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestOneErrorForEachField(t *testing.T) {
+	a, b := field.NewPath("a"), field.NewPath("b")
+	byHand := field.ErrorList{field.Required(a, "with a remedy")}.MarkFromImperative()
+	got := OneErrorForEachField(append(byHand, field.Required(a, ""), field.Required(b, "")))
+	if len(got) != 2 || got[0].Detail != "with a remedy" || got[1].Field != "b" {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,203 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanuppolicy
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+)
+
+func testStrategy() strategy {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return newStrategy(scheme)
+}
+
+// request is the context of one, and where its warnings go.
+func request(subresource string) (context.Context, *warnings) {
+	w := &warnings{}
+	ctx := genericapirequest.WithNamespace(context.Background(), "team-a")
+	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
+		APIGroup: gc.GroupName, APIVersion: "v1alpha1", Resource: "cleanuppolicies", Subresource: subresource,
+	})
+	return warning.WithWarningRecorder(ctx, w), w
+}
+
+type warnings struct{ texts []string }
+
+func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
+
+func ttl(s gc.TTL) *gc.TTL { return &s }
+
+// stored is a policy as it comes out of storage.
+func stored() *gc.CleanupPolicy {
+	return &gc.CleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "defaults", Namespace: "team-a", UID: "uid", ResourceVersion: "7", Generation: 3, CreationTimestamp: metav1.Now(),
+			Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "kept"},
+		},
+		Spec: gc.CleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: ttl("1h"),
+			Rules: []gc.CleanupRule{{
+				Name: "failures", TTL: ttl("7d"), Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground,
+			}},
+		},
+		Status: gc.CleanupPolicyStatus{Candidates: 12},
+	}
+}
+
+func TestCreate(t *testing.T) {
+	ctx, w := request("")
+	p := stored()
+	p.ResourceVersion, p.Generation = "", 9
+	if err := rest.BeforeCreate(testStrategy(), ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Generation != 1 {
+		t.Errorf("generation is %d, want 1", p.Generation)
+	}
+	if !apiequality.Semantic.DeepEqual(p.Status, gc.CleanupPolicyStatus{}) {
+		t.Errorf("a status was created along: %+v", p.Status)
+	}
+	if len(w.texts) > 0 {
+		t.Errorf("warned of %q", w.texts)
+	}
+}
+
+// TestErrorsAreMerged looks at what a user sees of declarative and hand-written validation together: each field once.
+func TestErrorsAreMerged(t *testing.T) {
+	ctx, _ := request("")
+	p := stored()
+	p.ResourceVersion = ""
+	p.Spec.Mode = "Dry"
+	p.Spec.TTLAfterFinished = ttl(gc.TTL(strings.Repeat("1", 40)))
+	p.Spec.Rules = []gc.CleanupRule{{
+		Resources: []string{"jobs"}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
+	}, {
+		Name: "Not_A_Label", TTL: ttl("1h"), Dependents: "Never", PropagationPolicy: metav1.DeletePropagationBackground,
+	}}
+	err := rest.BeforeCreate(testStrategy(), ctx, p)
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	for _, want := range []string{
+		"spec.mode: Unsupported value", "spec.ttlAfterFinished: Too long", "spec.rules[0].name: Required value: every rule needs a name",
+		"spec.rules[0].resources[0]: Invalid value", "spec.rules[0].outcome: Unsupported value", "spec.rules[0].ttl: Required value: a rule inherits nothing",
+		"spec.rules[0].propagationPolicy: Unsupported value", "spec.rules[1].name: Invalid value", "spec.rules[1].dependents: Unsupported value",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in: %v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "spec."); n != 9 {
+		t.Errorf("want 9 errors, got %d: %v", n, err)
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change     func(*gc.CleanupPolicy)
+		generation int64
+		warnings   int
+		refused    string
+	}{
+		"nothing":       {change: func(*gc.CleanupPolicy) {}, generation: 3},
+		"a label":       {change: func(p *gc.CleanupPolicy) { p.Labels = nil }, generation: 3},
+		"the status":    {change: func(p *gc.CleanupPolicy) { p.Status.Candidates = 0 }, generation: 3},
+		"an empty list": {change: func(p *gc.CleanupPolicy) { p.Spec.Rules[0].Resources = []string{} }, generation: 3},
+		"generation":    {change: func(p *gc.CleanupPolicy) { p.Generation = 77 }, generation: 3},
+		"the spec":      {change: func(p *gc.CleanupPolicy) { p.Spec.TTLAfterFinished = ttl("2h") }, generation: 4},
+		"a short ttl":   {change: func(p *gc.CleanupPolicy) { p.Spec.TTLAfterFinished = ttl("2s") }, generation: 4, warnings: 1},
+		"a finalizer":   {change: func(p *gc.CleanupPolicy) { p.Finalizers = []string{"example.com/a"} }, refused: "metadata.finalizers[0]"},
+		"a wrong ttl":   {change: func(p *gc.CleanupPolicy) { p.Spec.Rules[0].TTL = ttl("7") }, refused: "spec.rules[0].ttl"},
+		"a wrong mode":  {change: func(p *gc.CleanupPolicy) { p.Spec.Mode = "Dry" }, refused: "spec.mode"},
+	} {
+		ctx, w := request("")
+		p := stored()
+		tc.change(p)
+		err := rest.BeforeUpdate(testStrategy(), ctx, p, stored())
+		if tc.refused != "" {
+			if err == nil || strings.Count(err.Error(), tc.refused) != 1 {
+				t.Errorf("%s: got %v, want %s refused once", name, err, tc.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if p.Generation != tc.generation || p.Status.Candidates != 12 || len(w.texts) != tc.warnings {
+			t.Errorf("%s: generation %d, %d candidates, warnings %q; want generation %d, 12 candidates, %d warnings",
+				name, p.Generation, p.Status.Candidates, w.texts, tc.generation, tc.warnings)
+		}
+	}
+}
+
+func TestUpdateOfStatus(t *testing.T) {
+	ctx, w := request("status")
+	p := stored()
+	p.Spec = gc.CleanupPolicySpec{}
+	p.Labels, p.Annotations, p.Finalizers = nil, nil, []string{"example.com/a"}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "b"}}
+	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "winnow", Operation: "Update", APIVersion: "gc.winnow.dev/v1alpha1"}}
+	p.Status.Candidates = 5
+	if err := rest.BeforeUpdate(statusStrategy{testStrategy()}, ctx, p, stored()); err != nil {
+		t.Fatal(err)
+	}
+	want := stored()
+	want.CreationTimestamp = p.CreationTimestamp
+	want.Status.Candidates = 5
+	want.ManagedFields = p.ManagedFields
+	if !apiequality.Semantic.DeepEqual(p, want) {
+		t.Errorf("a status writer changed more than the status:\n%+v\nwant\n%+v", p, want)
+	}
+	if len(w.texts) > 0 {
+		t.Errorf("a status writer was warned of %q", w.texts)
+	}
+	p.Status.Due = -1
+	if err := rest.BeforeUpdate(statusStrategy{testStrategy()}, ctx, p, stored()); err == nil || !strings.Contains(err.Error(), "status.due") {
+		t.Errorf("a negative count: %v", err)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	for selector, want := range map[string]bool{
+		"": true, "metadata.name=defaults": true, "metadata.name=other": false, "metadata.namespace=team-a": true,
+		"spec.mode=Enforce": true, "spec.mode!=Enforce": false, "spec.mode=Preview,metadata.name=defaults": false,
+	} {
+		if got, err := matches(labels.Everything(), fields.ParseSelectorOrDie(selector), stored()); err != nil || got != want {
+			t.Errorf("field selector %q: got %v, %v, want %v", selector, got, err, want)
+		}
+	}
+	for selector, want := range map[string]bool{"team=a": true, "team=b": false, "!team": false} {
+		parsed, err := labels.Parse(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := matches(parsed, fields.Everything(), stored()); err != nil || got != want {
+			t.Errorf("label selector %q: got %v, %v, want %v", selector, got, err, want)
+		}
+	}
+	byMode := fields.OneTermEqualSelector("spec.mode", "Enforce")
+	if _, err := matches(labels.Everything(), byMode, &gc.CleanupPolicyList{}); err == nil {
+		t.Error("a list was matched")
+	}
+}
+
+func matches(label labels.Selector, field fields.Selector, obj runtime.Object) (bool, error) {
+	predicate := matchPolicy(label, field)
+	return predicate.Matches(obj)
+}
