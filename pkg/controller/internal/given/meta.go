@@ -1,0 +1,108 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package given builds the objects that the tests of the controller speak of, so that each test shows what matters to it.
+// What is not said is as usual: namespace Home, a UID made of the name, resource version 1, created a day before Now.
+package given
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Home is the namespace of objects that do not say otherwise.
+const Home = "team-a"
+
+// Now is the time of all tests.
+var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// UID is that of the object of the given name, unless it says otherwise.
+func UID(name string) types.UID { return types.UID("uid-" + name) }
+
+// meta builds what all objects have in common; B is the builder that it is part of.
+type meta[B any] struct {
+	*metav1.ObjectMeta
+	builder B
+}
+
+func makeMeta[B any](name string, m *metav1.ObjectMeta, builder B) meta[B] {
+	*m = metav1.ObjectMeta{
+		Namespace: Home, Name: name, UID: UID(name), ResourceVersion: "1",
+		CreationTimestamp: metav1.NewTime(Now.Add(-24 * time.Hour)),
+	}
+	return meta[B]{m, builder}
+}
+
+// In puts the object into another namespace.
+func (b meta[B]) In(namespace string) B {
+	b.Namespace = namespace
+	return b.builder
+}
+
+// WithUID replaces the UID.
+func (b meta[B]) WithUID(uid types.UID) B {
+	b.ObjectMeta.UID = uid
+	return b.builder
+}
+
+// Version sets the resource version.
+func (b meta[B]) Version(rv string) B {
+	b.ResourceVersion = rv
+	return b.builder
+}
+
+// Created sets when the object was created.
+func (b meta[B]) Created(at time.Time) B {
+	b.CreationTimestamp = metav1.NewTime(at)
+	return b.builder
+}
+
+// Label adds a label.
+func (b meta[B]) Label(key, value string) B {
+	metav1.SetMetaDataLabel(b.ObjectMeta, key, value)
+	return b.builder
+}
+
+// TTL annotates the object with its own TTL.
+func (b meta[B]) TTL(ttl string) B {
+	metav1.SetMetaDataAnnotation(b.ObjectMeta, gc.AnnotationTTL, ttl)
+	return b.builder
+}
+
+// KeepUntil annotates the object with the time before which it is not to go.
+func (b meta[B]) KeepUntil(at string) B {
+	metav1.SetMetaDataAnnotation(b.ObjectMeta, gc.AnnotationKeepUntil, at)
+	return b.builder
+}
+
+// ControlledBy adds a controlling owner.
+func (b meta[B]) ControlledBy(apiVersion, kind, name string) B {
+	yes := true
+	b.OwnerReferences = append(b.OwnerReferences, metav1.OwnerReference{
+		APIVersion: apiVersion, Kind: kind, Name: name, UID: UID(name), Controller: &yes,
+	})
+	return b.builder
+}
+
+// OwnedBy adds an owner that does not control.
+func (b meta[B]) OwnedBy(apiVersion, kind, name string) B {
+	b.OwnerReferences = append(b.OwnerReferences, metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: UID(name)})
+	return b.builder
+}
+
+// Finalizer adds finalizers.
+func (b meta[B]) Finalizer(names ...string) B {
+	b.Finalizers = append(b.Finalizers, names...)
+	return b.builder
+}
+
+// Terminating says that the object is being deleted.
+func (b meta[B]) Terminating() B {
+	at := metav1.NewTime(Now)
+	b.DeletionTimestamp = &at
+	return b.builder
+}

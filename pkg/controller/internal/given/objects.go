@@ -1,0 +1,161 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package given
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// JobBuilder builds a Job.
+type JobBuilder struct {
+	meta[*JobBuilder]
+	job batchv1.Job
+}
+
+// Job begins a Job that runs.
+func Job(name string) *JobBuilder {
+	b := &JobBuilder{}
+	b.meta = makeMeta(name, &b.job.ObjectMeta, b)
+	return b
+}
+
+// Condition adds a condition; its transition time is missing when at is zero.
+func (b *JobBuilder) Condition(t batchv1.JobConditionType, status corev1.ConditionStatus, at time.Time) *JobBuilder {
+	b.job.Status.Conditions = append(b.job.Status.Conditions,
+		batchv1.JobCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(at)})
+	return b
+}
+
+// Complete says that the Job succeeded.
+func (b *JobBuilder) Complete(at time.Time) *JobBuilder {
+	return b.Condition(batchv1.JobComplete, corev1.ConditionTrue, at)
+}
+
+// Failed says that the Job failed.
+func (b *JobBuilder) Failed(at time.Time) *JobBuilder {
+	return b.Condition(batchv1.JobFailed, corev1.ConditionTrue, at)
+}
+
+// NativeTTL sets spec.ttlSecondsAfterFinished.
+func (b *JobBuilder) NativeTTL(seconds int32) *JobBuilder {
+	b.job.Spec.TTLSecondsAfterFinished = &seconds
+	return b
+}
+
+// Obj is the Job.
+func (b *JobBuilder) Obj() *batchv1.Job { return b.job.DeepCopy() }
+
+// Fact is what is kept of the Job.
+func (b *JobBuilder) Fact() *lifecycle.Fact { return must(lifecycle.FromJob(b.Obj())) }
+
+// PodBuilder builds a Pod.
+type PodBuilder struct {
+	meta[*PodBuilder]
+	pod corev1.Pod
+}
+
+// Pod begins a Pod that is yet to run.
+func Pod(name string) *PodBuilder {
+	b := &PodBuilder{}
+	b.meta = makeMeta(name, &b.pod.ObjectMeta, b)
+	return b
+}
+
+// Phase sets the phase.
+func (b *PodBuilder) Phase(phase corev1.PodPhase) *PodBuilder {
+	b.pod.Status.Phase = phase
+	return b
+}
+
+// Succeeded says that the Pod succeeded when its only container ended.
+func (b *PodBuilder) Succeeded(at time.Time) *PodBuilder {
+	return b.Phase(corev1.PodSucceeded).Containers(Ended(at))
+}
+
+// Failed says that the Pod failed when its only container ended.
+func (b *PodBuilder) Failed(at time.Time) *PodBuilder {
+	return b.Phase(corev1.PodFailed).Containers(Ended(at))
+}
+
+// Started sets when the kubelet took up the Pod.
+func (b *PodBuilder) Started(at time.Time) *PodBuilder {
+	start := metav1.NewTime(at)
+	b.pod.Status.StartTime = &start
+	return b
+}
+
+// Containers adds containers; Init and Ephemeral those of other kinds.
+func (b *PodBuilder) Containers(all ...corev1.ContainerStatus) *PodBuilder {
+	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, all...)
+	return b
+}
+
+// Init adds init containers.
+func (b *PodBuilder) Init(all ...corev1.ContainerStatus) *PodBuilder {
+	b.pod.Status.InitContainerStatuses = append(b.pod.Status.InitContainerStatuses, all...)
+	return b
+}
+
+// Ephemeral adds ephemeral containers.
+func (b *PodBuilder) Ephemeral(all ...corev1.ContainerStatus) *PodBuilder {
+	b.pod.Status.EphemeralContainerStatuses = append(b.pod.Status.EphemeralContainerStatuses, all...)
+	return b
+}
+
+// Condition adds a condition.
+func (b *PodBuilder) Condition(t corev1.PodConditionType, status corev1.ConditionStatus, at time.Time) *PodBuilder {
+	b.pod.Status.Conditions = append(b.pod.Status.Conditions,
+		corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(at)})
+	return b
+}
+
+// Obj is the Pod.
+func (b *PodBuilder) Obj() *corev1.Pod { return b.pod.DeepCopy() }
+
+// Fact is what is kept of the Pod.
+func (b *PodBuilder) Fact() *lifecycle.Fact { return must(lifecycle.FromPod(b.Obj())) }
+
+// Ended is a container that ended; when is missing if at is zero.
+func Ended(at time.Time) corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at)},
+	}}
+}
+
+// Waiting is a container that never started.
+func Waiting() corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}
+}
+
+// CronJob is a CronJob that lists the Jobs of the given names as active.
+func CronJob(name string, active ...string) *batchv1.CronJob {
+	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: Home, Name: name, UID: UID(name), ResourceVersion: "1"}}
+	for _, job := range active {
+		cj.Status.Active = append(cj.Status.Active, corev1.ObjectReference{Kind: "Job", Namespace: Home, Name: job, UID: UID(job)})
+	}
+	return cj
+}
+
+// Namespace is the metadata of a namespace; labels come in pairs of key and value.
+func Namespace(name, version string, labels ...string) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("ns-" + name), ResourceVersion: version}}
+	for i := 0; i < len(labels); i += 2 {
+		metav1.SetMetaDataLabel(&m.ObjectMeta, labels[i], labels[i+1])
+	}
+	return m
+}
+
+func must(f *lifecycle.Fact, err error) *lifecycle.Fact {
+	if err != nil {
+		panic(err)
+	}
+	return f
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package given
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// PolicyBuilder builds a CleanupPolicy as the API server serves it, with its defaults.
+type PolicyBuilder struct {
+	meta[*PolicyBuilder]
+	policy gc.CleanupPolicy
+}
+
+// Policy begins an empty policy of generation 1.
+func Policy(name string) *PolicyBuilder {
+	b := &PolicyBuilder{policy: gc.CleanupPolicy{
+		Spec: gc.CleanupPolicySpec{Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly},
+	}}
+	b.meta = makeMeta(name, &b.policy.ObjectMeta, b)
+	b.policy.Generation = 1
+	return b
+}
+
+// Generation sets the generation.
+func (b *PolicyBuilder) Generation(n int64) *PolicyBuilder {
+	b.policy.Generation = n
+	return b
+}
+
+// Default sets ttlAfterFinished.
+func (b *PolicyBuilder) Default(ttl gc.TTL) *PolicyBuilder {
+	b.policy.Spec.TTLAfterFinished = &ttl
+	return b
+}
+
+// Preview sets the mode.
+func (b *PolicyBuilder) Preview() *PolicyBuilder { return b.Mode(gc.ModePreview) }
+
+// Mode sets the mode.
+func (b *PolicyBuilder) Mode(mode gc.PolicyMode) *PolicyBuilder {
+	b.policy.Spec.Mode = mode
+	return b
+}
+
+// Annotations sets annotationTTL.
+func (b *PolicyBuilder) Annotations(mode gc.AnnotationTTLMode) *PolicyBuilder {
+	b.policy.Spec.AnnotationTTL = mode
+	return b
+}
+
+// Rules adds rules.
+func (b *PolicyBuilder) Rules(rules ...*RuleBuilder) *PolicyBuilder {
+	for _, r := range rules {
+		b.policy.Spec.Rules = append(b.policy.Spec.Rules, r.rule)
+	}
+	return b
+}
+
+// Status sets the status.
+func (b *PolicyBuilder) Status(status gc.CleanupPolicyStatus) *PolicyBuilder {
+	b.policy.Status = status
+	return b
+}
+
+// Obj is the policy.
+func (b *PolicyBuilder) Obj() *gc.CleanupPolicy { return b.policy.DeepCopy() }
+
+// RuleBuilder builds a rule.
+type RuleBuilder struct{ rule gc.CleanupRule }
+
+// Rule begins a rule that matches everything.
+func Rule(name string, ttl gc.TTL) *RuleBuilder {
+	return &RuleBuilder{gc.CleanupRule{
+		Name: name, TTL: &ttl, Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground,
+	}}
+}
+
+// For narrows the rule to resources.
+func (b *RuleBuilder) For(resources ...string) *RuleBuilder {
+	b.rule.Resources = resources
+	return b
+}
+
+// Labelled narrows the rule to a label.
+func (b *RuleBuilder) Labelled(key, value string) *RuleBuilder {
+	b.rule.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	return b
+}
+
+// Selector sets the selector.
+func (b *RuleBuilder) Selector(s metav1.LabelSelector) *RuleBuilder {
+	b.rule.Selector = &s
+	return b
+}
+
+// Outcome narrows the rule to an outcome.
+func (b *RuleBuilder) Outcome(o gc.Outcome) *RuleBuilder {
+	b.rule.Outcome = o
+	return b
+}
+
+// Dependents sets what becomes of the dependents of others.
+func (b *RuleBuilder) Dependents(d gc.DependentsPolicy) *RuleBuilder {
+	b.rule.Dependents = d
+	return b
+}
+
+// Propagation sets the propagation policy.
+func (b *RuleBuilder) Propagation(p metav1.DeletionPropagation) *RuleBuilder {
+	b.rule.PropagationPolicy = p
+	return b
+}
+
+// WithoutTTL takes the TTL away, as no valid rule has it.
+func (b *RuleBuilder) WithoutTTL() *RuleBuilder {
+	b.rule.TTL = nil
+	return b
+}

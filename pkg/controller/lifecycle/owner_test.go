@@ -1,0 +1,91 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// observed is what the tests know of controllers.
+type observed struct {
+	jobs     map[types.UID]*lifecycle.Fact
+	cronJobs map[types.UID]*lifecycle.CronJob
+}
+
+func (o observed) Job(uid types.UID) *lifecycle.Fact { return o.jobs[uid] }
+
+func (o observed) CronJob(uid types.UID) ([]types.UID, bool) {
+	if cj, ok := o.cronJobs[uid]; ok {
+		return cj.Active, true
+	}
+	return nil, false
+}
+
+func TestStateOfOwner(t *testing.T) {
+	owners := observed{
+		jobs: map[types.UID]*lifecycle.Fact{
+			"uid-running":  given.Job("running").Fact(),
+			"uid-finished": given.Job("finished").Complete(given.Now).Fact(),
+			"uid-abroad":   given.Job("abroad").In("team-b").Complete(given.Now).Fact(),
+			"uid-again":    nil, // A Job of the name exists, of another UID.
+			"uid-again-2":  given.Job("again").WithUID("uid-again-2").Complete(given.Now).Fact(),
+		},
+		cronJobs: map[types.UID]*lifecycle.CronJob{
+			"uid-nightly": lifecycle.FromCronJob(given.CronJob("nightly", "tonight", "other")),
+			"uid-idle":    lifecycle.FromCronJob(given.CronJob("idle")),
+		},
+	}
+	for name, c := range map[string]struct {
+		fact *lifecycle.Fact
+		want lifecycle.OwnerState
+	}{
+		"nobody":                         {given.Pod("a").Fact(), lifecycle.OwnerNone},
+		"an owner that does not control": {given.Pod("a").OwnedBy("batch/v1", "Job", "running").Fact(), lifecycle.OwnerNone},
+		"a Job that runs":                {given.Pod("a").ControlledBy("batch/v1", "Job", "running").Fact(), lifecycle.OwnerRunning},
+		"a Job that has finished":        {given.Pod("a").ControlledBy("batch/v1", "Job", "finished").Fact(), lifecycle.OwnerFinished},
+		"a Job that is not there":        {given.Pod("a").ControlledBy("batch/v1", "Job", "gone").Fact(), lifecycle.OwnerAbsent},
+		"a Job of the name, but not of the UID": {
+			given.Pod("a").ControlledBy("batch/v1", "Job", "again").Fact(), lifecycle.OwnerAbsent},
+		"a Job of another namespace is no owner": {
+			given.Pod("a").ControlledBy("batch/v1", "Job", "abroad").Fact(), lifecycle.OwnerAbsent},
+		"a Job in any version of its group": {given.Pod("a").ControlledBy("batch/v2", "Job", "running").Fact(), lifecycle.OwnerRunning},
+		"a Job of another group":            {given.Pod("a").ControlledBy("batch.volcano.sh/v1alpha1", "Job", "running").Fact(), lifecycle.OwnerUnknown},
+		"a CronJob that counts on it":       {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerRunning},
+		"a CronJob that does not any more":  {given.Job("yesterday").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
+		"a CronJob that counts on no Job":   {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "idle").Fact(), lifecycle.OwnerNone},
+		"a CronJob that counts on a Job of the name, but not of the UID": {
+			given.Job("tonight").WithUID("uid-2").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
+		"a CronJob that is not there": {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "gone").Fact(), lifecycle.OwnerAbsent},
+		"a ReplicaSet":                {given.Pod("a").ControlledBy("apps/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerNone},
+		"a StatefulSet":               {given.Pod("a").ControlledBy("apps/v1", "StatefulSet", "s").Fact(), lifecycle.OwnerNone},
+		"a DaemonSet":                 {given.Pod("a").ControlledBy("apps/v1", "DaemonSet", "d").Fact(), lifecycle.OwnerNone},
+		"a ReplicaSet of another group": {
+			given.Pod("a").ControlledBy("example.com/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerUnknown},
+		"a kind that nobody observes": {
+			given.Job("a").ControlledBy("jobset.x-k8s.io/v1alpha2", "JobSet", "s").Fact(), lifecycle.OwnerUnknown},
+		"a group that cannot be read": {given.Pod("a").ControlledBy("batch/v1/x", "Job", "running").Fact(), lifecycle.OwnerUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lifecycle.StateOfOwner(c.fact, owners); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFromCronJob(t *testing.T) {
+	cj := lifecycle.FromCronJob(given.CronJob("nightly", "a", "b"))
+	if cj.Namespace != given.Home || cj.Name != "nightly" || cj.UID != "uid-nightly" || cj.ResourceVersion != "1" ||
+		len(cj.Active) != 2 || cj.Active[0] != "uid-a" || cj.Active[1] != "uid-b" {
+		t.Errorf("got %+v", cj)
+	}
+	if got := given.Job("tonight").ControlledBy("batch/v1", "CronJob", "nightly").Fact().Controller.String(); got != "CronJob/nightly" {
+		t.Errorf("it is called %q", got)
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+)
+
+func TestFinishOfPods(t *testing.T) {
+	start, at := given.Now.Add(-2*time.Hour), given.Now.Add(-time.Hour)
+	later, latest := at.Add(time.Minute), at.Add(2*time.Minute)
+	const untold = "neither a container nor a condition says when it finished"
+	for name, c := range map[string]struct {
+		pod  *given.PodBuilder
+		want end
+	}{
+		"a pending Pod has not finished":  {given.Pod("a").Phase(corev1.PodPending), end{}},
+		"a running Pod has not finished":  {given.Pod("a").Phase(corev1.PodRunning).Containers(given.Ended(at)), end{}},
+		"nor one whose phase is unknown":  {given.Pod("a").Phase(corev1.PodUnknown).Containers(given.Ended(at)), end{}},
+		"it ends with its container":      {given.Pod("a").Succeeded(at), end{true, gc.OutcomeSucceeded, at, ""}},
+		"it fails with its container":     {given.Pod("a").Failed(at), end{true, gc.OutcomeFailed, at, ""}},
+		"the latest container counts":     {given.Pod("a").Succeeded(at).Containers(given.Ended(latest), given.Ended(later)), end{true, gc.OutcomeSucceeded, latest, ""}},
+		"an init container may be latest": {given.Pod("a").Succeeded(at).Init(given.Ended(latest), given.Ended(start)), end{true, gc.OutcomeSucceeded, latest, ""}},
+		"so may an ephemeral one":         {given.Pod("a").Succeeded(at).Init(given.Ended(later)).Ephemeral(given.Ended(latest)), end{true, gc.OutcomeSucceeded, latest, ""}},
+		"an init container that failed ended the Pod, the others never started": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Waiting()).
+				Condition(corev1.PodReady, corev1.ConditionFalse, start),
+			end{true, gc.OutcomeFailed, at, ""}},
+		"Ready says nothing when all containers reported their end": {
+			given.Pod("a").Succeeded(at).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, latest),
+			end{true, gc.OutcomeSucceeded, at, ""}},
+		"a disruption that came after the last container counts": {
+			given.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later), end{true, gc.OutcomeFailed, later, ""}},
+		"one that came before does not": {
+			given.Pod("a").Failed(later).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, later, ""}},
+		"one that was called off does not": {
+			given.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionFalse, later), end{true, gc.OutcomeFailed, at, ""}},
+		"evicted before anything ran: the disruption": {
+			given.Pod("a").Phase(corev1.PodFailed).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, at, ""}},
+		"evicted, was ready once: when it no longer was": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, at),
+			end{true, gc.OutcomeFailed, at, ""}},
+		"evicted, with both: the later": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, later).
+				Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
+			end{true, gc.OutcomeFailed, later, ""}},
+		"evicted, never ready: nobody knows": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, start),
+			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"evicted before it was taken up, without a word: nobody knows": {
+			given.Pod("a").Phase(corev1.PodFailed).Condition(corev1.PodReady, corev1.ConditionFalse, at),
+			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"evicted, still called ready: nobody knows": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionTrue, at),
+			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"nothing at all: nobody knows": {given.Pod("a").Phase(corev1.PodFailed), end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"a container that ended at no time: nobody knows": {
+			given.Pod("a").Phase(corev1.PodSucceeded).Containers(given.Ended(time.Time{})), end{true, gc.OutcomeSucceeded, time.Time{}, untold}},
+		"lost with its node: one container reported, Ready tells of the others": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Containers(given.Ended(at), given.Ended(time.Time{})).
+				Condition(corev1.PodReady, corev1.ConditionFalse, later),
+			end{true, gc.OutcomeFailed, later, ""}},
+		"an end before the creation is in doubt": {
+			given.Pod("a").Created(later).Succeeded(at),
+			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z lies before its creation"}},
+	} {
+		t.Run(name, func(t *testing.T) { checkEnd(t, c.pod.Fact(), c.want) })
+	}
+}
+
+func TestUncounted(t *testing.T) {
+	if given.Pod("a").Finalizer("example.com/other").Fact().Uncounted {
+		t.Error("a Pod without the finalizer of job tracking is called uncounted")
+	}
+	if !given.Pod("a").Finalizer("example.com/other", batchv1.JobTrackingFinalizer).Fact().Uncounted {
+		t.Error("a Pod with the finalizer of job tracking is called counted")
+	}
+}
