@@ -11,10 +11,10 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // rightsFor is how long an answer about Winnow's own rights is believed.
