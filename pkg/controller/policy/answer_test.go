@@ -1,0 +1,339 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+var (
+	now      = given.Now
+	finished = now.Add(-time.Hour) // when all objects of the tables below finished
+)
+
+const (
+	ignore = policy.Ignore
+	keep   = policy.Keep
+	wait   = policy.Wait
+	hold   = policy.Hold
+	remove = policy.Delete
+	await  = policy.Await
+)
+
+// answer is what is expected for an object: what is done, why, who says so, and when it is due, counted from its finish; the
+// empty string when it never is, or when that cannot be told.
+type answer struct {
+	action policy.Action
+	reason policy.Reason
+	by     string // policy/rule
+	after  string
+}
+
+// decideAnswer asks as the tracker does: policies in the order of their names, without those that preview.
+func decideAnswer(t *testing.T, f *lifecycle.Fact, owner lifecycle.OwnerState, policies []*given.PolicyBuilder) (answer, policy.Resolution, policy.Decision) {
+	t.Helper()
+	var voters []*policy.Policy
+	for _, b := range policies {
+		if p := compiled(t, b); !p.Preview {
+			voters = append(voters, p)
+		}
+	}
+	r := policy.Resolve(f, voters)
+	d := policy.Decide(f, r, owner, now)
+	out := answer{action: d.Action, reason: d.Reason}
+	if r.Policy != nil {
+		out.by = r.Policy.Name + "/" + r.Rule
+	}
+	if !d.At.IsZero() {
+		out.after = d.At.Sub(f.FinishedAt).String()
+	}
+	return out, r, d
+}
+
+func policies(all ...*given.PolicyBuilder) []*given.PolicyBuilder { return all }
+
+// job and pod finished an hour ago.
+func job(name string) *given.JobBuilder { return given.Job(name).Complete(finished) }
+func pod(name string) *given.PodBuilder { return given.Pod(name).Succeeded(finished) }
+
+func TestWhichAnswerHolds(t *testing.T) {
+	expired := func(by, after string) answer { return answer{remove, policy.ReasonExpired, by, after} }
+	notDue := func(by, after string) answer { return answer{wait, policy.ReasonNotDue, by, after} }
+	nothing := answer{action: ignore, reason: policy.ReasonNoPolicy}
+	failedJob := given.Job("j").Failed(finished).Fact()
+
+	for name, c := range map[string]struct {
+		fact     *lifecycle.Fact
+		policies []*given.PolicyBuilder
+		want     answer
+	}{
+		// 1. No policy matches it: nothing happens, whatever its annotations say.
+		"1: no policy": {job("j").Fact(), nil, nothing},
+		"1: no policy, whatever its annotations say": {
+			job("j").TTL("0s").KeepUntil("nonsense").Fact(), nil, nothing},
+		"1: no policy, whatever its native TTL says": {job("j").NativeTTL(0).Fact(), nil, nothing},
+		"1: an empty policy does nothing":            {job("j").Fact(), policies(given.Policy("p")), nothing},
+		"1: a policy for other resources": {
+			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").For("pods"))), nothing},
+		"1: a policy for other labels": {
+			job("j").Label("app", "serve").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").Labelled("app", "train"))), nothing},
+		"1: a policy for another outcome": {
+			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").Outcome(gc.OutcomeFailed))), nothing},
+
+		// 2. In one policy the first rule that matches decides; the trigger is no part of matching; then the defaults.
+		"2: the first rule that matches, not the earliest": {
+			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("first", "2h"), given.Rule("second", "0s"))), notDue("p/first", "2h0m0s")},
+		"2: nor the latest": {
+			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("first", "0s"), given.Rule("second", "never"))), expired("p/first", "0s")},
+		"2: a rule of other resources is passed over": {
+			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("pods", "2h").For("pods"), given.Rule("jobs", "30m").For("jobs.batch"))),
+			expired("p/jobs", "30m0s")},
+		"2: a rule of no resources is for Jobs":    {job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "1m"))), expired("p/r", "1m0s")},
+		"2: and for Pods":                          {pod("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "1m"))), expired("p/r", "1m0s")},
+		"2: a rule of other labels is passed over": {job("j").Label("app", "serve").Fact(), policies(given.Policy("p").Default("1m").Rules(given.Rule("r", "0s").Labelled("app", "train"))), expired("p/default", "1m0s")},
+		"2: a rule of the label decides":           {job("j").Label("app", "train").Fact(), policies(given.Policy("p").Default("1m").Rules(given.Rule("r", "0s").Labelled("app", "train"))), expired("p/r", "0s")},
+		"2: a rule of the other outcome is passed over": {
+			failedJob, policies(given.Policy("p").Default("0s").Rules(given.Rule("good", "1m").Outcome(gc.OutcomeSucceeded), given.Rule("bad", "7d").Outcome(gc.OutcomeFailed))),
+			notDue("p/bad", "168h0m0s")},
+		"2: a rule inherits nothing from the defaults": {
+			job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "never"))), answer{keep, policy.ReasonNever, "p/r", ""}},
+		"2: what no rule matches gets the defaults": {
+			pod("j").Fact(), policies(given.Policy("p").Default("30m").Rules(given.Rule("r", "never").For("jobs.batch"))), expired("p/default", "30m0s")},
+		"2: without defaults it gets nothing": {
+			pod("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").For("jobs.batch"))), nothing},
+		"2: a running Job is matched by the rule that will decide": {
+			given.Job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "1h"))), answer{ignore, policy.ReasonNotFinished, "p/r", ""}},
+		"2: a rule with an outcome matches until that is known": {
+			given.Job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "1h").Outcome(gc.OutcomeFailed))),
+			answer{ignore, policy.ReasonNotFinished, "p/r", ""}},
+		"2: and not any more when it is another": {
+			job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "1h").Outcome(gc.OutcomeFailed))), expired("p/default", "0s")},
+
+		// The TTL counts from the finish.
+		"due to the second":   {job("j").Fact(), policies(given.Policy("p").Default("1h")), expired("p/default", "1h0m0s")},
+		"not a second before": {job("j").Fact(), policies(given.Policy("p").Default("1h1s")), notDue("p/default", "1h0m1s")},
+		"never":               {job("j").Fact(), policies(given.Policy("p").Default("never")), answer{keep, policy.ReasonNever, "p/default", ""}},
+		"never is not due, whatever else is wrong": {
+			given.Job("j").Complete(time.Time{}).TTL("x").Fact(), policies(given.Policy("p").Default("never")), answer{keep, policy.ReasonNever, "p/default", ""}},
+
+		// 4. Several policies match: the latest answer wins.
+		"4: the latest of two":       {job("j").Fact(), policies(given.Policy("a").Default("10m"), given.Policy("b").Default("30m")), expired("b/default", "30m0s")},
+		"4: in whatever order":       {job("j").Fact(), policies(given.Policy("a").Default("30m"), given.Policy("b").Default("10m")), expired("a/default", "30m0s")},
+		"4: never is latest":         {job("j").Fact(), policies(given.Policy("a").Default("never"), given.Policy("b").Default("3650d")), answer{keep, policy.ReasonNever, "a/default", ""}},
+		"4: of equal ones the first": {job("j").Fact(), policies(given.Policy("a").Default("60m"), given.Policy("b").Default("1h")), expired("a/default", "1h0m0s")},
+		"4: one that does not match has no vote": {
+			job("j").Fact(), policies(given.Policy("a").Rules(given.Rule("r", "never").For("pods")), given.Policy("b").Default("0s")), expired("b/default", "0s")},
+		"4: all must agree": {
+			job("j").Fact(), policies(given.Policy("a").Default("0s"), given.Policy("b").Default("0s"), given.Policy("c").Default("2h")), notDue("c/default", "2h0m0s")},
+
+		// 6. A Preview policy has no vote and shuts out no default.
+		"6: a preview alone": {job("j").Fact(), policies(given.Policy("a").Preview().Default("0s")), nothing},
+		"6: a preview does not lengthen": {
+			job("j").Fact(), policies(given.Policy("a").Preview().Default("never"), given.Policy("b").Default("0s")), expired("b/default", "0s")},
+		"6: nor does it shut out a default": {
+			job("j").Fact(), policies(given.Policy("a").Preview().Rules(given.Rule("r", "never")), given.Policy("b").Default("0s")), expired("b/default", "0s")},
+
+		// 7. A native TTL replaces the answer, if a policy matches.
+		"7: a shorter native TTL": {job("j").NativeTTL(60).Fact(), policies(given.Policy("p").Default("1d")), expired("p/default", "1m0s")},
+		"7: a longer native TTL":  {job("j").NativeTTL(7200).Fact(), policies(given.Policy("p").Default("0s")), notDue("p/default", "2h0m0s")},
+		"7: it replaces never":    {job("j").NativeTTL(0).Fact(), policies(given.Policy("p").Default("never")), expired("p/default", "0s")},
+		"7: it replaces the latest of several": {
+			job("j").NativeTTL(60).Fact(), policies(given.Policy("a").Default("1h"), given.Policy("b").Default("never")), expired("b/default", "1m0s")},
+
+		// 8. The annotations adjust last, see TestAnnotations.
+		"8: the annotation lengthens a native TTL": {job("j").NativeTTL(60).TTL("2h").Fact(), policies(given.Policy("p").Default("0s")), notDue("p/default", "2h0m0s")},
+		"8: of several policies the strictest annotationTTL holds": {
+			job("j").TTL("0s").Fact(), policies(given.Policy("a").Default("30m").Annotations(gc.AnnotationAny), given.Policy("b").Default("2h")), notDue("b/default", "2h0m0s")},
+		"8: Ignore is the strictest": {
+			job("j").TTL("never").Fact(),
+			policies(given.Policy("a").Default("30m").Annotations(gc.AnnotationIgnore), given.Policy("b").Default("1m").Annotations(gc.AnnotationAny)), expired("a/default", "30m0s")},
+		"8: also when another policy decides": {
+			job("j").TTL("never").Fact(),
+			policies(given.Policy("a").Default("1m").Annotations(gc.AnnotationIgnore), given.Policy("b").Default("30m").Annotations(gc.AnnotationAny)), expired("b/default", "30m0s")},
+		"8: a policy that does not match is not asked": {
+			job("j").TTL("never").Fact(),
+			policies(given.Policy("a").Rules(given.Rule("r", "0s").For("pods")).Annotations(gc.AnnotationIgnore), given.Policy("b").Default("1m").Annotations(gc.AnnotationAny)),
+			answer{keep, policy.ReasonNever, "b/default", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _, _ := decideAnswer(t, c.fact, lifecycle.OwnerNone, c.policies); got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	const past, soon, future = "2026-03-01T11:10:00Z", "2026-03-01T11:40:00Z", "2026-03-01T14:00:00+01:00"
+	expired := func(after string) answer { return answer{remove, policy.ReasonExpired, "p/default", after} }
+	notDue := func(after string) answer { return answer{wait, policy.ReasonNotDue, "p/default", after} }
+	invalid := func(after string) answer { return answer{hold, policy.ReasonInvalidAnnotation, "p/default", after} }
+	never := answer{keep, policy.ReasonNever, "p/default", ""}
+	// Three answers for each case: with ExtendOnly, Any and Ignore. The policy says 30m, so all are due but for their annotations.
+	for name, c := range map[string]struct {
+		job                     *given.JobBuilder
+		extendOnly, any, ignore answer
+	}{
+		"none":            {job("j"), expired("30m0s"), expired("30m0s"), expired("30m0s")},
+		"shorter":         {job("j").TTL("10m"), expired("30m0s"), expired("10m0s"), expired("30m0s")},
+		"at once":         {job("j").TTL("0s"), expired("30m0s"), expired("0s"), expired("30m0s")},
+		"the same":        {job("j").TTL("30m"), expired("30m0s"), expired("30m0s"), expired("30m0s")},
+		"longer, but due": {job("j").TTL("1h"), expired("1h0m0s"), expired("1h0m0s"), expired("30m0s")},
+		"longer":          {job("j").TTL("2h"), notDue("2h0m0s"), notDue("2h0m0s"), expired("30m0s")},
+		"never":           {job("j").TTL("never"), never, never, expired("30m0s")},
+		"malformed":       {job("j").TTL("2 hours"), invalid("30m0s"), invalid("30m0s"), expired("30m0s")},
+		"empty":           {job("j").TTL(""), invalid("30m0s"), invalid("30m0s"), expired("30m0s")},
+		"more than ten years": {
+			job("j").TTL("3651d"), invalid("30m0s"), invalid("30m0s"), expired("30m0s")},
+		"kept until before it is due":    {job("j").KeepUntil(past), expired("30m0s"), expired("30m0s"), expired("30m0s")},
+		"kept until after it was due":    {job("j").KeepUntil(soon), expired("40m0s"), expired("40m0s"), expired("30m0s")},
+		"kept until the future":          {job("j").KeepUntil(future), notDue("2h0m0s"), notDue("2h0m0s"), expired("30m0s")},
+		"kept until now":                 {job("j").KeepUntil("2026-03-01T12:00:00Z"), expired("1h0m0s"), expired("1h0m0s"), expired("30m0s")},
+		"kept until nonsense":            {job("j").KeepUntil("tomorrow"), invalid("30m0s"), invalid("30m0s"), expired("30m0s")},
+		"kept until a date without time": {job("j").KeepUntil("2027-01-01"), invalid("30m0s"), invalid("30m0s"), expired("30m0s")},
+		"kept until nothing":             {job("j").KeepUntil(""), invalid("30m0s"), invalid("30m0s"), expired("30m0s")},
+		"both: the later":                {job("j").TTL("50m").KeepUntil(soon), expired("50m0s"), expired("50m0s"), expired("30m0s")},
+		"both, the TTL shorter: keep-until only lengthens": {
+			job("j").TTL("0s").KeepUntil(past), expired("30m0s"), expired("10m0s"), expired("30m0s")},
+		"both, the TTL never":                          {job("j").TTL("never").KeepUntil(past), never, never, expired("30m0s")},
+		"a malformed TTL is held when it would be due": {job("j").TTL("x").KeepUntil(future), notDue("2h0m0s"), notDue("2h0m0s"), expired("30m0s")},
+		"a malformed time, the TTL longer":             {job("j").TTL("2h").KeepUntil("x"), notDue("2h0m0s"), notDue("2h0m0s"), expired("30m0s")},
+		"a malformed time, the TTL shorter":            {job("j").TTL("0s").KeepUntil("x"), invalid("30m0s"), invalid("0s"), expired("30m0s")},
+		"a native TTL is what they adjust": {
+			job("j").NativeTTL(1200).TTL("10m"), expired("20m0s"), expired("10m0s"), expired("20m0s")},
+	} {
+		for mode, want := range map[gc.AnnotationTTLMode]answer{
+			gc.AnnotationExtendOnly: c.extendOnly, gc.AnnotationAny: c.any, gc.AnnotationIgnore: c.ignore,
+		} {
+			t.Run(name+"/"+string(mode), func(t *testing.T) {
+				got, _, _ := decideAnswer(t, c.job.Fact(), lifecycle.OwnerNone, policies(given.Policy("p").Default("30m").Annotations(mode)))
+				if got != want {
+					t.Errorf("got  %+v\nwant %+v", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestOwnersAndFinalizers(t *testing.T) {
+	owned := func() *given.PodBuilder { return pod("a").ControlledBy("batch/v1", "Job", "j") }
+	withOwner, afterOwner := given.Policy("p").Rules(given.Rule("r", "30m")), given.Policy("p").Rules(given.Rule("r", "30m").Dependents(gc.DependentsAfterOwnerFinished))
+	expired := answer{remove, policy.ReasonExpired, "p/r", "30m0s"}
+	left := answer{ignore, policy.ReasonLeftToOwner, "p/r", ""}
+	terminating := answer{await, policy.ReasonTerminating, "p/r", ""}
+	for name, c := range map[string]struct {
+		fact     *lifecycle.Fact
+		owner    lifecycle.OwnerState
+		policies []*given.PolicyBuilder
+		want     answer
+		detail   string
+	}{
+		"nobody counts on it": {owned().Fact(), lifecycle.OwnerNone, policies(withOwner), expired, ""},
+		"a running controller, with its owner": {
+			owned().Fact(), lifecycle.OwnerRunning, policies(withOwner), left, "Job/j"},
+		"a running controller, after its owner": {
+			owned().Fact(), lifecycle.OwnerRunning, policies(afterOwner), left, "Job/j"},
+		"a finished controller, with its owner": {
+			owned().Fact(), lifecycle.OwnerFinished, policies(withOwner), left, "Job/j"},
+		"a finished controller, after its owner": {
+			owned().Fact(), lifecycle.OwnerFinished, policies(afterOwner), expired, ""},
+		"a finished controller, under defaults": {
+			owned().Fact(), lifecycle.OwnerFinished, policies(given.Policy("p").Default("30m")),
+			answer{ignore, policy.ReasonLeftToOwner, "p/default", ""}, "Job/j"},
+		"a finished controller, and policies that disagree: all must agree": {
+			owned().Fact(), lifecycle.OwnerFinished, policies(afterOwner, given.Policy("q").Rules(given.Rule("r", "0s"))), left, "Job/j"},
+		"a controller that is not seen goes, and takes it along": {
+			owned().Fact(), lifecycle.OwnerAbsent, policies(afterOwner), left, "Job/j"},
+		"a controller of unknown kind, due": {
+			owned().Fact(), lifecycle.OwnerUnknown, policies(afterOwner),
+			answer{hold, policy.ReasonOwnerActive, "p/r", "30m0s"}, "Job/j is of a kind that is not observed"},
+		"a controller of unknown kind, not due": {
+			owned().TTL("2h").Fact(), lifecycle.OwnerUnknown, policies(afterOwner), answer{wait, policy.ReasonNotDue, "p/r", "2h0m0s"}, ""},
+		"a Pod that its Job has not counted, due": {
+			owned().Finalizer(batchv1.JobTrackingFinalizer).Fact(), lifecycle.OwnerFinished, policies(afterOwner),
+			answer{hold, policy.ReasonUncounted, "p/r", "30m0s"}, "its Job has not counted it yet"},
+		"a Pod that its Job has not counted, not due": {
+			owned().Finalizer(batchv1.JobTrackingFinalizer).TTL("2h").Fact(), lifecycle.OwnerFinished, policies(afterOwner),
+			answer{wait, policy.ReasonNotDue, "p/r", "2h0m0s"}, ""},
+		"an object being deleted": {
+			job("a").Terminating().Finalizer("example.com/f", "example.com/g").Fact(), lifecycle.OwnerNone, policies(withOwner), terminating,
+			`waits for finalizers ["example.com/f" "example.com/g"]`},
+		"an object being deleted that waits for nobody": {
+			pod("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), terminating, "no finalizer, it goes when its grace period ends"},
+		"a running object being deleted is no candidate": {
+			given.Job("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), answer{ignore, policy.ReasonNotFinished, "p/r", ""}, ""},
+		"an object being deleted along with its owner is no candidate": {
+			owned().Terminating().Fact(), lifecycle.OwnerAbsent, policies(withOwner), left, "Job/j"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, d := decideAnswer(t, c.fact, c.owner, c.policies)
+			if got != c.want || d.Detail != c.detail {
+				t.Errorf("got  %+v, %q\nwant %+v, %q", got, d.Detail, c.want, c.detail)
+			}
+		})
+	}
+}
+
+func TestDoubtMeansKeep(t *testing.T) {
+	for name, c := range map[string]struct {
+		fact   *lifecycle.Fact
+		want   answer
+		detail string
+	}{
+		"a finish time that is missing": {given.Job("j").Failed(time.Time{}).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
+			"its condition Failed has no transition time"},
+		"a finish time before the creation": {job("j").Created(now).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
+			"its finish time 2026-03-01T11:00:00Z lies before its creation"},
+		"a Pod of which nobody knows when it finished": {given.Pod("j").Phase(corev1.PodFailed).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
+			"neither a container nor a condition says when it finished"},
+		"a finish time in the future counts from when it is reached": {given.Job("j").Complete(now.Add(time.Hour)).Fact(),
+			answer{wait, policy.ReasonNotDue, "p/default", "30m0s"}, ""},
+		"a malformed annotation": {job("j").TTL("2 hours").Fact(), answer{hold, policy.ReasonInvalidAnnotation, "p/default", "30m0s"},
+			`annotation gc.winnow.dev/ttl: "2 hours" has the unknown unit ' '; units are w, d, h, m and s; a good value is "30m", "1h30m", "7d" or "0s" for at once`},
+		"a malformed time": {job("j").KeepUntil("tomorrow").Fact(), answer{hold, policy.ReasonInvalidAnnotation, "p/default", "30m0s"},
+			`annotation gc.winnow.dev/keep-until: "tomorrow" is not a time like "2026-01-02T15:04:05Z"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, d := decideAnswer(t, c.fact, lifecycle.OwnerNone, policies(given.Policy("p").Default("30m")))
+			if got != c.want || d.Detail != c.detail {
+				t.Errorf("got  %+v, %q\nwant %+v, %q", got, d.Detail, c.want, c.detail)
+			}
+		})
+	}
+}
+
+func TestPropagation(t *testing.T) {
+	const background, foreground, orphan = metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan
+	ruled := func(name string, ttl gc.TTL, p metav1.DeletionPropagation) *given.PolicyBuilder {
+		return given.Policy(name).Rules(given.Rule("r", ttl).Propagation(p))
+	}
+	for name, c := range map[string]struct {
+		fact     *lifecycle.Fact
+		policies []*given.PolicyBuilder
+		want     metav1.DeletionPropagation
+	}{
+		"defaults":                     {job("j").Fact(), policies(given.Policy("p").Default("0s")), background},
+		"a rule says Background":       {job("j").Fact(), policies(ruled("p", "0s", background)), background},
+		"a rule says Foreground":       {job("j").Fact(), policies(ruled("p", "0s", foreground)), foreground},
+		"the policy that decides says": {job("j").Fact(), policies(ruled("a", "1m", foreground), ruled("b", "0s", background)), foreground},
+		"the object is to orphan":      {job("j").Finalizer("orphan").Fact(), policies(ruled("p", "0s", foreground)), orphan},
+		"the object is to go last":     {job("j").Finalizer("foregroundDeletion").Fact(), policies(ruled("p", "0s", background)), foreground},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, r, _ := decideAnswer(t, c.fact, lifecycle.OwnerNone, c.policies); r.Propagation != c.want {
+				t.Errorf("got %q, want %q", r.Propagation, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+func TestCompile(t *testing.T) {
+	p, err := policy.Compile(given.Policy("p").Generation(7).Preview().Obj())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.String() != "team-a/p" || p.UID != "uid-p" || p.Generation != 7 || !p.Preview || !p.DoesNothing() {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestCompileRefusesWhatItCannotRead(t *testing.T) {
+	badSelector := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	rule := func(r *given.RuleBuilder) *given.PolicyBuilder {
+		return given.Policy("p").Rules(given.Rule("good", "1h"), r)
+	}
+	for name, c := range map[string]struct {
+		policy *given.PolicyBuilder
+		want   string
+	}{
+		"a mode of another version":           {given.Policy("p").Mode("Simulate"), `spec.mode: "Simulate" is not one of ["Enforce" "Preview"]`},
+		"an annotationTTL of another version": {given.Policy("p").Annotations("ShortenOnly"), `spec.annotationTTL: "ShortenOnly" is not one of`},
+		"no defaults":                         {given.Policy("p").Annotations(""), `spec.annotationTTL: "" is not one of`},
+		"a default TTL":                       {given.Policy("p").Default("1y"), "spec.ttlAfterFinished: has the unknown unit"},
+		"a TTL":                               {rule(given.Rule("r", "-1h")), "spec.rules[1]: ttl: must not be negative"},
+		"no TTL":                              {rule(given.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl is missing"},
+		"a selector":                          {rule(given.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
+		"a resource":                          {rule(given.Rule("r", "1h").For("jobs.batch", "secrets")), `spec.rules[1]: resources: "secrets" is not one of`},
+		"an outcome":                          {rule(given.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},
+		"dependents":                          {rule(given.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
+		"a propagation":                       {rule(given.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
+		"a word of great length is cut":       {given.Policy("p").Mode(gc.PolicyMode(strings.Repeat("x", 1000))), `spec.mode: "` + strings.Repeat("x", 64) + `" is`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := policy.Compile(c.policy.Obj())
+			if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, %v; want an error with %q", p, err, c.want)
+			}
+		})
+	}
+}
+
+func TestResources(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy *given.PolicyBuilder
+		want   []string
+	}{
+		"an empty policy":                   {given.Policy("p"), nil},
+		"defaults are for Jobs and Pods":    {given.Policy("p").Default("1h"), []string{"jobs.batch", "pods"}},
+		"so is a rule that names nothing":   {given.Policy("p").Rules(given.Rule("r", "1h")), []string{"jobs.batch", "pods"}},
+		"a rule for one":                    {given.Policy("p").Rules(given.Rule("r", "1h").For("pods")), []string{"pods"}},
+		"rules for both, each once, sorted": {given.Policy("p").Rules(given.Rule("r", "1h").For("pods", "pods"), given.Rule("s", "1h").For("jobs.batch", "pods")), []string{"jobs.batch", "pods"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compiled(t, c.policy)
+			if got := p.Resources(); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got, want := p.DoesNothing(), len(c.want) == 0; got != want {
+				t.Errorf("DoesNothing is %v", got)
+			}
+		})
+	}
+}
+
+func compiled(t interface {
+	Helper()
+	Fatal(...any)
+}, b *given.PolicyBuilder) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile(b.Obj())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
