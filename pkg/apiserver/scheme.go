@@ -4,6 +4,8 @@
 package apiserver
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,4 +31,15 @@ func init() {
 	metav1.AddToGroupVersion(Scheme, core)
 	Scheme.AddUnversionedTypes(core,
 		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+}
+
+// withoutProtobuf offers what the served kinds can be encoded in. They have no protobuf form, and a client that prefers it,
+// as the namespace controller does when it deletes, must get JSON and not an error.
+type withoutProtobuf struct{ serializer.CodecFactory }
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
+	return slices.DeleteFunc(slices.Clone(s.CodecFactory.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
+		return info.MediaType == runtime.ContentTypeProtobuf
+	})
 }
