@@ -1,0 +1,252 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+// The tests of this file stop and start what the others need, so none of them is parallel: they run before or after those.
+
+// leader is the replica that deletes.
+func leader(t *testing.T) *winnow.Replica {
+	t.Helper()
+	var out *winnow.Replica
+	eventually(t, func(ctx context.Context) string {
+		for _, r := range server.Replicas {
+			metrics, err := r.Get(ctx, "/metrics")
+			if err == nil && strings.Contains(metrics, "\nwinnow_leading 1") {
+				out = r
+				return ""
+			}
+		}
+		return "no replica leads"
+	})
+	return out
+}
+
+// kill ends replicas with SIGKILL, and has them back for the next test at the latest.
+func kill(t *testing.T, replicas ...*winnow.Replica) {
+	t.Helper()
+	for _, r := range replicas {
+		must(t, r.Kill())
+		t.Cleanup(func() {
+			select {
+			case <-r.Process.Done():
+				must(t, r.Start(whole))
+			default:
+			}
+		})
+	}
+}
+
+// expectEachDeletedOnce waits until exactly n Jobs are left in ns and checks that each of the others was deleted by one DELETE
+// that the API server accepted, or by one whose sender was killed: that it answers with a time-out.
+func expectEachDeletedOnce(t *testing.T, ns string, gone []string, left int) {
+	t.Helper()
+	waitJobs(t, ns, left)
+	eventually(t, func(context.Context) string {
+		answers := map[string][]int32{}
+		for _, d := range deletions(t, ns) {
+			if !d.hasPreconditions {
+				t.Fatalf("DELETE of %s without both preconditions", d.object)
+			}
+			answers[d.object] = append(answers[d.object], d.ResponseStatus.Code)
+		}
+		for _, name := range gone {
+			of := answers["jobs/"+name]
+			accepted := count(of, http.StatusOK)
+			if accepted > 1 || accepted == 0 && count(of, http.StatusGatewayTimeout) == 0 {
+				return fmt.Sprintf("the DELETEs of job %s were answered with %v", name, of)
+			}
+		}
+		if len(answers) != len(gone) {
+			return fmt.Sprintf("DELETEs of %d objects, want %d", len(answers), len(gone))
+		}
+		return ""
+	})
+}
+
+func count(codes []int32, code int32) (n int) {
+	for _, c := range codes {
+		if c == code {
+			n++
+		}
+	}
+	return n
+}
+
+// TestKilled: Winnow is killed with half of 500 Jobs due, all replicas at once. Started again it deletes each due one once and
+// misses none, and every acknowledged policy is there.
+func TestKilled(t *testing.T) {
+	ns := newNamespace(t)
+	const n = 500
+	jobs := finishedJobs(t, ns, n)
+	var due []string
+	for i, j := range jobs {
+		if i%2 == 0 {
+			j.Labels["due"] = "yes"
+			due = append(due, j.Name)
+		}
+	}
+	each(n, func(i int) {
+		if i%2 == 0 {
+			_, err := kube.BatchV1().Jobs(ns).Update(t.Context(), jobs[i], metav1.UpdateOptions{})
+			if err != nil {
+				t.Errorf("labelling %s: %v", jobs[i].Name, err)
+			}
+		}
+	})
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+		{Name: "due", Selector: matching(map[string]string{"due": "yes"}), TTL: ttl("0s")},
+		{Name: "later", TTL: ttl("1h")},
+	}})
+	waitFirstDeletion(t, ns, n)
+	createPolicy(t, ns, "acknowledged", v1alpha1.CleanupPolicySpec{})
+	kill(t, server.Replicas...)
+	half := len(jobNames(t, ns))
+	for _, r := range server.Replicas {
+		must(t, r.Start(whole))
+	}
+	expectEachDeletedOnce(t, ns, due, n-len(due))
+	for _, name := range []string{"p", "acknowledged"} {
+		_, err := gc.CleanupPolicies(ns).Get(t.Context(), name, metav1.GetOptions{})
+		must(t, err)
+	}
+	t.Logf("killed with %d of %d Jobs left", half, n)
+}
+
+// TestLeaderKilled: of two replicas the one that deletes is killed in the middle; the other goes on.
+func TestLeaderKilled(t *testing.T) {
+	ns := newNamespace(t)
+	const n = 500
+	var names []string
+	for _, j := range finishedJobs(t, ns, n) {
+		names = append(names, j.Name)
+	}
+	killed := leader(t)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	waitFirstDeletion(t, ns, n)
+	kill(t, killed)
+	expectEachDeletedOnce(t, ns, names, 0)
+	if other := leader(t); other == killed {
+		t.Errorf("%s leads, but was killed", other.Name)
+	}
+}
+
+// TestPausedLeader: the replica that deletes is frozen past its lease and continued when the other leads; it must not go on
+// where it stopped.
+func TestPausedLeader(t *testing.T) {
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 1)
+	paused := leader(t)
+	must(t, paused.Pause())
+	t.Cleanup(func() { must(t, paused.Continue()) })
+	var other *winnow.Replica
+	for _, r := range server.Replicas {
+		if r != paused {
+			other = r
+		}
+	}
+	eventually(t, func(ctx context.Context) string {
+		metrics, err := other.Get(ctx, "/metrics")
+		if err != nil || !strings.Contains(metrics, "\nwinnow_leading 1") {
+			return other.Name + " does not lead"
+		}
+		return ""
+	})
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	must(t, paused.Continue())
+	expectDeletions(t, ns, "jobs/job-0000 p/default")
+	settle(t, 2*time.Second)
+	expectDeletions(t, ns, "jobs/job-0000 p/default")
+}
+
+// TestAPIServerRestarted: kube-apiserver is killed while Jobs become due, and comes back.
+func TestAPIServerRestarted(t *testing.T) {
+	ns := newNamespace(t)
+	const n = 50
+	var names []string
+	for _, j := range finishedJobs(t, ns, n) {
+		names = append(names, j.Name)
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("5s")})
+	must(t, suite.StopComponent(cluster.APIServer))
+	must(t, suite.StartComponent(whole, cluster.APIServer))
+	expectEachDeletedOnce(t, ns, names, 0)
+	eventually(t, func(ctx context.Context) string {
+		if _, err := gc.CleanupPolicies(ns).Get(ctx, "p", metav1.GetOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// TestWithoutRights: Winnow may not delete Jobs. It says which right is missing, deletes the Pods all the same, and goes on
+// when it gets the right.
+func TestWithoutRights(t *testing.T) {
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 20)
+	roles := kube.RbacV1().ClusterRoles()
+	role, err := roles.Get(t.Context(), "winnow:controller", metav1.GetOptions{})
+	must(t, err)
+	without := role.DeepCopy()
+	for i := range without.Rules {
+		r := &without.Rules[i]
+		if len(r.Resources) > 0 && r.Resources[0] == "jobs" {
+			r.Verbs = []string{"get", "list", "watch"}
+		}
+	}
+	_, err = roles.Update(t.Context(), without, metav1.UpdateOptions{})
+	must(t, err)
+	settle(t, time.Second)
+	createPod(t, ns, pod("bare"))
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Held == 20 && s.Deleted == 1 && s.Conditions[0].Reason == "Unauthorized"
+	})
+	if c := status.Conditions[0]; c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "kubectl auth can-i delete jobs.batch -n "+ns) {
+		t.Errorf("condition: %+v", c)
+	}
+	if left := len(jobNames(t, ns)); left != 20 {
+		t.Errorf("%d of 20 Jobs are left", left)
+	}
+	current, err := roles.Get(t.Context(), role.Name, metav1.GetOptions{})
+	must(t, err)
+	current.Rules = role.Rules
+	_, err = roles.Update(t.Context(), current, metav1.UpdateOptions{})
+	must(t, err)
+	waitJobs(t, ns, 0)
+}
+
+// TestNamespaceDeleted: a namespace with policies and Jobs goes when it is deleted.
+func TestNamespaceDeleted(t *testing.T) {
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 10)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	must(t, kube.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
+	eventually(t, func(ctx context.Context) string {
+		left, err := kube.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return ""
+		case err != nil:
+			return err.Error()
+		}
+		return fmt.Sprintf("namespace %s is still there: %+v", ns, left.Status)
+	})
+	expectDeletions(t, ns)
+}

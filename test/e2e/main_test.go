@@ -1,0 +1,106 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e tests that Winnow deletes what it should, when it should, and nothing else: on a real cluster, with the audit
+// log of its API server as the judge.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+// One cluster and one Winnow of two replicas serve all tests. Each test has namespaces of its own; those that stop
+// something start it again.
+var (
+	// whole outlives each test: what is started again in one goes on in the next.
+	whole  context.Context
+	suite  *cluster.Cluster
+	server *winnow.Server
+	kube   kubernetes.Interface
+	gc     gcclient.GcV1alpha1Interface
+)
+
+// waitMost is how long something may take that is not measured.
+const waitMost = time.Minute
+
+func TestMain(m *testing.M) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code, err := run(ctx, m)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, m *testing.M) (code int, err error) {
+	whole = ctx
+	if suite, err = cluster.Start(ctx, cluster.Options{}); err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := suite.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	server, err = winnow.Start(ctx, suite, winnow.Options{
+		Replicas: 2,
+		// A lease that a test can wait for.
+		Flags: []string{"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := server.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	if kube, err = kubernetes.NewForConfig(suite.RESTConfig()); err != nil {
+		return 1, err
+	}
+	clients, err := versioned.NewForConfig(suite.RESTConfig())
+	if err != nil {
+		return 1, err
+	}
+	gc = clients.GcV1alpha1()
+	return m.Run(), nil
+}
+
+// eventually asks again and again until the answer is "", and fails with the last answer after waitMost.
+func eventually(t *testing.T, ask func(context.Context) string) {
+	t.Helper()
+	last := "was never asked"
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, waitMost, true, func(ctx context.Context) (bool, error) {
+		answer := ask(ctx)
+		if ctx.Err() == nil {
+			last = answer
+		}
+		return answer == "", nil
+	})
+	if err != nil {
+		t.Fatalf("after %v still: %s", waitMost, last)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

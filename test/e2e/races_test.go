@@ -1,0 +1,159 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+// TestExtensionWins: an annotation that was acknowledged on a Job that was not yet deleted is never lost. Hundreds of Jobs
+// expire at the same moment, and each is extended within milliseconds of it, before or after.
+func TestExtensionWins(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	const n = 400
+	jobs := finishedJobs(t, ns, n)
+	due := finishedAt(jobs[0]).Add(20 * time.Second).Truncate(time.Second)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("20s")})
+
+	// The moments are spread from 100 ms before the expiry to 400 ms after it, since deletes begin at it and take a while.
+	var lock sync.Mutex
+	kept := map[string]bool{}
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			moment := due.Add(-100*time.Millisecond + time.Duration(rand.IntN(500))*time.Millisecond)
+			if !sleepUntil(t.Context(), moment) {
+				return
+			}
+			_, err := kube.BatchV1().Jobs(ns).Patch(t.Context(), jobs[i].Name, types.MergePatchType,
+				[]byte(`{"metadata":{"annotations":{"gc.winnow.dev/ttl":"1h"}}}`), metav1.PatchOptions{})
+			switch {
+			case err == nil:
+				lock.Lock()
+				defer lock.Unlock()
+				kept[jobs[i].Name] = true
+			case !apierrors.IsNotFound(err):
+				t.Errorf("patch of %s: %v", jobs[i].Name, err)
+			}
+		})
+	}
+	group.Wait()
+	if len(kept) == 0 || len(kept) == n {
+		t.Fatalf("%d of %d Jobs were extended in time: there was no race", len(kept), n)
+	}
+	waitJobs(t, ns, len(kept))
+	settle(t, 2*time.Second)
+	for name := range jobNames(t, ns) {
+		delete(kept, name)
+	}
+	if len(kept) > 0 {
+		t.Fatalf("%d acknowledged extensions were lost: %v", len(kept), kept)
+	}
+	conflicts := 0
+	for _, d := range deletions(t, ns) {
+		if d.ResponseStatus.Code == 409 {
+			conflicts++
+		}
+		if !d.hasPreconditions {
+			t.Errorf("DELETE of %s without both preconditions", d.object)
+		}
+	}
+	t.Logf("%d of %d Jobs were extended in time, %d deletes met a newer state", len(jobNames(t, ns)), n, conflicts)
+}
+
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Until(at)):
+		return true
+	}
+}
+
+// TestLengthenedPolicy: with a thousand Jobs due and deletes under way the policy is lengthened. No DELETE is started more than a
+// second after the answer.
+func TestLengthenedPolicy(t *testing.T) {
+	ns := newNamespace(t)
+	const n = 1500
+	finishedJobs(t, ns, n)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	waitFirstDeletion(t, ns, n)
+	acknowledged := lengthen(t, ns)
+
+	settle(t, 3*time.Second)
+	left := len(jobNames(t, ns))
+	if left < 200 {
+		t.Fatalf("%d of %d Jobs were left when the policy was lengthened: too few to tell", left, n)
+	}
+	late, last := 0, time.Duration(0)
+	for _, d := range deletions(t, ns) {
+		after := d.RequestReceivedTimestamp.Sub(acknowledged)
+		last = max(last, after)
+		if after > time.Second {
+			late++
+		}
+	}
+	if late > 0 {
+		t.Errorf("%d DELETEs were started more than a second after the answer", late)
+	}
+	t.Logf("%d of %d Jobs were left, the last DELETE was started %v after the answer", left, n, last)
+	settle(t, time.Second)
+	if now := len(jobNames(t, ns)); now != left {
+		t.Errorf("%d Jobs were left, and now %d", left, now)
+	}
+}
+
+func waitFirstDeletion(t *testing.T, ns string, n int) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, waitMost, true, func(ctx context.Context) (bool, error) {
+		list, err := kube.BatchV1().Jobs(ns).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		return err == nil && len(list.Items) < n, err
+	})
+	must(t, err)
+}
+
+// lengthen sets the TTL of policy p to an hour and returns when that was acknowledged.
+func lengthen(t *testing.T, ns string) time.Time {
+	t.Helper()
+	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType,
+		[]byte(`{"spec":{"ttlAfterFinished":"1h"}}`), metav1.PatchOptions{})
+	acknowledged := time.Now()
+	must(t, err)
+	return acknowledged
+}
+
+// TestDeletedPolicy: without its policy nothing is deleted, and the policy that comes back counts from the finish.
+func TestDeletedPolicy(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	jobs := finishedJobs(t, ns, 3)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("3s")})
+	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}))
+	if !sleepUntil(t.Context(), finishedAt(jobs[0]).Add(5*time.Second)) {
+		t.Fatal(t.Context().Err())
+	}
+	expectDeletions(t, ns)
+	if left := len(jobNames(t, ns)); left != 3 {
+		t.Fatalf("%d of 3 Jobs are left without a policy", left)
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("3s")})
+	var want []string
+	for i := range jobs {
+		want = append(want, fmt.Sprintf("jobs/%s p/default", jobs[i].Name))
+	}
+	expectDeletions(t, ns, want...)
+}
