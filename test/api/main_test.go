@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package api tests that a CleanupPolicy behaves as a built-in kind, through kubectl and clients against the aggregated
-// endpoint of a real cluster.
+// endpoint of a real cluster. Nobody leads the controller here, so the status is what a test writes.
 package api
 
 import (
@@ -12,14 +12,16 @@ import (
 	"os"
 	"testing"
 
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// shared is the cluster of all tests here, and server is Winnow in it.
+// shared is the cluster of all tests here, server is Winnow in it, and client has all rights.
 var (
 	shared *cluster.Cluster
 	server *winnow.Server
+	client versioned.Interface
 )
 
 func TestMain(m *testing.M) {
@@ -38,9 +40,31 @@ func testMain(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, shared.Stop()) }()
+	if client, err = versioned.NewForConfig(shared.RESTConfig()); err != nil {
+		return 1, err
+	}
+	if _, _, err := shared.KubectlStdin(ctx, takenLease, "apply", "-f", "-"); err != nil {
+		return 1, err
+	}
 	if server, err = winnow.Start(ctx, shared, winnow.Options{}); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	return m.Run(), nil
 }
+
+// takenLease is held by somebody else for longer than the tests take.
+const takenLease = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: winnow-system}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: winnow, namespace: winnow-system}
+spec:
+  holderIdentity: somebody else
+  leaseDurationSeconds: 36000
+  acquireTime: "2026-01-01T00:00:00.000000Z"
+  renewTime: "2026-01-01T00:00:00.000000Z"
+`

@@ -82,12 +82,17 @@ func (r *Replica) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// Get asks the replica directly, as nobody in particular: health and metrics need no more.
+// Get asks the replica directly, with all rights.
 func (r *Replica) Get(ctx context.Context, path string) (string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(r.server.caPEM)
+	admin := r.server.cluster.RESTConfig().TLSClientConfig
+	certificate, err := tls.X509KeyPair(admin.CertData, admin.KeyData)
+	if err != nil {
+		return "", err
+	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "localhost"},
+		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: []tls.Certificate{certificate}},
 		DisableKeepAlives: true,
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+r.address()+path, nil)

@@ -1,0 +1,49 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestWrongPolicies creates what nobody should, and compares what the user reads with testdata/wrong.golden. Each message
+// must name the field and what to write instead.
+func TestWrongPolicies(t *testing.T) {
+	t.Parallel()
+	kubectl(t, "create", "namespace", "wrong")
+	files, err := filepath.Glob("testdata/wrong/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 30 {
+		t.Fatalf("found %d wrong policies, want thirty or more", len(files))
+	}
+	var got strings.Builder
+	for _, file := range files {
+		out, stderr, err := shared.Kubectl(t.Context(), "create", "-f", file)
+		if err == nil {
+			t.Errorf("%s was accepted: %s", file, out)
+		}
+		got.WriteString(filepath.Base(file) + "\n" + stderr + "\n")
+	}
+	const golden = "testdata/wrong.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("what users read differs from %s; look at the difference after go test ./test/api -run %s -update:\n%s", golden, t.Name(), got.String())
+	}
+}
