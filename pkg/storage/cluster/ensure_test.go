@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +30,7 @@ var policies = schema.GroupResource{Group: "gc.winnow.dev", Resource: "cleanuppo
 // TestOnAWholeCluster needs a cluster of its own: the admission policy closes the internal group to
 // other tests, and the API server is killed.
 func TestOnAWholeCluster(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{
 		Components: []string{testcluster.Etcd, testcluster.APIServer, testcluster.ControllerManager},
 	})
@@ -48,7 +48,7 @@ func TestOnAWholeCluster(t *testing.T) {
 	}
 	admin := kubernetes.NewForConfigOrDie(c.RESTConfig())
 	grantStorage(t, admin, "winnow")
-	t.Run("EnsureHost", func(t *testing.T) { testEnsureHost(t, c.RESTConfig(), winnow) })
+	t.Run("EnsureHost", func(t *testing.T) { testEnsureHost(t, c, winnow) })
 	if t.Failed() {
 		return
 	}
@@ -86,8 +86,12 @@ func grantStorage(t *testing.T, admin kubernetes.Interface, user string) {
 	}
 }
 
-func testEnsureHost(t *testing.T, admin, winnow *rest.Config) {
+func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	const manager = "winnow"
+	admin := c.RESTConfig()
+	if _, stderr, err := c.Kubectl(t.Context(), "apply", "--dry-run=server", "-f", "../../../artifacts/storage/"); err != nil {
+		t.Errorf("the command that error messages name: %v: %s", err, stderr)
+	}
 	// RBAC takes a moment to let the user in; what then remains is that nothing is installed.
 	var err error
 	_ = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
@@ -113,19 +117,8 @@ func testEnsureHost(t *testing.T, admin, winnow *rest.Config) {
 	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "right to list storedcleanuppolicies.internal.gc.winnow.dev") {
 		t.Errorf("a stranger: got %v", err)
 	}
-	host, err := NewHost(winnow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := host.HealthCheck(policies).Check(request); err != nil {
+	if err := policyStore(t, winnow).ReadinessCheck(); err != nil {
 		t.Error(err)
-	}
-	if err := host.HealthCheck(policies, schema.GroupResource{Resource: "nothings"}).Check(request); err == nil {
-		t.Error("healthy without its storage")
 	}
 }
 

@@ -48,25 +48,31 @@ func (s *store) translate(ctx context.Context, err error, at target) error {
 	return s.translateStatus(ctx, status.Status(), at)
 }
 
+// translateStatus keeps what the client can act on. The rest is Winnow's own trouble.
 func (s *store) translateStatus(ctx context.Context, status metav1.Status, at target) error {
+	wait := int(max(1, retryAfter(&status)))
 	switch {
 	case isTooLargeResourceVersion(&status):
-		return tooLargeResourceVersion(&status)
+		return tooLargeResourceVersion(&status, wait)
 	case status.Code == http.StatusGone:
 		return apierrors.NewResourceExpired(listExpired)
 	case status.Code == http.StatusTooManyRequests:
-		return apierrors.NewTooManyRequests("the cluster's API asks to wait", int(max(1, retryAfter(&status))))
+		return apierrors.NewTooManyRequests("the cluster's API asks to wait", wait)
 	case status.Code == http.StatusRequestEntityTooLarge:
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s %q is too large to be stored", s.groupResource, at.name))
 	case status.Code == http.StatusGatewayTimeout:
-		return apierrors.NewTimeoutError("the cluster's API did not answer in time", int(max(1, retryAfter(&status))))
+		return apierrors.NewTimeoutError("the cluster's API did not answer in time", wait)
 	case hasCause(&status, corev1.NamespaceTerminatingCause):
 		return namespaceTerminating(s.groupResource, at.location)
 	case status.Code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "namespaces":
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, at.namespace)
 	}
 	klog.FromContext(ctx).Error(apierrors.FromObject(&status), "The cluster's API refused a request of the storage", "resource", s.table.resource)
-	switch status.Code {
+	return s.refusal(status.Code, at)
+}
+
+func (s *store) refusal(code int32, at target) error {
+	switch code {
 	case http.StatusNotFound:
 		return internalError("the storage of %s is not installed in the cluster", s.groupResource)
 	case http.StatusUnauthorized:
@@ -76,7 +82,7 @@ func (s *store) translateStatus(ctx context.Context, status metav1.Status, at ta
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusConflict:
 		return internalError("the cluster does not take %s %q in its stored form", s.groupResource, at.name)
 	}
-	return internalError("the cluster's API failed with status %d", status.Code)
+	return internalError("the cluster's API failed with status %d", code)
 }
 
 func internalError(format string, args ...any) error {
@@ -106,11 +112,11 @@ func isTooLargeResourceVersion(status *metav1.Status) bool {
 	return status.Code == http.StatusGatewayTimeout && hasCause(status, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-func tooLargeResourceVersion(status *metav1.Status) error {
+func tooLargeResourceVersion(status *metav1.Status, wait int) error {
 	var asked, current uint64
 	// Without the figures the answer is still the right one.
 	_, _ = fmt.Sscanf(status.Message, "Timeout: Too large resource version: %d, current: %d", &asked, &current)
-	return storage.NewTooLargeResourceVersionError(asked, current, int(max(1, retryAfter(status))))
+	return storage.NewTooLargeResourceVersionError(asked, current, wait)
 }
 
 func namespaceTerminating(resource schema.GroupResource, at location) error {

@@ -221,8 +221,9 @@ func (s *suiteStore) checkStored(ctx context.Context, t *testing.T, key string) 
 	if err != nil {
 		t.Fatalf("cannot decode %q: %v", stored.Payload, err)
 	}
-	if pod := object.(*example.Pod); pod.ResourceVersion != "" || pod.SelfLink != "" {
-		t.Errorf("stored with resourceVersion %q and selfLink %q", pod.ResourceVersion, pod.SelfLink)
+	pod := object.(*example.Pod)
+	if pod.GetResourceVersion() != "" || pod.GetSelfLink() != "" {
+		t.Errorf("stored with resourceVersion %q and selfLink %q", pod.GetResourceVersion(), pod.GetSelfLink())
 	}
 }
 

@@ -27,24 +27,25 @@ func (s *store) locate(key string, recursive bool) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	found := target{key: key}
-	var segments []string
-	for segment := range strings.SplitSeq(strings.TrimPrefix(key, s.resourcePrefix), "/") {
-		if segment != "" {
-			segments = append(segments, segment)
-		}
+	segments := strings.FieldsFunc(strings.TrimPrefix(key, s.resourcePrefix), func(r rune) bool { return r == '/' })
+	depth := 1
+	if s.namespaced {
+		depth = 2
 	}
-	depth := len(segments)
-	switch {
-	case recursive && depth == 0:
-	case recursive && depth == 1 && s.namespaced:
+	found := target{key: key}
+	if recursive {
+		found.nothing = len(segments) >= depth
+	} else {
+		found.nothing = len(segments) != depth || strings.HasSuffix(key, "/")
+	}
+	if found.nothing {
+		return found, nil
+	}
+	if s.namespaced && len(segments) > 0 {
 		found.namespace = segments[0]
-	case !recursive && depth == 2 && s.namespaced && !strings.HasSuffix(key, "/"):
-		found.namespace, found.name = segments[0], segments[1]
-	case !recursive && depth == 1 && !s.namespaced && !strings.HasSuffix(key, "/"):
-		found.name = segments[0]
-	default:
-		found.nothing = true
+	}
+	if !recursive {
+		found.name = segments[depth-1]
 	}
 	return found, nil
 }

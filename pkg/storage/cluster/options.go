@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"fmt"
-	"net/http"
 	"reflect"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
@@ -69,17 +67,4 @@ func isNamespaced(keyFunc func(runtime.Object) (string, error), object runtime.O
 	accessor.SetName("name")
 	key, err := keyFunc(object)
 	return strings.HasSuffix(key, "/namespace/name"), err
-}
-
-// HealthCheck answers whether the cluster serves the storage of these resources to us, for /readyz.
-func (h *Host) HealthCheck(served ...schema.GroupResource) healthz.HealthChecker {
-	return healthz.NamedCheck("storage", func(request *http.Request) error {
-		for _, resource := range served {
-			hosted := table{client: h.client, resource: HostResource(resource).Resource}
-			if err := hosted.exists(request.Context()); err != nil {
-				return fmt.Errorf("the storage of %s cannot be read: %w", resource, err)
-			}
-		}
-		return nil
-	})
 }

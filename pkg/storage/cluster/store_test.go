@@ -150,7 +150,7 @@ func TestMetadataIsWholeInThePayloadAndOnlyLabelsAreTheHosts(t *testing.T) {
 	pod.Labels = map[string]string{"app": "x"}
 	pod.Finalizers = []string{"example.org/f"}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "o", UID: "u"}}
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 	pod.DeletionTimestamp = ptr.To(metav1.Unix(1700000000, 0))
 	pod.CreationTimestamp = metav1.Unix(1600000000, 0)
 	mustCreate(t, s, pod.DeepCopy())

@@ -16,6 +16,7 @@ import (
 // TestSuite runs the suite that etcd3 storage passes. What is missing here is listed in the package's
 // documentation.
 func TestSuite(t *testing.T) {
+	t.Parallel() // with the cluster of TestOnAWholeCluster, while it waits for compactions
 	type run func(ctx context.Context, t *testing.T, s *suiteStore)
 	for _, entry := range []struct {
 		name   string

@@ -17,10 +17,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/randfill"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
 func TestLocate(t *testing.T) {
@@ -239,6 +245,34 @@ func TestConfigOfHost(t *testing.T) {
 		}
 		if got := <-agents; got != want {
 			t.Errorf("user agent: want %q, got %q", want, got)
+		}
+	}
+}
+
+// The server takes the digest of what it stores, the controller of the object that it was sent.
+func TestDigestIsTheSameForAllWhoHoldThePolicy(t *testing.T) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	codec := serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion)
+	fill := randfill.NewWithSeed(1).NilChance(.3).NumElements(0, 3).Funcs(func(*metav1.ManagedFieldsEntry, randfill.Continue) {})
+	for range 100 {
+		var sent, read v1alpha1.CleanupPolicy
+		fill.Fill(&sent.Spec)
+		fill.Fill(&sent.Annotations)
+		scheme.Default(&sent)
+		stored, err := runtime.Encode(codec, &sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := codec.Decode(stored, nil, &read); err != nil {
+			t.Fatal(err)
+		}
+		held, err := json.Marshal(&read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Digest(stored) != Digest(held) {
+			t.Fatalf("different digests:\nstored %s\nheld   %s", stored, held)
 		}
 	}
 }

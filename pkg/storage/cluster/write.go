@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +30,11 @@ func (st *state) sameVersion(other *state) bool {
 	return st.stored.ResourceVersion == other.stored.ResourceVersion
 }
 
-// GuaranteedUpdate implements storage.Interface. A conflict costs a read, so writers that collide wait
-// a moment, each for a random time.
+// errUnchanged says that an update changes nothing of a suggestion: only what is stored can tell whether
+// there is nothing to do.
+var errUnchanged = errors.New("nothing changed in what may be out of date")
+
+// GuaranteedUpdate implements storage.Interface.
 func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
 	at, err := s.locate(key, false)
@@ -38,39 +42,47 @@ func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination ru
 		return err
 	}
 	load := func() (*state, error) { return s.load(ctx, at, ignoreNotFound) }
-	current, err := s.startingState(cached, load)
-	if err != nil {
-		return err
-	}
-	for backoff := conflictBackoff(); ; {
-		object, payload, updateErr := s.propose(at, current, preconditions, tryUpdate)
-		if !current.fresh && (updateErr != nil || payload == current.stored.Payload) {
-			// The suggestion may be out of date: only what is stored decides on an error or a no-op.
-			suggested := current
-			if current, err = load(); err != nil {
-				return err
-			}
-			if updateErr == nil || !current.sameVersion(suggested) {
-				continue
-			}
-		}
-		if updateErr != nil {
-			return updateErr
+	return s.retry(ctx, cached, load, func(current *state) error {
+		object, payload, err := s.propose(at, current, preconditions, tryUpdate)
+		if err != nil {
+			return err
 		}
 		if payload == current.stored.Payload {
+			if !current.fresh {
+				return errUnchanged
+			}
 			return s.decode(current.stored, at.key, destination)
 		}
 		resourceVersion, err := s.replace(ctx, at, current, payload, object)
-		switch {
-		case err == nil:
-			return s.decodeWritten(payload, resourceVersion, at, destination)
-		case !storage.IsConflict(err):
+		if err != nil {
 			return err
 		}
-		if current, err = afterPause(ctx, &backoff, load); err != nil {
-			return err
+		return s.decodeWritten(payload, resourceVersion, at, destination)
+	})
+}
+
+// retry attempts an operation until it succeeds or fails for another reason than that the object has
+// changed. A conflict costs a read, so those who collide wait a moment, each for a random time.
+func (s *store) retry(ctx context.Context, cached runtime.Object, load func() (*state, error), attempt func(*state) error) error {
+	current, err := s.startingState(cached, load)
+	backoff := conflictBackoff()
+	for err == nil {
+		failure := attempt(current)
+		switch {
+		case storage.IsConflict(failure):
+			current, err = afterPause(ctx, &backoff, load)
+		case failure != nil && !current.fresh:
+			// The suggestion may be out of date. If it is not, the failure stands.
+			suggested := current
+			current, err = load()
+			if err == nil && failure != errUnchanged && current.sameVersion(suggested) {
+				return failure
+			}
+		default:
+			return failure
 		}
 	}
+	return err
 }
 
 // propose checks the preconditions and returns what the update function makes of the state.
@@ -114,43 +126,23 @@ func (s *store) Delete(ctx context.Context, key string, out runtime.Object, prec
 	if err != nil {
 		return err
 	}
-	load := func() (*state, error) { return s.loadForDeletion(ctx, at, opts.ExpectTransformOrDecodeError) }
 	if opts.ExpectTransformOrDecodeError {
-		cached = nil
+		cached = nil // cannot tell what is stored
 	}
-	current, err := s.startingState(cached, load)
-	if err != nil {
-		return err
-	}
-	for backoff := conflictBackoff(); ; {
-		refusal := preconditions.Check(at.key, current.object)
-		if refusal == nil {
-			refusal = validateDeletion(ctx, current.object)
-		}
-		if refusal != nil && current.fresh {
-			return refusal
-		}
-		if refusal != nil {
-			suggested := current
-			if current, err = load(); err != nil {
-				return err
-			}
-			if current.sameVersion(suggested) {
-				return refusal
-			}
-			continue
-		}
-		err := s.translateConflict(ctx, s.table.delete(ctx, at.location, current.stored.ResourceVersion), at)
-		if err == nil {
-			return s.decodeDeleted(ctx, at, current, out)
-		}
-		if !storage.IsConflict(err) {
+	load := func() (*state, error) { return s.loadForDeletion(ctx, at, opts.ExpectTransformOrDecodeError) }
+	return s.retry(ctx, cached, load, func(current *state) error {
+		if err := preconditions.Check(at.key, current.object); err != nil {
 			return err
 		}
-		if current, err = afterPause(ctx, &backoff, load); err != nil {
+		if err := validateDeletion(ctx, current.object); err != nil {
 			return err
 		}
-	}
+		err := s.table.delete(ctx, at.location, current.stored.ResourceVersion)
+		if err != nil {
+			return s.translateConflict(ctx, err, at)
+		}
+		return s.decodeDeleted(ctx, at, current, out)
+	})
 }
 
 // decodeDeleted fills out with the last state, at the resourceVersion of its deletion.
@@ -259,8 +251,7 @@ func afterPause(ctx context.Context, backoff *wait.Backoff, load func() (*state,
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return load()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-ctx.Done(): // which load says in its own words
 	}
+	return load()
 }
