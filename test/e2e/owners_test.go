@@ -142,7 +142,11 @@ func TestEvictedPod(t *testing.T) {
 	}
 	p, err := kube.CoreV1().Pods(ns).Get(t.Context(), "evicted", metav1.GetOptions{})
 	must(t, err)
-	p.Status.Conditions[0].LastTransitionTime = metav1.Now()
+	for i := range p.Status.Conditions { // The scheduler may have added one of its own.
+		if c := &p.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
+			c.LastTransitionTime = metav1.Now()
+		}
+	}
 	_, err = kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
 	must(t, err)
 	expectDeletions(t, ns, "pods/evicted p/default")
