@@ -125,6 +125,10 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 	settled = true
 	standing := map[policy.Reason]bool{}
 	for _, g := range slices.Concat(r.Holds, r.Awaiting) {
+		what := "Held, "
+		if g.Reason == policy.ReasonTerminating {
+			what = "Being deleted, "
+		}
 		standing[g.Reason] = true
 		key := heardKey{r.Stored.UID, g.Reason}
 		h := t.heard[key]
@@ -140,7 +144,7 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 			h.told = now
 			out = append(out, event{
 				subject: subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID},
-				kind:    corev1.EventTypeWarning, reason: string(g.Reason), note: "Cannot delete: " + g.String(),
+				kind:    corev1.EventTypeWarning, reason: string(g.Reason), note: what + g.String(),
 			})
 		}
 	}
