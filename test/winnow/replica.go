@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ type Replica struct {
 	// Process of the last start.
 	Process *cluster.Process
 
+	flags  []string
 	server *Server
 }
 
@@ -49,7 +51,7 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 		"--tls-cert-file=" + s.certFile,
 		"--tls-private-key-file=" + s.keyFile,
 		"--shutdown-delay-duration=0s",
-	}, s.options.Flags...)
+	}, slices.Concat(s.options.Flags, r.flags)...)
 	var err error
 	if r.Process, err = s.cluster.Run(ctx, r.Name, s.options.Binary, args, nil); err != nil {
 		return err
