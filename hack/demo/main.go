@@ -1,0 +1,214 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// demo shows Winnow at work: a real local cluster, Winnow behind its aggregator, policies and Jobs, and a live view of what
+// goes, when and why, until it is interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+const (
+	tick = 200 * time.Millisecond
+	// seenWithin is how long everything that is to be seen may take with --exit-when-seen.
+	seenWithin = 2 * time.Minute
+)
+
+const usage = `Shows Winnow at work on a real Kubernetes cluster on 127.0.0.1, until Ctrl-C, which leaves nothing behind.
+The first time it builds the programs of the cluster, which takes about five minutes.
+
+On a terminal it draws what there is, when it goes and why; on a pipe it writes one line for each change.
+NO_COLOR=1 turns colours off.
+
+Usage: make run, or go run ./hack/demo [flags]
+
+`
+
+func main() {
+	var exitWhenSeen bool
+	flag.BoolVar(&exitWhenSeen, "exit-when-seen", false,
+		"end with status 0 once all was seen that is to be seen, or with 1 after two minutes, saying what is missing")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), usage)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q: only flags are taken, see --help\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, end := context.WithCancel(ctx)
+	signal.Ignore(syscall.SIGPIPE)
+	// What client-go logs would stand in the middle of the view.
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	if err := run(ctx, &output{File: os.Stdout, end: end}, exitWhenSeen); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+// output is a file that ends the demonstration, as Ctrl-C does, when nobody reads it any more.
+type output struct {
+	*os.File
+	end func()
+}
+
+// Write passes on what it gets.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	if err != nil {
+		o.end()
+	}
+	return n, err
+}
+
+// run starts everything, shows it until ctx ends, and ends everything.
+func run(ctx context.Context, out *output, exitWhenSeen bool) error {
+	err := startAndShow(ctx, out, exitWhenSeen)
+	switch {
+	case !errors.Is(err, errInterrupted):
+	case exitWhenSeen:
+		return fmt.Errorf("%w before all was seen", err)
+	default:
+		err = nil
+	}
+	if err == nil {
+		fmt.Fprintln(out, "Nothing is left running.")
+	}
+	return err
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// startAndShow returns errInterrupted when ctx has ended, unless something could not be ended in turn.
+func startAndShow(ctx context.Context, out *output, exitWhenSeen bool) (err error) {
+	// While it starts, the end of ctx ends what has been started; afterwards Winnow ends before the cluster does.
+	life, end := context.WithCancel(context.Background())
+	defer end()
+	started := context.AfterFunc(ctx, end)
+	defer func() {
+		if life.Err() != nil {
+			err = errInterrupted // What failed then failed for that.
+		}
+	}()
+	begin := time.Now()
+	fmt.Fprintln(out, "Starting a Kubernetes cluster on 127.0.0.1 ...")
+	c, err := cluster.Start(life, cluster.Options{Progress: out})
+	if err != nil {
+		return err
+	}
+	defer stop(&err, c.Stop)
+	fmt.Fprintf(out, "It is ready after %s. Building Winnow and starting it behind the aggregator ...\n", seconds(time.Since(begin)))
+	patience := remind(out, "building and starting Winnow")
+	server, err := winnow.Start(life, c, winnow.Options{Flags: []string{"--logging-format=json"}, Progress: out})
+	patience()
+	if err != nil {
+		return err
+	}
+	defer stop(&err, server.Stop)
+	if !started() {
+		return errInterrupted
+	}
+	fmt.Fprintf(out, "Winnow is ready after %s.\n", seconds(time.Since(begin)))
+	err = show(ctx, c, server.Replicas[0], out, exitWhenSeen)
+	fmt.Fprintln(out, "Stopping Winnow and the cluster ...")
+	return err
+}
+
+// stop replaces err by what goes wrong when something is stopped.
+func stop(err *error, stop func() error) {
+	if e := stop(); e != nil {
+		*err = e
+	}
+}
+
+// remind says every ten seconds what is going on, until the returned function is called.
+func remind(out io.Writer, what string) (stop func()) {
+	begin, ticker, done := time.Now(), time.NewTicker(10*time.Second), make(chan struct{})
+	go func() {
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				fmt.Fprintf(out, "%s: %.0f s so far; the first time it takes a few minutes\n", what, time.Since(begin).Seconds())
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// hints tell how to look from a second terminal.
+func hints(c *cluster.Cluster) []string {
+	return []string{
+		"  export KUBECONFIG=" + c.Kubeconfig(),
+		"  alias kubectl=" + c.KubectlPath(),
+		"  kubectl get cleanuppolicies -n " + namespace,
+	}
+}
+
+// show tells the story and shows what comes of it until ctx ends, or until all was seen if that is asked for.
+func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out *output, exitWhenSeen bool) error {
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	observer, err := newObserver(watching, c, replica.Process.LogFile)
+	if err != nil {
+		return err
+	}
+	s, err := newScene(c, observer, newScreen(out, hints(c)))
+	if err != nil {
+		return err
+	}
+	defer s.screen.end()
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	deadline := s.model.began.Add(seenWithin)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		now := time.Now()
+		if err := s.step(ctx, now); err != nil {
+			return err
+		}
+		switch missing := s.model.missing(); {
+		case exitWhenSeen && len(missing) == 0:
+			return nil
+		case exitWhenSeen && now.After(deadline):
+			return fmt.Errorf("not seen within %s: %s", seenWithin, strings.Join(missing, "; "))
+		}
+		select {
+		case <-ctx.Done():
+			return errInterrupted
+		case <-replica.Process.Done():
+			log, _ := replica.Log()
+			return fmt.Errorf("winnow-apiserver has ended; the end of its log:\n%s", lastLines(log, 20))
+		case <-ticker.C:
+		}
+	}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

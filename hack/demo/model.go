@@ -1,0 +1,237 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+const (
+	// unexplainedAfter is how long Winnow's log has to name a deletion before it is taken for somebody else's.
+	unexplainedAfter = 2 * time.Second
+	// atOnce is how long what nothing holds may take to go; deletion timestamps are whole seconds.
+	atOnce = 3 * time.Second
+)
+
+// model is what is known. What has happened and why is what Winnow has said: its log, status and events. Only what is yet to
+// come is forecast, with the functions that Winnow decides with.
+type model struct {
+	began     time.Time
+	objects   map[types.UID]*object
+	policies  []v1alpha1.CleanupPolicy
+	table     *metav1.Table
+	forecast  forecaster
+	trouble   error // why the policies cannot be shown; nil when they can
+	extension *extension
+	lines     []line // what happened
+	sights    []sight
+}
+
+// object is one that a policy could match, from its first appearance on; gone ones stay.
+type object struct {
+	state
+	finished bool // was told
+	// deletion is the first line of Winnow's log that says that it has deleted the object, and deletes how many do.
+	deletion *logEntry
+	deletes  int
+	gone     time.Time // zero while it is there
+	told     bool      // that it is gone
+}
+
+// extension of a Job by the demonstration itself.
+type extension struct {
+	uid     types.UID
+	at, due time.Time
+}
+
+// line is a line of text at a time, if it has one.
+type line struct {
+	at   time.Time
+	text string
+}
+
+func (l line) String() string { return clock(l.at) + " " + l.text }
+
+func newModel(now time.Time) *model {
+	return &model{began: now, objects: map[types.UID]*object{}}
+}
+
+func (m *model) tell(at time.Time, format string, args ...any) {
+	m.lines = append(m.lines, line{at, fmt.Sprintf(format, args...)})
+}
+
+// update takes in an observation.
+func (m *model) update(o *observation, now time.Time) {
+	before := len(m.lines)
+	defer func() { slices.SortStableFunc(m.lines[before:], func(a, b line) int { return a.at.Compare(b.at) }) }()
+	m.updatePolicies(o)
+	present := sets.New[types.UID]()
+	slices.SortFunc(o.objects, func(a, b state) int {
+		return cmp.Or(a.fact.Created.Compare(b.fact.Created), cmp.Compare(a.fact.Name, b.fact.Name))
+	})
+	for _, s := range o.objects {
+		present.Insert(s.fact.UID)
+		m.updateObject(s, now)
+	}
+	for uid, object := range m.objects {
+		if object.gone.IsZero() && !present.Has(uid) {
+			object.gone = now
+		}
+	}
+	for i := range o.log {
+		m.hear(&o.log[i])
+	}
+	for _, e := range o.events {
+		m.tell(e.EventTime.Time, "%s event on policy %s/%s: %s", strings.ToLower(e.Type), e.Namespace, e.Regarding.Name, e.Note)
+	}
+	m.tellGone(now)
+}
+
+func (m *model) updatePolicies(o *observation) {
+	if o.reason != nil {
+		m.trouble = o.reason
+	}
+	if o.policies == nil {
+		return
+	}
+	policies := make([]v1alpha1.CleanupPolicy, 0, len(o.policies.Rows))
+	for i := range o.policies.Rows {
+		p, err := policyOf(&o.policies.Rows[i])
+		if err != nil {
+			m.trouble = err
+			return
+		}
+		policies = append(policies, *p)
+		m.tellReady(p)
+	}
+	m.policies, m.table = policies, o.policies
+	m.forecast, m.trouble = newForecaster(policies)
+}
+
+// tellReady tells when the condition Ready of a policy has changed.
+func (m *model) tellReady(p *v1alpha1.CleanupPolicy) {
+	ready := meta.FindStatusCondition(p.Status.Conditions, gc.ConditionReady)
+	before := meta.FindStatusCondition(m.policy(p.Namespace, p.Name).Status.Conditions, gc.ConditionReady)
+	if ready == nil || before != nil && before.Status == ready.Status && before.Reason == ready.Reason {
+		return
+	}
+	m.tell(ready.LastTransitionTime.Time, "policy %s/%s: Ready is %s, %s: %s", p.Namespace, p.Name, ready.Status, ready.Reason, ready.Message)
+}
+
+// policy returns the policy as last seen; an empty one when there is none.
+func (m *model) policy(namespace, name string) *v1alpha1.CleanupPolicy {
+	for i := range m.policies {
+		if p := &m.policies[i]; p.Namespace == namespace && p.Name == name {
+			return p
+		}
+	}
+	return &v1alpha1.CleanupPolicy{}
+}
+
+// nextDeletion is what the status of a policy says of it; zero when it says nothing.
+func (m *model) nextDeletion(namespace, name string) time.Time {
+	if next := m.policy(namespace, name).Status.NextDeletionTime; next != nil {
+		return next.Time
+	}
+	return time.Time{}
+}
+
+func (m *model) updateObject(s state, now time.Time) {
+	o := m.objects[s.fact.UID]
+	if o == nil {
+		o = &object{}
+		m.objects[s.fact.UID] = o
+		m.tell(s.fact.Created, "%s created", nameOf(s.fact))
+	}
+	o.state = s
+	if s.fact.Finished && !o.finished {
+		o.finished = true
+		outlook := m.outlook(o, now)
+		m.tell(now, "%s %s; %s: %s", nameOf(s.fact), strings.ToLower(string(s.fact.Outcome)), outlook.state, outlook.why)
+	}
+}
+
+// hear takes in a line of Winnow's log.
+func (m *model) hear(e *logEntry) {
+	at := time.UnixMilli(int64(e.Milliseconds))
+	o := m.objects[e.UID]
+	switch {
+	case e.Message == "Leading":
+		m.tell(at, "Winnow leads, and deletes from now on")
+	case o == nil:
+	case e.Message == "Not deleted":
+		m.tell(at, "%s not deleted by %s, rule %s: %s: %s", nameOf(o.fact), e.Policy, e.Rule, e.Outcome, e.Detail)
+	case e.Message == "Deleted":
+		o.deletes++
+		if o.deletion == nil {
+			o.deletion = e
+		}
+		if len(o.finalizers) > 0 {
+			m.tell(at, "%s is being deleted %s, and waits for its finalizers", nameOf(o.fact), e.why())
+		} else {
+			m.tell(at, "%s deleted %s", nameOf(o.fact), e.why())
+		}
+	}
+}
+
+// why tells by what and when Winnow deleted an object.
+func (e *logEntry) why() string {
+	return fmt.Sprintf("by %s, rule %s, %s after it finished, %d ms late", e.Policy, e.Rule, e.Due.Sub(e.FinishedAt), time.Duration(e.Lateness).Milliseconds())
+}
+
+// short is the same for a table.
+func (e *logEntry) short() string {
+	return fmt.Sprintf("at %s by %s, rule %s, %d ms late", clock(e.Due), e.Policy, e.Rule, time.Duration(e.Lateness).Milliseconds())
+}
+
+// tellGone tells what has gone otherwise than at once after its deletion by Winnow.
+func (m *model) tellGone(now time.Time) {
+	for _, o := range m.sorted() {
+		if o.gone.IsZero() || o.told {
+			continue
+		}
+		switch {
+		case o.deletion != nil && (o.deleting.IsZero() || o.gone.Sub(o.deleting) < atOnce):
+		case o.deletion != nil:
+			m.tell(o.gone, "%s gone, %s after it was deleted", nameOf(o.fact), o.gone.Sub(o.deleting).Round(time.Second))
+		case now.Sub(o.gone) < unexplainedAfter:
+			continue
+		default:
+			m.tell(o.gone, "%s gone, not by Winnow", nameOf(o.fact))
+		}
+		o.told = true
+	}
+}
+
+// extend takes in that the Job was extended at a time, just before it was due.
+func (m *model) extend(uid types.UID, due, at time.Time) {
+	m.extension = &extension{uid: uid, at: at, due: due}
+	if o := m.objects[uid]; o != nil {
+		m.tell(at, "%s extended by this demonstration, %s before its time: %s=%s", nameOf(o.fact), seconds(due.Sub(at)), gc.AnnotationTTL, longerTTL)
+	}
+}
+
+// sorted returns all objects, the oldest first.
+func (m *model) sorted() []*object {
+	out := make([]*object, 0, len(m.objects))
+	for _, o := range m.objects {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b *object) int {
+		return cmp.Or(a.fact.Created.Compare(b.fact.Created), cmp.Compare(nameOf(a.fact), nameOf(b.fact)))
+	})
+	return out
+}

@@ -1,0 +1,240 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	eventslisters "k8s.io/client-go/listers/events/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+// askEvery is how often the policies are asked for.
+const askEvery = 500 * time.Millisecond
+
+var namespaces = []string{namespace, previewNamespace}
+
+// observation is what there is at one moment, and what Winnow has said since the last one.
+type observation struct {
+	objects []state
+	// policies is the table that kubectl prints; nil when it was not asked for, or could not be had for the given reason.
+	policies *metav1.Table
+	reason   error
+	log      []logEntry
+	events   []*eventsv1.Event
+}
+
+// state is one object that a policy could match.
+type state struct {
+	fact       *lifecycle.Fact
+	progress   string    // of what runs
+	deleting   time.Time // zero unless it is being deleted
+	finalizers []string
+}
+
+// logEntry is a line of Winnow's structured log.
+type logEntry struct {
+	Milliseconds float64   `json:"ts"`
+	Message      string    `json:"msg"`
+	UID          types.UID `json:"uid"`
+	Policy       string    `json:"policy"`
+	Rule         string    `json:"rule"`
+	FinishedAt   time.Time `json:"finishedAt"`
+	Due          time.Time `json:"due"`
+	Lateness     lateness  `json:"lateness"`
+	Outcome      string    `json:"outcome"`
+	Detail       string    `json:"detail"`
+}
+
+// lateness is a duration that is written as "0.012s".
+type lateness time.Duration
+
+// UnmarshalText reads it.
+func (l *lateness) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*l = lateness(d)
+	return err
+}
+
+// observer watches the objects and the events, asks for the policies, and reads Winnow's log.
+type observer struct {
+	jobs     batchlisters.JobLister
+	pods     corelisters.PodLister
+	events   eventslisters.EventLister
+	known    map[types.UID]bool // events that were told
+	policies rest.Interface
+	nextAsk  time.Time
+	logFile  string
+	read     int64 // of the log file
+}
+
+func newObserver(ctx context.Context, c *cluster.Cluster, logFile string) (*observer, error) {
+	config := c.RESTConfig()
+	config.Timeout = 5 * time.Second
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	policies, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	objects := informers.NewSharedInformerFactory(client, 0)
+	events := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = "reportingController=" + gc.GroupName + "/winnow"
+	}))
+	o := &observer{
+		jobs: objects.Batch().V1().Jobs().Lister(), pods: objects.Core().V1().Pods().Lister(),
+		events: events.Events().V1().Events().Lister(), known: map[types.UID]bool{},
+		policies: policies.GcV1alpha1().RESTClient(), logFile: logFile,
+	}
+	for _, factory := range []informers.SharedInformerFactory{objects, events} {
+		factory.Start(ctx.Done())
+		for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+			if !synced {
+				return nil, fmt.Errorf("cannot watch %v: %w", kind, context.Cause(ctx))
+			}
+		}
+	}
+	return o, nil
+}
+
+func (o *observer) observe(ctx context.Context, now time.Time) (*observation, error) {
+	out := &observation{}
+	for _, ns := range namespaces {
+		if err := o.observeObjects(ns, out); err != nil {
+			return nil, err
+		}
+	}
+	if !now.Before(o.nextAsk) {
+		o.nextAsk = now.Add(askEvery)
+		out.policies, out.reason = o.askPolicies(ctx)
+	}
+	var err error
+	out.log, err = o.readLog()
+	return out, err
+}
+
+func (o *observer) observeObjects(ns string, out *observation) error {
+	jobs, err := o.jobs.Jobs(ns).List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		fact, err := lifecycle.FromJob(job)
+		if err != nil {
+			return err
+		}
+		out.objects = append(out.objects, newState(fact, &job.ObjectMeta, progress(job)))
+	}
+	pods, err := o.pods.Pods(ns).List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		fact, err := lifecycle.FromPod(pod)
+		if err != nil {
+			return err
+		}
+		if fact.Controller == nil { // The others are left to their Jobs.
+			out.objects = append(out.objects, newState(fact, &pod.ObjectMeta, ""))
+		}
+	}
+	events, err := o.events.Events(ns).List(labels.Everything())
+	for _, e := range events {
+		if !o.known[e.UID] {
+			o.known[e.UID] = true
+			out.events = append(out.events, e)
+		}
+	}
+	slices.SortFunc(out.events, func(a, b *eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	return err
+}
+
+func newState(fact *lifecycle.Fact, m *metav1.ObjectMeta, progress string) state {
+	s := state{fact: fact, progress: progress, finalizers: m.Finalizers}
+	if m.DeletionTimestamp != nil {
+		s.deleting = m.DeletionTimestamp.Time
+	}
+	return s
+}
+
+// progress counts completions where there are several.
+func progress(job *batchv1.Job) string {
+	if job.Spec.Completions == nil || *job.Spec.Completions == 1 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d completions", job.Status.Succeeded, *job.Spec.Completions)
+}
+
+// askPolicies asks as kubectl does, for the table that the server prints.
+func (o *observer) askPolicies(ctx context.Context) (*metav1.Table, error) {
+	raw, err := o.policies.Get().Resource("cleanuppolicies").
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		Param("includeObject", string(metav1.IncludeObject)).
+		DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	table := &metav1.Table{}
+	return table, json.Unmarshal(raw, table)
+}
+
+// policyOf is the policy of a row.
+func policyOf(row *metav1.TableRow) (*v1alpha1.CleanupPolicy, error) {
+	p := &v1alpha1.CleanupPolicy{}
+	return p, json.Unmarshal(row.Object.Raw, p)
+}
+
+// readLog returns the whole lines that were added to Winnow's log. Lines that are not of the structured log are passed over.
+func (o *observer) readLog() ([]logEntry, error) {
+	file, err := os.Open(o.logFile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.Seek(o.read, io.SeekStart); err != nil {
+		return nil, err
+	}
+	added, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []logEntry
+	for {
+		line, rest, whole := bytes.Cut(added, []byte("\n"))
+		if !whole {
+			return out, nil
+		}
+		o.read += int64(len(line)) + 1
+		added = rest
+		var e logEntry
+		if json.Unmarshal(line, &e) == nil {
+			out = append(out, e)
+		}
+	}
+}

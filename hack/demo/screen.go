@@ -1,0 +1,103 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/component-base/term"
+)
+
+// Control sequences of ECMA-48 that every terminal in use knows.
+const (
+	home       = "\x1b[H"
+	clearLine  = "\x1b[K"
+	clearBelow = "\x1b[J"
+	hideCursor = "\x1b[?25l"
+	showCursor = "\x1b[?25h"
+	resetStyle = "\x1b[m"
+)
+
+// screen shows the model: on a terminal by drawing it again and again, elsewhere line by line as things happen.
+type screen struct {
+	out      *output
+	terminal bool
+	colour   bool
+	hints    []string
+	begun    bool
+	told     int  // lines of the model
+	summed   bool // the policies were printed once all was seen
+}
+
+func newScreen(out *output, hints []string) *screen {
+	_, _, err := term.TerminalSize(out.File)
+	terminal := err == nil && os.Getenv("TERM") != "dumb"
+	return &screen{out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", hints: hints}
+}
+
+// show brings the output up to date.
+func (s *screen) show(m *model, now time.Time) {
+	if s.terminal {
+		s.draw(m, now)
+		return
+	}
+	if !s.begun {
+		s.begun = true
+		fmt.Fprintf(s.out, "From a second terminal:\n\n%s\n\n", strings.Join(s.hints, "\n"))
+	}
+	for ; s.told < len(m.lines); s.told++ {
+		fmt.Fprintln(s.out, m.lines[s.told])
+	}
+	if len(m.missing()) == 0 && !s.summed {
+		s.summed = true
+		fmt.Fprintln(s.out)
+		for _, l := range policyTable(m) {
+			fmt.Fprintln(s.out, l.text)
+		}
+	}
+}
+
+// draw writes the whole frame over the last one, in one write so that it does not flicker.
+func (s *screen) draw(m *model, now time.Time) {
+	width, height, err := term.TerminalSize(s.out.File)
+	if err != nil {
+		return
+	}
+	var b strings.Builder
+	if !s.begun {
+		s.begun = true
+		b.WriteString(hideCursor + strings.Repeat("\n", height)) // What was there is to be found by scrolling back.
+	}
+	b.WriteString(home)
+	for i, l := range frame(m, s.hints, height, now) {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(s.paint(l, width) + clearLine)
+	}
+	b.WriteString(clearBelow)
+	fmt.Fprint(s.out, b.String())
+}
+
+// paint cuts a line to the width and colours it.
+func (s *screen) paint(l styled, width int) string {
+	text := []rune(l.text)
+	if len(text) > width {
+		text = append(text[:max(0, width-3)], []rune("...")[:min(3, width)]...)
+	}
+	if !s.colour || l.style == plain {
+		return string(text)
+	}
+	return "\x1b[" + string(l.style) + "m" + string(text) + resetStyle
+}
+
+// end leaves the terminal as it was found.
+func (s *screen) end() {
+	if s.terminal && s.begun {
+		fmt.Fprint(s.out, "\r\n"+showCursor)
+	}
+}

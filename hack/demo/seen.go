@@ -1,0 +1,127 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// outlives is how long after its former time an extended Job must still be there.
+const outlives = 2 * time.Second
+
+// sight is one of the things that are to be seen; how is empty until it was.
+type sight struct {
+	what, how string
+	look      func(*model, time.Time) string
+}
+
+func allSights() []sight {
+	return []sight{
+		{what: "kept by rule", look: (*model).seeKept},
+		{what: "held by finalizer", look: (*model).seeHeld},
+		{what: "extended, kept", look: (*model).seeExtended},
+		{what: "rest gone", look: (*model).seeRest},
+	}
+}
+
+// look looks for what was not seen yet. What counts is what Winnow says and what is there, no forecast.
+func (m *model) look(now time.Time) {
+	if m.sights == nil {
+		m.sights = allSights()
+	}
+	if len(m.missing()) == 0 {
+		return
+	}
+	for i := range m.sights {
+		s := &m.sights[i]
+		if s.how == "" {
+			if s.how = s.look(m, now); s.how != "" {
+				m.tell(now, "SEEN %s: %s", s.what, s.how)
+			}
+		}
+	}
+	if len(m.missing()) == 0 {
+		m.tell(now, "SEEN all: press Ctrl-C to end, or look around")
+	}
+}
+
+func (m *model) missing() []string {
+	var out []string
+	for _, s := range m.sights {
+		if s.how == "" {
+			out = append(out, s.what)
+		}
+	}
+	return out
+}
+
+// first returns an object of the first Jobs; nil when it was not seen yet.
+func (m *model) first(name string) *object {
+	for _, o := range m.objects {
+		if o.fact.Namespace == namespace && o.fact.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// seeKept wants a failure to outlive a success that finished no sooner, and a policy to say that it keeps it for long.
+func (m *model) seeKept(now time.Time) string {
+	failure := m.first(failing)
+	if failure == nil || failure.fact.Outcome != gc.OutcomeFailed || !failure.gone.IsZero() || !failure.deleting.IsZero() {
+		return ""
+	}
+	next := m.nextDeletion(namespace, failuresPolicy)
+	for _, o := range m.objects {
+		if o.deletion != nil && !o.deletion.FinishedAt.Before(failure.fact.FinishedAt) && next.After(now.Add(time.Minute)) {
+			return fmt.Sprintf("%s, until %s by %s/%s", nameOf(failure.fact), clock(next), namespace, failuresPolicy)
+		}
+	}
+	return ""
+}
+
+// seeHeld wants one delete, the object still there, and the status of a policy to say what it waits for.
+func (m *model) seeHeld(time.Time) string {
+	o := m.first(finalized)
+	if o == nil || o.deletes != 1 || o.deleting.IsZero() || !o.gone.IsZero() {
+		return ""
+	}
+	said := m.words(o, "")
+	if !strings.HasPrefix(said, string(policy.ReasonTerminating)) || !strings.Contains(said, holdFinalizer) {
+		return ""
+	}
+	return nameOf(o.fact) + ", " + said
+}
+
+// seeExtended wants the Job to be there some time after the time that it had at first, and its policy to say so.
+func (m *model) seeExtended(now time.Time) string {
+	e := m.extension
+	if e == nil || now.Before(e.due.Add(outlives)) || !e.at.Before(e.due) {
+		return ""
+	}
+	o := m.objects[e.uid]
+	next := m.nextDeletion(namespace, reportsPolicy)
+	if o == nil || !o.gone.IsZero() || !o.deleting.IsZero() || o.deletes > 0 || !next.After(e.due) {
+		return ""
+	}
+	return fmt.Sprintf("%s, extended %s before its time, until %s", nameOf(o.fact), seconds(e.due.Sub(e.at)), clock(next))
+}
+
+// seeRest wants all that Winnow was to delete of the first objects to be gone, each after one delete by Winnow.
+func (m *model) seeRest(time.Time) string {
+	var latest lateness
+	for _, name := range goers {
+		o := m.first(name)
+		if o == nil || o.gone.IsZero() || o.deletes != 1 {
+			return ""
+		}
+		latest = max(latest, o.deletion.Lateness)
+	}
+	return fmt.Sprintf("%d objects deleted, at most %d ms late", len(goers), time.Duration(latest).Milliseconds())
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+const (
+	namespace        = "demo"
+	previewNamespace = "preview"
+	holdFinalizer    = "demo.winnow.dev/hold"
+
+	// The Jobs that are not to go when their time has come.
+	failing, finalized, extended, endless = "train", "upload", "report", "serve"
+	// failuresPolicy and reportsPolicy decide for the failing and the extended one alone.
+	failuresPolicy, reportsPolicy = "keep-failures", "reports"
+	longerTTL                     = "1h"
+
+	// nextJobEvery keeps the view alive.
+	nextJobEvery = 10 * time.Second
+	// lastMoment is when before its time a Job is extended: within its last second, with room for the request.
+	lastMoment = 800 * time.Millisecond
+)
+
+// goers are the first objects that are to go.
+var goers = []string{"convert", "lint", "backup", "migrate", "index", "import", "shell"}
+
+//go:embed demo.yaml
+var manifests string
+
+// story creates what is to be seen.
+type story struct {
+	cluster *cluster.Cluster
+	client  kubernetes.Interface
+	renders int
+	nextJob time.Time
+}
+
+func newStory(c *cluster.Cluster) (*story, error) {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	return &story{cluster: c, client: client}, err
+}
+
+// begin creates namespaces, policies and the first Jobs, and returns what the API server warns of.
+func (s *story) begin(ctx context.Context) (warnings []string, err error) {
+	_, stderr, err := s.cluster.KubectlStdin(ctx, manifests, "apply", "-f", "-")
+	if err != nil {
+		return nil, err
+	}
+	for _, job := range firstJobs() {
+		if err := s.create(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	return strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' }), nil
+}
+
+func firstJobs() []*batchv1.Job {
+	return []*batchv1.Job{
+		newJob(namespace, failing, "2s", func(j *batchv1.Job) {
+			j.Spec.Template.Labels = map[string]string{"test.winnow.dev/outcome": "Failed"}
+		}),
+		newJob(namespace, finalized, "2s", func(j *batchv1.Job) { j.Finalizers = []string{holdFinalizer} }),
+		newJob(namespace, extended, "2s"),
+		newJob(namespace, endless, "forever"),
+		newJob(namespace, "convert", "2s", func(j *batchv1.Job) {
+			j.Spec.Completions, j.Spec.Parallelism = new(int32(4)), new(int32(2))
+		}),
+		newJob(namespace, "lint", "1s"),
+		newJob(namespace, "backup", "3s"),
+		newJob(namespace, "migrate", "4s"),
+		newJob(namespace, "index", "5s"),
+		newJob(namespace, "import", "6s"),
+		newJob(previewNamespace, "draft-1", "2s"),
+		newJob(previewNamespace, "draft-2", "4s"),
+	}
+}
+
+// goOn creates a Job from time to time, and extends one when its time has almost come.
+func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
+	if s.nextJob.IsZero() {
+		s.nextJob = now.Add(nextJobEvery)
+	}
+	if !now.Before(s.nextJob) {
+		s.nextJob = now.Add(nextJobEvery)
+		s.renders++
+		if err := s.create(ctx, newJob(namespace, fmt.Sprintf("render-%d", s.renders), "3s")); err != nil {
+			return err
+		}
+	}
+	due := m.nextDeletion(namespace, reportsPolicy)
+	if m.extension != nil || due.IsZero() || now.Before(due.Add(-lastMoment)) {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, gc.AnnotationTTL, longerTTL)
+	job, err := s.client.BatchV1().Jobs(namespace).Patch(ctx, extended, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	m.extend(job.UID, due, time.Now())
+	return nil
+}
+
+func (s *story) create(ctx context.Context, job *batchv1.Job) error {
+	_, err := s.client.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	return err
+}
+
+// newJob is one that runs to completion on a node of kwok, after runFor.
+func newJob(namespace, name, runFor string, change ...func(*batchv1.Job)) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"test.winnow.dev/run-for": runFor}},
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers:    []corev1.Container{{Name: "main", Image: "none"}},
+				},
+			},
+		},
+	}
+	for _, f := range change {
+		f(job)
+	}
+	return job
+}

@@ -1,0 +1,195 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// goneShown is how long an object that is gone stays in the table.
+	goneShown = 8 * time.Second
+	gap       = "  "
+)
+
+// style of a line, as a parameter of the terminal's SGR sequence.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+	cyan   style = "36"
+)
+
+var moods = map[mood]style{previewed: plain, calm: plain, soon: cyan, kept: green, stuck: yellow, gone: dim}
+
+// styled is a line of the view.
+type styled struct {
+	text string
+	style
+}
+
+// roomy is the height from which on empty lines stand between the parts.
+const roomy = 32
+
+// frame draws the model into exactly height lines.
+func frame(m *model, hints []string, height int, now time.Time) []styled {
+	var space []styled
+	if height >= roomy {
+		space = []styled{{}}
+	}
+	title := fmt.Sprintf("Winnow demonstration, %s so far; Ctrl-C ends it. From a second terminal:", now.Sub(m.began).Truncate(time.Second))
+	head := []styled{{title, bold}}
+	for _, h := range hints {
+		head = append(head, styled{h, plain})
+	}
+	head = slices.Concat(head, space, policyTable(m), space)
+	foot := slices.Concat(space, seenLines(m))
+
+	room := height - len(head) - len(space) - len(foot) - 1
+	objects := objectTable(m, now, max(3, room*3/5))
+	out := slices.Concat(head, objects, space, []styled{{"WHAT HAPPENED", bold}})
+	for _, l := range m.lines[max(0, len(m.lines)-max(0, room-len(objects))):] {
+		out = append(out, styled{l.String(), plain})
+	}
+	for len(out)+len(foot) < height {
+		out = append(out, styled{})
+	}
+	return append(out, foot...)[:height]
+}
+
+// policyTable shows columns of the table that the server made for kubectl.
+func policyTable(m *model) []styled {
+	var rows [][]string
+	if m.table != nil {
+		rows = tableRows(m.table, m)
+	}
+	out := aligned(rows)
+	if len(out) > 0 {
+		out[0].style = bold
+	}
+	if m.trouble != nil {
+		out = append(out, styled{"the policies cannot be shown: " + m.trouble.Error(), red})
+	}
+	return out
+}
+
+func tableRows(table *metav1.Table, m *model) [][]string {
+	columns := []string{"Mode", "TTL", "Candidates", "Due", "Deleted", "Next", "Ready"}
+	header := []string{"POLICY"}
+	for _, c := range columns {
+		header = append(header, strings.ToUpper(c))
+	}
+	rows := [][]string{header}
+	for i := range table.Rows {
+		p := &m.policies[i]
+		row := []string{p.Namespace + "/" + p.Name}
+		for _, c := range columns {
+			for j := range table.ColumnDefinitions {
+				if table.ColumnDefinitions[j].Name == c {
+					row = append(row, fmt.Sprint(table.Rows[i].Cells[j]))
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// shown is an object in the table.
+type shown struct {
+	*object
+	outlook
+}
+
+// objectTable has at most the given number of lines; what is of the least interest gives way.
+func objectTable(m *model, now time.Time, most int) []styled {
+	var all []shown
+	for _, o := range m.sorted() {
+		if o.gone.IsZero() || now.Sub(o.gone) < goneShown {
+			all = append(all, shown{o, m.outlook(o, now)})
+		}
+	}
+	hidden := 0
+	for len(all)+1+min(hidden, 1) > most {
+		all = dropOne(all)
+		hidden++
+	}
+	rows := [][]string{{"OBJECT", "STATE", "WHEN AND WHY"}}
+	styles := []style{bold}
+	for _, o := range all {
+		rows = append(rows, []string{nameOf(o.fact), o.outlook.state, o.why})
+		styles = append(styles, moods[o.mood])
+	}
+	out := aligned(rows)
+	for i := range out {
+		out[i].style = styles[i]
+	}
+	if hidden > 0 {
+		out = append(out, styled{fmt.Sprintf("and %d more", hidden), dim})
+	}
+	return out
+}
+
+// dropOne leaves out the newest of the calmest mood.
+func dropOne(all []shown) []shown {
+	least := len(all) - 1
+	for i := least; i >= 0; i-- {
+		if all[i].mood < all[least].mood {
+			least = i
+		}
+	}
+	return slices.Delete(all, least, least+1)
+}
+
+// seenLines tells what was seen of all that is to be seen.
+func seenLines(m *model) []styled {
+	text := "Seen:"
+	for _, s := range m.sights {
+		mark := " "
+		if s.how != "" {
+			mark = "x"
+		}
+		text += fmt.Sprintf(" [%s] %s", mark, s.what)
+	}
+	if len(m.missing()) > 0 {
+		return []styled{{text, plain}, {"Soon all of these are to be seen.", dim}}
+	}
+	return []styled{{text, green}, {"That was all. Look around: kubectl create job mine --image=none -n " + namespace, plain}}
+}
+
+// aligned pads all columns but the last.
+func aligned(rows [][]string) []styled {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	out := make([]styled, 0, len(rows))
+	for _, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			if i == len(row)-1 {
+				b.WriteString(cell)
+				break
+			}
+			fmt.Fprintf(&b, "%-*s%s", widths[i], cell, gap)
+		}
+		out = append(out, styled{text: b.String()})
+	}
+	return out
+}
