@@ -1,0 +1,258 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.upsert(job(0, "a"))
+	w.takes()
+	if next, ok := w.Next(); !ok || !next.Equal(w.now.Add(time.Hour)) {
+		t.Fatalf("looks again at %v, %v", next, ok)
+	}
+	w.pass(time.Hour - 1)
+	w.takes()
+	w.pass(1)
+	w.takes("a")
+	o := w.orders["a"]
+	if o.Policy.String() != "team-a/p" || o.PolicyUID != "uid-p" || o.Rule != "default" || o.Propagation != "Background" || o.Reread ||
+		!o.Due.Equal(w.now) || o.Fact != w.facts["a"] || !o.Until.Equal(w.now.Add(FreshFor)) {
+		t.Errorf("got %+v", o)
+	}
+	w.takes() // It is under way.
+}
+
+// TestWhatChangesBeforeTake: every change that keeps an object takes effect on what waits to be deleted already.
+func TestWhatChangesBeforeTake(t *testing.T) {
+	p := func() *given.PolicyBuilder {
+		return given.Policy("p").Rules(given.Rule("r", "0s").Labelled("app", "train"))
+	}
+	due := func() *given.JobBuilder {
+		return given.Job("a").Label("app", "train").Complete(given.Now.Add(-time.Hour))
+	}
+	for name, c := range map[string]struct {
+		change func(*world)
+		action policy.Action
+		reason policy.Reason
+	}{
+		"the object is extended":             {func(w *world) { w.upsert(due().TTL("2h").Fact()) }, policy.Wait, policy.ReasonNotDue},
+		"the object is kept":                 {func(w *world) { w.upsert(due().TTL("never").Fact()) }, policy.Keep, policy.ReasonNever},
+		"the object is kept until":           {func(w *world) { w.upsert(due().KeepUntil("2026-03-01T13:00:00Z").Fact()) }, policy.Wait, policy.ReasonNotDue},
+		"its annotation is malformed":        {func(w *world) { w.upsert(due().TTL("?").Fact()) }, policy.Hold, policy.ReasonInvalidAnnotation},
+		"its label goes":                     {func(w *world) { w.upsert(given.Job("a").Complete(given.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
+		"somebody deletes it":                {func(w *world) { w.upsert(due().Terminating().Fact()) }, policy.Await, policy.ReasonTerminating},
+		"the policy is lengthened":           {func(w *world) { w.policy(given.Policy("p").Default("2h").Generation(2)) }, policy.Wait, policy.ReasonNotDue},
+		"the policy previews":                {func(w *world) { w.policy(p().Preview().Generation(2)) }, policy.Ignore, policy.ReasonNoPolicy},
+		"the policy is made anew, longer":    {func(w *world) { w.policy(given.Policy("p").WithUID("uid-2").Default("2h")) }, policy.Wait, policy.ReasonNotDue},
+		"another policy wants it kept":       {func(w *world) { w.policy(given.Policy("q").Default("never")) }, policy.Keep, policy.ReasonNever},
+		"another policy cannot be read":      {func(w *world) { w.policy(given.Policy("q").Mode("Simulate")) }, policy.Hold, policy.ReasonPolicyUnreadable},
+		"the policy cannot be read any more": {func(w *world) { w.policy(p().Annotations("x").Generation(2)) }, -1, ""},
+		"the policy is deleted":              {func(w *world) { w.withoutPolicy(p()) }, -1, ""},
+		"the namespace is protected":         {func(w *world) { w.namespace(given.Home, gc.LabelProtected, "true") }, policy.Ignore, policy.ReasonNamespaceProtected},
+		"the namespace is being deleted": {func(w *world) {
+			m := given.Namespace(given.Home, w.next())
+			m.DeletionTimestamp = &m.CreationTimestamp
+			w.SetNamespace(m, w.now)
+		}, policy.Ignore, policy.ReasonNamespaceTerminating},
+		"the namespace is gone": {func(w *world) { w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now) }, policy.Ignore, policy.ReasonNamespaceUnknown},
+		"the object is gone":    {func(w *world) { w.removed("a") }, -1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, p())
+			w.upsert(due().Fact())
+			w.decided("a", policy.Delete, policy.ReasonExpired)
+			c.change(w)
+			if c.action >= 0 {
+				w.decided("a", c.action, c.reason)
+			} else {
+				w.forgotten()
+			}
+			w.takes()
+			if c.action != policy.Hold && w.Busy(w.now) {
+				t.Error("something is to be done, it seems")
+			}
+		})
+	}
+}
+
+func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	for i := range 1000 {
+		w.upsert(job(2*time.Hour, fmt.Sprint(i)))
+	}
+	o, ok := w.Take(w.now)
+	if !ok {
+		t.Fatal("nothing to take")
+	}
+	w.policy(keep("3h", 2))
+	w.agree()
+	w.takes()
+	w.Done(o, Result{Outcome: Accepted}, w.now)
+	w.counts("p", counts{candidates: 1000, due: 0})
+	w.policy(keep("1h", 3))
+	w.agree()
+	for range 999 { // All but the one that is deleted already.
+		if _, ok := w.Take(w.now); !ok {
+			t.Fatal("the shortened policy does not take effect")
+		}
+	}
+	w.takes()
+}
+
+func TestAPolicyThatIsShortenedTakesEffectAtOnce(t *testing.T) {
+	w := newWorld(t, keep("1d", 1))
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	w.takes()
+	w.policy(keep("1h", 2))
+	w.takes("a", "b")
+}
+
+func TestStatusAloneChangesNoDecision(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	before := w.report("p").Stored
+	w.policy(keep("1s", 1).Status(gc.CleanupPolicyStatus{Candidates: 5})) // The same generation.
+	if w.report("p").Stored == before {
+		t.Error("the stored policy is not the newest")
+	}
+	w.upsert(job(time.Minute, "a"))
+	w.decided("a", policy.Wait, policy.ReasonNotDue)
+}
+
+// TestTheClockOfTakeMayBeBehind: whoever told of an object read the clock a moment after whoever takes it.
+func TestTheClockOfTakeMayBeBehind(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	before := w.now
+	w.now = w.now.Add(time.Millisecond)
+	w.upsert(given.Job("a").Complete(before.Add(time.Millisecond - time.Hour)).Fact())
+	w.decided("a", policy.Delete, policy.ReasonExpired)
+	if o, ok := w.Take(before); ok {
+		t.Fatalf("took %s before its time", o.Fact.Name)
+	}
+	if next, ok := w.Next(); !ok || !next.Equal(w.now) {
+		t.Fatalf("looks again at %v, %v", next, ok)
+	}
+	w.Expire(w.now)
+	w.takes("a")
+}
+
+func TestAnOlderStateIsPassedOver(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(given.Job("a").Complete(w.now).TTL("2h").Fact())
+	old := job(time.Hour, "a")
+	old.ResourceVersion = w.version - 1
+	w.Upsert(old, w.now)
+	w.decided("a", policy.Wait, policy.ReasonNotDue)
+	w.takes()
+}
+
+func TestNamespaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		namespace string
+		labels    []string
+		terminate bool
+		taken     bool
+	}{
+		"an ordinary one":             {namespace: "team-b", taken: true},
+		"protected":                   {namespace: "team-b", labels: []string{gc.LabelProtected, "true"}},
+		"not protected, but labelled": {namespace: "team-b", labels: []string{gc.LabelProtected, "false"}, taken: true},
+		"protected by flag":           {namespace: "winnow-system"},
+		"kube-system":                 {namespace: "kube-system"},
+		"kube-public":                 {namespace: "kube-public"},
+		"kube-node-lease":             {namespace: "kube-node-lease"},
+		"protected, whatever its label says": {
+			namespace: "kube-system", labels: []string{gc.LabelProtected, "false"}},
+		"being deleted": {namespace: "team-b", terminate: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.Policy("p").In(c.namespace).Default("0s"))
+			w.upsert(given.Job("a").In(c.namespace).Complete(w.now).Fact())
+			w.decided("a", policy.Ignore, policy.ReasonNamespaceUnknown)
+			m := given.Namespace(c.namespace, w.next(), c.labels...)
+			if c.terminate {
+				m.DeletionTimestamp = &m.CreationTimestamp
+			}
+			w.SetNamespace(m, w.now)
+			w.namespaces[c.namespace] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+			w.agree()
+			if c.taken {
+				w.takes("a")
+			} else {
+				w.takes()
+			}
+		})
+	}
+}
+
+func TestANamespaceThatIsMadeAnew(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
+	w.upsert(job(0, "a"))
+	w.takes()
+	w.namespace(given.Home)
+	w.takes("a")
+}
+
+func TestReplaceNamespaces(t *testing.T) {
+	w := newWorld(t, keep("0s", 1), given.Policy("q").In("team-b").Default("0s"))
+	w.namespace("team-b")
+	w.upsert(job(0, "a"), given.Job("b").In("team-b").Complete(w.now).Fact())
+	protected := given.Namespace(given.Home, w.next(), gc.LabelProtected, "true")
+	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{protected}, w.next(), w.now)
+	w.decided("a", policy.Ignore, policy.ReasonNamespaceProtected)
+	w.decided("b", policy.Ignore, policy.ReasonNamespaceUnknown)
+}
+
+func TestForgetsNamespacesOfWhichNothingIsKnown(t *testing.T) {
+	w := newWorld(t)
+	w.namespace("team-b")
+	p := given.Policy("q").In("team-b").Default("0s")
+	w.policy(p)
+	w.upsert(given.Job("b").In("team-b").Complete(w.now).Fact())
+	w.removed("b")
+	w.RemoveNamespace(given.Namespace("team-b", w.next()), w.now)
+	w.withoutPolicy(p)
+	if len(w.Tracker.namespaces) != 1 {
+		t.Errorf("%d namespaces are left, want that of the test alone", len(w.Tracker.namespaces))
+	}
+	if w.Reports("team-b") != nil {
+		t.Error("a namespace that is gone has reports")
+	}
+}
+
+func TestPoliciesFromANewList(t *testing.T) {
+	w := newWorld(t, keep("1h", 1), given.Policy("q").Default("never"))
+	w.upsert(job(2*time.Hour, "a"))
+	w.decided("a", policy.Keep, policy.ReasonNever)
+	list := []*gc.CleanupPolicy{keep("1h", 1).Obj(), given.Policy("r").Default("30m").Obj()}
+	w.ReplacePolicies(list, w.next(), w.now)
+	w.decided("a", policy.Delete, policy.ReasonExpired)
+	if got := len(w.Reports(given.Home)); got != 2 {
+		t.Errorf("%d reports, want 2", got)
+	}
+	// A list may be older than what was known: then that is what holds, until a reading says otherwise.
+	w.ReplacePolicies([]*gc.CleanupPolicy{keep("3h", 0).Obj()}, "1", w.now)
+	w.decided("a", policy.Wait, policy.ReasonNotDue)
+}
+
+func TestNamespacesWithPolicies(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.namespace("team-b")
+	if got := w.Tracker.Namespaces(); len(got) != 1 || got[0] != given.Home {
+		t.Errorf("got %q", got)
+	}
+}
+
+var _ lifecycle.Owners = &Tracker{}

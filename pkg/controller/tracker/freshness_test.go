@@ -1,0 +1,222 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"maps"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+)
+
+func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.disagree() // As it begins.
+	w.upsert(jobs(0, "a", "b", "c", "d")...)
+	take := func(after time.Duration) bool {
+		_, ok := w.Take(w.now.Add(after))
+		return ok
+	}
+	if take(0) {
+		t.Fatal("took one without any reading")
+	}
+	w.agree()
+	if !take(0) || !take(FreshFor-1) {
+		t.Fatal("took nothing, though the reading is fresh")
+	}
+	if take(FreshFor) || take(time.Hour) {
+		t.Fatal("took one though the reading is old")
+	}
+	older := w.reading()
+	older.Began = w.now.Add(-time.Second)
+	if !w.Agree(older) || !take(FreshFor-1) {
+		t.Fatal("a reading that began earlier but ended later took away what the newer one allows")
+	}
+	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, strconv.FormatUint(w.version, 10), w.now)
+	if take(0) {
+		t.Fatal("took one after a new list of policies, without a reading")
+	}
+	w.agree()
+	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, strconv.FormatUint(w.version, 10), w.now)
+	if take(0) {
+		t.Fatal("took one after a new list of namespaces, without a reading")
+	}
+	w.agree()
+	if !take(0) {
+		t.Fatal("took nothing, though the reading is fresh")
+	}
+}
+
+func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(job(0, "a"))
+	w.now = w.now.Add(time.Second / 2)
+	w.takes("a")
+	if until := w.orders["a"].Until; !until.Equal(given.Now.Add(FreshFor)) {
+		t.Errorf("until %v", until)
+	}
+	w.Release(w.orders["a"], w.now)
+	w.takes("a")
+}
+
+// TestAgree holds a reading against a memory that has seen policy p of generation 3 at version 10 and namespace team-a at
+// version 20, and has come as far as 12 and 22.
+func TestAgree(t *testing.T) {
+	p := types.NamespacedName{Namespace: given.Home, Name: "p"}
+	q := types.NamespacedName{Namespace: given.Home, Name: "q"}
+	for name, c := range map[string]struct {
+		change func(*Reading)
+		agrees bool
+	}{
+		"the same":                                    {func(*Reading) {}, true},
+		"the reading is older than memory":            {func(r *Reading) { r.PolicyVersion, r.Policies = "11", nil }, true},
+		"so for namespaces":                           {func(r *Reading) { r.NamespaceVersion, r.Namespaces = "22", nil }, true},
+		"newer, but of the same contents":             {func(r *Reading) { r.PolicyVersion, r.NamespaceVersion = "99", "99" }, true},
+		"newer, and a policy changed":                 {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "13", PolicyStamp("uid-p", 4) }, false},
+		"newer, and a policy is an older one":         {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "13", PolicyStamp("uid-p", 2) }, false},
+		"newer, and a policy was made anew":           {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "13", PolicyStamp("uid-2", 3) }, false},
+		"newer, and a policy came":                    {func(r *Reading) { r.PolicyVersion, r.Policies[q] = "13", PolicyStamp("uid-q", 1) }, false},
+		"newer, and a policy went":                    {func(r *Reading) { r.PolicyVersion = "13"; delete(r.Policies, p) }, false},
+		"newer, and a policy was renamed":             {func(r *Reading) { r.PolicyVersion = "13"; r.Policies[q] = r.Policies[p]; delete(r.Policies, p) }, false},
+		"newer, and a namespace changed":              {func(r *Reading) { r.NamespaceVersion, r.Namespaces[given.Home] = "23", Stamp{"ns-team-a", "23"} }, false},
+		"newer, and a namespace came":                 {func(r *Reading) { r.NamespaceVersion, r.Namespaces["team-b"] = "23", Stamp{"ns-team-b", "23"} }, false},
+		"newer, and a namespace went":                 {func(r *Reading) { r.NamespaceVersion = "23"; delete(r.Namespaces, given.Home) }, false},
+		"newer, and a namespace was made anew":        {func(r *Reading) { r.NamespaceVersion, r.Namespaces[given.Home] = "23", Stamp{"ns-2", "20"} }, false},
+		"policies agree, namespaces do not":           {func(r *Reading) { r.NamespaceVersion, r.Namespaces = "23", nil }, false},
+		"namespaces agree, policies do not":           {func(r *Reading) { r.PolicyVersion, r.Policies = "13", nil }, false},
+		"a version that cannot be read, the same":     {func(r *Reading) { r.PolicyVersion, r.NamespaceVersion = "", "x" }, true},
+		"a version of policies that cannot be read":   {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "", PolicyStamp("uid-p", 4) }, false},
+		"a version of namespaces that cannot be read": {func(r *Reading) { r.NamespaceVersion = "x"; delete(r.Namespaces, given.Home) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := New()
+			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), given.Now)
+			tr.SetNamespace(given.Namespace(given.Home, "20"), given.Now)
+			tr.ObservePolicies("12")
+			tr.ObserveNamespaces("22")
+			tr.ObservePolicies("9") // Never back.
+			tr.ObservePolicies("nonsense")
+			tr.Upsert(job(0, "a"), given.Now)
+			r := Reading{
+				Began: given.Now, PolicyVersion: "12", NamespaceVersion: "22",
+				Policies:   map[types.NamespacedName]Stamp{p: PolicyStamp("uid-p", 3)},
+				Namespaces: map[string]Stamp{given.Home: {"ns-team-a", "20"}},
+			}
+			r.Policies, r.Namespaces = maps.Clone(r.Policies), maps.Clone(r.Namespaces)
+			c.change(&r)
+			if got := tr.Agree(r); got != c.agrees {
+				t.Errorf("agrees: %v", got)
+			}
+			if _, ok := tr.Take(given.Now); ok != c.agrees {
+				t.Errorf("took one: %v", ok)
+			}
+		})
+	}
+}
+
+// TestADisagreementLeavesTheEarlierAgreement: what was read less than a second ago allows deletes; what is read now allows
+// no longer.
+func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(jobs(0, "a")...)
+	w.now = w.now.Add(FreshFor - 1)
+	r := w.reading()
+	r.PolicyVersion, r.Policies = "99", nil
+	if w.Agree(r) {
+		t.Fatal("agrees")
+	}
+	w.takes("a")
+	w.upsert(jobs(0, "b")...)
+	w.now = w.now.Add(1)
+	w.takes()
+}
+
+// TestAListMaySetMemoryBack: after a new list, versions that were seen before it count no more.
+func TestAListMaySetMemoryBack(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.policy(keep("1h", 2))
+	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, "1", w.now)
+	w.upsert(job(time.Minute, "a"))
+	if w.Agree(w.reading()) {
+		t.Fatal("a memory that was set back agrees with what is newer")
+	}
+	w.takes()
+	w.policy(keep("1h", 2))
+	w.agree()
+	w.takes()
+}
+
+func TestRemovalsCountAsSeen(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.withoutPolicy(keep("0s", 1))
+	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
+	delete(w.namespaces, given.Home)
+	r := w.reading()
+	if !w.Agree(r) {
+		t.Error("memory has seen the removals, but disagrees")
+	}
+}
+
+// TestWakes: whoever waits is told of what there is to do.
+func TestWakes(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	woken := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	if !woken(w.CoverageChanged()) || woken(w.CoverageChanged()) {
+		t.Error("a first policy changes the coverage, once")
+	}
+	for name, do := range map[string]func(){
+		"an object":      func() { w.upsert(job(2*time.Hour, "a")) },
+		"a reading":      func() { w.agree() },
+		"a policy":       func() { w.policy(keep("2h", 2)) },
+		"a namespace":    func() { w.namespace(given.Home, gc.LabelProtected, "true") },
+		"of one, a time": func() { w.Expire(w.now); w.upsert(job(0, "b")) },
+	} {
+		woken(w.Changed())
+		if do(); !woken(w.Changed()) {
+			t.Errorf("%s wakes nobody", name)
+		}
+	}
+	if woken(w.CoverageChanged()) {
+		t.Error("nothing of that changes the coverage")
+	}
+}
+
+func TestBusy(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	if w.Busy(w.now.Add(1000 * time.Hour)) {
+		t.Error("busy with nothing")
+	}
+	w.upsert(job(0, "a"))
+	if w.Busy(w.now.Add(time.Hour - 1)) {
+		t.Error("busy before the object is due")
+	}
+	if !w.Busy(w.now.Add(time.Hour)) {
+		t.Error("not busy when the object is due")
+	}
+	w.pass(time.Hour)
+	if !w.Busy(w.now) {
+		t.Error("not busy with an object in the queue")
+	}
+	w.takes("a")
+	if !w.Busy(w.now) {
+		t.Error("not busy with an order under way")
+	}
+	w.done("a", Accepted)
+	if w.Busy(w.now) {
+		t.Error("busy with an object that only has to go")
+	}
+}

@@ -1,0 +1,219 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// world is a tracker, the cluster that it is told of, and a clock. Whatever is done to the cluster gets the next resource
+// version and is told at once.
+type world struct {
+	*testing.T
+	*Tracker
+	now        time.Time
+	version    uint64
+	policies   map[types.NamespacedName]Stamp
+	namespaces map[string]Stamp
+	facts      map[string]*lifecycle.Fact // by name
+	orders     map[string]*Order          // under way, by the object's name
+}
+
+// newWorld has the namespace given.Home, and agrees.
+func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
+	w := &world{
+		T: t, Tracker: New("winnow-system"), now: given.Now, policies: map[types.NamespacedName]Stamp{}, namespaces: map[string]Stamp{},
+		facts: map[string]*lifecycle.Fact{}, orders: map[string]*Order{},
+	}
+	w.namespace(given.Home)
+	for _, p := range policies {
+		w.policy(p)
+	}
+	w.agree()
+	return w
+}
+
+func (w *world) next() string {
+	w.version++
+	return strconv.FormatUint(w.version, 10)
+}
+
+func (w *world) namespace(name string, labels ...string) {
+	m := given.Namespace(name, w.next(), labels...)
+	w.namespaces[name] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	w.SetNamespace(m, w.now)
+}
+
+func (w *world) policy(b *given.PolicyBuilder) {
+	p := b.Version(w.next()).Obj()
+	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+	w.SetPolicy(p, w.now)
+}
+
+func (w *world) withoutPolicy(b *given.PolicyBuilder) {
+	p := b.Version(w.next()).Obj()
+	delete(w.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	w.RemovePolicy(p, w.now)
+}
+
+// upsert gives the objects a new state each.
+func (w *world) upsert(facts ...*lifecycle.Fact) {
+	for _, f := range facts {
+		w.next()
+		f.ResourceVersion = w.version
+		w.facts[f.Name] = f
+		w.Upsert(f, w.now)
+	}
+}
+
+func (w *world) removed(names ...string) {
+	for _, name := range names {
+		w.Remove(w.facts[name], w.now)
+		delete(w.facts, name)
+	}
+}
+
+// reading is what a consistent read says now.
+func (w *world) reading() Reading {
+	return Reading{
+		Began: w.now, Policies: w.policies, Namespaces: w.namespaces,
+		PolicyVersion: strconv.FormatUint(w.version, 10), NamespaceVersion: strconv.FormatUint(w.version, 10),
+	}
+}
+
+func (w *world) agree() {
+	w.Helper()
+	if !w.Agree(w.reading()) {
+		w.Fatal("memory is as new as the reading, but they disagree")
+	}
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	w.Helper()
+	w.now = w.now.Add(d)
+	w.Expire(w.now)
+	w.agree()
+}
+
+// takes takes all orders, and fails unless they are for these objects.
+func (w *world) takes(names ...string) {
+	w.Helper()
+	var got []string
+	for o, ok := w.Take(w.now); ok; o, ok = w.Take(w.now) {
+		got = append(got, o.Fact.Name)
+		w.orders[o.Fact.Name] = o
+	}
+	slices.Sort(got)
+	slices.Sort(names)
+	if !slices.Equal(got, names) {
+		w.Fatalf("orders for %q, want %q", got, names)
+	}
+}
+
+// done ends the order for an object.
+func (w *world) done(name string, o Outcome) {
+	w.result(name, Result{Outcome: o, Detail: "the server's words"})
+}
+
+func (w *world) result(name string, r Result) {
+	w.Helper()
+	o, ok := w.orders[name]
+	if !ok {
+		w.Fatalf("no order for %q is under way", name)
+	}
+	delete(w.orders, name)
+	w.Done(o, r, w.now)
+}
+
+// deletes takes exactly these, whose deletes are accepted.
+func (w *world) deletes(names ...string) {
+	w.Helper()
+	w.takes(names...)
+	for _, name := range names {
+		w.done(name, Accepted)
+	}
+}
+
+// counts are those of a policy's status.
+type counts struct{ candidates, due, held, deleted int64 }
+
+func (w *world) report(name string) Report {
+	w.Helper()
+	for _, r := range w.Reports(given.Home) {
+		if r.Stored.Name == name {
+			return r
+		}
+	}
+	w.Fatalf("there is no report of policy %q", name)
+	return Report{}
+}
+
+func (w *world) counts(name string, want counts) {
+	w.Helper()
+	r := w.report(name)
+	if got := (counts{r.Candidates, r.Due, r.Held, r.Deleted}); got != want {
+		w.Fatalf("policy %s: got %+v, want %+v", name, got, want)
+	}
+}
+
+// decided fails unless the decision about an object is this one.
+func (w *world) decided(name string, action policy.Action, reason policy.Reason) {
+	w.Helper()
+	rec, ok := w.records[w.facts[name].UID]
+	if !ok {
+		w.Fatalf("%q is not tracked", name)
+	}
+	if d := rec.decision; d.Action != action || d.Reason != reason {
+		w.Fatalf("%q: got action %d for %s (%s), want %d for %s", name, d.Action, d.Reason, d.Detail, action, reason)
+	}
+}
+
+// holds fails unless the policy holds objects for exactly these reasons.
+func (w *world) holds(name string, want ...Group) {
+	w.Helper()
+	if got := w.report(name).Holds; !slices.Equal(got, want) {
+		w.Fatalf("policy %s: holds %+v, want %+v", name, got, want)
+	}
+}
+
+// forgotten fails unless nothing is left of the objects.
+func (w *world) forgotten() {
+	w.Helper()
+	if len(w.records) != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.byNamespace) != 0 || w.underway != 0 {
+		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
+			len(w.records), len(w.dependents), w.timers.Len(), w.ready, w.underway)
+	}
+	for name, ns := range w.Tracker.namespaces {
+		if len(ns.records) != 0 || len(ns.merges) != 0 {
+			w.Fatalf("left in namespace %s: %d records, %d merges", name, len(ns.records), len(ns.merges))
+		}
+	}
+}
+
+// jobs finished this long ago.
+func jobs(age time.Duration, names ...string) []*lifecycle.Fact {
+	var out []*lifecycle.Fact
+	for _, name := range names {
+		out = append(out, given.Job(name).Complete(given.Now.Add(-age)).Fact())
+	}
+	return out
+}
+
+func job(age time.Duration, name string) *lifecycle.Fact { return jobs(age, name)[0] }
+
+// keep is a policy with a default of this generation.
+func keep(ttl gc.TTL, generation int64) *given.PolicyBuilder {
+	return given.Policy("p").Default(ttl).Generation(generation)
+}
