@@ -25,6 +25,7 @@ build: ## Build bin/winnow-apiserver
 
 .PHONY: run
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
+	@echo "Building the demonstration ..."
 	@go build -o bin/demo ./hack/demo
 	@exec bin/demo
 

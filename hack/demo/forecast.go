@@ -83,6 +83,11 @@ func (m *model) outlook(o *object, now time.Time) outlook {
 	case !o.fact.Finished:
 		return outlook{"running " + short(now.Sub(o.fact.Created)), cmp.Or(o.progress, "has not finished"), calm}
 	}
+	return m.forecastOf(o, now)
+}
+
+// forecastOf is the outlook of what has finished and is there.
+func (m *model) forecastOf(o *object, now time.Time) outlook {
 	r, d, preview := m.forecast.decide(o.fact, now)
 	if r.Policy == nil {
 		return outlook{"finished " + short(now.Sub(o.fact.FinishedAt)), "no policy matches it", kept}

@@ -24,11 +24,8 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-const (
-	tick = 200 * time.Millisecond
-	// seenWithin is how long everything that is to be seen may take with --exit-when-seen.
-	seenWithin = 2 * time.Minute
-)
+// tick is how often the view is brought up to date.
+const tick = 200 * time.Millisecond
 
 const usage = `Shows Winnow at work on a real Kubernetes cluster on 127.0.0.1, until Ctrl-C, which leaves nothing behind.
 The first time it builds the programs of the cluster, which takes about five minutes.
@@ -165,35 +162,25 @@ func hints(c *cluster.Cluster) []string {
 	}
 }
 
-// show tells the story and shows what comes of it until ctx ends, or until all was seen if that is asked for.
+// show plays the scene until ctx ends or Winnow does, or until all was seen if that is asked for.
 func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out *output, exitWhenSeen bool) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	observer, err := newObserver(watching, c, replica.Process.LogFile)
+	s, err := newScene(watching, c, replica.Process.LogFile, newScreen(out, hints(c)))
 	if err != nil {
-		return err
-	}
-	s, err := newScene(c, observer, newScreen(out, hints(c)))
-	if err != nil {
-		return err
+		return orInterrupted(ctx, err)
 	}
 	defer s.screen.end()
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	deadline := s.model.began.Add(seenWithin)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		now := time.Now()
-		if err := s.step(ctx, now); err != nil {
-			return err
+		if err := s.step(ctx, time.Now()); err != nil {
+			return orInterrupted(ctx, err)
 		}
-		switch missing := s.model.missing(); {
-		case exitWhenSeen && len(missing) == 0:
-			return nil
-		case exitWhenSeen && now.After(deadline):
-			return fmt.Errorf("not seen within %s: %s", seenWithin, strings.Join(missing, "; "))
+		if exitWhenSeen {
+			if over, err := s.over(time.Now()); over {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -204,6 +191,14 @@ func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out 
 		case <-ticker.C:
 		}
 	}
+}
+
+// orInterrupted is errInterrupted when something failed because ctx has ended.
+func orInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 func lastLines(text string, n int) string {

@@ -5,10 +5,15 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/winnow-dev/winnow/test/cluster"
 )
+
+// seenWithin is how long everything that is to be seen may take with --exit-when-seen.
+const seenWithin = 2 * time.Minute
 
 // scene brings together what happens, what is known of it, and what is shown.
 type scene struct {
@@ -18,42 +23,44 @@ type scene struct {
 	screen   *screen
 }
 
-func newScene(c *cluster.Cluster, o *observer, screen *screen) (*scene, error) {
-	story, err := newStory(c)
-	return &scene{story: story, observer: o, model: newModel(time.Now()), screen: screen}, err
-}
-
-// begin creates what there is to see.
-func (s *scene) begin(ctx context.Context) error {
-	warnings, err := s.story.begin(ctx)
+// newScene creates what there is to see, and watches it until ctx ends.
+func newScene(ctx context.Context, c *cluster.Cluster, logFile string, screen *screen) (*scene, error) {
+	observer, err := newObserver(ctx, c, logFile)
 	if err != nil {
-		return orInterrupted(ctx, err)
+		return nil, err
 	}
+	story, err := newStory(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &scene{story: story, observer: observer, model: newModel(time.Now()), screen: screen}
+	warnings, err := story.begin(ctx)
 	for _, w := range warnings {
 		s.model.tell(s.model.began, "kubectl apply: %s", w)
 	}
-	return nil
+	return s, err
 }
 
 // step observes, goes on with the story, and shows what is new.
 func (s *scene) step(ctx context.Context, now time.Time) error {
 	o, err := s.observer.observe(ctx, now)
 	if err != nil {
-		return orInterrupted(ctx, err)
+		return err
 	}
 	s.model.update(o, now)
 	if err := s.story.goOn(ctx, s.model, now); err != nil {
-		return orInterrupted(ctx, err)
+		return err
 	}
 	s.model.look(now)
 	s.screen.show(s.model, now)
 	return nil
 }
 
-// orInterrupted is errInterrupted when something failed because ctx has ended.
-func orInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errInterrupted
+// over tells whether all was seen, or with an error that it takes too long.
+func (s *scene) over(now time.Time) (bool, error) {
+	missing := s.model.missing()
+	if len(missing) > 0 && now.After(s.model.began.Add(seenWithin)) {
+		return true, fmt.Errorf("not seen within %s: %s", seenWithin, strings.Join(missing, "; "))
 	}
-	return err
+	return len(missing) == 0, nil
 }
