@@ -196,9 +196,17 @@ func checkout(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
+// GoCommand is the go command. The end of ctx interrupts it, so that it removes what it has written so far.
+func GoCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
 // goCommand runs the go command in dir and returns what it prints on standard output.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := GoCommand(ctx, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	var stdout, stderr bytes.Buffer

@@ -92,9 +92,10 @@ func TestLeavesNothing(t *testing.T) {
 		after string // a line of the output
 		do    func(*demo) error
 	}{
-		"interrupted while it starts": {"Starting a Kubernetes cluster", interrupt},
-		"interrupted in the middle":   {" succeeded; ", interrupt},
-		"nobody reads its output":     {" succeeded; ", func(d *demo) error { return d.stdout.Close() }},
+		"interrupted while it starts":       {"Starting a Kubernetes cluster", interrupt},
+		"interrupted while Winnow is built": {"It is ready after", interrupt},
+		"interrupted in the middle":         {" succeeded; ", interrupt},
+		"nobody reads its output":           {" succeeded; ", func(d *demo) error { return d.stdout.Close() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

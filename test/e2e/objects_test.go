@@ -89,7 +89,9 @@ func job(name string, change ...func(*batchv1.Job)) *batchv1.Job {
 
 func failing(j *batchv1.Job) { j.Spec.Template.Labels["test.winnow.dev/outcome"] = "Failed" }
 
-func runningForever(j *batchv1.Job) { j.Spec.Template.Annotations["test.winnow.dev/run-for"] = "forever" }
+func runningForever(j *batchv1.Job) {
+	j.Spec.Template.Annotations["test.winnow.dev/run-for"] = "forever"
+}
 
 func jobLabel(key, value string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { j.Labels[key] = value }

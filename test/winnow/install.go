@@ -9,8 +9,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
+
+	"github.com/winnow-dev/winnow/test/cluster"
 )
 
 const (
@@ -24,7 +25,7 @@ func build(ctx context.Context, path string, race bool, progress io.Writer) erro
 	if race {
 		args = append(args, "-race")
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, module+"/cmd/apiserver")...)
+	cmd := cluster.GoCommand(ctx, append(args, module+"/cmd/apiserver")...)
 	cmd.Stdout, cmd.Stderr = progress, progress
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building winnow-apiserver: %w", err)
@@ -34,7 +35,7 @@ func build(ctx context.Context, path string, race bool, progress io.Writer) erro
 
 // moduleRoot is the folder of go.mod.
 func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	out, err := cluster.GoCommand(ctx, "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return "", fmt.Errorf("finding the source of %s: %w", module, err)
 	}
