@@ -33,15 +33,19 @@ type Replica struct {
 	server *Server
 }
 
-// Start starts the replica and waits until it is ready.
+// Start starts the replica, waits until it is ready, and lets the aggregator reach it.
 func (r *Replica) Start(ctx context.Context) error {
 	if err := r.StartOnly(ctx); err != nil {
 		return err
 	}
-	return r.waitReady(ctx)
+	if err := r.waitReady(ctx); err != nil {
+		return err
+	}
+	r.server.forwarder.add(r.address())
+	return nil
 }
 
-// StartOnly starts the replica and does not wait.
+// StartOnly starts the replica and does not wait. The aggregator does not reach it.
 func (r *Replica) StartOnly(ctx context.Context) error {
 	s := r.server
 	args := append([]string{
@@ -53,11 +57,8 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 		"--shutdown-delay-duration=0s",
 	}, slices.Concat(s.options.Flags, r.flags)...)
 	var err error
-	if r.Process, err = s.cluster.Run(ctx, r.Name, s.options.Binary, args, nil); err != nil {
-		return err
-	}
-	s.forwarder.add(r.address())
-	return nil
+	r.Process, err = s.cluster.Run(ctx, r.Name, s.options.Binary, args, nil)
+	return err
 }
 
 // waitReady waits for /readyz. A replica that ends meanwhile is an error with the end of its log.

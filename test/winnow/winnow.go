@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -51,6 +52,7 @@ type Server struct {
 	// Replicas in the order of their start. They can be killed, paused and started again one by one.
 	Replicas []*Replica
 
+	lock      sync.Mutex // of Replicas, while some are added
 	cluster   *cluster.Cluster
 	options   Options
 	caPEM     []byte
@@ -110,15 +112,26 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 	return s.register(ctx)
 }
 
-// AddReplica starts one more replica and waits until it is ready.
-func (s *Server) AddReplica(ctx context.Context) (*Replica, error) {
+// AddReplica starts one more replica, with flags on top of those of all, and waits until it is ready.
+func (s *Server) AddReplica(ctx context.Context, flags ...string) (*Replica, error) {
+	r, err := s.NewReplica(flags...)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.Start(ctx)
+}
+
+// NewReplica makes one more replica that is yet to be started.
+func (s *Server) NewReplica(flags ...string) (*Replica, error) {
 	port, err := cluster.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	r := &Replica{Name: fmt.Sprintf("winnow-%d", len(s.Replicas)), Port: port, server: s}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	r := &Replica{Name: fmt.Sprintf("winnow-%d", len(s.Replicas)), Port: port, flags: flags, server: s}
 	s.Replicas = append(s.Replicas, r)
-	return r, r.Start(ctx)
+	return r, nil
 }
 
 // Stop unregisters Winnow and ends the replicas that run with SIGTERM; one that does not end with exit status 0 is an

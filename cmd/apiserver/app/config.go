@@ -112,7 +112,11 @@ func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) erro
 	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
 		return err
 	}
-	return o.Recommended.ApplyTo(generic)
+	if err := o.Recommended.ApplyTo(generic); err != nil {
+		return err
+	}
+	generic.AddReadyzChecks(requestHeaderCALoaded(generic.Authentication.RequestHeaderConfig))
+	return nil
 }
 
 type completedConfig struct {

@@ -10,11 +10,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
@@ -107,4 +110,15 @@ func (t *trust) check() error {
 			"anybody: start kube-apiserver with --requestheader-allowed-names, or with a CA of its own for the proxy")
 	}
 	return nil
+}
+
+// requestHeaderCALoaded keeps requests away for as long as the proxy would be taken for a stranger: the stock options load the
+// CA in the background.
+func requestHeaderCALoaded(config *authenticatorfactory.RequestHeaderConfig) healthz.HealthChecker {
+	return healthz.NamedCheck("request-header-ca", func(*http.Request) error {
+		if config == nil || len(config.CAContentProvider.CurrentCABundleContent()) == 0 {
+			return errors.New("the CA of the proxy in front is not loaded yet")
+		}
+		return nil
+	})
 }

@@ -1,0 +1,114 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	discoveryfake "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// clusterServing is a cluster that serves these resources, and denies what a line of "verb resource.group" names.
+func clusterServing(denied []string, served map[string][]string) *fake.Clientset {
+	client := fake.NewClientset()
+	for gv, resources := range served {
+		list := &metav1.APIResourceList{GroupVersion: gv}
+		for _, r := range resources {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: r})
+		}
+		discovery := client.Discovery().(*discoveryfake.FakeDiscovery)
+		discovery.Resources = append(discovery.Resources, list)
+	}
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		line := strings.TrimPrefix(canI(review.Spec.ResourceAttributes), "kubectl auth can-i ")
+		review.Status.Allowed = !slices.Contains(denied, line)
+		return true, review, nil
+	})
+	return client
+}
+
+var (
+	policyKinds = []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+	newKinds    = []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+)
+
+func TestAdaptToCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		served   map[string][]string
+		disabled []string
+		fairness bool
+	}{
+		"a new one": {
+			served:   map[string][]string{"admissionregistration.k8s.io/v1": slices.Concat(policyKinds, newKinds), "flowcontrol.apiserver.k8s.io/v1": flowControlResources},
+			fairness: true,
+		},
+		"one without mutating policies": {
+			served:   map[string][]string{"admissionregistration.k8s.io/v1": policyKinds, "flowcontrol.apiserver.k8s.io/v1": flowControlResources},
+			disabled: []string{"MutatingAdmissionPolicy"}, fairness: true,
+		},
+		"one without bindings of them": {
+			served:   map[string][]string{"admissionregistration.k8s.io/v1": append(newKinds[:1:1], policyKinds...), "flowcontrol.apiserver.k8s.io/v1": flowControlResources},
+			disabled: []string{"MutatingAdmissionPolicy"}, fairness: true,
+		},
+		"an old one": {
+			served:   map[string][]string{"admissionregistration.k8s.io/v1": {"validatingwebhookconfigurations"}},
+			disabled: []string{"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"},
+		},
+	} {
+		o := NewOptions()
+		if err := o.adaptTo(context.Background(), clusterServing(nil, tc.served)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		slices.Sort(o.Recommended.Admission.DisablePlugins)
+		if got := o.Recommended.Admission.DisablePlugins; !slices.Equal(got, tc.disabled) {
+			t.Errorf("%s: disabled %v, want %v", name, got, tc.disabled)
+		}
+		if got := o.Recommended.Features.EnablePriorityAndFairness; got != tc.fairness {
+			t.Errorf("%s: Priority and Fairness %v, want %v", name, got, tc.fairness)
+		}
+		if err := o.Validate(); err != nil {
+			t.Errorf("%s: the options are wrong now: %v", name, err)
+		}
+	}
+}
+
+// TestMissingRights names all of them at once, and asks for none that only a disabled plugin needs.
+func TestMissingRights(t *testing.T) {
+	denied := []string{
+		"watch namespaces", "list flowschemas.flowcontrol.apiserver.k8s.io",
+		"list mutatingadmissionpolicies.admissionregistration.k8s.io",
+	}
+	served := map[string][]string{"admissionregistration.k8s.io/v1": policyKinds, "flowcontrol.apiserver.k8s.io/v1": flowControlResources}
+	err := NewOptions().adaptTo(context.Background(), clusterServing(denied, served))
+	const want = "\n  kubectl auth can-i list flowschemas.flowcontrol.apiserver.k8s.io\n  kubectl auth can-i watch namespaces"
+	if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "mutatingadmission") {
+		t.Errorf("got %v, want an error that ends with%s", err, want)
+	}
+}
+
+func TestKubeconfig(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for path, want := range map[string]string{
+		"":         "--kubeconfig is missing, and this is no Pod",
+		"/nowhere": "cannot read --kubeconfig=/nowhere",
+	} {
+		o := NewOptions()
+		o.Kubeconfig = path
+		if _, err := o.clusterConfig(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--kubeconfig=%q: got %v, want %q", path, err, want)
+		}
+		if got := o.Recommended.Authentication.RemoteKubeConfigFile; got != path {
+			t.Errorf("--authentication-kubeconfig is %q, want that of --kubeconfig, %q", got, path)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// parse returns the options after these flags.
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o := NewOptions()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	sections := o.Flags()
+	for _, section := range sections.FlagSets {
+		flags.AddFlagSet(section)
+	}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestValidate(t *testing.T) {
+	for args, want := range map[string]string{ // want is part of the error; "" for none
+		"":                                  "",
+		"--tls-cert-file=a":                 `--tls-cert-file ("a") and --tls-private-key-file ("") must be given together`,
+		"--secure-port=0":                   "--secure-port must not be 0",
+		"--secure-port=70000":               "--secure-port 70000",
+		"--concurrent-deletions=0":          "--concurrent-deletions is 0, it must be from 1 to 1024",
+		"--concurrent-deletions=5000":       "--concurrent-deletions is 5000",
+		"--protected-namespaces=a,b-c":      "",
+		"--protected-namespaces=a,B":        `"B" is no name of a namespace`,
+		"--leader-elect-lease-duration=10s": "--leader-elect-lease-duration (10s) must be longer than --leader-elect-renew-deadline (10s)",
+		"--leader-elect-renew-deadline=2s":  "--leader-elect-renew-deadline (2s) must be longer than 1.2 times --leader-elect-retry-period (2s)",
+		"--leader-elect-retry-period=0s":    "--leader-elect-retry-period is 0s",
+		"--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms": "at least 1s",
+		"--leader-elect-resource-lock=endpoints":                          `--leader-elect-resource-lock is "endpoints"`,
+		"--leader-elect-resource-namespace=":                              "must not be empty",
+		"--leader-elect=false --leader-elect-lease-duration=1s":           "",
+		"--etcd-servers=http://127.0.0.1:2379":                            "",
+		"--etcd-servers=http://127.0.0.1:2379 --max-requests-inflight=-1": "--max-requests-inflight",
+		"--enable-admission-plugins=Nothing":                              `plugin "Nothing" is unknown`,
+	} {
+		err := parse(t, strings.Fields(args)...).Validate()
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", args, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	o := parse(t)
+	if o.usesEtcd() {
+		t.Error("etcd is used without --etcd-servers")
+	}
+	if e := o.Controller.LeaderElection; !e.LeaderElect || e.ResourceNamespace != "winnow-system" || e.ResourceName != "winnow" {
+		t.Errorf("leader election: %+v", e)
+	}
+	if o.Controller.ConcurrentDeletions != 64 {
+		t.Errorf("%d deletions at once", o.Controller.ConcurrentDeletions)
+	}
+	// RecommendedOptions refuses an order without one of the plugins that apiserver registers.
+	if plugins := o.Recommended.Admission.RecommendedPluginOrder; !slices.Contains(plugins, "MutatingAdmissionPolicy") {
+		t.Errorf("admission plugins: %v", plugins)
+	}
+}
+
+// TestUsableFlags refuses flags of the stock etcd options that would do nothing.
+func TestUsableFlags(t *testing.T) {
+	sections := NewOptions().Flags()
+	for _, name := range []string{"storage-media-type", "storage-backend"} {
+		for section, flags := range sections.FlagSets {
+			if flags.Lookup(name) != nil {
+				t.Errorf("--%s is in section %q", name, section)
+			}
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	help := output(t, "--help")
+	for _, want := range []string{
+		"Usage:\n  winnow-apiserver [flags]", "Cluster flags:", "Controller flags:", "Leader election flags:", "Secure serving flags:", "Authentication flags:",
+		"Authorization flags:", "Admission flags:", "Audit flags:", "Features flags:", "Logs flags:", "Global flags:",
+		"--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig", "--bind-address", "--secure-port", "--tls-cert-file",
+		"--tls-private-key-file", "--etcd-servers", "--concurrent-deletions", "--leader-elect", "--protected-namespaces", "--logging-format", "--version",
+		"--enable-priority-and-fairness", "--audit-policy-file", "--feature-gates",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("no %q in --help", want)
+		}
+	}
+	if got := output(t, "--version"); !strings.HasPrefix(got, "winnow-apiserver version v0.0.0-dev (") {
+		t.Errorf("--version says %q", got)
+	}
+}
+
+func output(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := NewCommand(context.Background())
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(args)
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWrongFlag(t *testing.T) {
+	cmd := NewCommand(context.Background())
+	cmd.SilenceErrors = true
+	cmd.SetArgs([]string{"--etcd-server=a"})
+	if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), "unknown flag: --etcd-server; winnow-apiserver --help") {
+		t.Errorf("got %v", err)
+	}
+}
