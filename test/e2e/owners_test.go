@@ -128,8 +128,7 @@ func TestEvictedPod(t *testing.T) {
 		"evicted": {{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(evicted)}},
 		"unknown": nil,
 	} {
-		p := createPod(t, ns, pod(name, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"no": "node"} }))
-		p.CreationTimestamp = metav1.Time{}
+		p := createPod(t, ns, pod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })) // Nobody else writes its status.
 		p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Conditions: conditions}
 		_, err := kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
 		must(t, err)
@@ -142,11 +141,7 @@ func TestEvictedPod(t *testing.T) {
 	}
 	p, err := kube.CoreV1().Pods(ns).Get(t.Context(), "evicted", metav1.GetOptions{})
 	must(t, err)
-	for i := range p.Status.Conditions { // The scheduler may have added one of its own.
-		if c := &p.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
-			c.LastTransitionTime = metav1.Now()
-		}
-	}
+	p.Status.Conditions[0].LastTransitionTime = metav1.Now()
 	_, err = kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
 	must(t, err)
 	expectDeletions(t, ns, "pods/evicted p/default")
