@@ -47,7 +47,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
-	policies, err := cleanuppolicy.NewREST(Scheme, c.options.RESTOptionsGetter, c.clock)
+	policies, err := cleanuppolicy.NewREST(Scheme, c.options.RESTOptionsGetter, c.options.Authorization.Authorizer, c.clock)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}

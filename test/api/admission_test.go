@@ -95,3 +95,32 @@ func TestRoles(t *testing.T) {
 	}
 	kubectl(t, append(as["edit"], "delete", "cup", "a")...)
 }
+
+// TestAuthor: who may write policies and not delete Pods cannot have Pods deleted by a policy.
+func TestAuthor(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t)
+	path, err := shared.KubeconfigFor("author")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "create", "role", "author", "-n", ns, "--verb=get,create,patch,update", "--resource=cleanuppolicies.gc.winnow.dev")
+	kubectl(t, "create", "role", "jobs", "-n", ns, "--verb=list,delete", "--resource=jobs.batch")
+	for _, role := range []string{"author", "jobs"} {
+		kubectl(t, "create", "rolebinding", role, "-n", ns, "--role="+role, "--user=author")
+	}
+	ofJobs := manifest(ns, "a", `{rules: [{name: jobs, resources: [jobs.batch], ttl: 1h}]}`)
+	as := []string{"--kubeconfig", path, "apply", "-f", "-"}
+	eventually(t, 30*time.Second, func(ctx context.Context) error { // denials are cached
+		_, _, err := shared.KubectlStdin(ctx, ofJobs, as...)
+		return err
+	})
+	for _, how := range [][]string{as, append(as, "--server-side", "--force-conflicts"), append(as, "--dry-run=server")} {
+		for _, name := range []string{"a", "new"} {
+			contains(t, refused(t, manifest(ns, name, `{ttlAfterFinished: 1h}`), how...), "(Forbidden)",
+				fmt.Sprintf("kubectl auth can-i list pods -n %s; kubectl auth can-i delete pods -n %s", ns, ns))
+		}
+	}
+	kubectl(t, "label", "cup", "a", "-n", ns, "--kubeconfig", path, "team=blue")
+	contains(t, refused(t, manifest(ns, "new", `{ttlAfterFinished: 1}`), as...), "TTL") // what is wrong comes first
+}

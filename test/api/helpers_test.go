@@ -113,7 +113,7 @@ func eventually(t *testing.T, timeout time.Duration, ask func(context.Context) e
 func owners(meta metav1.ObjectMeta) map[string]string {
 	owned := map[string]string{}
 	for _, entry := range meta.ManagedFields {
-		owned[entry.Manager+entry.Subresource] = string(entry.FieldsV1.Raw)
+		owned[entry.Manager+entry.Subresource] = entry.FieldsV1.GetRawString()
 	}
 	return owned
 }

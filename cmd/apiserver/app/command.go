@@ -94,6 +94,9 @@ func run(ctx context.Context, o *Options) error {
 	klog.FromContext(ctx).Info("Starting Winnow", "version", version.Get())
 	config, err := o.Config(ctx)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to end before the start
+		}
 		return err
 	}
 	server, err := config.Complete().New()

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -24,8 +25,9 @@ type Storage struct {
 	Status   *StatusREST
 }
 
-// NewREST builds both over one store. The clock tells the time that tables count from.
-func NewREST(scheme *runtime.Scheme, options generic.RESTOptionsGetter, clock clock.PassiveClock) (*Storage, error) {
+// NewREST builds both over one store. The authorizer says what authors of policies may delete themselves; the clock tells the
+// time that tables count from.
+func NewREST(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock) (*Storage, error) {
 	s := newStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &gc.CleanupPolicy{} },
@@ -46,18 +48,32 @@ func NewREST(scheme *runtime.Scheme, options generic.RESTOptionsGetter, clock cl
 	status := *store
 	status.UpdateStrategy = statusStrategy{s}
 	status.ResetFieldsStrategy = statusStrategy{s}
-	return &Storage{Policies: &REST{store}, Status: &StatusREST{&status}}, nil
+	return &Storage{Policies: &REST{store, author{authorizer}}, Status: &StatusREST{&status}}, nil
 }
 
 // REST serves cleanuppolicies.
 type REST struct {
 	*genericregistry.Store
+	author author
 }
 
 var _ rest.ShortNamesProvider = (*REST)(nil)
 
 // ShortNames lets users write "kubectl get cup".
 func (*REST) ShortNames() []string { return []string{"cup"} }
+
+// Create creates a policy whose author may delete what it covers.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.Store.Create(ctx, obj, r.author.onCreate(validate), options)
+}
+
+// Update changes a policy, or creates it by server-side apply, under the same condition.
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, objInfo, r.author.onCreate(createValidation), r.author.onUpdate(updateValidation), forceAllowCreate, options)
+}
 
 // StatusREST serves cleanuppolicies/status.
 type StatusREST struct {
