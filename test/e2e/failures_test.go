@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -232,21 +233,55 @@ func TestWithoutRights(t *testing.T) {
 	waitJobs(t, ns, 0)
 }
 
-// TestNamespaceDeleted: a namespace with policies and Jobs goes when it is deleted.
+// TestNamespaceDeleted: a namespace with policies and Jobs goes when it is deleted, and Winnow leaves that to it.
 func TestNamespaceDeleted(t *testing.T) {
 	ns := newNamespace(t)
 	finishedJobs(t, ns, 10)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
 	must(t, kube.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
+	eventually(t, func(ctx context.Context) string { return stillThere(ctx, ns) })
+	expectDeletions(t, ns)
+}
+
+// TestNamespaceDeletedWhileDown: with every replica down the contents of a deleted namespace go, but the namespace says that it
+// waits for our API group, as it does for every aggregated one (kubernetes#119662). It goes when Winnow is back.
+func TestNamespaceDeletedWhileDown(t *testing.T) {
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 10)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	kill(t, server.Replicas...)
+	eventually(t, func(ctx context.Context) string {
+		if _, err := gc.CleanupPolicies(ns).Get(ctx, "p", metav1.GetOptions{}); !apierrors.IsServiceUnavailable(err) {
+			return fmt.Sprintf("get of a policy: %v", err)
+		}
+		return ""
+	})
+	must(t, kube.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
+	waitJobs(t, ns, 0)
 	eventually(t, func(ctx context.Context) string {
 		left, err := kube.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return ""
-		case err != nil:
-			return err.Error()
+		must(t, err)
+		for _, c := range left.Status.Conditions {
+			if c.Status == corev1.ConditionTrue && strings.Contains(c.Message, "gc.winnow.dev") {
+				t.Logf("%s: %s: %s", c.Type, c.Reason, c.Message)
+				return ""
+			}
 		}
-		return fmt.Sprintf("namespace %s is still there: %+v", ns, left.Status)
+		return fmt.Sprintf("no condition names the group: %+v", left.Status)
 	})
-	expectDeletions(t, ns)
+	for _, r := range server.Replicas {
+		must(t, r.Start(whole))
+	}
+	eventually(t, func(ctx context.Context) string { return stillThere(ctx, ns) })
+}
+
+func stillThere(ctx context.Context, ns string) string {
+	left, err := kube.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return ""
+	case err != nil:
+		return err.Error()
+	}
+	return fmt.Sprintf("namespace %s is still there: %+v", ns, left.Status)
 }
