@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -60,9 +61,18 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	event, bookmark := next(t, w, 2*time.Minute, true)
-	if event != watch.Bookmark || bookmark.ResourceVersion < last.ResourceVersion {
+	if event != watch.Bookmark || revision(t, bookmark) < revision(t, last) {
 		t.Errorf("got %s at %s, want a bookmark at %s or later", event, bookmark.ResourceVersion, last.ResourceVersion)
 	}
+}
+
+func revision(t *testing.T, policy *v1alpha1.CleanupPolicy) int {
+	t.Helper()
+	n, err := strconv.Atoi(policy.ResourceVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestWatchWithSelectors(t *testing.T) {

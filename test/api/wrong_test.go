@@ -7,11 +7,16 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// fieldPath is where a message begins, behind "invalid: " or "* ".
+var fieldPath = regexp.MustCompile(`(?m)(?:invalid: |^\* )((?:spec|metadata)\.[A-Za-z0-9.\[\]]+): `)
 
 // TestWrongPolicies creates what nobody should, and compares what the user reads with testdata/wrong.golden. Each message
 // must name the field and what to write instead.
@@ -30,6 +35,10 @@ func TestWrongPolicies(t *testing.T) {
 		out, stderr, err := shared.Kubectl(t.Context(), "create", "-f", file)
 		if err == nil {
 			t.Errorf("%s was accepted: %s", file, out)
+		}
+		fields := fieldPath.FindAllString(stderr, -1)
+		if len(fields) == 0 || len(fields) != len(slices.Compact(slices.Sorted(slices.Values(fields)))) {
+			t.Errorf("%s: no field is named, or one twice: %s", file, stderr)
 		}
 		got.WriteString(filepath.Base(file) + "\n" + stderr + "\n")
 	}
