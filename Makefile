@@ -21,7 +21,7 @@ help: ## Show the targets
 
 .PHONY: build
 build: ## Build bin/winnow-apiserver
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
+	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
 
 .PHONY: run
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
@@ -43,6 +43,11 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 .PHONY: test-e2e
 test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
 	$(GO_TEST) -count=1 ./test/...
+
+.PHONY: bench
+bench: programs ## Measure Winnow on a real cluster, in eight minutes; docs/performance.md has the figures
+	@go build -o bin/bench ./test/bench
+	@exec bin/bench
 
 .PHONY: verify
 verify: verify-licence verify-mod verify-imports verify-codegen verify-fmt verify-lint ## Run all checks below
