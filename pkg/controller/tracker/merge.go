@@ -20,8 +20,6 @@ type Merge struct {
 	gone                sets.Set[types.UID]
 	// listed is the version of the last list of all namespaces: an object in a state up to that was in it, or is gone.
 	listed uint64
-	// void says that the namespace was not covered for a while, in which it was not known what went.
-	void bool
 }
 
 // BeginMerge announces a list, before it is started.
@@ -29,7 +27,7 @@ func (t *Tracker) BeginMerge(resource, name string) *Merge {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ns := t.namespace(name)
-	m := &Merge{tracker: t, resource: resource, namespace: name, gone: sets.New[types.UID](), void: !ns.keeps(resource)}
+	m := &Merge{tracker: t, resource: resource, namespace: name, gone: sets.New[types.UID]()}
 	ns.merges[m] = true
 	return m
 }
@@ -39,7 +37,7 @@ func (m *Merge) Add(facts []*lifecycle.Fact, now time.Time) {
 	m.tracker.mu.Lock()
 	defer m.tracker.mu.Unlock()
 	for _, f := range facts {
-		if !m.void && !m.gone.Has(f.UID) && f.ResourceVersion > m.listed {
+		if !m.gone.Has(f.UID) && f.ResourceVersion > m.listed {
 			m.tracker.upsert(f, now)
 		}
 	}

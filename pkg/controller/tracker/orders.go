@@ -116,7 +116,7 @@ func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
 }
 
 // Judge takes in the state that was read for an order, and returns the order for that state; false when there is nothing to
-// delete any more, or not now. Done must be called in either case, for the order that Take returned if for no other.
+// delete any more, or not now. Then Release ends the order that Take returned; else Done the one that is returned here.
 func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

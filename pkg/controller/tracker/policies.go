@@ -42,6 +42,7 @@ func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.policyVersion.advance(p.ResourceVersion)
+	t.replayed(p.ResourceVersion, t.readPolicies)
 	t.removePolicy(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, now)
 }
 
@@ -92,6 +93,7 @@ func (t *Tracker) setPolicy(p *gc.CleanupPolicy, now time.Time) {
 	if before != nil && before.UID == p.UID && before.Generation == p.Generation {
 		return // The status or metadata alone.
 	}
+	t.replayed(p.ResourceVersion, t.readPolicies)
 	ps.compiled, ps.err = policy.Compile(p)
 	t.policiesChanged(ns, now)
 }
@@ -167,9 +169,6 @@ func (t *Tracker) cover(ns *namespace, resources sets.Set[string], now time.Time
 
 // dropUncovered lets go of the objects that no policy can match any more.
 func (t *Tracker) dropUncovered(ns *namespace, now time.Time) {
-	for m := range ns.merges {
-		m.void = m.void || !ns.keeps(m.resource)
-	}
 	for _, rec := range ns.records {
 		if !ns.keeps(rec.fact.Resource) {
 			t.drop(rec, now)
@@ -202,6 +201,7 @@ func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.namespaceVersion.advance(m.ResourceVersion)
+	t.replayed(m.ResourceVersion, t.readNamespaces)
 	t.setNamespace(m, now)
 }
 
@@ -210,6 +210,7 @@ func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.namespaceVersion.advance(m.ResourceVersion)
+	t.replayed(m.ResourceVersion, t.readNamespaces)
 	t.removeNamespace(m.Name, now)
 }
 
