@@ -1,0 +1,270 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+func podOf(job, name string) *given.PodBuilder {
+	return given.Pod(name).Succeeded(given.Now).ControlledBy("batch/v1", "Job", job)
+}
+
+func cronJob(name string, active ...string) *lifecycle.CronJob {
+	return lifecycle.FromCronJob(given.CronJob(name, active...))
+}
+
+func TestPodsOfJobs(t *testing.T) {
+	after := given.Policy("p").Rules(given.Rule("pods", "0s").For("pods").Dependents(gc.DependentsAfterOwnerFinished))
+	t.Run("go once their Job has finished and counted them", func(t *testing.T) {
+		w := newWorld(t, after)
+		w.upsert(podOf("j", "a").Finalizer(batchv1.JobTrackingFinalizer).Fact())
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner) // The Job was not seen yet.
+		w.upsert(given.Job("j").Fact())
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+		w.takes()
+		w.upsert(given.Job("j").Complete(w.now).Fact())
+		w.decided("a", policy.Hold, policy.ReasonUncounted)
+		w.takes()
+		w.upsert(podOf("j", "a").Fact())
+		w.takes("a")
+	})
+	t.Run("go with their Job", func(t *testing.T) {
+		w := newWorld(t, given.Policy("p").Default("1h"))
+		w.upsert(podOf("j", "a").Fact(), given.Job("j").Complete(w.now).Fact())
+		w.pass(time.Hour)
+		w.deletes("j")
+		w.removed("j")
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+		w.pass(time.Hour)
+		w.takes()
+	})
+	t.Run("are left to the garbage collector once their Job is gone", func(t *testing.T) {
+		w := newWorld(t, after)
+		w.upsert(given.Job("j").Complete(w.now).Fact(), podOf("j", "a").Fact())
+		w.decided("a", policy.Delete, policy.ReasonExpired)
+		w.removed("j")
+		w.takes()
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	})
+	t.Run("are not taken for those of another Job of the name", func(t *testing.T) {
+		w := newWorld(t, after)
+		w.upsert(podOf("j", "a").Fact(), given.Job("j").WithUID("uid-2").Complete(w.now).Fact())
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	})
+	t.Run("nor for those of a Pod that poses as a Job", func(t *testing.T) {
+		w := newWorld(t, after)
+		w.upsert(podOf("j", "a").Fact(), given.Pod("j").Succeeded(w.now).Fact())
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	})
+	t.Run("nor for those of a Job of another namespace", func(t *testing.T) {
+		w := newWorld(t, after, given.Policy("p").In("team-b").Default("1h"))
+		w.upsert(podOf("j", "a").Fact(), given.Job("j").In("team-b").Complete(w.now).Fact())
+		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	})
+	t.Run("change their owner", func(t *testing.T) {
+		w := newWorld(t, after)
+		w.upsert(given.Job("j").Fact(), podOf("j", "a").Fact())
+		w.upsert(given.Pod("a").Succeeded(w.now).Fact()) // Orphaned.
+		w.takes("a")
+		w.removed("a", "j")
+		w.done("a", Accepted)
+		w.forgotten()
+	})
+	t.Run("may control themselves, if they insist", func(t *testing.T) {
+		w := newWorld(t, after)
+		w.upsert(podOf("a", "a").Fact(), podOf("a", "a").Fact())
+		w.takes()
+		w.removed("a")
+		w.forgotten()
+	})
+}
+
+func TestJobsOfCronJobs(t *testing.T) {
+	ofCronJob := func() *lifecycle.Fact {
+		return given.Job("a").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "c").Fact()
+	}
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(ofCronJob())
+	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner) // The CronJob was not seen yet.
+	w.SetCronJob(cronJob("c", "a", "b"), w.now)
+	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	w.SetCronJob(cronJob("c", "b"), w.now)
+	w.decided("a", policy.Delete, policy.ReasonExpired)
+	w.SetCronJob(cronJob("c", "a"), w.now)
+	w.takes()
+	w.ReplaceCronJobs([]*lifecycle.CronJob{cronJob("c"), cronJob("d", "a")}, w.now)
+	w.takes("a")
+	w.ReplaceCronJobs(nil, w.now)
+	w.Release(w.orders["a"], w.now)
+	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	w.SetCronJob(cronJob("c"), w.now)
+	w.RemoveCronJob("uid-c", w.now)
+	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	w.takes()
+}
+
+func TestControllersOfUnknownKind(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "0s").Dependents(gc.DependentsAfterOwnerFinished)))
+	w.upsert(given.Pod("a").Succeeded(w.now).ControlledBy("example.com/v1", "Workflow", "w").Fact())
+	w.decided("a", policy.Hold, policy.ReasonOwnerActive)
+	w.takes()
+	w.upsert(given.Pod("b").Succeeded(w.now).ControlledBy("apps/v1", "ReplicaSet", "r").Fact())
+	w.takes("b")
+}
+
+func TestReplaceTakesOutOnlyWhatIsOlder(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.upsert(jobs(0, "listed", "gone")...)
+	w.upsert(given.Pod("pod").Succeeded(w.now).Fact())
+	listed := w.version
+	w.upsert(jobs(0, "newer")...)
+	w.Replace("jobs.batch", []*lifecycle.Fact{w.facts["listed"], inVersion(job(0, "new"), listed)}, listed, w.now)
+	tracked := func(name string) bool { return w.records[given.UID(name)] != nil }
+	for name, want := range map[string]bool{"listed": true, "gone": false, "pod": true, "newer": true, "new": true} {
+		if tracked(name) != want {
+			t.Errorf("%s is tracked: %v", name, tracked(name))
+		}
+	}
+	w.Replace("jobs.batch", nil, 0, w.now) // A version that could not be read takes nothing out.
+	if !tracked("listed") {
+		t.Error("a list of no version took out what was there")
+	}
+}
+
+// TestMerge: a list of one namespace brings what the watch has passed over, and nothing that the watch has seen go.
+func TestMerge(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(w *world) // between the list at version 5, which has job a, and its arrival
+		tracked   bool
+	}{
+		"nothing":                   {func(*world) {}, true},
+		"the watch brings it first": {func(w *world) { w.Upsert(inVersion(job(0, "a"), 5), w.now) }, true},
+		"the watch brings it, and it goes": {func(w *world) {
+			w.Upsert(inVersion(job(0, "a"), 5), w.now)
+			w.Remove(inVersion(job(0, "a"), 9), w.now)
+		}, false},
+		"it goes, though the watch never brought it": {func(w *world) { w.Remove(inVersion(job(0, "a"), 9), w.now) }, false},
+		"a newer list of all does not have it":       {func(w *world) { w.Replace("jobs.batch", nil, 9, w.now) }, false},
+		"an older list of all does not have it":      {func(w *world) { w.Replace("jobs.batch", nil, 4, w.now) }, true},
+		"a newer list of others":                     {func(w *world) { w.Replace("pods", nil, 9, w.now) }, true},
+		"a newer list has it":                        {func(w *world) { w.Replace("jobs.batch", jobs(0, "a"), 9, w.now) }, true},
+		"another goes":                               {func(w *world) { w.Remove(inVersion(job(0, "b"), 9), w.now) }, true},
+		"a second list begins and ends": {func(w *world) {
+			w.Remove(inVersion(job(0, "a"), 9), w.now)
+			w.BeginMerge("jobs.batch", given.Home).End()
+		}, false},
+		"it goes while nobody asks for it": {func(w *world) {
+			w.withoutPolicy(keep("1h", 1))
+			w.Remove(inVersion(job(0, "a"), 9), w.now)
+			w.policy(keep("1h", 1))
+		}, false},
+		"a list of all comes while nobody asks for it; the next list of the namespace brings it": {func(w *world) {
+			w.withoutPolicy(keep("1h", 1))
+			w.Replace("jobs.batch", jobs(0, "a"), 9, w.now)
+			w.policy(keep("1h", 1))
+		}, false},
+		"nobody asks for it any more": {func(w *world) { w.withoutPolicy(keep("1h", 1)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("1h", 1))
+			m := w.BeginMerge("jobs.batch", given.Home)
+			c.meanwhile(w)
+			m.Add([]*lifecycle.Fact{inVersion(job(0, "a"), 5)}, w.now)
+			m.Add(nil, w.now)
+			m.End()
+			if got := w.records["uid-a"] != nil; got != c.tracked {
+				t.Errorf("tracked: %v", got)
+			}
+			if n := len(w.Tracker.namespaces[given.Home].merges); n != 0 {
+				t.Errorf("%d merges are left", n)
+			}
+		})
+	}
+	t.Run("of a namespace of which nothing is known leaves nothing", func(t *testing.T) {
+		w := newWorld(t)
+		m := w.BeginMerge("jobs.batch", "team-b")
+		m.Add([]*lifecycle.Fact{given.Job("a").In("team-b").Complete(w.now).Fact()}, w.now)
+		m.End()
+		w.forgotten()
+		if len(w.Tracker.namespaces) != 1 {
+			t.Errorf("%d namespaces are left", len(w.Tracker.namespaces))
+		}
+	})
+}
+
+func TestCoverage(t *testing.T) {
+	none := map[string][]string{}
+	for name, c := range map[string]struct {
+		policies []*given.PolicyBuilder
+		want     map[string][]string
+	}{
+		"no policies":                     {nil, none},
+		"an empty policy":                 {[]*given.PolicyBuilder{given.Policy("p")}, none},
+		"one that cannot be read":         {[]*given.PolicyBuilder{given.Policy("p").Default("1y")}, none},
+		"defaults":                        {[]*given.PolicyBuilder{given.Policy("p").Default("1h")}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
+		"a preview too":                   {[]*given.PolicyBuilder{given.Policy("p").Default("1h").Preview()}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
+		"Jobs alone":                      {[]*given.PolicyBuilder{given.Policy("p").Rules(given.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a"}}},
+		"Pods, and Jobs as their owners":  {[]*given.PolicyBuilder{given.Policy("p").Rules(given.Rule("r", "1h").For("pods"))}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
+		"several policies and namespaces": {[]*given.PolicyBuilder{given.Policy("p").In("team-b").Default("1h"), given.Policy("q").Rules(given.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a", "team-b"}, "pods": {"team-b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string][]string{}
+			for resource, namespaces := range newWorld(t, c.policies...).Coverage() {
+				got[resource] = slices.Sorted(maps.Keys(namespaces))
+			}
+			if !maps.EqualFunc(got, c.want, slices.Equal) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCoverageIsNumbered(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	covering := func() Covering { return w.Coverage()["jobs.batch"][given.Home] }
+	first := covering()
+	w.policy(keep("2h", 2))
+	w.policy(given.Policy("q").Default("1h"))
+	if covering() != first {
+		t.Error("a policy that changes nothing about it changed the number")
+	}
+	w.withoutPolicy(given.Policy("q"))
+	w.withoutPolicy(keep("2h", 2))
+	w.policy(keep("2h", 1))
+	if covering() == first || covering() == 0 {
+		t.Errorf("the objects were let go in between, yet the number is %d after %d", covering(), first)
+	}
+}
+
+func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Default("1h"), given.Policy("q").Rules(given.Rule("r", "1h").For("jobs.batch")))
+	w.upsert(podOf("j", "a").Fact(), given.Pod("b").Succeeded(w.now).Fact(), given.Job("j").Complete(w.now).Fact())
+	w.Upsert(given.Job("abroad").In("team-b").Complete(w.now).Fact(), w.now)
+	if n := w.Totals().Objects; n != 3 {
+		t.Fatalf("%d objects are tracked, want 3", n)
+	}
+	w.withoutPolicy(given.Policy("p"))
+	if n := w.Totals().Objects; n != 1 || w.records["uid-j"] == nil {
+		t.Fatalf("%d objects are tracked, want the Job", n)
+	}
+	w.pass(time.Hour)
+	w.takes("j")
+	w.withoutPolicy(given.Policy("q"))
+	w.done("j", Accepted)
+	w.forgotten()
+	if gone := w.TakeGone(); len(gone) != 0 {
+		t.Errorf("told of %v, which nobody saw go", gone)
+	}
+}

@@ -1,0 +1,195 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+func TestReportCountsWhatThePolicyDecides(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Default("1h").Rules(
+		given.Rule("kept", "never").Outcome(gc.OutcomeFailed),
+	), given.Policy("q").Rules(given.Rule("longer", "2h").Labelled("app", "train")))
+	w.upsert(
+		given.Job("running").Fact(),
+		given.Job("fresh").Complete(w.now.Add(-30*time.Minute)).Fact(),
+		given.Job("fresher").Complete(w.now.Add(-10*time.Minute)).Fact(),
+		given.Job("due").Complete(w.now.Add(-time.Hour)).Fact(),
+		given.Job("failed").Failed(w.now.Add(-time.Hour)).Fact(),
+		given.Job("train").Label("app", "train").Complete(w.now.Add(-time.Hour)).Fact(),
+		given.Job("odd").TTL("?").Complete(w.now.Add(-time.Hour)).Fact(),
+		given.Job("odd-2").TTL("??").Complete(w.now.Add(-time.Hour)).Fact(),
+		given.Job("old").Complete(time.Time{}).Fact(),
+		given.Job("going").Complete(w.now.Add(-time.Hour)).Terminating().Finalizer("example.com/f").Fact(),
+		podOf("running", "left").Fact(),
+	)
+	w.counts("p", counts{candidates: 8, due: 5, held: 3})
+	w.counts("q", counts{candidates: 1})
+	p, q := w.report("p"), w.report("q")
+	if at := p.NextDeletion; at == nil || !at.Time.Equal(w.now.Add(30*time.Minute)) {
+		t.Errorf("p deletes next at %v", at)
+	}
+	if at := q.NextDeletion; at == nil || !at.Time.Equal(w.now.Add(time.Hour)) {
+		t.Errorf("q deletes next at %v", at)
+	}
+	if p.LastDeletion != nil || p.Unreadable != nil || p.Closed != "" || p.DoesNothing || p.Stored.Name != "p" {
+		t.Errorf("got %+v", p)
+	}
+	w.holds("p", Group{policy.ReasonFinishTimeUnknown, "its condition Complete has no transition time", "jobs.batch/old", 1},
+		Group{policy.ReasonInvalidAnnotation, w.records["uid-odd"].decision.Detail, "jobs.batch/odd", 2})
+	want := []Group{{policy.ReasonTerminating, `waits for finalizers ["example.com/f"]`, "jobs.batch/going", 1}}
+	if !slices.Equal(p.Awaiting, want) {
+		t.Errorf("awaits %+v", p.Awaiting)
+	}
+	totals := w.Totals()
+	if totals.Objects != 11 || totals.Timers != 3 || totals.Ready != 1 ||
+		!maps.Equal(totals.Held, map[policy.Reason]int{policy.ReasonFinishTimeUnknown: 1, policy.ReasonInvalidAnnotation: 2}) {
+		t.Errorf("totals %+v", totals)
+	}
+}
+
+func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
+	w := newWorld(t, given.Policy("b-unreadable").Default("1y"), given.Policy("a-empty"), given.Policy("c").Default("0s"))
+	w.upsert(job(0, "a"))
+	reports := w.Reports(given.Home)
+	if len(reports) != 3 || !reports[0].DoesNothing || reports[1].Unreadable == nil || reports[1].DoesNothing || reports[2].DoesNothing {
+		t.Fatalf("got %+v", reports)
+	}
+	w.takes()
+	w.holds("c", Group{policy.ReasonPolicyUnreadable, "policy b-unreadable: spec.ttlAfterFinished: has the unknown unit 'y'; units are w, d, h, m and s", "jobs.batch/a", 1})
+	w.policy(given.Policy("b-unreadable").Default("1w").Generation(2))
+	w.decided("a", policy.Wait, policy.ReasonNotDue)
+	w.withoutPolicy(given.Policy("b-unreadable"))
+	w.takes("a")
+	if got := w.Reports("team-b"); got != nil {
+		t.Errorf("reports of a namespace that nobody knows: %+v", got)
+	}
+}
+
+func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(job(0, "a"))
+	w.namespace(given.Home, gc.LabelProtected, "true")
+	if r := w.report("p"); r.Closed != policy.ReasonNamespaceProtected || r.Candidates != 0 || r.Due != 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestPreview: a preview counts what it would decide, with a vote among those that enforce, and deletes nothing.
+func TestPreview(t *testing.T) {
+	preview := func(ttl gc.TTL) *given.PolicyBuilder { return given.Policy("p").Preview().Default(ttl) }
+	for name, c := range map[string]struct {
+		preview, enforced *given.PolicyBuilder
+		want              counts
+		next              time.Duration
+		taken             []string
+	}{
+		"alone":                           {preview("1h"), nil, counts{candidates: 3, due: 1, held: 0}, 30 * time.Minute, nil},
+		"it would be the latest":          {preview("90m"), given.Policy("q").Default("1h"), counts{candidates: 3}, 30 * time.Minute, []string{"a"}},
+		"another is later":                {preview("0s"), given.Policy("q").Default("2h"), counts{}, 0, nil},
+		"equal ones: the first by name":   {preview("1h"), given.Policy("q").Default("1h"), counts{candidates: 3, due: 1}, 30 * time.Minute, []string{"a"}},
+		"equal ones: the second by name":  {preview("1h"), given.Policy("a").Default("1h"), counts{}, 0, []string{"a"}},
+		"where no other matches":          {preview("1h"), given.Policy("q").Rules(given.Rule("r", "never").For("pods")), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
+		"unlike another preview":          {preview("1h"), given.Policy("q").Preview().Default("never"), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
+		"it would keep what another ends": {preview("never"), given.Policy("q").Default("0s"), counts{candidates: 3}, 0, []string{"a", "b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.preview)
+			if c.enforced != nil {
+				w.policy(c.enforced)
+				w.agree()
+			}
+			w.upsert(job(time.Hour, "a"), job(30*time.Minute, "b"), job(0, "c"))
+			w.counts("p", c.want)
+			if next := w.report("p").NextDeletion; (next == nil) != (c.next == 0) || next != nil && next.Sub(w.now) != c.next {
+				t.Errorf("next at %v", next)
+			}
+			w.takes(c.taken...)
+		})
+	}
+	t.Run("counts what comes due while time passes", func(t *testing.T) {
+		w := newWorld(t, preview("1h"))
+		w.upsert(job(0, "a"))
+		w.counts("p", counts{candidates: 1})
+		w.pass(time.Hour)
+		w.counts("p", counts{candidates: 1, due: 1})
+		w.takes()
+	})
+}
+
+// TestDeletedGoesOn: a leader that takes over goes on from what the status says, and never back.
+func TestDeletedGoesOn(t *testing.T) {
+	last := metav1.NewTime(given.Now.Add(-time.Hour))
+	w := newWorld(t, keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 40, LastDeletionTime: &last}))
+	w.counts("p", counts{deleted: 40})
+	if r := w.report("p"); !r.LastDeletion.Equal(&last) {
+		t.Errorf("last deletion at %v", r.LastDeletion)
+	}
+	w.upsert(jobs(0, "a", "b")...)
+	w.deletes("a", "b")
+	w.removed("a", "b")
+	w.counts("p", counts{deleted: 42})
+	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 41})) // Our own write of a moment ago.
+	w.counts("p", counts{deleted: 42})
+	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 50})) // Of another leader.
+	w.counts("p", counts{deleted: 50})
+	w.policy(given.Policy("p").WithUID("uid-2").Default("0s"))
+	w.counts("p", counts{})
+}
+
+func TestDirty(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.namespace("team-b")
+	w.TakeDirty()
+	for name, do := range map[string]func(){
+		"an object":      func() { w.upsert(job(0, "a")) },
+		"time":           func() { w.upsert(job(0, "a")); w.TakeDirty(); w.pass(time.Hour) },
+		"its going":      func() { w.upsert(job(0, "b")); w.TakeDirty(); w.removed("b") },
+		"a policy":       func() { w.policy(keep("1h", w.report("p").Stored.Generation+1)) },
+		"its protection": func() { w.namespace(given.Home, gc.LabelProtected, "true"); w.namespace(given.Home) },
+	} {
+		if do(); !slices.Equal(w.TakeDirty(), []string{given.Home}) {
+			t.Errorf("%s makes no report stale", name)
+		}
+		if got := w.TakeDirty(); len(got) != 0 {
+			t.Errorf("after %s: %q twice", name, got)
+		}
+	}
+}
+
+func TestGroupsSpeak(t *testing.T) {
+	for want, g := range map[string]Group{
+		"Refused: pods/a":                                    {Reason: "Refused", Object: "pods/a", Count: 1},
+		"Refused: pods/a (no)":                               {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 1},
+		"Refused: pods/a (no) and 2 more":                    {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 3},
+		"Refused: pods/a (" + strings.Repeat("é", 512) + ")": {Reason: "Refused", Object: "pods/a", Detail: strings.Repeat("é", 100000), Count: 1},
+	} {
+		if got := g.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestGroupNamesTheFirst: whatever the order in which objects are met.
+func TestGroupNamesTheFirst(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	for _, name := range []string{"d", "b", "c"} {
+		w.upsert(given.Job(name).Complete(w.now).TTL(name).Fact())
+	}
+	for range 10 {
+		if g := w.report("p").Holds[0]; g.Object != "jobs.batch/b" || !strings.Contains(g.Detail, `"b"`) || g.Count != 3 {
+			t.Fatalf("got %+v", g)
+		}
+	}
+}
