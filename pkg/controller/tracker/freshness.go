@@ -34,16 +34,15 @@ type Reading struct {
 type freshness struct {
 	agreed                          time.Time // when the last reading that agreed was begun
 	policyVersion, namespaceVersion version
-	// readPolicies and readNamespaces are the versions that the last reading that agreed was of.
+	// readPolicies and readNamespaces are the highest versions of readings that agreed.
 	readPolicies, readNamespaces uint64
 }
 
-// version is the highest resource version of a collection that memory has taken in, and that a reading agreed at.
-type version struct{ seen, agreed uint64 }
+// version is the highest resource version of a collection that memory has taken in.
+type version struct{ seen uint64 }
 
 func (v *version) advance(rv string) { v.seen = max(v.seen, parseVersion(rv)) }
-func (v *version) agree(rv string)   { v.agreed = max(v.agreed, parseVersion(rv)) }
-func (v *version) reset(rv string)   { *v = version{seen: parseVersion(rv)} }
+func (v *version) reset(rv string)   { v.seen = parseVersion(rv) }
 
 // covers tells whether rv has been seen. One that cannot be read has not.
 func (v *version) covers(rv string) bool {
@@ -61,14 +60,6 @@ func parseVersion(rv string) uint64 {
 }
 
 func (f *freshness) disagree() { f.agreed = time.Time{} }
-
-// change takes in that memory changes to what was so at rv. When a reading of a newer version agreed, because it said the
-// same, then memory is now on its way through what was true in between.
-func (f *freshness) change(v *version, rv string) {
-	if parseVersion(rv) <= v.agreed {
-		f.disagree()
-	}
-}
 
 // replayed takes in that memory was changed by an event of version rv. A watch that lags may tell what was undone again before
 // the reading at version read: then memory no longer is what the reading agreed with, though it said the same for a moment.
@@ -102,12 +93,11 @@ func (t *Tracker) Agree(r Reading) bool {
 	if !policies || !namespaces {
 		return false
 	}
-	t.policyVersion.agree(r.PolicyVersion)
-	t.namespaceVersion.agree(r.NamespaceVersion)
 	if r.Began.After(t.agreed) {
 		t.agreed = r.Began
-		t.readPolicies, t.readNamespaces = parseVersion(r.PolicyVersion), parseVersion(r.NamespaceVersion)
 	}
+	t.readPolicies = max(t.readPolicies, parseVersion(r.PolicyVersion))
+	t.readNamespaces = max(t.readNamespaces, parseVersion(r.NamespaceVersion))
 	wake(t.changed)
 	return true
 }

@@ -138,6 +138,37 @@ func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
 	w.takes()
 }
 
+// TestAWatchThatLagsGoesThroughThePast: memory that says what a newer reading says agrees with it, until the watch tells of
+// what came and went in between.
+func TestAWatchThatLagsGoesThroughThePast(t *testing.T) {
+	hasty := given.Policy("q").Default("0s")
+	for name, pass := range map[string]func(w *world, rv string){
+		"a policy that is gone by now comes":   func(w *world, rv string) { w.SetPolicy(hasty.Version(rv).Obj(), w.now) },
+		"a policy goes that is back by now":    func(w *world, rv string) { w.RemovePolicy(keep("1h", 1).Version(rv).Obj(), w.now) },
+		"a namespace comes that went":          func(w *world, rv string) { w.SetNamespace(given.Namespace("team-b", rv), w.now) },
+		"a namespace goes that is back by now": func(w *world, rv string) { w.RemoveNamespace(given.Namespace(given.Home, rv), w.now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("1h", 1))
+			between := w.next()
+			w.next()
+			w.agree()
+			w.upsert(job(time.Minute, "young"), job(time.Hour, "old"))
+			pass(w, between)
+			w.takes()
+		})
+	}
+	t.Run("its status alone changes nothing", func(t *testing.T) {
+		w := newWorld(t, keep("1h", 1))
+		between := w.next()
+		w.next()
+		w.agree()
+		w.upsert(job(time.Hour, "old"))
+		w.SetPolicy(keep("1h", 1).Version(between).Obj(), w.now)
+		w.takes("old")
+	})
+}
+
 // TestAListMaySetMemoryBack: after a new list, versions that were seen before it count no more.
 func TestAListMaySetMemoryBack(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
