@@ -13,6 +13,7 @@ RACE = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && printf '\043include <stdlib.h
 
 # Packages that start clusters share the machine: two of them at a time are enough for two cores.
 TESTFLAGS ?=
+BENCHFLAGS ?=
 GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
 
 .PHONY: help
@@ -45,9 +46,9 @@ test-e2e: programs ## Run end-to-end tests on real clusters, never from the test
 	$(GO_TEST) -count=1 ./test/...
 
 .PHONY: bench
-bench: programs ## Measure Winnow on a real cluster, in eight minutes; docs/performance.md has the figures
+bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help names its flags, docs/performance.md has figures
 	@go build -o bin/bench ./test/bench
-	@exec bin/bench
+	@exec bin/bench $(BENCHFLAGS)
 
 .PHONY: verify
 verify: verify-licence verify-mod verify-imports verify-codegen verify-fmt verify-lint ## Run all checks below

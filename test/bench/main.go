@@ -1,117 +1,120 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures Winnow on a real local cluster, each figure beside what it is compared with in the same run, prints a
-// table and writes it to _output/bench/baseline.csv. Run it with make bench; it takes about eight minutes.
+// bench measures Winnow on a real local cluster, each figure beside what it is compared with in the same run: the
+// machine may be shared and noisy, so the ratios count.
 package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
+	"regexp"
+	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
-	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
-	"github.com/winnow-dev/winnow/test/cluster"
-	"github.com/winnow-dev/winnow/test/winnow"
+	"k8s.io/klog/v2"
 )
 
-// bench is a cluster with Winnow, and what was measured there.
-type bench struct {
-	cluster *cluster.Cluster
-	server  *winnow.Server
-	kube    kubernetes.Interface
-	gc      versioned.Interface
-	idle    time.Duration
-	rows    [][]string
+const help = `Measures Winnow on a real Kubernetes cluster on 127.0.0.1, and writes tables to standard output and CSV to a folder.
+
+Usage: make bench [BENCHFLAGS="flags"]
+
+`
+
+// options are the sizes of what is measured.
+type options struct {
+	winnow   string // path of winnow-apiserver
+	out      string // folder of the CSV files
+	starts   int
+	jobs     int
+	window   time.Duration
+	expiries int
+	spread   time.Duration
+	rounds   int
+}
+
+// measurements by name, in the order in which they run. Each has a cluster of its own.
+var measurements = []struct {
+	name    string
+	measure func(context.Context, options, *report) error
+}{
+	{"start", measureStart},
+	{"idle", measureIdle},
+	{"expiry", measureExpiry},
 }
 
 func main() {
-	idle := flag.Duration("idle", time.Minute, "how long each idle measurement takes")
-	informer := flag.String("informer", "", "run a typed Job informer with this kubeconfig instead; used by the benchmark itself")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := func() error {
-		if *informer != "" {
-			return runInformer(ctx, *informer)
-		}
-		return run(ctx, *idle)
-	}()
-	stop()
-	if err != nil {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // it would stand in the middle of the table
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := dispatch(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, idle time.Duration) (err error) {
-	b := &bench{idle: idle}
-	if b.cluster, err = cluster.Start(ctx, cluster.Options{}); err != nil {
-		return err
+// dispatch runs measurements, or what they are compared with when it needs a process of its own.
+func dispatch(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == informerCommand {
+		return runInformer(ctx, args[1:])
 	}
-	defer func() { err = errors.Join(err, b.cluster.Stop()) }()
-	if b.server, err = winnow.Start(ctx, b.cluster, winnow.Options{}); err != nil {
-		return err
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), help)
+		flags.PrintDefaults()
 	}
-	defer func() { err = errors.Join(err, b.server.Stop()) }()
-	if b.kube, err = kubernetes.NewForConfig(b.cluster.RESTConfig()); err != nil {
-		return err
+	selection := flags.String("run", "", "measure only what this regular expression matches of: "+strings.Join(names(), ", "))
+	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to measure")
+	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
+	flags.IntVar(&o.starts, "starts", 5, "start: how often each server is started")
+	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
+	flags.DurationVar(&o.window, "window", time.Minute, "idle: how long memory and CPU are watched")
+	flags.IntVar(&o.expiries, "expiries", 500, "expiry: Jobs that expire in each round")
+	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry: over how long they expire")
+	flags.IntVar(&o.rounds, "rounds", 3, "expiry: how often it is repeated, Winnow and the native controller in turn")
+	_ = flags.Parse(args) // ends the process on an error
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flags.Arg(0))
 	}
-	if b.gc, err = versioned.NewForConfig(b.cluster.RESTConfig()); err != nil {
-		return err
+	wanted, err := regexp.Compile(*selection)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
 	}
-	for _, measure := range []func(context.Context) error{b.starts, b.idleEmpty, b.idleFull, b.lateness} {
-		if err := measure(ctx); err != nil {
-			return err
-		}
-	}
-	return b.write()
+	return run(ctx, o, wanted)
 }
 
-// row notes a figure, what stands beside it, and their ratio where there is one.
-func (b *bench) row(figure, value, beside, ratio string) {
-	fmt.Fprintf(os.Stderr, "%s: %s (%s)\n", figure, value, beside)
-	b.rows = append(b.rows, []string{figure, value, beside, ratio})
-}
-
-func (b *bench) write() error {
-	rows := slices.Concat([][]string{{"figure", "Winnow", "beside", "ratio"}}, b.rows)
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r[0], r[1], r[2], r[3])
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	path := filepath.Join("_output", "bench", "baseline.csv")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	file, err := os.Create(path)
+func run(ctx context.Context, o options, wanted *regexp.Regexp) (err error) {
+	r, err := newReport(o.out)
 	if err != nil {
 		return err
 	}
-	return errors.Join(csv.NewWriter(file).WriteAll(rows), file.Close())
+	defer func() { err = errors.Join(err, r.finish()) }()
+	if err := r.describe(ctx, o); err != nil {
+		return err
+	}
+	for _, m := range measurements {
+		if !wanted.MatchString(m.name) {
+			continue
+		}
+		r.progress("%s ...", m.name)
+		if err := m.measure(ctx, o, r); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
 }
 
-// quantile of durations; q from 0 to 1.
-func quantile(all []time.Duration, q float64) time.Duration {
-	all = slices.Sorted(slices.Values(all))
-	return all[min(int(q*float64(len(all))), len(all)-1)]
+func names() []string {
+	var out []string
+	for _, m := range measurements {
+		out = append(out, m.name)
+	}
+	return out
 }
-
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
-}
-
-func ratio(a, b float64) string { return fmt.Sprintf("%.3g", a/b) }

@@ -10,169 +10,108 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/winnow-dev/winnow/test/cluster"
 )
 
-// starts measures from the start of the process until /readyz is ok.
-func (b *bench) starts(ctx context.Context) error {
-	var ours, theirs []time.Duration
-	replica := b.server.Replicas[0]
-	for range 5 {
-		if err := replica.Stop(); err != nil {
-			return err
+const (
+	// parts of a window, so that one sees how much a figure varies.
+	parts = 3
+	// ticksPerSecond is the unit of CPU time in /proc, USER_HZ, 100 on all Linux (proc_pid_stat(5)).
+	ticksPerSecond = 100
+	mega           = 1e6
+)
+
+// usage of a process over a window.
+type usage struct {
+	resident sample // MB
+	cpu      sample // percent of a core
+}
+
+// watchProcesses samples processes side by side.
+func watchProcesses(ctx context.Context, window time.Duration, pids ...int) ([]usage, error) {
+	out := make([]usage, len(pids))
+	for range parts {
+		before, err := readAll(pids, cpuTime)
+		if err != nil {
+			return nil, err
 		}
 		begin := time.Now()
-		if err := replica.Start(ctx); err != nil {
-			return err
+		if err := pause(ctx, window/parts); err != nil {
+			return nil, err
 		}
-		ours = append(ours, time.Since(begin))
-	}
-	for range 3 {
-		if err := b.cluster.StopComponent(cluster.APIServer); err != nil {
-			return err
+		after, err := readAll(pids, cpuTime)
+		if err != nil {
+			return nil, err
 		}
-		begin := time.Now()
-		if err := b.cluster.StartComponent(ctx, cluster.APIServer); err != nil {
-			return err
+		elapsed := time.Since(begin).Seconds()
+		resident, err := readAll(pids, residentBytes)
+		if err != nil {
+			return nil, err
 		}
-		theirs = append(theirs, time.Since(begin))
+		for i := range pids {
+			out[i].cpu = append(out[i].cpu, 100*(after[i]-before[i])/elapsed)
+			out[i].resident = append(out[i].resident, resident[i]/mega)
+		}
 	}
-	value, beside := quantile(ours, .5), quantile(theirs, .5)
-	b.row("start to ready, median of 5",
-		fmt.Sprintf("%s (%s to %s)", milliseconds(value), milliseconds(quantile(ours, 0)), milliseconds(quantile(ours, 1))),
-		"kube-apiserver "+milliseconds(beside), ratio(float64(value), float64(beside)))
-	return nil
+	return out, nil
 }
 
-// idleEmpty measures with a policy and nothing to watch over.
-func (b *bench) idleEmpty(ctx context.Context) error {
-	if err := b.createPolicy(ctx, "idle", "1h"); err != nil {
-		return err
+func readAll(pids []int, read func(int) (float64, error)) ([]float64, error) {
+	out := make([]float64, len(pids))
+	for i, pid := range pids {
+		var err error
+		if out[i], err = read(pid); err != nil {
+			return nil, err
+		}
 	}
-	return b.measureIdle(ctx, "idle, 0 finished Jobs", "")
+	return out, nil
 }
 
-// idleFull measures with 5,000 finished Jobs that wait for their time, beside a typed informer on the same.
-func (b *bench) idleFull(ctx context.Context) error {
-	const jobs = 5000
-	if err := b.finishedJobs(ctx, "idle", jobs, func(int) time.Time { return time.Now() }, nil); err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	informer, err := b.cluster.Run(ctx, "informer", self, []string{"-informer", b.cluster.Kubeconfig()}, nil)
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, 15*time.Second); err != nil {
-		return err
-	}
-	beside, _, err := usage(informer.Pid())
-	if err != nil {
-		return err
-	}
-	if err := b.measureIdle(ctx, fmt.Sprintf("idle, %d finished Jobs", jobs),
-		fmt.Sprintf("a process with only a typed Job informer: %.0f MB", beside)); err != nil {
-		return err
-	}
-	return informer.Kill()
-}
-
-func (b *bench) measureIdle(ctx context.Context, what, beside string) error {
-	pid := b.server.Replicas[0].Process.Pid()
-	if err := pause(ctx, 20*time.Second); err != nil { // What the writing of the Jobs has caused ends before.
-		return err
-	}
-	_, before, err := usage(pid)
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, b.idle); err != nil {
-		return err
-	}
-	resident, after, err := usage(pid)
-	if err != nil {
-		return err
-	}
-	heap, err := b.heap(ctx)
-	if err != nil {
-		return err
-	}
-	b.row(what+", resident", fmt.Sprintf("%.0f MB (Go heap in use %.0f MB)", resident, heap), beside, "")
-	b.row(what+", CPU", fmt.Sprintf("%.2f %% of a core over %s", 100*float64(after-before)/float64(b.idle), b.idle), "", "")
-	return nil
-}
-
-// heap is the Go heap in use, in MB.
-func (b *bench) heap(ctx context.Context) (float64, error) {
-	text, err := b.server.Replicas[0].Get(ctx, "/metrics")
+// cpuTime is the user and system time of all threads so far, in seconds.
+func cpuTime(pid int) (float64, error) {
+	file := fmt.Sprintf("/proc/%d/stat", pid)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}
-	const name = "\ngo_memstats_heap_inuse_bytes "
-	_, rest, _ := strings.Cut(text, name)
+	// The name of the program may have spaces; what follows it begins with field 3.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("%s: %q", file, text)
+	}
+	user, err := strconv.ParseFloat(fields[14-3], 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	system, err := strconv.ParseFloat(fields[15-3], 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return (user + system) / ticksPerSecond, nil
+}
+
+// residentBytes is the memory of a process that is in RAM, files that it has mapped included.
+func residentBytes(pid int) (float64, error) {
+	file := fmt.Sprintf("/proc/%d/status", pid)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
 	line, _, _ := strings.Cut(rest, "\n")
-	bytes, err := strconv.ParseFloat(line, 64)
-	return bytes / 1e6, err
+	var kibibytes float64
+	if _, err := fmt.Sscanf(line, "%f kB", &kibibytes); err != nil {
+		return 0, fmt.Errorf("%s: VmRSS %q: %w", file, line, err)
+	}
+	return kibibytes * 1024, nil
 }
 
-// usage returns the resident size of a process in MB, and the CPU time that it has used.
-func usage(pid int) (float64, time.Duration, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, 0, err
+// liveHeap reads, from the text that net/http/pprof serves below heap?gc=1&debug=1, the bytes that are in use right after a
+// garbage collection.
+func liveHeap(profile string) (float64, error) {
+	_, rest, ok := strings.Cut(profile, "\n# HeapAlloc = ")
+	if !ok {
+		return 0, fmt.Errorf("no HeapAlloc in a heap profile of %d bytes", len(profile))
 	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		return 0, 0, err
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	_, rest, _ = strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest) // proc_pid_stat(5): utime and stime are the 14th and 15th, rest begins with the 3rd
-	const ticksPerSecond = 100
-	user, err := strconv.Atoi(fields[11])
-	if err != nil {
-		return 0, 0, err
-	}
-	system, err := strconv.Atoi(fields[12])
-	return float64(kilobytes) * 1024 / 1e6, time.Duration(user+system) * time.Second / ticksPerSecond, err
-}
-
-// runInformer is what most controllers do: it keeps all Jobs, whole.
-func runInformer(ctx context.Context, kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	factory.Batch().V1().Jobs().Informer()
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	<-ctx.Done()
-	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return strconv.ParseFloat(line, 64)
 }

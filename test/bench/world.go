@@ -1,0 +1,139 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+// waitMost is how long something may take that is not measured.
+const waitMost = 3 * time.Minute
+
+// world is a cluster without Nodes, since nothing runs in it, and Winnow with one replica once it is started.
+type world struct {
+	cluster *cluster.Cluster
+	server  *winnow.Server
+	kube    kubernetes.Interface
+}
+
+func newWorld(ctx context.Context) (*world, error) {
+	c, err := cluster.Start(ctx, cluster.Options{
+		Components: []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
+	})
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return &world{cluster: c, kube: client}, nil
+}
+
+func (w *world) startWinnow(ctx context.Context, o options) (err error) {
+	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: o.winnow})
+	return err
+}
+
+func (w *world) stop() error {
+	var err error
+	if w.server != nil {
+		err = w.server.Stop()
+	}
+	return errors.Join(err, w.cluster.Stop())
+}
+
+func (w *world) replica() *winnow.Replica { return w.server.Replicas[0] }
+
+// newNamespace creates a namespace, with a policy for what is finished in it unless ttl is empty.
+func (w *world) newNamespace(ctx context.Context, name string, ttl v1alpha1.TTL) error {
+	_, err := w.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil || ttl == "" {
+		return err
+	}
+	client, err := versioned.NewForConfig(w.cluster.RESTConfig())
+	if err != nil {
+		return err
+	}
+	policy := &v1alpha1.CleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "bench"},
+		Spec:       v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl},
+	}
+	_, err = client.GcV1alpha1().CleanupPolicies(name).Create(ctx, policy, metav1.CreateOptions{})
+	return err
+}
+
+// waitMetric waits until Winnow tells this value of a metric without labels.
+func (w *world) waitMetric(ctx context.Context, name string, want float64) error {
+	return eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+		text, err := w.replica().Get(ctx, "/metrics")
+		if err != nil {
+			return err
+		}
+		got, err := metric(text, name)
+		if err == nil && got != want {
+			err = fmt.Errorf("%s is %v, not %v", name, got, want)
+		}
+		return err
+	})
+}
+
+// metric finds a metric without labels in the text format of Prometheus.
+func metric(text, name string) (float64, error) {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("no metric %s", name)
+}
+
+// eventually asks until the answer is nil; the last answer explains why it took too long.
+func eventually(ctx context.Context, interval time.Duration, ask func(context.Context) error) error {
+	last := errors.New("was never asked")
+	err := wait.PollUntilContextTimeout(ctx, interval, waitMost, true, func(ctx context.Context) (bool, error) {
+		answer := ask(ctx)
+		if ctx.Err() == nil {
+			last = answer
+		}
+		return answer == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// pause waits for a while.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// loadAverage is how many processes wanted to run in the last minute: how busy the machine was with this and all else.
+func loadAverage() (string, error) {
+	text, err := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	return first, err
+}
