@@ -38,7 +38,7 @@ func newController(cluster, loopback *rest.Config, o *ControllerOptions) (*clean
 		UserAgent:           version.UserAgent(),
 		Instance:            host + "_" + uuid.NewString(),
 		ConcurrentDeletions: o.ConcurrentDeletions,
-		ProtectedNamespaces: append([]string{o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
+		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
 		LeaderElection:      o.LeaderElection,
 	})
 }

@@ -85,6 +85,9 @@ func (w *Writer) flush(ctx context.Context) {
 func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	all := true
 	for _, r := range w.Tracker.Reports(ns) {
+		if r.Stored.UID == "" { // It cannot be decoded and is known by its name alone; it has no status that could be written.
+			continue
+		}
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
 		if !apiequality.Semantic.DeepEqual(status, r.Stored.Status) {
 			all = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && all

@@ -54,7 +54,9 @@ func (h *Host) decorate(config *storagebackend.ConfigForResource, resourcePrefix
 		return nil, nil, fmt.Errorf("cannot tell the scope of %s: %w", config.GroupResource, err)
 	}
 	kind := reflect.TypeOf(newFunc()).Elem().Name()
-	return newStore(h, config.Codec, config.GroupResource, kind, resourcePrefix, namespaced, newFunc), func() {}, nil
+	s := newStore(h, config.Codec, config.GroupResource, kind, resourcePrefix, namespaced, newFunc)
+	s.checksPlace = true
+	return s, func() {}, nil
 }
 
 // isNamespaced asks for the key of an object that has a namespace whether that is part of it.

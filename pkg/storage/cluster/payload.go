@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 )
@@ -105,7 +106,7 @@ func (s *store) decode(stored *storedObject, key string, out runtime.Object) err
 	if err != nil {
 		return storage.NewInternalError(err)
 	}
-	if err := s.decodePayload(stored.Payload, revision, out); err != nil {
+	if err := s.decodePayload(stored, revision, out); err != nil {
 		return storage.NewInternalError(&undecodableError{
 			message: fmt.Sprintf("stored %s %q cannot be decoded, delete it and write it anew: %v",
 				s.groupResource, namespacedName(stored), err),
@@ -115,19 +116,31 @@ func (s *store) decode(stored *storedObject, key string, out runtime.Object) err
 	return nil
 }
 
-// decodeFor is decode, except that to a client that deletes an object that cannot be decoded is shown
-// by its metadata alone: otherwise nobody could ever delete it.
+// decodeFor is decode, except that some are shown an object that cannot be decoded by its metadata alone.
 func (s *store) decodeFor(ctx context.Context, stored *storedObject, key string, out runtime.Object) error {
+	return s.decodeLeniently(stored, key, out, seesCorrupt(ctx))
+}
+
+func (s *store) decodeLeniently(stored *storedObject, key string, out runtime.Object, lenient bool) error {
 	err := s.decode(stored, key, out)
-	if storage.IsCorruptObject(err) && isDeleting(ctx) {
+	if storage.IsCorruptObject(err) && lenient {
 		return s.decodeMetadata(stored, out)
 	}
 	return err
 }
 
-func (s *store) decodePayload(payload string, revision uint64, out runtime.Object) error {
-	if _, _, err := s.codec.Decode([]byte(payload), nil, out); err != nil {
+// decodePayload refuses a payload that was written for another place: whoever copied it there may have no rights where it
+// says that it belongs.
+func (s *store) decodePayload(stored *storedObject, revision uint64, out runtime.Object) error {
+	if _, _, err := s.codec.Decode([]byte(stored.Payload), nil, out); err != nil {
 		return err
+	}
+	accessor, err := meta.Accessor(out)
+	if err != nil {
+		return err
+	}
+	if namespace := accessor.GetNamespace(); s.checksPlace && (accessor.GetName() != stored.Name || namespace != stored.Namespace) {
+		return fmt.Errorf("it says that it is %s/%s", namespace, accessor.GetName())
 	}
 	return s.versioner.UpdateObject(out, revision)
 }
@@ -147,9 +160,14 @@ func (s *store) decodeMetadata(stored *storedObject, out runtime.Object) error {
 	return nil
 }
 
-func isDeleting(ctx context.Context) bool {
-	info, ok := genericapirequest.RequestInfoFrom(ctx)
-	return ok && (info.Verb == "delete" || info.Verb == "deletecollection")
+// seesCorrupt tells who is shown an object that cannot be decoded by its metadata alone: whoever deletes it, since otherwise
+// nobody ever could; and this server itself, whose controller must know of it, and of all the others beside it.
+func seesCorrupt(ctx context.Context) bool {
+	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok && (info.Verb == "delete" || info.Verb == "deletecollection") {
+		return true
+	}
+	caller, ok := genericapirequest.UserFrom(ctx)
+	return ok && caller.GetName() == user.APIServerUser
 }
 
 func namespacedName(stored *storedObject) string {

@@ -30,6 +30,9 @@ type store struct {
 	resourcePrefix string               // with a slash at both ends
 	namespaced     bool
 	newFunc        func() runtime.Object
+	// checksPlace refuses objects that say that they belong elsewhere than where they are stored. Only the conformance suite,
+	// which stores what it likes anywhere, does without.
+	checksPlace bool
 }
 
 var _ storage.Interface = (*store)(nil)
