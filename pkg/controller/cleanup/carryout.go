@@ -15,7 +15,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-var errDisagreed = errors.New("memory is behind")
+var (
+	errDisagreed = errors.New("what was watched is behind what is stored")
+	errSlow      = errors.New("reading them took so long that it allows nothing any more")
+)
 
 // carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are
 // under way when ctx ends are not cut off: their outcome would be unknown.
@@ -35,11 +38,10 @@ func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) tracker
 		}
 		order = judged
 	}
-	now := c.clock.Now()
-	if !now.Before(order.Until) { // The tracker was busy since the order was asked for.
+	if !c.clock.Now().Before(order.Until) { // The tracker was busy since the order was asked for.
 		return c.release(order)
 	}
-	result := c.deleter.Delete(requests, order, now)
+	result := c.deleter.Delete(requests, order)
 	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, result.Outcome.String()).Inc()
 	return c.finish(ctx, order, result)
 }

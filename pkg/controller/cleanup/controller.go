@@ -80,7 +80,7 @@ func New(c Config) (*Controller, error) {
 		reader: &reader{
 			policies: policyMetadata, namespaces: namespaces, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
 		},
-		deleter: deleter.New(cluster, c.UserAgent),
+		deleter: deleter.New(cluster, c.UserAgent, now),
 		limit:   deleter.NewLimit(c.ConcurrentDeletions),
 		status: status.New(status.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,

@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -20,6 +21,10 @@ const (
 	// rereadAfter is how soon a reading that failed or disagreed is repeated; memory is a watch event behind then.
 	rereadAfter = 20 * time.Millisecond
 	rereadMost  = time.Second
+	// quietFailures are so many readings that may fail to agree before the log says so; memory catches up before, as a rule.
+	quietFailures = 8
+	// pauseMost bounds for how long one answer may stop all deletes; its own object waits as long as it was asked to.
+	pauseMost = 10 * time.Second
 )
 
 // dispatcher is the state of the loop. Only its own goroutine touches it.
@@ -74,8 +79,12 @@ func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
 	d.reading, d.nextRead = true, now.Add(readEvery)
 	go func() {
 		reading, err := d.reader.read(ctx, now)
-		if err == nil && !d.tracker.Agree(reading) {
+		switch {
+		case err != nil:
+		case !d.tracker.Agree(reading):
 			err = errDisagreed
+		case d.clock.Since(now) >= tracker.FreshFor:
+			err = errSlow
 		}
 		d.read <- err
 	}()
@@ -90,12 +99,12 @@ func (d *dispatcher) wasRead(ctx context.Context, err error) {
 	}
 	d.nextRead = d.clock.Now().Add(min(rereadAfter<<min(d.failures, 10), rereadMost))
 	d.failures++
-	if err == errDisagreed {
-		metrics.Readings.WithLabelValues("disagreed").Inc()
-		return
+	result := "failed"
+	if errors.Is(err, errDisagreed) {
+		result = "disagreed"
 	}
-	metrics.Readings.WithLabelValues("failed").Inc()
-	if ctx.Err() == nil {
+	metrics.Readings.WithLabelValues(result).Inc()
+	if ctx.Err() == nil && (result == "failed" || d.failures > quietFailures) {
 		klog.FromContext(ctx).Error(err, "Deleting nothing until policies and namespaces can be read")
 	}
 }
@@ -116,7 +125,7 @@ func (d *dispatcher) deleted(r tracker.Result) {
 	d.underway--
 	switch r.Outcome {
 	case tracker.Throttled:
-		d.limit.Throttled(r.RetryAfter, d.clock.Now())
+		d.limit.Throttled(min(r.RetryAfter, pauseMost), d.clock.Now())
 	case tracker.Accepted:
 		d.limit.Succeeded()
 	}

@@ -8,12 +8,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -23,23 +26,37 @@ import (
 // requestTimeout bounds one request; after it the outcome is unknown.
 const requestTimeout = 30 * time.Second
 
+// retryAfterMost bounds what a server, or a webhook of somebody else behind it, may ask for.
+const retryAfterMost = time.Minute
+
 // Deleter sends one request for each order: a DELETE of exactly the state that was judged.
 type Deleter struct {
 	cluster   kubernetes.Interface
 	userAgent string
+	clock     clock.PassiveClock
 	rights    rights
 }
 
 // New returns a Deleter whose requests name themselves by userAgent, such as "winnow/v1.0.0", and their policy and rule.
-func New(cluster kubernetes.Interface, userAgent string) *Deleter {
-	return &Deleter{cluster: cluster, userAgent: userAgent, rights: rights{cluster: cluster}}
+func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveClock) *Deleter {
+	return &Deleter{cluster: cluster, userAgent: userAgent, clock: clock, rights: rights{cluster: cluster}}
 }
 
-// Delete carries out an order at now, and tells what the API server answered.
-func (d *Deleter) Delete(ctx context.Context, o *tracker.Order, now time.Time) tracker.Result {
+// Delete carries out an order, and tells what the API server answered.
+func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) tracker.Result {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if missing := d.rights.known(o.Fact, now); missing != "" {
+	var expired atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// A request may have waited for its connection, or be sent again on another one, until it is no longer allowed.
+		GotConn: func(httptrace.GotConnInfo) {
+			if !d.clock.Now().Before(o.Until) {
+				expired.Store(true)
+				cancel()
+			}
+		},
+	})
+	if missing := d.rights.known(o.Fact, d.clock.Now()); missing != "" {
 		return tracker.Result{Outcome: tracker.Unauthorized, Detail: missing}
 	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
@@ -50,7 +67,10 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order, now time.Time) t
 			PropagationPolicy: &o.Propagation,
 		}).
 		Do(ctx).Error()
-	return d.result(ctx, o.Fact, err, now)
+	if err != nil && expired.Load() {
+		return tracker.Result{Outcome: tracker.Unknown, Detail: "not sent: it had waited too long for a connection"}
+	}
+	return d.result(ctx, o.Fact, err)
 }
 
 // Read gets the newest state of an object. Nil without an error says that there is none of that name and UID.
@@ -93,7 +113,7 @@ func (d *Deleter) request(verb string, f *lifecycle.Fact) *rest.Request {
 }
 
 // result sorts the answers of the API server.
-func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error, now time.Time) tracker.Result {
+func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) tracker.Result {
 	if err == nil {
 		return tracker.Result{Outcome: tracker.Accepted}
 	}
@@ -111,13 +131,13 @@ func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error, now 
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		out.Outcome = tracker.Throttled
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			out.RetryAfter = time.Duration(seconds) * time.Second
+			out.RetryAfter = min(time.Duration(seconds)*time.Second, retryAfterMost)
 		}
 	case http.StatusGatewayTimeout:
 		out.Outcome = tracker.Unknown
 	case http.StatusForbidden:
 		out.Outcome = tracker.Refused
-		if missing := d.rights.missing(ctx, f, now); missing != "" {
+		if missing := d.rights.missing(ctx, f, d.clock.Now()); missing != "" {
 			out.Outcome, out.Detail = tracker.Unauthorized, missing
 		}
 	default:

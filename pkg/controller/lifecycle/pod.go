@@ -45,27 +45,40 @@ func FromPod(pod *corev1.Pod) (*Fact, error) {
 //
 // Zero when nothing tells; such a Pod is kept.
 func podFinishTime(s *corev1.PodStatus) time.Time {
-	var latest time.Time
-	unreported := len(s.ContainerStatuses) == 0
+	var ended, broken time.Time
+	unreported, lost := len(s.ContainerStatuses) == 0, false
+	for i := range s.ContainerStatuses {
+		c := &s.ContainerStatuses[i]
+		if endOf(c).IsZero() {
+			unreported = true
+			lost = lost || c.State.Waiting == nil // It has started, and nobody knows when it ended.
+		}
+	}
 	for _, statuses := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
 		for i := range statuses {
-			ended := statuses[i].State.Terminated
-			if ended == nil || ended.FinishedAt.IsZero() {
-				unreported = true
-				continue
-			}
-			latest = later(latest, ended.FinishedAt.Time)
+			ended = later(ended, endOf(&statuses[i]))
 		}
 	}
 	for _, c := range s.Conditions {
 		switch {
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue:
-			latest = later(latest, c.LastTransitionTime.Time)
+			broken = later(broken, c.LastTransitionTime.Time)
 		case c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && unreported && wasReady(s, c):
-			latest = later(latest, c.LastTransitionTime.Time)
+			broken = later(broken, c.LastTransitionTime.Time)
 		}
 	}
-	return latest
+	if lost && broken.IsZero() {
+		return time.Time{} // It ended later than the other containers did.
+	}
+	return later(ended, broken)
+}
+
+// endOf is when a container ended; zero when it did not, or did not report it.
+func endOf(c *corev1.ContainerStatus) time.Time {
+	if c.State.Terminated == nil {
+		return time.Time{}
+	}
+	return c.State.Terminated.FinishedAt.Time
 }
 
 // wasReady tells whether a Pod that is not ready now ever was: conditions start out with the Pod.

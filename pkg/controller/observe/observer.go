@@ -67,8 +67,8 @@ func (o *Observer) Run(ctx context.Context) {
 	defer always.Wait()
 	defer o.stopAll()
 	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
-	reflect(ctx, &always, "cleanuppolicies", listWatch(policies.List, policies.Watch), &v1alpha1.CleanupPolicy{}, o.policySink())
-	reflect(ctx, &always, "namespaces", listWatch(namespaces.List, namespaces.Watch), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+	reflect(ctx, &always, "cleanuppolicies", listWatch(policies.List, policies.Watch, unwatched), &v1alpha1.CleanupPolicy{}, o.policySink())
+	reflect(ctx, &always, "namespaces", listWatch(namespaces.List, namespaces.Watch, unwatched), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
 		select {
@@ -115,11 +115,12 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 	switch resource {
 	case gc.ResourceJobs:
 		jobs, cronJobs := o.Cluster.BatchV1().Jobs(metav1.NamespaceAll), o.Cluster.BatchV1().CronJobs(metav1.NamespaceAll)
-		reflect(r.ctx, &r.done, resource, listWatch(jobs.List, jobs.Watch), &batchv1.Job{}, o.factSink(resource))
-		reflect(r.ctx, &r.done, "cronjobs.batch", listWatch(cronJobs.List, cronJobs.Watch), &batchv1.CronJob{}, o.cronJobSink())
+		reflect(r.ctx, &r.done, resource, listWatch(jobs.List, jobs.Watch, o.observing(resource)), &batchv1.Job{}, o.factSink(resource))
+		reflect(r.ctx, &r.done, tracker.CronJobs, listWatch(cronJobs.List, cronJobs.Watch, o.observing(tracker.CronJobs)),
+			&batchv1.CronJob{}, o.cronJobSink())
 	case gc.ResourcePods:
 		pods := o.Cluster.CoreV1().Pods(metav1.NamespaceAll)
-		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch), &corev1.Pod{}, o.factSink(resource))
+		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch, o.observing(resource)), &corev1.Pod{}, o.factSink(resource))
 	}
 	return r
 }

@@ -20,18 +20,38 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// listWatch makes the two calls of a client that a reflector needs from its methods. Initial lists are streamed where the
-// server can (KEP-3157).
+// listWatch makes the two calls of a client that a reflector needs from its methods, and tells with each whether they work.
+// Initial lists are streamed where the server can (KEP-3157).
 func listWatch[L runtime.Object](
 	list func(context.Context, metav1.ListOptions) (L, error), watches func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	observing func(context.Context, error),
 ) cache.ListerWatcher {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return list(ctx, options)
+			l, err := list(ctx, options)
+			observing(ctx, err)
+			return l, err
 		},
-		WatchFuncWithContext: watches,
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			w, err := watches(ctx, options)
+			observing(ctx, err)
+			return w, err
+		},
 	}
 }
+
+// observing tells the tracker whether a resource can be observed. A call that was cut off because nothing is to be observed any
+// more tells nothing.
+func (o *Observer) observing(resource string) func(context.Context, error) {
+	return func(ctx context.Context, err error) {
+		if ctx.Err() == nil {
+			o.Tracker.Observing(resource, err, o.Clock.Now())
+		}
+	}
+}
+
+// unwatched is for what readings hold memory against: they notice by themselves when it is not observed.
+func unwatched(context.Context, error) {}
 
 func (o *Observer) factSink(resource string) *sink[*lifecycle.Fact] {
 	return &sink[*lifecycle.Fact]{

@@ -49,6 +49,7 @@ const (
 	ReasonOwnerActive          Reason = "OwnerActive"
 	ReasonUncounted            Reason = "Uncounted"
 	ReasonPolicyUnreadable     Reason = "PolicyUnreadable"
+	ReasonUnobserved           Reason = "Unobserved"
 	ReasonUnauthorized         Reason = "Unauthorized"
 	ReasonRefused              Reason = "Refused"
 	ReasonContended            Reason = "Contended"

@@ -64,6 +64,9 @@ func condition(r *tracker.Report) metav1.Condition {
 	case r.Closed != "":
 		return notReady(r.Closed, "The namespace was not observed yet.")
 	}
+	if r.Blind != "" {
+		return notReady(policy.ReasonUnobserved, "Deletes nothing: "+r.Blind)
+	}
 	for _, g := range r.Holds {
 		if g.Reason == policy.ReasonUnauthorized {
 			return notReady(g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail))

@@ -57,11 +57,13 @@ func (t *Tracker) decide(ns *namespace, rec *record, voters []*policy.Policy, no
 	hold := func(reason policy.Reason, detail string) (policy.Resolution, policy.Decision) {
 		return r, policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
 	}
-	switch unreadable := ns.unreadable(); {
+	switch unreadable, blind := ns.unreadable(), t.blindTo(rec.fact.Resource); {
 	case rec.sent != nil:
 		return r, policy.Decision{Action: policy.Await, Reason: policy.ReasonTerminating, At: d.At}
 	case unreadable != nil:
 		return hold(policy.ReasonPolicyUnreadable, "policy "+unreadable.name+": "+unreadable.err.Error())
+	case blind != "":
+		return hold(policy.ReasonUnobserved, blind)
 	case now.Before(rec.trial.until):
 		return hold(rec.trial.reason, rec.trial.detail)
 	}

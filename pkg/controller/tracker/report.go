@@ -23,6 +23,8 @@ type Report struct {
 	Unreadable error
 	// Closed is why nothing is deleted in its namespace; empty when something may be.
 	Closed policy.Reason
+	// Blind is why objects that the policy covers cannot be observed; empty when they can.
+	Blind string
 	// DoesNothing says that the policy can match no object.
 	DoesNothing bool
 
@@ -79,6 +81,11 @@ func (t *Tracker) Reports(namespace string) []Report {
 		if s := sums[ps.compiled]; s != nil {
 			s.fill(&r)
 			r.DoesNothing = ps.compiled.DoesNothing()
+			for _, resource := range ps.compiled.Resources() {
+				if blind := t.blindTo(resource); blind != "" {
+					r.Blind = blind
+				}
+			}
 		}
 		out = append(out, r)
 	}

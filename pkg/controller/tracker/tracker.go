@@ -31,6 +31,7 @@ type Tracker struct {
 	cronJobs   map[types.UID]*lifecycle.CronJob
 	dependents map[types.UID]sets.Set[types.UID] // by the UID of their controller
 	namespaces map[string]*namespace
+	blind      map[string]string // by resource that cannot be observed, why
 
 	timers expiry.Heap[types.UID]
 	ready  queue
@@ -54,6 +55,7 @@ func New(protected ...string) *Tracker {
 		cronJobs:   map[types.UID]*lifecycle.CronJob{},
 		dependents: map[types.UID]sets.Set[types.UID]{},
 		namespaces: map[string]*namespace{},
+		blind:      map[string]string{},
 		dirty:      sets.New[string](),
 		changed:    make(chan struct{}, 1),
 		coverage:   make(chan struct{}, 1),
