@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,18 +203,7 @@ func TestAPIServerRestarted(t *testing.T) {
 func TestWithoutRights(t *testing.T) {
 	ns := newNamespace(t)
 	finishedJobs(t, ns, 20)
-	roles := kube.RbacV1().ClusterRoles()
-	role, err := roles.Get(t.Context(), "winnow:controller", metav1.GetOptions{})
-	must(t, err)
-	without := role.DeepCopy()
-	for i := range without.Rules {
-		r := &without.Rules[i]
-		if len(r.Resources) > 0 && r.Resources[0] == "jobs" {
-			r.Verbs = []string{"get", "list", "watch"}
-		}
-	}
-	_, err = roles.Update(t.Context(), without, metav1.UpdateOptions{})
-	must(t, err)
+	restore := withoutJobs(t, "get", "list", "watch")
 	settle(t, time.Second)
 	createPod(t, ns, pod("bare"))
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
@@ -225,12 +216,52 @@ func TestWithoutRights(t *testing.T) {
 	if left := len(jobNames(t, ns)); left != 20 {
 		t.Errorf("%d of 20 Jobs are left", left)
 	}
-	current, err := roles.Get(t.Context(), role.Name, metav1.GetOptions{})
-	must(t, err)
-	current.Rules = role.Rules
-	_, err = roles.Update(t.Context(), current, metav1.UpdateOptions{})
-	must(t, err)
+	restore()
 	waitJobs(t, ns, 0)
+}
+
+// TestWithoutEyes: Winnow may not list Jobs. Its policies say so and are not Ready until it may.
+func TestWithoutEyes(t *testing.T) {
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 1)
+	restore := withoutJobs(t, "delete")
+	kill(t, server.Replicas...)
+	for _, r := range server.Replicas {
+		must(t, r.Start(whole))
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return len(s.Conditions) == 1 && s.Conditions[0].Reason == "Unobserved" && strings.Contains(s.Conditions[0].Message, `resource "jobs"`)
+	})
+	expectDeletions(t, ns)
+	restore()
+	expectDeletions(t, ns, "jobs/job-0000 p/default")
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Conditions[0].Status == metav1.ConditionTrue })
+}
+
+// withoutJobs leaves Winnow these rights on Jobs alone, until restore is called or the test ends.
+func withoutJobs(t *testing.T, verbs ...string) (restore func()) {
+	t.Helper()
+	roles := kube.RbacV1().ClusterRoles()
+	role, err := roles.Get(t.Context(), "winnow:controller", metav1.GetOptions{})
+	must(t, err)
+	without := role.DeepCopy()
+	for i := range without.Rules {
+		if r := &without.Rules[i]; slices.Contains(r.Resources, "jobs") {
+			r.Verbs = verbs
+		}
+	}
+	_, err = roles.Update(t.Context(), without, metav1.UpdateOptions{})
+	must(t, err)
+	restore = sync.OnceFunc(func() {
+		current, err := roles.Get(whole, role.Name, metav1.GetOptions{})
+		must(t, err)
+		current.Rules = role.Rules
+		_, err = roles.Update(whole, current, metav1.UpdateOptions{})
+		must(t, err)
+	})
+	t.Cleanup(restore)
+	return restore
 }
 
 // TestNamespaceDeleted: a namespace with policies and Jobs goes when it is deleted, and Winnow leaves that to it.

@@ -1,0 +1,106 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+// stored reaches what policies are stored in, as nobody but Winnow may write it.
+func stored(t *testing.T, ns string) dynamic.ResourceInterface {
+	t.Helper()
+	config, err := suite.UserConfig(winnow.User, "system:serviceaccounts", "system:serviceaccounts:"+winnow.Namespace)
+	must(t, err)
+	client, err := dynamic.NewForConfig(config)
+	must(t, err)
+	return client.Resource(schema.GroupVersionResource{
+		Group: "internal.gc.winnow.dev", Version: "v1alpha1", Resource: "storedcleanuppolicies",
+	}).Namespace(ns)
+}
+
+// TestUnreadablePolicy: a policy with a field that this version does not know, as a newer one leaves it behind, holds its own
+// namespace and no other, also after a restart; it is not written over, and can be deleted.
+func TestUnreadablePolicy(t *testing.T) {
+	ns, other := newNamespace(t), newNamespace(t)
+	finishedJobs(t, ns, 1)
+	createPolicy(t, ns, "newer", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	createPolicy(t, ns, "plain", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1s")})
+	waitStatus(t, ns, "newer", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 1 })
+	damage(t, ns, "newer", `"ttlAfterFinished":"1h"`, `"ttlAfterFinished":"0s","unlessSomethingNew":true`)
+	waitStatus(t, ns, "plain", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Held == 1 && strings.Contains(s.Conditions[0].Message, "PolicyUnreadable")
+	})
+	for round := range 2 {
+		if round == 1 {
+			kill(t, server.Replicas...)
+			for _, r := range server.Replicas {
+				must(t, r.Start(whole))
+			}
+		}
+		name := fmt.Sprintf("round-%d", round)
+		finish(t, createJob(t, other, job(name, unmanaged)), time.Now())
+		if round == 0 {
+			createPolicy(t, other, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+		}
+		waitJobs(t, other, 0)
+	}
+	expectDeletions(t, ns)
+	object, err := stored(t, ns).Get(t.Context(), "newer", metav1.GetOptions{})
+	must(t, err)
+	if payload, _, _ := unstructured.NestedString(object.Object, "payload"); !strings.Contains(payload, "unlessSomethingNew") {
+		t.Errorf("what a newer version wrote was lost: %s", payload)
+	}
+	if _, stderr, err := suite.Kubectl(t.Context(), "delete", "cleanuppolicy", "newer", "-n", ns); err != nil {
+		t.Errorf("it cannot be deleted: %v %s", err, stderr)
+	}
+	expectDeletions(t, ns, "jobs/job-0000 plain/default")
+}
+
+// damage replaces a part of the stored form of a policy.
+func damage(t *testing.T, ns, name, old, replacement string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) string { // Status is written meanwhile.
+		object, err := stored(t, ns).Get(ctx, name, metav1.GetOptions{})
+		must(t, err)
+		payload, _, err := unstructured.NestedString(object.Object, "payload")
+		must(t, err)
+		changed := strings.Replace(payload, old, replacement, 1)
+		if changed == payload {
+			t.Fatalf("%q is no part of %s", old, payload)
+		}
+		must(t, unstructured.SetNestedField(object.Object, changed, "payload"))
+		if _, err := stored(t, ns).Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// TestMisplacedPolicy: a stored policy that says that it belongs to another namespace deletes nothing there.
+func TestMisplacedPolicy(t *testing.T) {
+	ns, victim := newNamespace(t), newNamespace(t)
+	finishedJobs(t, victim, 1)
+	createPolicy(t, victim, "keep", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("never")})
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	damage(t, ns, "p", `"namespace":"`+ns+`"`, `"namespace":"`+victim+`"`)
+	must(t, gc.CleanupPolicies(victim).Delete(t.Context(), "keep", metav1.DeleteOptions{}))
+	settle(t, 3*time.Second)
+	expectDeletions(t, victim)
+	if left := len(jobNames(t, victim)); left != 1 {
+		t.Errorf("%d Jobs are left, want 1", left)
+	}
+	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "p", metav1.DeleteOptions{}))
+}
