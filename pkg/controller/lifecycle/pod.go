@@ -45,19 +45,10 @@ func FromPod(pod *corev1.Pod) (*Fact, error) {
 //
 // Zero when nothing tells; such a Pod is kept.
 func podFinishTime(s *corev1.PodStatus) time.Time {
+	unreported, lost := silent(s)
 	var ended, broken time.Time
-	unreported, lost := len(s.ContainerStatuses) == 0, false
-	for i := range s.ContainerStatuses {
-		c := &s.ContainerStatuses[i]
-		if endOf(c).IsZero() {
-			unreported = true
-			lost = lost || c.State.Waiting == nil // It has started, and nobody knows when it ended.
-		}
-	}
-	for _, statuses := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
-		for i := range statuses {
-			ended = later(ended, endOf(&statuses[i]))
-		}
+	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
+		ended = later(ended, endOf(&c))
 	}
 	for _, c := range s.Conditions {
 		switch {
@@ -71,6 +62,17 @@ func podFinishTime(s *corev1.PodStatus) time.Time {
 		return time.Time{} // It ended later than the other containers did.
 	}
 	return later(ended, broken)
+}
+
+// silent tells whether a container has not reported its end, and whether one of those is known to have started.
+func silent(s *corev1.PodStatus) (unreported, lost bool) {
+	unreported = len(s.ContainerStatuses) == 0
+	for i := range s.ContainerStatuses {
+		if c := &s.ContainerStatuses[i]; endOf(c).IsZero() {
+			unreported, lost = true, lost || c.State.Waiting == nil
+		}
+	}
+	return unreported, lost
 }
 
 // endOf is when a container ended; zero when it did not, or did not report it.

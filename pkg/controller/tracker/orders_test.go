@@ -206,7 +206,7 @@ func TestJudge(t *testing.T) {
 		reason policy.Reason
 	}{
 		"the same state": {func(w *world) *lifecycle.Fact { return w.facts["a"] }, true, policy.Delete, policy.ReasonExpired},
-		"a newer state":  {func(w *world) *lifecycle.Fact { return inVersion(job(0, "a"), 99) }, true, policy.Delete, policy.ReasonExpired},
+		"a newer state":  {func(*world) *lifecycle.Fact { return inVersion(job(0, "a"), 99) }, true, policy.Delete, policy.ReasonExpired},
 		"an older state, memory knows better": {func(w *world) *lifecycle.Fact {
 			return inVersion(given.Job("a").Complete(w.now).TTL("1h").Fact(), 0)
 		}, true, policy.Delete, policy.ReasonExpired},
