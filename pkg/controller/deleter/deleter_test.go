@@ -1,0 +1,254 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deleter
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+func order(f *lifecycle.Fact, propagation metav1.DeletionPropagation) *tracker.Order {
+	return &tracker.Order{
+		Fact: f, Policy: types.NamespacedName{Namespace: given.Home, Name: "p"}, Rule: "keep-failures", Propagation: propagation,
+		Until: given.Now.Add(time.Hour),
+	}
+}
+
+func fixedClock() *clocktesting.FakePassiveClock { return clocktesting.NewFakePassiveClock(given.Now) }
+
+func TestWhatIsSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		fact        *lifecycle.Fact
+		propagation metav1.DeletionPropagation
+		path        string
+	}{
+		"a Job in the background": {given.Job("a").Version("18446744073709551615").Fact(), metav1.DeletePropagationBackground, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"a Job in the foreground": {given.Job("a").Version("7").Fact(), metav1.DeletePropagationForeground, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"a Pod, orphaning":        {given.Pod("a").In("team-b").Version("7").Fact(), metav1.DeletePropagationOrphan, "/api/v1/namespaces/team-b/pods/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			got := New(s.client, "winnow/v1.2.3", fixedClock()).Delete(context.Background(), order(c.fact, c.propagation))
+			if got != (tracker.Result{Outcome: tracker.Accepted}) {
+				t.Fatalf("got %+v", got)
+			}
+			seen := s.requests()
+			if len(seen) != 1 || seen[0].method != http.MethodDelete || seen[0].path != c.path ||
+				seen[0].userAgent != "winnow/v1.2.3 (policy=team-a/p; rule=keep-failures)" {
+				t.Fatalf("sent %+v", seen)
+			}
+			o, rv := seen[0].options, c.fact.GetObjectMeta().GetResourceVersion()
+			if p := o.Preconditions; p == nil || p.UID == nil || *p.UID != "uid-a" || p.ResourceVersion == nil || *p.ResourceVersion != rv {
+				t.Errorf("preconditions %+v", p)
+			}
+			if o.PropagationPolicy == nil || *o.PropagationPolicy != c.propagation || o.GracePeriodSeconds != nil || len(o.DryRun) != 0 {
+				t.Errorf("options %+v", o)
+			}
+		})
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	failed := func(code int, message string, details *metav1.StatusDetails) http.HandlerFunc {
+		return status(code, metav1.Status{Message: message, Details: details})
+	}
+	retry := func(seconds int32) *metav1.StatusDetails { return &metav1.StatusDetails{RetryAfterSeconds: seconds} }
+	const canI = "Winnow may not delete them: kubectl auth can-i delete jobs.batch -n team-a"
+	for name, c := range map[string]struct {
+		answer               http.HandlerFunc
+		allowed, reviewFails bool
+		outcome              tracker.Outcome
+		detail               string // that it contains
+		retryAfter           time.Duration
+	}{
+		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").Obj()) }, outcome: tracker.Accepted},
+		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: tracker.Accepted},
+		"404":                             {answer: failed(404, "not found", nil), outcome: tracker.NotFound, detail: "not found"},
+		"409":                             {answer: failed(409, "the object has been modified", nil), outcome: tracker.Conflict, detail: "modified"},
+		"429, from the API server":        {answer: failed(429, "slow down", retry(3)), outcome: tracker.Throttled, retryAfter: 3 * time.Second, detail: "slow down"},
+		"429, from Priority and Fairness": {answer: plain(429, "Too many requests", "Retry-After", "2"), outcome: tracker.Throttled, retryAfter: 2 * time.Second},
+		"429, without a time":             {answer: plain(429, "Too many requests"), outcome: tracker.Throttled},
+		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: tracker.Throttled, retryAfter: time.Minute},
+		"503":                             {answer: failed(503, "shutting down", retry(5)), outcome: tracker.Throttled, retryAfter: 5 * time.Second},
+		"503, from a proxy":               {answer: plain(503, "no backend", "Retry-After", "1"), outcome: tracker.Throttled, retryAfter: time.Second},
+		"403, the right is missing":       {answer: failed(403, "forbidden", nil), outcome: tracker.Unauthorized, detail: canI},
+		"403, by admission":               {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: tracker.Refused, detail: `admission webhook "w" denied the request: no`},
+		"403, and nobody can tell why":    {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: tracker.Refused, detail: "forbidden"},
+		"400":                             {answer: failed(400, "bad", nil), outcome: tracker.Refused, detail: "bad"},
+		"401":                             {answer: failed(401, "who are you", nil), outcome: tracker.Refused, detail: "who are you"},
+		"405":                             {answer: failed(405, "not here", nil), outcome: tracker.Refused, detail: "not here"},
+		"422":                             {answer: failed(422, "invalid", nil), outcome: tracker.Refused, detail: "invalid"},
+		"500, a webhook that fails":       {answer: failed(500, `failed calling webhook "w"`, nil), outcome: tracker.Refused, detail: `failed calling webhook "w"`},
+		"502":                             {answer: plain(502, "bad gateway"), outcome: tracker.Refused},
+		"504":                             {answer: failed(504, "timed out", retry(1)), outcome: tracker.Unknown, detail: "timed out"},
+		"cut off":                         {answer: cut, outcome: tracker.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.answer, s.allowed, s.reviewFails = c.answer, c.allowed, c.reviewFails
+			got := New(s.client, "winnow", fixedClock()).Delete(context.Background(), order(given.Job("a").Fact(), metav1.DeletePropagationBackground))
+			if got.Outcome != c.outcome || got.RetryAfter != c.retryAfter || !strings.Contains(got.Detail, c.detail) {
+				t.Errorf("got %s, retry after %v, %q", got.Outcome, got.RetryAfter, got.Detail)
+			}
+			if n := len(s.requests()); n != 1 {
+				t.Errorf("%d requests were sent, want 1", n)
+			}
+			if asked := len(s.reviews); asked != 0 && !strings.HasPrefix(name, "403") {
+				t.Errorf("asked %d times for rights", asked)
+			}
+		})
+	}
+}
+
+// TestCutOnAConnectionThatWasUsed: on such a connection the transport sends some requests again by itself, but no DELETE.
+func TestCutOnAConnectionThatWasUsed(t *testing.T) {
+	for protocol, s := range map[string]*server{"HTTP/2": newServer(t), "HTTP/1.1": newServerOf(t, false)} {
+		t.Run(protocol, func(t *testing.T) { testCutOnAConnectionThatWasUsed(t, s) })
+	}
+}
+
+func testCutOnAConnectionThatWasUsed(t *testing.T, s *server) {
+	d := New(s.client, "winnow", fixedClock())
+	o := order(given.Job("a").Fact(), metav1.DeletePropagationBackground)
+	d.Delete(context.Background(), o)
+	s.requests()
+	s.answer = cut
+	if got := d.Delete(context.Background(), o); got.Outcome != tracker.Unknown || got.Detail == "" {
+		t.Errorf("got %+v", got)
+	}
+	if n := len(s.requests()); n != 1 {
+		t.Errorf("%d requests were sent, want 1", n)
+	}
+}
+
+// TestNothingIsSentTooLate: an order whose time ends while its request waits for a connection leaves no trace on the wire.
+func TestNothingIsSentTooLate(t *testing.T) {
+	for range 20 { // Where two things may happen, either may.
+		s := newServer(t)
+		now := fixedClock()
+		o := order(given.Job("a").Fact(), metav1.DeletePropagationBackground)
+		o.Until = given.Now.Add(time.Second)
+		d := New(s.client, "winnow", now)
+		now.SetTime(o.Until.Add(-1))
+		if got := d.Delete(context.Background(), o); got.Outcome != tracker.Accepted || len(s.requests()) != 1 {
+			t.Fatalf("got %+v in time", got)
+		}
+		now.SetTime(o.Until)
+		if got := d.Delete(context.Background(), o); got.Outcome != tracker.Unknown || !strings.HasPrefix(got.Detail, "not sent") {
+			t.Fatalf("got %+v", got)
+		}
+		if n := len(s.requests()); n != 0 {
+			t.Fatalf("%d requests were sent", n)
+		}
+	}
+}
+
+func TestTimeOut(t *testing.T) {
+	s := newServer(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.answer = func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}
+	got := New(s.client, "winnow", fixedClock()).Delete(ctx, order(given.Job("a").Fact(), metav1.DeletePropagationBackground))
+	if got.Outcome != tracker.Unknown {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRightsAreAskedForOnce(t *testing.T) {
+	s := newServer(t)
+	s.answer = status(403, metav1.Status{Message: "forbidden"})
+	now := fixedClock()
+	d := New(s.client, "winnow", now)
+	remove := func(f *lifecycle.Fact, at time.Time) tracker.Outcome {
+		now.SetTime(at)
+		return d.Delete(context.Background(), order(f, metav1.DeletePropagationBackground)).Outcome
+	}
+	check := func(what string, requests, reviews int) {
+		t.Helper()
+		if r, n := len(s.requests()), len(s.reviews); r != requests || n != reviews {
+			t.Errorf("%s: %d requests and %d reviews, want %d and %d", what, r, n, requests, reviews)
+		}
+	}
+	job := given.Job("a").Fact()
+	if got := remove(job, given.Now); got != tracker.Unauthorized {
+		t.Fatalf("got %s", got)
+	}
+	check("the first", 1, 1)
+	if a := s.reviews[0]; a.Verb != "delete" || a.Group != "batch" || a.Resource != "jobs" || a.Namespace != given.Home || a.Name != "" {
+		t.Errorf("asked for %+v", a)
+	}
+	if got := remove(job, given.Now.Add(rightsFor-1)); got != tracker.Unauthorized {
+		t.Errorf("got %s", got)
+	}
+	check("while the answer is believed nothing is sent", 0, 1)
+	remove(given.Pod("a").Fact(), given.Now)
+	check("another resource", 1, 2)
+	remove(given.Job("a").In("team-b").Fact(), given.Now)
+	check("another namespace", 1, 3)
+	s.answer, s.allowed = status(200, metav1.Status{Status: metav1.StatusSuccess}), true
+	if got := remove(job, given.Now.Add(rightsFor)); got != tracker.Accepted {
+		t.Errorf("got %s after the right was granted", got)
+	}
+	check("after that time it is tried again", 1, 3)
+	s.answer = status(403, metav1.Status{Message: "no"})
+	if got := remove(job, given.Now.Add(rightsFor)); got != tracker.Refused {
+		t.Errorf("got %s though the right is there", got)
+	}
+	if got := remove(job, given.Now.Add(rightsFor)); got != tracker.Refused {
+		t.Errorf("got %s though the right is there", got)
+	}
+	check("a right that is there is believed too, and its object is tried", 2, 4)
+}
+
+func TestRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked  *lifecycle.Fact
+		answer http.HandlerFunc
+		found  bool
+		fails  bool
+		path   string
+	}{
+		"a Job": {given.Job("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
+			write(w, 200, given.Job("a").Version("9").Complete(given.Now).Obj())
+		},
+			true, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"a Pod": {given.Pod("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
+			write(w, 200, given.Pod("a").Version("9").Succeeded(given.Now).Obj())
+		},
+			true, false, "/api/v1/namespaces/team-a/pods/a"},
+		"another of its name": {given.Job("a").Fact(), func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").WithUID("uid-2").Obj()) },
+			false, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"none":           {given.Job("a").Fact(), status(404, metav1.Status{Reason: metav1.StatusReasonNotFound}), false, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"no right":       {given.Job("a").Fact(), status(403, metav1.Status{Reason: metav1.StatusReasonForbidden}), false, true, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"no good answer": {given.Pod("a").Fact(), func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Pod("a").Version("x").Obj()) }, false, true, "/api/v1/namespaces/team-a/pods/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.answer = c.answer
+			read, err := New(s.client, "winnow", fixedClock()).Read(context.Background(), c.asked)
+			if (err != nil) != c.fails || (read != nil) != c.found {
+				t.Fatalf("got %+v, %v", read, err)
+			}
+			if read != nil && (read.ResourceVersion != 9 || !read.Finished || read.Resource != c.asked.Resource) {
+				t.Errorf("got %+v", read)
+			}
+			if seen := s.requests(); len(seen) != 1 || seen[0].method != http.MethodGet || seen[0].path != c.path {
+				t.Errorf("sent %+v", seen)
+			}
+		})
+	}
+}
