@@ -68,6 +68,17 @@ func TestFinishOfPods(t *testing.T) {
 			given.Pod("a").Phase(corev1.PodFailed).Started(start).Containers(given.Ended(at), given.Ended(time.Time{})).
 				Condition(corev1.PodReady, corev1.ConditionFalse, later),
 			end{true, gc.OutcomeFailed, later, ""}},
+		"lost with its node, and no word of the other container: nobody knows": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Ended(later), given.Ended(time.Time{})),
+			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"lost while it ran: nobody knows": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Running()),
+			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"lost while it ran, and taken for disrupted": {
+			given.Pod("a").Phase(corev1.PodFailed).Containers(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
+			end{true, gc.OutcomeFailed, at, ""}},
+		"an ephemeral container that never ended does not matter": {
+			given.Pod("a").Succeeded(at).Ephemeral(given.Running()), end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end before the creation is in doubt": {
 			given.Pod("a").Created(later).Succeeded(at),
 			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z lies before its creation"}},

@@ -130,6 +130,11 @@ func Ended(at time.Time) corev1.ContainerStatus {
 	}}
 }
 
+// Running is a container that has not ended, or whose end was never reported.
+func Running() corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+}
+
 // Waiting is a container that never started.
 func Waiting() corev1.ContainerStatus {
 	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}}
