@@ -58,8 +58,9 @@ type deletions struct {
 }
 
 type heardKey struct {
-	policy types.UID
-	reason policy.Reason
+	namespace string
+	policy    types.UID
+	reason    policy.Reason
 }
 
 // heard is a reason that stands; told is zero before its warning.
@@ -130,7 +131,7 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 			what = "Being deleted, "
 		}
 		standing[g.Reason] = true
-		key := heardKey{r.Stored.UID, g.Reason}
+		key := heardKey{r.Stored.Namespace, r.Stored.UID, g.Reason}
 		h := t.heard[key]
 		if h == nil {
 			h = &heard{since: now}
@@ -154,6 +155,15 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 	return out, settled
 }
 
+// forget drops what was heard of policies of a namespace that are gone; those of the reports are not.
+func (t *teller) forget(namespace string, reports []tracker.Report) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool {
+		return key.namespace == namespace && !slices.ContainsFunc(reports, func(r tracker.Report) bool { return r.Stored.UID == key.policy })
+	})
+}
+
 // noteMost is the longest note that the API takes.
 const noteMost = 1024
 
@@ -164,7 +174,9 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 		note = strings.ToValidUTF8(note[:noteMost-3], "") + "..."
 	}
 	_, err := w.Events.EventsV1().Events(e.Namespace).Create(ctx, &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: fmt.Sprintf("%.200s.%x", e.Name, now.UnixNano())},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: e.Namespace, Name: fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-."), now.UnixNano()),
+		},
 		EventTime:  metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
 		ReportingController: gc.GroupName + "/winnow", ReportingInstance: w.Instance,
 		Regarding: corev1.ObjectReference{

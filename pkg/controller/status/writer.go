@@ -84,7 +84,9 @@ func (w *Writer) flush(ctx context.Context) {
 // flushNamespace writes what changed, and tells whether all of it could be written.
 func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	all := true
-	for _, r := range w.Tracker.Reports(ns) {
+	reports := w.Tracker.Reports(ns)
+	w.teller.forget(ns, reports)
+	for _, r := range reports {
 		if r.Stored.UID == "" { // It cannot be decoded and is known by its name alone; it has no status that could be written.
 			continue
 		}
