@@ -177,7 +177,7 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: e.Namespace, Name: fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-."), now.UnixNano()),
 		},
-		EventTime:  metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
+		EventTime: metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
 		ReportingController: gc.GroupName + "/winnow", ReportingInstance: w.Instance,
 		Regarding: corev1.ObjectReference{
 			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CleanupPolicy",

@@ -397,7 +397,7 @@ func (m *machine) work(t *rapid.T) {
 	m.tracker.Agree(m.reading())
 	m.tracker.Expire(m.now)
 	for o, ok := m.tracker.Take(m.now); ok; o, ok = m.tracker.Take(m.now) {
-		m.send(t, o, fault{result: Accepted})
+		m.send(t, o, m.drawFault(t))
 	}
 	for len(m.answers) > 0 {
 		m.endAnswer(0)

@@ -1,0 +1,106 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+var now = metav1.NewTime(given.Now)
+
+func TestCondition(t *testing.T) {
+	held := tracker.Group{Reason: policy.ReasonRefused, Object: "pods/a", Detail: "no", Count: 2}
+	odd := tracker.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
+	going := tracker.Group{Reason: policy.ReasonTerminating, Object: "jobs.batch/c", Detail: `waits for finalizers ["example.com/f"]`, Count: 1}
+	unauthorized := func(n int64) tracker.Group {
+		return tracker.Group{Reason: policy.ReasonUnauthorized, Object: "pods/a", Detail: "Winnow may not delete them: kubectl auth can-i delete pods -n team-a", Count: n}
+	}
+	enforcing, preview := given.Policy("p").Default("1h"), given.Policy("p").Default("1h").Preview()
+	for name, c := range map[string]struct {
+		policy          *given.PolicyBuilder
+		report          tracker.Report
+		status          metav1.ConditionStatus
+		reason, message string
+	}{
+		"enforcing":                   {enforcing, tracker.Report{}, "True", "Enforcing", "Deletes what is due."},
+		"previewing":                  {preview, tracker.Report{}, "True", "Previewing", "Counts and shows, deletes nothing."},
+		"an empty spec":               {given.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec is empty: set ttlAfterFinished or rules."},
+		"an empty spec that previews": {given.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec is empty: set ttlAfterFinished or rules."},
+		"what is held does not make it less ready": {enforcing, tracker.Report{Holds: []tracker.Group{odd, held}, Awaiting: []tracker.Group{going}}, "True", "Enforcing",
+			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
+		"a right is missing": {enforcing, tracker.Report{Holds: []tracker.Group{held, unauthorized(1)}}, "False", "Unauthorized",
+			"1 object due: Winnow may not delete them: kubectl auth can-i delete pods -n team-a"},
+		"a right is missing for many": {enforcing, tracker.Report{Holds: []tracker.Group{unauthorized(3)}}, "False", "Unauthorized",
+			"3 objects due: Winnow may not delete them: kubectl auth can-i delete pods -n team-a"},
+		"objects cannot be observed": {enforcing, tracker.Report{Blind: "pods cannot be observed: no right", Holds: []tracker.Group{unauthorized(1)}}, "False", "Unobserved",
+			"Deletes nothing: pods cannot be observed: no right"},
+		"a protected namespace": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
+			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
+		"a namespace that goes": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
+			"The namespace is being deleted, which takes everything in it along."},
+		"a namespace that was not seen": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
+			"The namespace was not observed yet."},
+		"it cannot be read": {enforcing, tracker.Report{Unreadable: errors.New("spec.mode: what"), Closed: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
+			"The stored policy cannot be read, so nothing in its namespace is deleted: spec.mode: what. Write it anew or delete it."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.report.Stored = c.policy.Generation(3).Obj()
+			got := Of(&c.report, now)
+			want := metav1.Condition{Type: "Ready", Status: c.status, Reason: c.reason, Message: c.message, ObservedGeneration: 3, LastTransitionTime: now}
+			if got.ObservedGeneration != 3 || len(got.Conditions) != 1 || got.Conditions[0] != want {
+				t.Errorf("got  %+v\nwant %+v", got.Conditions, want)
+			}
+		})
+	}
+}
+
+func TestTransitionTimeIsKept(t *testing.T) {
+	before := metav1.NewTime(given.Now.Add(-time.Hour))
+	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Enforcing", Message: "Deletes what is due.", ObservedGeneration: 1, LastTransitionTime: before}
+	other := metav1.Condition{Type: "Other", Status: "True", Reason: "Because", LastTransitionTime: before}
+	stored := given.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: []metav1.Condition{other, ready}}).Obj()
+
+	same := Of(&tracker.Report{Stored: stored}, now)
+	if !apiequality.Semantic.DeepEqual(same.Conditions, []metav1.Condition{other, ready}) {
+		t.Errorf("nothing changed, but got %+v", same.Conditions)
+	}
+	reworded := Of(&tracker.Report{Stored: stored, Holds: []tracker.Group{{Reason: "Refused", Object: "pods/a", Count: 1}}}, now)
+	if c := reworded.Conditions[1]; !c.LastTransitionTime.Equal(&before) || c.Message == ready.Message {
+		t.Errorf("another message alone is no transition: %+v", c)
+	}
+	changed := Of(&tracker.Report{Stored: stored, Closed: policy.ReasonNamespaceProtected}, now)
+	if c := changed.Conditions[1]; !c.LastTransitionTime.Equal(&now) {
+		t.Errorf("it became false, but got %+v", c)
+	}
+	if stored.Status.Conditions[1] != ready {
+		t.Error("the stored policy was changed")
+	}
+}
+
+func TestNumbersAndTimes(t *testing.T) {
+	at := metav1.NewTime(given.Now.Add(123456789))
+	r := tracker.Report{Stored: given.Policy("p").Obj(), Candidates: 4, Due: 3, Held: 2, Deleted: 1, NextDeletion: &at, LastDeletion: &at}
+	got := Of(&r, now)
+	if got.Candidates != 4 || got.Due != 3 || got.Held != 2 || got.Deleted != 1 {
+		t.Errorf("got %+v", got)
+	}
+	// Times are kept to the second, so that they equal what comes back from the API.
+	if !got.NextDeletionTime.Equal(&now) || !got.LastDeletionTime.Equal(&now) {
+		t.Errorf("next %v, last %v", got.NextDeletionTime, got.LastDeletionTime)
+	}
+	none := Of(&tracker.Report{Stored: r.Stored}, now)
+	if none.NextDeletionTime != nil || none.LastDeletionTime != nil {
+		t.Errorf("next %v, last %v", none.NextDeletionTime, none.LastDeletionTime)
+	}
+}

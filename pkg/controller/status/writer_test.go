@@ -1,0 +1,344 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/time/rate"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
+)
+
+// office is a writer, the tracker that it reads from, and what it wrote. Statuses that it writes come back to the tracker as
+// they would by the watch.
+type office struct {
+	*testing.T
+	*Writer
+	clock    *clocktesting.FakePassiveClock
+	patches  []clienttesting.PatchAction
+	wrote    chan string // may be nil
+	refuse   error       // what patches are answered
+	cluster  *fake.Clientset
+	policies map[string]*gc.CleanupPolicy
+	version  uint64
+}
+
+func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
+	o := &office{T: t, clock: clocktesting.NewFakePassiveClock(given.Now), cluster: fake.NewClientset(), policies: map[string]*gc.CleanupPolicy{}}
+	client := gcfake.NewSimpleClientset()
+	client.PrependReactor("patch", "cleanuppolicies", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchAction)
+		o.patches = append(o.patches, patch)
+		if o.wrote != nil {
+			o.wrote <- patch.GetName()
+		}
+		return true, &v1alpha1.CleanupPolicy{}, o.refuse
+	})
+	o.Writer = New(Config{Tracker: tracker.New(), Policies: client.GcV1alpha1(), Events: o.cluster, Clock: o.clock, Instance: "replica-1"})
+	o.Tracker.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
+	for _, p := range policies {
+		o.policy(p.Obj())
+	}
+	return o
+}
+
+func (o *office) policy(p *gc.CleanupPolicy) {
+	o.policies[p.Name] = p
+	o.Tracker.SetPolicy(p, o.clock.Now())
+}
+
+func (o *office) upsert(facts ...*lifecycle.Fact) {
+	for _, f := range facts {
+		o.version++
+		f.ResourceVersion = o.version
+		o.Tracker.Upsert(f, o.clock.Now())
+	}
+}
+
+// after lets time pass, flushes, and returns the patches of statuses and the events that were written.
+func (o *office) after(d time.Duration) (patches []clienttesting.PatchAction, events []eventsv1.Event) {
+	o.Helper()
+	o.clock.SetTime(o.clock.Now().Add(d))
+	o.patches = nil
+	o.cluster.ClearActions()
+	o.flush(context.Background())
+	for _, action := range o.cluster.Actions() {
+		events = append(events, *action.(clienttesting.CreateAction).GetObject().(*eventsv1.Event))
+	}
+	return o.patches, events
+}
+
+// comeBack has the tracker see what was patched.
+func (o *office) comeBack(patches []clienttesting.PatchAction) {
+	o.Helper()
+	for _, patch := range patches {
+		var versioned v1alpha1.CleanupPolicy
+		if err := json.Unmarshal(patch.GetPatch(), &versioned); err != nil {
+			o.Fatal(err)
+		}
+		p := o.policies[patch.GetName()].DeepCopy()
+		if err := v1alpha1.Convert_v1alpha1_CleanupPolicyStatus_To_gc_CleanupPolicyStatus(&versioned.Status, &p.Status, nil); err != nil {
+			o.Fatal(err)
+		}
+		o.policy(p)
+	}
+}
+
+func names(patches []clienttesting.PatchAction) []string {
+	var out []string
+	for _, p := range patches {
+		out = append(out, p.GetName())
+	}
+	return out
+}
+
+func notes(events []eventsv1.Event) []string {
+	var out []string
+	for _, e := range events {
+		out = append(out, e.Type+" "+e.Reason+": "+e.Note)
+	}
+	return out
+}
+
+func (o *office) writes(d time.Duration, wantPatches []string, wantNotes []string) {
+	o.Helper()
+	patches, events := o.after(d)
+	if got := names(patches); !slices.Equal(got, wantPatches) {
+		o.Fatalf("wrote the status of %q, want %q", got, wantPatches)
+	}
+	if got := notes(events); !slices.Equal(got, wantNotes) {
+		o.Fatalf("wrote events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wantNotes, "\n"))
+	}
+	o.comeBack(patches)
+}
+
+func TestPatch(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("1h").Generation(2))
+	o.upsert(given.Job("a").Complete(given.Now).Fact())
+	patches, _ := o.after(time.Second)
+	if len(patches) != 1 {
+		t.Fatalf("%d patches", len(patches))
+	}
+	p := patches[0]
+	if p.GetPatchType() != types.MergePatchType || p.GetSubresource() != "status" || p.GetNamespace() != given.Home || p.GetName() != "p" {
+		t.Errorf("got %+v", p)
+	}
+	var got, want any
+	if err := json.Unmarshal(p.GetPatch(), &got); err != nil {
+		t.Fatal(err)
+	}
+	// What is not there is taken away by null, and the UID keeps the patch from a policy of the same name.
+	if err := json.Unmarshal([]byte(`{"metadata": {"uid": "uid-p"}, "status": {
+		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "deleted": 0,
+		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null,
+		"conditions": [{"type": "Ready", "status": "True", "reason": "Enforcing", "message": "Deletes what is due.",
+			"observedGeneration": 2, "lastTransitionTime": "2026-03-01T12:00:01Z"}]}}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %s\nwant %v", p.GetPatch(), want)
+	}
+}
+
+func TestStatusIsWrittenOnceItChanges(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("1h"), given.Policy("q").Rules(given.Rule("r", "2h").For("pods")))
+	o.writes(0, []string{"p", "q"}, nil)
+	o.writes(time.Second, nil, nil)
+	o.upsert(given.Job("a").Complete(given.Now).Fact())
+	o.writes(time.Second, []string{"p"}, nil)
+	o.upsert(given.Job("a").Complete(given.Now).Label("no", "matter").Fact())
+	o.writes(time.Second, nil, nil)
+}
+
+func TestStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("1h"))
+	o.refuse = errors.New("etcd is away")
+	for range 3 {
+		if patches, _ := o.after(time.Second); len(patches) != 1 {
+			t.Fatalf("%d patches", len(patches))
+		}
+	}
+	o.refuse = apierrors.NewNotFound(schema.GroupResource{Resource: "cleanuppolicies"}, "p") // Its namespace goes, say.
+	o.after(time.Second)
+	if patches, _ := o.after(time.Second); len(patches) != 0 {
+		t.Errorf("%d patches for a policy that is gone", len(patches))
+	}
+}
+
+func TestAPolicyOfWhichOnlyTheNameIsKnownHasNoStatus(t *testing.T) {
+	o := newOffice(t, given.Policy("p").WithUID("").Mode("?"))
+	o.writes(time.Second, nil, nil)
+}
+
+func TestWarnings(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("0s"))
+	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
+	const held = `Warning InvalidAnnotation: Held, InvalidAnnotation: jobs.batch/a (annotation gc.winnow.dev/ttl: "?" has no whole number before "?"; a good value is "30m", "1h30m", "7d" or "0s" for at once)`
+	o.writes(0, []string{"p"}, nil) // It may pass.
+	o.writes(settleFor-1, nil, nil)
+	o.writes(1, nil, []string{held})
+	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Label("new", "state").Fact())
+	o.writes(repeatAfter-1, nil, nil) // Once.
+	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
+	o.writes(1, nil, []string{held}) // And again while it stands.
+
+	o.upsert(given.Job("a").TTL("1h").Complete(o.clock.Now()).Fact())
+	o.writes(time.Second, []string{"p"}, nil)
+	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
+	o.writes(time.Second, []string{"p"}, nil) // Another time, so it settles again.
+	o.writes(settleFor, nil, []string{held})
+	o.Tracker.RemovePolicy(o.policies["p"], o.clock.Now())
+	o.writes(time.Second, nil, nil)
+	if n := len(o.teller.heard); n != 0 {
+		t.Errorf("%d warnings of a policy that is gone are remembered", n)
+	}
+}
+
+func TestWhatWaitsForAFinalizerIsToldOf(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("0s"))
+	o.upsert(given.Job("a").Complete(given.Now).Finalizer("example.com/f").Terminating().Fact(), given.Job("b").TTL("?").Complete(given.Now).Fact())
+	o.after(0)
+	_, events := o.after(settleFor)
+	got := notes(events)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "Warning InvalidAnnotation: Held, InvalidAnnotation: jobs.batch/b") ||
+		got[1] != `Warning Terminating: Being deleted, Terminating: jobs.batch/a (waits for finalizers ["example.com/f"])` {
+		t.Errorf("got %q", got)
+	}
+}
+
+func gone(policy, rule string, facts ...*lifecycle.Fact) []tracker.Gone {
+	var out []tracker.Gone
+	for _, f := range facts {
+		out = append(out, tracker.Gone{Order: &tracker.Order{
+			Fact: f, Policy: types.NamespacedName{Namespace: given.Home, Name: policy}, PolicyUID: given.UID(policy), Rule: rule,
+		}})
+	}
+	return out
+}
+
+func TestDeletionsAreSummedUp(t *testing.T) {
+	o := newOffice(t)
+	job, pod := given.Job("a").Fact(), given.Pod("a").Fact()
+	o.Gone(gone("p", "default", job))
+	o.writes(0, nil, []string{"Normal Deleted: Deleted 1 jobs.batch by rule default"}) // The first at once.
+	o.Gone(gone("p", "default", job, pod, job))
+	o.Gone(gone("p", "a-rule", pod))
+	o.Gone(nil)
+	o.writes(sumFor-1, nil, nil)
+	o.writes(1, nil, []string{"Normal Deleted: Deleted 1 pods by rule a-rule, 2 jobs.batch by rule default, 1 pods by rule default"})
+	o.writes(sumFor, nil, nil)
+	if len(o.teller.sums) != 0 {
+		t.Error("sums of policies that delete nothing are kept")
+	}
+	o.Gone(gone("p", "default", job))
+	o.Gone(gone("q", "default", pod))
+	_, events := o.after(time.Second)
+	if got := notes(events); len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	long := strings.Repeat("é", noteMost)
+	for name, c := range map[string]struct {
+		policy, note, wantName, wantNote string
+	}{
+		"as a rule":                           {"p", "Deleted", "p.", "Deleted"},
+		"a long name":                         {strings.Repeat("x", 253), "Deleted", strings.Repeat("x", 200) + ".", "Deleted"},
+		"a long name, cut where none may end": {strings.Repeat("x", 198) + ".-" + strings.Repeat("x", 53), "Deleted", strings.Repeat("x", 198) + ".", "Deleted"},
+		"a long note, cut between characters": {"p", long, "p.", strings.Repeat("é", (noteMost-3)/2) + "..."},
+		"a note that just fits":               {"p", long[:noteMost], "p.", long[:noteMost]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			e := event{subject: subject{types.NamespacedName{Namespace: given.Home, Name: c.policy}, "uid-p"}, kind: "Normal", reason: "Deleted", note: c.note}
+			if err := o.createEvent(context.Background(), e); err != nil {
+				t.Fatal(err)
+			}
+			got := o.cluster.Actions()[0].(clienttesting.CreateAction).GetObject().(*eventsv1.Event)
+			if want := fmt.Sprintf("%s%x", c.wantName, given.Now.UnixNano()); got.Name != want {
+				t.Errorf("it is called %s, want %s", got.Name, want)
+			}
+			if got.Note != c.wantNote || len(got.Note) > noteMost || !utf8.ValidString(got.Note) {
+				t.Errorf("it says %q", got.Note)
+			}
+			r := got.Regarding
+			if got.Namespace != given.Home || got.Type != "Normal" || got.Reason != "Deleted" || got.Action != "Cleanup" ||
+				got.ReportingController != "gc.winnow.dev/winnow" || got.ReportingInstance != "replica-1" || !got.EventTime.Time.Equal(given.Now) ||
+				r.APIVersion != "gc.winnow.dev/v1alpha1" || r.Kind != "CleanupPolicy" || r.Namespace != given.Home || r.Name != c.policy || r.UID != "uid-p" {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// TestBudget: statuses and events spend from one budget, and what it does not reach for is written later.
+func TestBudget(t *testing.T) {
+	o := newOffice(t, given.Policy("a").Default("1h"), given.Policy("b").Default("1h"), given.Policy("c").Default("1h"))
+	o.Writer.budget = rate.NewLimiter(rate.Every(time.Hour), 4)
+	o.Gone(append(gone("a", "default", given.Job("a").Fact()), gone("b", "default", given.Job("b").Fact())...))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	o.flush(ctx)
+	if got := names(o.patches); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("wrote the status of %q", got)
+	}
+	if n := len(o.cluster.Actions()); n != 1 {
+		t.Errorf("wrote %d events, want 1", n)
+	}
+	o.upsert(given.Job("x").Complete(given.Now).Fact())
+	o.flush(ctx)
+	if n := len(o.patches); n != 3 {
+		t.Errorf("wrote %d statuses beyond the budget", n-3)
+	}
+	o.Writer.budget = rate.NewLimiter(rate.Inf, 1)
+	o.flush(ctx)
+	if n := len(o.patches); n != 3+3 {
+		t.Errorf("wrote %d statuses later, want 3", n-3)
+	}
+}
+
+func TestRunWritesAllThatIsKnownAtItsStart(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("1h"))
+	o.Tracker.TakeDirty() // By the leader before, say.
+	o.wrote = make(chan string, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() { o.Writer.Run(ctx) })
+	select {
+	case name := <-o.wrote:
+		if name != "p" {
+			t.Errorf("wrote the status of %s", name)
+		}
+	case <-ctx.Done():
+		t.Error("wrote nothing")
+	}
+	cancel()
+	running.Wait()
+}
