@@ -1,0 +1,302 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+)
+
+func TestMain(m *testing.M) {
+	// The fake clients cannot stream lists; that real ones do is seen on a real cluster.
+	if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// observed is an observer that runs, and the cluster that it observes.
+type observed struct {
+	*testing.T
+	*Observer
+	cluster  *fake.Clientset
+	metadata *metadatafake.FakeMetadataClient
+	policies gcclient.CleanupPolicyInterface
+	gc       *gcfake.Clientset
+}
+
+func newObserved(t *testing.T, objects ...runtime.Object) *observed {
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	o := &observed{T: t, cluster: fake.NewClientset(objects...), metadata: metadatafake.NewSimpleMetadataClient(scheme), gc: gcfake.NewSimpleClientset()}
+	o.policies = o.gc.GcV1alpha1().CleanupPolicies(given.Home)
+	o.Observer = New(Config{
+		Tracker: tracker.New(), Policies: o.gc.GcV1alpha1(), Cluster: o.cluster, Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(given.Now),
+	})
+	return o
+}
+
+// run runs the observer until the test ends, and has it observe a namespace.
+func (o *observed) run() {
+	o.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { o.Observer.Run(ctx) })
+	o.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	o.until("policies and namespaces are watched", func() bool {
+		return watches(&o.gc.Fake, "cleanuppolicies") > 0 && watches(&o.metadata.Fake, "namespaces") > 0 && o.Synced()
+	})
+	m := given.Namespace(given.Home, "1")
+	m.APIVersion, m.Kind = "v1", "Namespace"
+	if _, err := o.metadata.Resource(namespaceResource).(metadatafake.MetadataClient).CreateFake(m, metav1.CreateOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// until waits for a condition of what goes on beside the test.
+func (o *observed) until(what string, condition func() bool) {
+	o.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		o.Fatalf("it never came that %s", what)
+	}
+}
+
+func watches(f *clienttesting.Fake, resource string) (n int) {
+	for _, action := range f.Actions() {
+		if action.Matches("watch", resource) {
+			n++
+		}
+	}
+	return n
+}
+
+// watched waits until the resources are watched, for the nth time.
+func (o *observed) watched(n int, resources ...string) {
+	o.Helper()
+	o.until(strings.Join(resources, " and ")+" are watched", func() bool {
+		return !slices.ContainsFunc(resources, func(r string) bool { return watches(&o.cluster.Fake, r) < n })
+	})
+}
+
+func (o *observed) tracks(n int) {
+	o.Helper()
+	o.until("so many objects are tracked", func() bool { return o.Tracker.Totals().Objects == n })
+}
+
+func (o *observed) create(b *given.PolicyBuilder) {
+	o.Helper()
+	p := &v1alpha1.CleanupPolicy{}
+	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(b.Obj(), p, nil); err != nil {
+		o.Fatal(err)
+	}
+	if _, err := o.gc.GcV1alpha1().CleanupPolicies(p.Namespace).Create(context.Background(), p, metav1.CreateOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+func (o *observed) delete(policy string) {
+	o.Helper()
+	if err := o.policies.Delete(context.Background(), policy, metav1.DeleteOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// due is how many objects a policy finds due.
+func (o *observed) due(policy string) int64 {
+	for _, r := range o.Tracker.Reports(given.Home) {
+		if r.Stored.Name == policy {
+			return r.Due
+		}
+	}
+	return -1
+}
+
+func TestObservesWhatPoliciesName(t *testing.T) {
+	o := newObserved(t,
+		given.Job("a").Complete(given.Now).Obj(),
+		given.Job("of-cron").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(),
+		given.CronJob("c", "of-cron"),
+		given.Pod("b").Succeeded(given.Now).Obj(),
+		given.Job("elsewhere").In("team-b").Complete(given.Now).Obj(),
+	)
+	o.run()
+	if n := watches(&o.cluster.Fake, "jobs"); n != 0 {
+		t.Error("Jobs are watched, though no policy names them")
+	}
+	o.create(given.Policy("p").Rules(given.Rule("r", "0s").For(gc.ResourceJobs)))
+	o.watched(1, "jobs", "cronjobs")
+	o.tracks(2)
+	o.until("the Job that the CronJob does not count on is due", func() bool { return o.due("p") == 1 })
+	if n := watches(&o.cluster.Fake, "pods"); n != 0 {
+		t.Error("Pods are watched, though no policy names them")
+	}
+	o.create(given.Policy("q").Rules(given.Rule("r", "0s").For(gc.ResourcePods)))
+	o.watched(1, "pods")
+	o.tracks(3)
+
+	ctx := context.Background()
+	if _, err := o.cluster.BatchV1().Jobs(given.Home).Create(ctx, given.Job("new").Version("5").Obj(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.tracks(4)
+	if _, err := o.cluster.BatchV1().Jobs(given.Home).Update(ctx, given.Job("new").Version("6").Complete(given.Now).Obj(), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.until("the new Job is due", func() bool { return o.due("p") == 2 })
+	if _, err := o.cluster.BatchV1().CronJobs(given.Home).Update(ctx, given.CronJob("c"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.until("the Job of the CronJob is due", func() bool { return o.due("p") == 3 })
+	if err := o.cluster.BatchV1().Jobs(given.Home).Delete(ctx, "new", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.tracks(3)
+	if err := o.cluster.BatchV1().CronJobs(given.Home).Delete(ctx, "c", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.until("the Job of the CronJob is left to it", func() bool { return o.due("p") == 1 })
+}
+
+func TestStopsAndStartsWithTheCoverage(t *testing.T) {
+	o := newObserved(t, given.Job("a").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(), given.CronJob("c"))
+	o.run()
+	o.create(given.Policy("p").Default("0s"))
+	o.watched(1, "jobs", "cronjobs", "pods")
+	o.until("the Job is due", func() bool { return o.due("p") == 1 })
+	o.delete("p")
+	o.tracks(0)
+	o.create(given.Policy("p").Default("0s"))
+	o.watched(2, "jobs", "cronjobs", "pods")
+	o.until("the Job is due", func() bool { return o.due("p") == 1 })
+}
+
+// TestListsANamespaceBesideTheWatch: a policy in a namespace that the watch has passed over has it listed, page by page, until
+// that succeeds.
+func TestListsANamespaceBesideTheWatch(t *testing.T) {
+	o := newObserved(t, given.Job("a").Complete(given.Now).Obj())
+	var mu sync.Mutex
+	var listed []metav1.ListOptions
+	failures := 1
+	o.cluster.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetNamespace() != "team-b" {
+			return false, nil, nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if failures > 0 {
+			failures--
+			return true, nil, errors.New("not now")
+		}
+		options := action.(clienttesting.ListActionImpl).ListOptions
+		listed = append(listed, options)
+		if options.Continue == "" {
+			return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "next"}, Items: []corev1.Pod{*given.Pod("x").In("team-b").Obj()}}, nil
+		}
+		return true, &corev1.PodList{Items: []corev1.Pod{*given.Pod("y").In("team-b").Obj()}}, nil
+	})
+	o.cluster.PrependReactor("list", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetNamespace() != "team-b" {
+			return false, nil, nil
+		}
+		return true, &batchv1.JobList{Items: []batchv1.Job{*given.Job("z").In("team-b").Obj()}}, nil
+	})
+	o.run()
+	o.create(given.Policy("p").Default("0s"))
+	o.watched(1, "jobs", "pods")
+	o.tracks(1)
+	o.create(given.Policy("p").In("team-b").Default("0s"))
+	o.tracks(4)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(listed) != 2 || listed[0].Limit != mergePage || listed[0].Continue != "" || listed[0].ResourceVersion != "" || listed[1].Continue != "next" {
+		t.Errorf("listed %+v", listed)
+	}
+	if n := watches(&o.cluster.Fake, "pods"); n != 1 {
+		t.Errorf("Pods are watched %d times", n)
+	}
+}
+
+func TestTellsWhatItCannotObserve(t *testing.T) {
+	o := newObserved(t, given.Pod("b").Succeeded(given.Now).Obj())
+	var mu sync.Mutex
+	forbidden := true
+	o.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if forbidden {
+			return true, nil, errors.New("no right to list jobs")
+		}
+		return false, nil, nil
+	})
+	o.run()
+	o.create(given.Policy("p").Rules(given.Rule("r", "0s").For(gc.ResourcePods)))
+	o.until("the policy says why it deletes nothing", func() bool {
+		reports := o.Tracker.Reports(given.Home)
+		return len(reports) == 1 && reports[0].Blind == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
+	})
+	mu.Lock()
+	forbidden = false
+	mu.Unlock()
+	o.until("it deletes again", func() bool {
+		reports := o.Tracker.Reports(given.Home)
+		return reports[0].Blind == "" && reports[0].Held == 0 && reports[0].Due == 1
+	})
+}
+
+func TestFollowsPoliciesAndNamespaces(t *testing.T) {
+	o := newObserved(t, given.Job("a").Complete(given.Now).Obj())
+	o.run()
+	o.create(given.Policy("p").Default("0s"))
+	o.until("the Job is due", func() bool { return o.due("p") == 1 })
+	var longer v1alpha1.CleanupPolicy
+	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(given.Policy("p").Default("1h").Generation(2).Obj(), &longer, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.policies.Update(context.Background(), &longer, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.until("the Job is not due any more", func() bool { return o.due("p") == 0 })
+	namespaces := o.metadata.Resource(namespaceResource).(metadatafake.MetadataClient)
+	protected := given.Namespace(given.Home, "2", gc.LabelProtected, "true")
+	protected.APIVersion, protected.Kind = "v1", "Namespace"
+	if _, err := namespaces.UpdateFake(protected, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	closed := func() string { return string(o.Tracker.Reports(given.Home)[0].Closed) }
+	o.until("the namespace is protected", func() bool { return closed() == "NamespaceProtected" })
+	if err := namespaces.Delete(context.Background(), given.Home, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.until("the namespace is gone", func() bool { return closed() == "NamespaceUnknown" })
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// recorded is a sink that writes down what it passes on.
+func recorded() (*sink[*lifecycle.Fact], *[]string) {
+	var log []string
+	write := func(what string) func(*lifecycle.Fact) {
+		return func(f *lifecycle.Fact) {
+			log = append(log, fmt.Sprintf("%s %s/%s@%d", what, f.Resource, f.Name, f.ResourceVersion))
+		}
+	}
+	return &sink[*lifecycle.Fact]{
+		reduce: Reduce, upsert: write("upsert"), remove: write("remove"),
+		replace: func(all []*lifecycle.Fact, rv string) {
+			log = append(log, fmt.Sprintf("replace %d@%s", len(all), rv))
+			for _, f := range all {
+				write("with")(f)
+			}
+		},
+		bookmark: func(rv string) { log = append(log, "bookmark "+rv) },
+	}, &log
+}
+
+func TestSinkReducesOnTheWayIn(t *testing.T) {
+	s, log := recorded()
+	small, err := s.Transformer()(given.Job("a").Complete(given.Now).Obj())
+	if _, ok := small.(*lifecycle.Fact); !ok || err != nil {
+		t.Fatalf("a Job became %T, %v", small, err)
+	}
+	again, err := s.Transformer()(small)
+	if again != small || err != nil {
+		t.Fatalf("what was reduced became %v, %v", again, err)
+	}
+	for _, err := range []error{
+		s.Replace([]any{small, given.Pod("b").Version("2").Obj()}, "7"),
+		s.Add(given.Pod("c").Version("8").Obj()),
+		s.Update(given.Pod("c").Version("9").Obj()),
+		s.Delete(given.Job("a").Version("10").Obj()),
+		s.Bookmark("11"),
+		s.Resync(),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{"replace 2@7", "with jobs.batch/a@1", "with pods/b@2", "upsert pods/c@8", "upsert pods/c@9", "remove jobs.batch/a@10", "bookmark 11"}
+	if !slices.Equal(*log, want) {
+		t.Errorf("got  %q\nwant %q", *log, want)
+	}
+}
+
+func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
+	s, log := recorded()
+	bad := given.Pod("bad").Version("x").Obj()
+	if err := s.Replace([]any{bad, given.Pod("good").Obj(), &corev1.Secret{}, "nonsense"}, "7"); err != nil {
+		t.Error(err)
+	}
+	for what, do := range map[string]func(any) error{"Add": s.Add, "Update": s.Update, "Delete": s.Delete} {
+		if do(bad) == nil {
+			t.Errorf("%s of what cannot be read is no error", what)
+		}
+	}
+	if want := []string{"replace 1@7", "with pods/good@1"}; !slices.Equal(*log, want) {
+		t.Errorf("got  %q\nwant %q", *log, want)
+	}
+	if err := (&sink[*lifecycle.Fact]{}).Bookmark("7"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSinksRefuseOtherKinds(t *testing.T) {
+	o := New(Config{})
+	for name, reduce := range map[string]func(any) error{
+		"policies":   func(x any) error { _, err := o.policySink().reduce(x); return err },
+		"namespaces": func(x any) error { _, err := o.namespaceSink().reduce(x); return err },
+		"cron jobs":  func(x any) error { _, err := o.cronJobSink().reduce(x); return err },
+		"facts":      func(x any) error { _, err := o.factSink(gc.ResourceJobs).reduce(x); return err },
+	} {
+		if err := reduce(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "*v1.Secret") {
+			t.Errorf("%s took a Secret: %v", name, err)
+		}
+	}
+}
