@@ -49,7 +49,7 @@ func (c *Controller) dispatch(ctx context.Context) {
 		c.tell(ctx)
 		d.startReading(ctx, now)
 		d.startDeletes(ctx)
-		timer.Reset(d.sleep(now))
+		timer.Reset(d.sleep(c.clock.Now()))
 		select {
 		case <-ctx.Done():
 		case <-timer.C():
@@ -132,21 +132,24 @@ func (d *dispatcher) deleted(r tracker.Result) {
 	metrics.Concurrency.Set(float64(d.limit.Current()))
 }
 
-// sleep is how long nothing is to be done unless something happens.
+// sleep is how long nothing is to be done unless something happens. Time has passed since the loop looked, so that what was
+// to come then may be there now.
 func (d *dispatcher) sleep(now time.Time) time.Duration {
 	wait := time.Hour
-	until := func(at time.Time) {
-		if left := at.Sub(now); left > 0 {
-			wait = min(wait, left)
+	if next, ok := d.tracker.Next(); ok {
+		wait = min(wait, next.Sub(now))
+		if early := next.Sub(now) - readEvery; early > 0 {
+			wait = min(wait, early)
 		}
 	}
-	if next, ok := d.tracker.Next(); ok {
-		until(next)
-		until(next.Add(-readEvery))
+	if !d.tracker.Busy(now.Add(readEvery)) {
+		return max(wait, 0)
 	}
-	if d.tracker.Busy(now.Add(readEvery)) {
-		until(d.nextRead)
-		until(d.limit.ResumeAt())
+	if !d.reading {
+		wait = min(wait, d.nextRead.Sub(now))
 	}
-	return wait
+	if pause := d.limit.ResumeAt().Sub(now); pause > 0 {
+		wait = min(wait, pause)
+	}
+	return max(wait, 0)
 }
