@@ -51,7 +51,7 @@ type outcome struct {
 // measureExpiry lets Jobs expire under Winnow and under the native TTL controller in turn, and measures how late each goes and
 // how many requests it takes.
 func measureExpiry(ctx context.Context, o options, r *report) (err error) {
-	w, err := newWorld(ctx)
+	w, err := newWorld(ctx, cluster.ControllerManager)
 	if err != nil {
 		return err
 	}

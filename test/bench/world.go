@@ -33,9 +33,9 @@ type world struct {
 	kube    kubernetes.Interface
 }
 
-func newWorld(ctx context.Context) (*world, error) {
+func newWorld(ctx context.Context, components ...string) (*world, error) {
 	c, err := cluster.Start(ctx, cluster.Options{
-		Components: []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager},
+		Components: append([]string{cluster.Etcd, cluster.APIServer}, components...),
 	})
 	if err != nil {
 		return nil, err
