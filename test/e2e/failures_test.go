@@ -65,7 +65,10 @@ func expectEachDeletedOnce(t *testing.T, ns string, gone []string, left int) {
 		answers := map[string][]int32{}
 		for _, d := range deletions(t, ns) {
 			if !d.hasPreconditions {
-				t.Fatalf("DELETE of %s without both preconditions", d.object)
+				if d.ResponseStatus.Code == http.StatusOK {
+					t.Fatalf("DELETE of %s without both preconditions", d.object)
+				}
+				continue // Its sender was killed before the body was sent, and it was refused.
 			}
 			answers[d.object] = append(answers[d.object], d.ResponseStatus.Code)
 		}
