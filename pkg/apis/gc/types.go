@@ -16,6 +16,8 @@ const (
 
 	// DefaultRuleName names a policy's defaults wherever a rule's name is shown, hence no rule may have it.
 	DefaultRuleName = "default"
+	// AnnotationApprovedHold on a policy is the id of a hold in its status that is thereby released.
+	AnnotationApprovedHold = "gc.winnow.dev/approved-hold"
 	// ConditionReady is the type of the condition that says whether a policy is carried out.
 	ConditionReady = "Ready"
 )
@@ -53,11 +55,113 @@ type CleanupPolicySpec struct {
 	Mode PolicyMode
 	// TTLAfterFinished is the default for finished Jobs and Pods that no rule matches; nil leaves them alone.
 	TTLAfterFinished *TTL
+	// Capacity is the default for finished Jobs and Pods that no rule matches, for each of the two; nil is no limit.
+	Capacity *Capacity
 	// AnnotationTTL says what an object's own annotations may do.
 	AnnotationTTL AnnotationTTLMode
 	// Rules are tried in order; the first that matches an object decides for it.
 	Rules []CleanupRule
 }
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterCleanupPolicy gives defaults, bounds and a stop button to the namespaces that it selects.
+type ClusterCleanupPolicy struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	Spec   ClusterCleanupPolicySpec
+	Status CleanupPolicyStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterCleanupPolicyList is a list of ClusterCleanupPolicies.
+type ClusterCleanupPolicyList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []ClusterCleanupPolicy
+}
+
+// ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide only for objects that no
+// policy of their namespace matches; Suspend and Guardrails bind every policy.
+type ClusterCleanupPolicySpec struct {
+	// Mode says whether the policy deletes and its guardrails bind; required.
+	Mode PolicyMode
+	// NamespaceSelector on the labels of namespaces; required, and empty it is all but the protected ones.
+	NamespaceSelector *metav1.LabelSelector
+	// Suspend stops every deletion in these namespaces, whatever the mode.
+	Suspend bool
+	// TTLAfterFinished, Capacity, AnnotationTTL and Rules are as in a CleanupPolicy.
+	TTLAfterFinished *TTL
+	Capacity         *Capacity
+	AnnotationTTL    AnnotationTTLMode
+	Rules            []CleanupRule
+	// Guardrails bind every policy in these namespaces.
+	Guardrails *Guardrails
+}
+
+// Defaults are what the policy says where no policy of the namespace does.
+func (s *ClusterCleanupPolicySpec) Defaults() *CleanupPolicySpec {
+	return &CleanupPolicySpec{
+		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, AnnotationTTL: s.AnnotationTTL, Rules: s.Rules,
+	}
+}
+
+// Guardrails are the bounds of all policies in the selected namespaces. Of several cluster policies the strictest bound holds.
+type Guardrails struct {
+	// MinTTL is a duration that every object is kept at least, by time and by capacity.
+	MinTTL *TTL
+	// MaxTTL is a duration that longer answers are cut to.
+	MaxTTL *TTL
+	// AllowNever lets "never" stand; false cuts it to MaxTTL too. Nil is true.
+	AllowNever *bool
+	// MaxDeletionsPerMinute paces the deletions of each namespace.
+	MaxDeletionsPerMinute *int32
+	// HoldAbove holds a change that makes more objects of a namespace due at once.
+	HoldAbove *HoldAbove
+	// Capacity are ceilings over all selected namespaces together.
+	Capacity []Ceiling
+}
+
+// HoldAbove is how many objects of a namespace one change may make due at once.
+type HoldAbove struct {
+	Objects *int32
+}
+
+// Ceiling bounds the finished objects of its resources in all selected namespaces together; each namespace has its max-min
+// fair share.
+type Ceiling struct {
+	Resources  []string
+	MaxObjects *int32
+}
+
+// Capacity bounds how many finished objects are kept; beyond it those go first that finished first.
+type Capacity struct {
+	// MaxObjects of a pool; exactly one of it and PercentOfQuota is set.
+	MaxObjects *int32
+	// PercentOfQuota is the bound as a share of the smallest ResourceQuota of the namespace for the number of such objects.
+	PercentOfQuota *int32
+	// Per says which objects make a pool.
+	Per CapacityPer
+	// LabelKey is the label whose value makes the pool, with CapacityPerLabel.
+	LabelKey string
+	// MinAge is a duration since the finish before which capacity takes no object; nil is none.
+	MinAge *TTL
+}
+
+// CapacityPer says which objects count together.
+type CapacityPer string
+
+const (
+	// CapacityPerNamespace counts all of a namespace.
+	CapacityPerNamespace CapacityPer = "Namespace"
+	// CapacityPerOwner counts those of one controller.
+	CapacityPerOwner CapacityPer = "Owner"
+	// CapacityPerLabel counts those with the same value of a label.
+	CapacityPerLabel CapacityPer = "Label"
+)
 
 // CleanupRule decides for the objects that it matches. It inherits nothing from the defaults.
 type CleanupRule struct {
@@ -69,12 +173,16 @@ type CleanupRule struct {
 	Selector *metav1.LabelSelector
 	// Outcome that the object must have finished with; empty is either.
 	Outcome Outcome
-	// TTL after the finish; required.
+	// TTL after the finish; nil is no limit by time. A rule has it, or Capacity, or both.
 	TTL *TTL
+	// Capacity is how many are kept; nil is no limit.
+	Capacity *Capacity
 	// Dependents says when an object that another one controls may be deleted.
 	Dependents DependentsPolicy
 	// PropagationPolicy of the deletion, Background or Foreground.
 	PropagationPolicy metav1.DeletionPropagation
+	// GitOpsManaged says what happens to objects that a GitOps tool or Helm applied.
+	GitOpsManaged GitOpsManagedPolicy
 }
 
 // PolicyMode says whether a policy deletes.
@@ -119,6 +227,16 @@ const (
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
 )
 
+// GitOpsManagedPolicy says what happens to objects that a GitOps tool or Helm applied, and would apply again.
+type GitOpsManagedPolicy string
+
+const (
+	// GitOpsManagedHold keeps them.
+	GitOpsManagedHold GitOpsManagedPolicy = "Hold"
+	// GitOpsManagedDelete deletes them as any other.
+	GitOpsManagedDelete GitOpsManagedPolicy = "Delete"
+)
+
 // CleanupPolicyStatus is what was observed.
 type CleanupPolicyStatus struct {
 	// ObservedGeneration is the generation of the spec that the rest speaks of.
@@ -131,10 +249,24 @@ type CleanupPolicyStatus struct {
 	Due int64
 	// Held are those of the due that something forbids to delete now.
 	Held int64
+	// Holds are changes that made many objects due at once, by id; they wait for approval.
+	Holds []PolicyHold
 	// Deleted were confirmed gone after a delete by this policy; a lower bound across a change of leader.
 	Deleted int64
 	// NextDeletionTime is when the next candidate becomes due.
 	NextDeletionTime *metav1.Time
 	// LastDeletionTime is when a deletion was last confirmed.
 	LastDeletionTime *metav1.Time
+}
+
+// PolicyHold keeps a policy from deleting in a namespace until somebody approves, or until what made the objects due is undone.
+type PolicyHold struct {
+	// ID is what AnnotationApprovedHold must say.
+	ID string
+	// Namespace in which the policy is held.
+	Namespace string
+	// Objects that are due by the policy there.
+	Objects int64
+	// Why says which change made them due.
+	Why string
 }

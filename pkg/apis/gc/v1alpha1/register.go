@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,18 +36,25 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }
 
 func addFieldLabelConversions(scheme *runtime.Scheme) error {
-	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("CleanupPolicy"),
-		func(label, value string) (string, string, error) {
-			switch label {
-			case "metadata.name", "metadata.namespace", "spec.mode":
+	for kind, labels := range map[string][]string{
+		"CleanupPolicy":        {"metadata.name", "metadata.namespace", "spec.mode"},
+		"ClusterCleanupPolicy": {"metadata.name", "spec.mode"},
+	} {
+		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
+			if slices.Contains(labels, label) {
 				return label, value, nil
 			}
-			return "", "", fmt.Errorf("%q is not a field selector of CleanupPolicy: use metadata.name, metadata.namespace or spec.mode", label)
+			return "", "", fmt.Errorf("%q is not a field selector of %s: use one of %q", label, kind, labels)
 		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -60,6 +60,11 @@ type CleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
+	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
+	// limited.
+	// +optional
+	// +k8s:optional
+	Capacity *Capacity `json:"capacity,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
 	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
 	// policies that match an object the strictest holds.
@@ -74,6 +79,198 @@ type CleanupPolicySpec struct {
 	// +k8s:listType=atomic
 	// +k8s:maxItems=100
 	Rules []CleanupRule `json:"rules,omitempty"`
+}
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:supportsSubresource="/status"
+
+// ClusterCleanupPolicy gives the namespaces that it selects defaults for where their own policies say nothing, bounds that all
+// policies in them must keep, and a stop button.
+type ClusterCleanupPolicy struct {
+	// +k8s:opaqueType
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata. A policy takes no finalizers.
+	// +optional
+	// +k8s:opaqueType
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wanted.
+	// +required
+	Spec ClusterCleanupPolicySpec `json:"spec"`
+	// status is what was observed. It is written by Winnow, within about five seconds of a change.
+	// +optional
+	Status CleanupPolicyStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterCleanupPolicyList is a list of ClusterCleanupPolicies.
+type ClusterCleanupPolicyList struct {
+	// +k8s:opaqueType
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	// +k8s:opaqueType
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the policies.
+	Items []ClusterCleanupPolicy `json:"items"`
+}
+
+// ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no
+// policy of their namespace matches; suspend and guardrails bind every policy.
+type ClusterCleanupPolicySpec struct {
+	// mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.
+	// +required
+	// +k8s:required
+	Mode PolicyMode `json:"mode"`
+	// namespaceSelector on the labels of namespaces. {} selects all but the protected ones, in which nothing is ever deleted.
+	// +required
+	// +k8s:required
+	// +k8s:opaqueType
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
+	// suspend stops every deletion in these namespaces, by any policy and in either mode, for as long as it is true.
+	// +optional
+	// +k8s:optional
+	Suspend bool `json:"suspend,omitempty"`
+	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
+	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
+	// what no rule matches is left alone.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
+	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
+	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
+	// limited.
+	// +optional
+	// +k8s:optional
+	Capacity *Capacity `json:"capacity,omitempty"`
+	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
+	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
+	// policies that match an object the strictest holds.
+	// +optional
+	// +k8s:optional
+	// +default="ExtendOnly"
+	AnnotationTTL AnnotationTTLMode `json:"annotationTTL,omitempty"`
+	// rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	// +k8s:maxItems=100
+	Rules []CleanupRule `json:"rules,omitempty"`
+	// guardrails bind every policy in these namespaces. Of several cluster policies the strictest bound holds.
+	// +optional
+	// +k8s:optional
+	Guardrails *Guardrails `json:"guardrails,omitempty"`
+}
+
+// Guardrails are the bounds of all policies in the selected namespaces.
+type Guardrails struct {
+	// minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The
+	// TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	MinTTL *TTL `json:"minTTL,omitempty"`
+	// maxTTL is what longer answers are cut to, those of the object's own annotations too.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	MaxTTL *TTL `json:"maxTTL,omitempty"`
+	// allowNever lets the answer "never" stand, which is the default; false cuts it to maxTTL too.
+	// +optional
+	// +k8s:optional
+	AllowNever *bool `json:"allowNever,omitempty"`
+	// maxDeletionsPerMinute paces the deletions of each namespace.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=1
+	MaxDeletionsPerMinute *int32 `json:"maxDeletionsPerMinute,omitempty"`
+	// holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is
+	// written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.
+	// +optional
+	// +k8s:optional
+	HoldAbove *HoldAbove `json:"holdAbove,omitempty"`
+	// capacity are ceilings on the finished objects of all selected namespaces together, whoever decides for them. Each namespace
+	// has its max-min fair share, so that one which is under its share loses nothing to the others.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	// +k8s:maxItems=16
+	Capacity []Ceiling `json:"capacity,omitempty"`
+}
+
+// HoldAbove is how many objects of a namespace one change may make due at once.
+type HoldAbove struct {
+	// objects that one change may make due at once in a namespace; one more, and it waits for approval.
+	// +required
+	// +k8s:required
+	// +k8s:minimum=0
+	Objects *int32 `json:"objects"`
+}
+
+// Ceiling bounds the finished objects of its resources.
+type Ceiling struct {
+	// resources that are counted, each as "resource.group", and each for itself. Left out, it is jobs.batch and pods.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	// +k8s:maxItems=16
+	Resources []string `json:"resources,omitempty"`
+	// maxObjects of each of the resources that are kept in all selected namespaces together.
+	// +required
+	// +k8s:required
+	// +k8s:minimum=0
+	MaxObjects *int32 `json:"maxObjects"`
+}
+
+// Capacity bounds how many finished objects are kept; beyond it those go first that finished first, whenever they were
+// created.
+type Capacity struct {
+	// maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	MaxObjects *int32 `json:"maxObjects,omitempty"`
+	// percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for
+	// "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=1
+	// +k8s:maximum=100
+	PercentOfQuota *int32 `json:"percentOfQuota,omitempty"`
+	// per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those
+	// with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.
+	// +optional
+	// +k8s:optional
+	// +default="Namespace"
+	Per CapacityPer `json:"per,omitempty"`
+	// labelKey is the label whose value makes the pool. It is set with "per: Label" and not otherwise.
+	// +optional
+	// +k8s:optional
+	LabelKey string `json:"labelKey,omitempty"`
+	// minAge since the finish, before which capacity takes no object.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	MinAge *TTL `json:"minAge,omitempty"`
 }
 
 // CleanupRule decides for the objects that its resources, selector and outcome match. It inherits nothing from the
@@ -103,13 +300,18 @@ type CleanupRule struct {
 	// +k8s:optional
 	Outcome Outcome `json:"outcome,omitempty"`
 	// ttl is how long the object is kept, counted from its finish: a duration like "7d" or "1h30m", "0s" for at once, or "never".
-	// +required
-	// +k8s:required
+	// Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.
+	// +optional
+	// +k8s:optional
 	// +k8s:maxLength=32
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
-	TTL *TTL `json:"ttl"`
+	TTL *TTL `json:"ttl,omitempty"`
+	// capacity is how many of the objects for which this rule decides are kept, of each resource.
+	// +optional
+	// +k8s:optional
+	Capacity *Capacity `json:"capacity,omitempty"`
 	// dependents says when an object that another one controls may be deleted: WithOwner (the default) leaves it to its owner;
 	// AfterOwnerFinished lets it go once its owner has finished too. What a CronJob, ReplicaSet, StatefulSet or DaemonSet
 	// controls is not counted on by it once finished, and goes as if it had no owner.
@@ -123,6 +325,12 @@ type CleanupRule struct {
 	// +k8s:optional
 	// +default="Background"
 	PropagationPolicy DeletionPropagation `json:"propagationPolicy,omitempty"`
+	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps
+	// them, Delete deletes them as any other.
+	// +optional
+	// +k8s:optional
+	// +default="Hold"
+	GitOpsManaged GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
 }
 
 // TTL is how long something is kept: a duration, or "never" for always.
@@ -178,6 +386,32 @@ const (
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
 )
 
+// CapacityPer says which objects count together.
+// +enum
+// +k8s:enum
+type CapacityPer string
+
+const (
+	// CapacityPerNamespace counts all of a namespace.
+	CapacityPerNamespace CapacityPer = "Namespace"
+	// CapacityPerOwner counts those of one controller.
+	CapacityPerOwner CapacityPer = "Owner"
+	// CapacityPerLabel counts those with the same value of a label.
+	CapacityPerLabel CapacityPer = "Label"
+)
+
+// GitOpsManagedPolicy says what happens to objects that a GitOps tool or Helm applied.
+// +enum
+// +k8s:enum
+type GitOpsManagedPolicy string
+
+const (
+	// GitOpsManagedHold keeps them.
+	GitOpsManagedHold GitOpsManagedPolicy = "Hold"
+	// GitOpsManagedDelete deletes them as any other.
+	GitOpsManagedDelete GitOpsManagedPolicy = "Delete"
+)
+
 // DeletionPropagation is how a deletion reaches the dependents of an object.
 // +enum
 // +k8s:enum
@@ -219,6 +453,15 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`
+	// holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation
+	// gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=id
+	// +k8s:listType=map
+	// +k8s:listMapKey=id
+	Holds []PolicyHold `json:"holds,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
 	// +optional
 	// +k8s:optional
@@ -233,4 +476,24 @@ type CleanupPolicyStatus struct {
 	// +k8s:optional
 	// +k8s:opaqueType
 	LastDeletionTime *metav1.Time `json:"lastDeletionTime,omitempty"`
+}
+
+// PolicyHold keeps a policy from deleting in a namespace.
+type PolicyHold struct {
+	// id is what the annotation gc.winnow.dev/approved-hold must say to release this hold.
+	// +required
+	// +k8s:required
+	ID string `json:"id"`
+	// namespace in which the policy is held.
+	// +required
+	// +k8s:required
+	Namespace string `json:"namespace"`
+	// objects that are due by the policy in the namespace.
+	// +optional
+	// +k8s:optional
+	Objects int64 `json:"objects"`
+	// why says which change made them due.
+	// +optional
+	// +k8s:optional
+	Why string `json:"why,omitempty"`
 }

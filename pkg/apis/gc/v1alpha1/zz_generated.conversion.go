@@ -23,6 +23,26 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*Capacity)(nil), (*gc.Capacity)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Capacity_To_gc_Capacity(a.(*Capacity), b.(*gc.Capacity), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.Capacity)(nil), (*Capacity)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_Capacity_To_v1alpha1_Capacity(a.(*gc.Capacity), b.(*Capacity), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Ceiling)(nil), (*gc.Ceiling)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Ceiling_To_gc_Ceiling(a.(*Ceiling), b.(*gc.Ceiling), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.Ceiling)(nil), (*Ceiling)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_Ceiling_To_v1alpha1_Ceiling(a.(*gc.Ceiling), b.(*Ceiling), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*CleanupPolicy)(nil), (*gc.CleanupPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(a.(*CleanupPolicy), b.(*gc.CleanupPolicy), scope)
 	}); err != nil {
@@ -73,7 +93,107 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ClusterCleanupPolicy)(nil), (*gc.ClusterCleanupPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(a.(*ClusterCleanupPolicy), b.(*gc.ClusterCleanupPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.ClusterCleanupPolicy)(nil), (*ClusterCleanupPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_ClusterCleanupPolicy_To_v1alpha1_ClusterCleanupPolicy(a.(*gc.ClusterCleanupPolicy), b.(*ClusterCleanupPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterCleanupPolicyList)(nil), (*gc.ClusterCleanupPolicyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterCleanupPolicyList_To_gc_ClusterCleanupPolicyList(a.(*ClusterCleanupPolicyList), b.(*gc.ClusterCleanupPolicyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.ClusterCleanupPolicyList)(nil), (*ClusterCleanupPolicyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_ClusterCleanupPolicyList_To_v1alpha1_ClusterCleanupPolicyList(a.(*gc.ClusterCleanupPolicyList), b.(*ClusterCleanupPolicyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterCleanupPolicySpec)(nil), (*gc.ClusterCleanupPolicySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterCleanupPolicySpec_To_gc_ClusterCleanupPolicySpec(a.(*ClusterCleanupPolicySpec), b.(*gc.ClusterCleanupPolicySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.ClusterCleanupPolicySpec)(nil), (*ClusterCleanupPolicySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(a.(*gc.ClusterCleanupPolicySpec), b.(*ClusterCleanupPolicySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Guardrails)(nil), (*gc.Guardrails)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Guardrails_To_gc_Guardrails(a.(*Guardrails), b.(*gc.Guardrails), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.Guardrails)(nil), (*Guardrails)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_Guardrails_To_v1alpha1_Guardrails(a.(*gc.Guardrails), b.(*Guardrails), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*HoldAbove)(nil), (*gc.HoldAbove)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_HoldAbove_To_gc_HoldAbove(a.(*HoldAbove), b.(*gc.HoldAbove), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.HoldAbove)(nil), (*HoldAbove)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_HoldAbove_To_v1alpha1_HoldAbove(a.(*gc.HoldAbove), b.(*HoldAbove), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PolicyHold)(nil), (*gc.PolicyHold)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(a.(*PolicyHold), b.(*gc.PolicyHold), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.PolicyHold)(nil), (*PolicyHold)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_PolicyHold_To_v1alpha1_PolicyHold(a.(*gc.PolicyHold), b.(*PolicyHold), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
+}
+
+func autoConvert_v1alpha1_Capacity_To_gc_Capacity(in *Capacity, out *gc.Capacity, s conversion.Scope) error {
+	*out = *(*gc.Capacity)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Capacity_To_gc_Capacity is an autogenerated conversion function.
+func Convert_v1alpha1_Capacity_To_gc_Capacity(in *Capacity, out *gc.Capacity, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Capacity_To_gc_Capacity(in, out, s)
+}
+
+func autoConvert_gc_Capacity_To_v1alpha1_Capacity(in *gc.Capacity, out *Capacity, s conversion.Scope) error {
+	*out = *(*Capacity)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_Capacity_To_v1alpha1_Capacity is an autogenerated conversion function.
+func Convert_gc_Capacity_To_v1alpha1_Capacity(in *gc.Capacity, out *Capacity, s conversion.Scope) error {
+	return autoConvert_gc_Capacity_To_v1alpha1_Capacity(in, out, s)
+}
+
+func autoConvert_v1alpha1_Ceiling_To_gc_Ceiling(in *Ceiling, out *gc.Ceiling, s conversion.Scope) error {
+	*out = *(*gc.Ceiling)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Ceiling_To_gc_Ceiling is an autogenerated conversion function.
+func Convert_v1alpha1_Ceiling_To_gc_Ceiling(in *Ceiling, out *gc.Ceiling, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Ceiling_To_gc_Ceiling(in, out, s)
+}
+
+func autoConvert_gc_Ceiling_To_v1alpha1_Ceiling(in *gc.Ceiling, out *Ceiling, s conversion.Scope) error {
+	*out = *(*Ceiling)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_Ceiling_To_v1alpha1_Ceiling is an autogenerated conversion function.
+func Convert_gc_Ceiling_To_v1alpha1_Ceiling(in *gc.Ceiling, out *Ceiling, s conversion.Scope) error {
+	return autoConvert_gc_Ceiling_To_v1alpha1_Ceiling(in, out, s)
 }
 
 func autoConvert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(in *CleanupPolicy, out *gc.CleanupPolicy, s conversion.Scope) error {
@@ -188,4 +308,138 @@ func autoConvert_gc_CleanupRule_To_v1alpha1_CleanupRule(in *gc.CleanupRule, out 
 // Convert_gc_CleanupRule_To_v1alpha1_CleanupRule is an autogenerated conversion function.
 func Convert_gc_CleanupRule_To_v1alpha1_CleanupRule(in *gc.CleanupRule, out *CleanupRule, s conversion.Scope) error {
 	return autoConvert_gc_CleanupRule_To_v1alpha1_CleanupRule(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(in *ClusterCleanupPolicy, out *gc.ClusterCleanupPolicy, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ClusterCleanupPolicySpec_To_gc_ClusterCleanupPolicySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_CleanupPolicyStatus_To_gc_CleanupPolicyStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(in *ClusterCleanupPolicy, out *gc.ClusterCleanupPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(in, out, s)
+}
+
+func autoConvert_gc_ClusterCleanupPolicy_To_v1alpha1_ClusterCleanupPolicy(in *gc.ClusterCleanupPolicy, out *ClusterCleanupPolicy, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_gc_CleanupPolicyStatus_To_v1alpha1_CleanupPolicyStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_gc_ClusterCleanupPolicy_To_v1alpha1_ClusterCleanupPolicy is an autogenerated conversion function.
+func Convert_gc_ClusterCleanupPolicy_To_v1alpha1_ClusterCleanupPolicy(in *gc.ClusterCleanupPolicy, out *ClusterCleanupPolicy, s conversion.Scope) error {
+	return autoConvert_gc_ClusterCleanupPolicy_To_v1alpha1_ClusterCleanupPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterCleanupPolicyList_To_gc_ClusterCleanupPolicyList(in *ClusterCleanupPolicyList, out *gc.ClusterCleanupPolicyList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]gc.ClusterCleanupPolicy)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ClusterCleanupPolicyList_To_gc_ClusterCleanupPolicyList is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterCleanupPolicyList_To_gc_ClusterCleanupPolicyList(in *ClusterCleanupPolicyList, out *gc.ClusterCleanupPolicyList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterCleanupPolicyList_To_gc_ClusterCleanupPolicyList(in, out, s)
+}
+
+func autoConvert_gc_ClusterCleanupPolicyList_To_v1alpha1_ClusterCleanupPolicyList(in *gc.ClusterCleanupPolicyList, out *ClusterCleanupPolicyList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]ClusterCleanupPolicy)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_gc_ClusterCleanupPolicyList_To_v1alpha1_ClusterCleanupPolicyList is an autogenerated conversion function.
+func Convert_gc_ClusterCleanupPolicyList_To_v1alpha1_ClusterCleanupPolicyList(in *gc.ClusterCleanupPolicyList, out *ClusterCleanupPolicyList, s conversion.Scope) error {
+	return autoConvert_gc_ClusterCleanupPolicyList_To_v1alpha1_ClusterCleanupPolicyList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterCleanupPolicySpec_To_gc_ClusterCleanupPolicySpec(in *ClusterCleanupPolicySpec, out *gc.ClusterCleanupPolicySpec, s conversion.Scope) error {
+	*out = *(*gc.ClusterCleanupPolicySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ClusterCleanupPolicySpec_To_gc_ClusterCleanupPolicySpec is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterCleanupPolicySpec_To_gc_ClusterCleanupPolicySpec(in *ClusterCleanupPolicySpec, out *gc.ClusterCleanupPolicySpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterCleanupPolicySpec_To_gc_ClusterCleanupPolicySpec(in, out, s)
+}
+
+func autoConvert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(in *gc.ClusterCleanupPolicySpec, out *ClusterCleanupPolicySpec, s conversion.Scope) error {
+	*out = *(*ClusterCleanupPolicySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec is an autogenerated conversion function.
+func Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(in *gc.ClusterCleanupPolicySpec, out *ClusterCleanupPolicySpec, s conversion.Scope) error {
+	return autoConvert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_Guardrails_To_gc_Guardrails(in *Guardrails, out *gc.Guardrails, s conversion.Scope) error {
+	*out = *(*gc.Guardrails)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Guardrails_To_gc_Guardrails is an autogenerated conversion function.
+func Convert_v1alpha1_Guardrails_To_gc_Guardrails(in *Guardrails, out *gc.Guardrails, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Guardrails_To_gc_Guardrails(in, out, s)
+}
+
+func autoConvert_gc_Guardrails_To_v1alpha1_Guardrails(in *gc.Guardrails, out *Guardrails, s conversion.Scope) error {
+	*out = *(*Guardrails)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_Guardrails_To_v1alpha1_Guardrails is an autogenerated conversion function.
+func Convert_gc_Guardrails_To_v1alpha1_Guardrails(in *gc.Guardrails, out *Guardrails, s conversion.Scope) error {
+	return autoConvert_gc_Guardrails_To_v1alpha1_Guardrails(in, out, s)
+}
+
+func autoConvert_v1alpha1_HoldAbove_To_gc_HoldAbove(in *HoldAbove, out *gc.HoldAbove, s conversion.Scope) error {
+	*out = *(*gc.HoldAbove)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_HoldAbove_To_gc_HoldAbove is an autogenerated conversion function.
+func Convert_v1alpha1_HoldAbove_To_gc_HoldAbove(in *HoldAbove, out *gc.HoldAbove, s conversion.Scope) error {
+	return autoConvert_v1alpha1_HoldAbove_To_gc_HoldAbove(in, out, s)
+}
+
+func autoConvert_gc_HoldAbove_To_v1alpha1_HoldAbove(in *gc.HoldAbove, out *HoldAbove, s conversion.Scope) error {
+	*out = *(*HoldAbove)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_HoldAbove_To_v1alpha1_HoldAbove is an autogenerated conversion function.
+func Convert_gc_HoldAbove_To_v1alpha1_HoldAbove(in *gc.HoldAbove, out *HoldAbove, s conversion.Scope) error {
+	return autoConvert_gc_HoldAbove_To_v1alpha1_HoldAbove(in, out, s)
+}
+
+func autoConvert_v1alpha1_PolicyHold_To_gc_PolicyHold(in *PolicyHold, out *gc.PolicyHold, s conversion.Scope) error {
+	*out = *(*gc.PolicyHold)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PolicyHold_To_gc_PolicyHold is an autogenerated conversion function.
+func Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(in *PolicyHold, out *gc.PolicyHold, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PolicyHold_To_gc_PolicyHold(in, out, s)
+}
+
+func autoConvert_gc_PolicyHold_To_v1alpha1_PolicyHold(in *gc.PolicyHold, out *PolicyHold, s conversion.Scope) error {
+	*out = *(*PolicyHold)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_PolicyHold_To_v1alpha1_PolicyHold is an autogenerated conversion function.
+func Convert_gc_PolicyHold_To_v1alpha1_PolicyHold(in *gc.PolicyHold, out *PolicyHold, s conversion.Scope) error {
+	return autoConvert_gc_PolicyHold_To_v1alpha1_PolicyHold(in, out, s)
 }

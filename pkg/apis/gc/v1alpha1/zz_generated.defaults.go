@@ -18,6 +18,8 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&CleanupPolicy{}, func(obj interface{}) { SetObjectDefaults_CleanupPolicy(obj.(*CleanupPolicy)) })
 	scheme.AddTypeDefaultingFunc(&CleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_CleanupPolicyList(obj.(*CleanupPolicyList)) })
+	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicy{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicy(obj.(*ClusterCleanupPolicy)) })
+	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicyList(obj.(*ClusterCleanupPolicyList)) })
 	return nil
 }
 
@@ -25,16 +27,29 @@ func SetObjectDefaults_CleanupPolicy(in *CleanupPolicy) {
 	if in.Spec.Mode == "" {
 		in.Spec.Mode = "Enforce"
 	}
+	if in.Spec.Capacity != nil {
+		if in.Spec.Capacity.Per == "" {
+			in.Spec.Capacity.Per = "Namespace"
+		}
+	}
 	if in.Spec.AnnotationTTL == "" {
 		in.Spec.AnnotationTTL = "ExtendOnly"
 	}
 	for i := range in.Spec.Rules {
 		a := &in.Spec.Rules[i]
+		if a.Capacity != nil {
+			if a.Capacity.Per == "" {
+				a.Capacity.Per = "Namespace"
+			}
+		}
 		if a.Dependents == "" {
 			a.Dependents = "WithOwner"
 		}
 		if a.PropagationPolicy == "" {
 			a.PropagationPolicy = "Background"
+		}
+		if a.GitOpsManaged == "" {
+			a.GitOpsManaged = "Hold"
 		}
 	}
 }
@@ -43,5 +58,40 @@ func SetObjectDefaults_CleanupPolicyList(in *CleanupPolicyList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_CleanupPolicy(a)
+	}
+}
+
+func SetObjectDefaults_ClusterCleanupPolicy(in *ClusterCleanupPolicy) {
+	if in.Spec.Capacity != nil {
+		if in.Spec.Capacity.Per == "" {
+			in.Spec.Capacity.Per = "Namespace"
+		}
+	}
+	if in.Spec.AnnotationTTL == "" {
+		in.Spec.AnnotationTTL = "ExtendOnly"
+	}
+	for i := range in.Spec.Rules {
+		a := &in.Spec.Rules[i]
+		if a.Capacity != nil {
+			if a.Capacity.Per == "" {
+				a.Capacity.Per = "Namespace"
+			}
+		}
+		if a.Dependents == "" {
+			a.Dependents = "WithOwner"
+		}
+		if a.PropagationPolicy == "" {
+			a.PropagationPolicy = "Background"
+		}
+		if a.GitOpsManaged == "" {
+			a.GitOpsManaged = "Hold"
+		}
+	}
+}
+
+func SetObjectDefaults_ClusterCleanupPolicyList(in *ClusterCleanupPolicyList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_ClusterCleanupPolicy(a)
 	}
 }

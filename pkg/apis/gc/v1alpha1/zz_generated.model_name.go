@@ -9,6 +9,16 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Capacity) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.Capacity"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Ceiling) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.Ceiling"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CleanupPolicy) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CleanupPolicy"
 }
@@ -31,4 +41,34 @@ func (in CleanupPolicyStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CleanupRule) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CleanupRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterCleanupPolicy) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ClusterCleanupPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterCleanupPolicyList) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ClusterCleanupPolicyList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterCleanupPolicySpec) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ClusterCleanupPolicySpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Guardrails) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.Guardrails"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HoldAbove) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.HoldAbove"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PolicyHold) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.PolicyHold"
 }
