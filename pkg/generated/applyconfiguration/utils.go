@@ -19,6 +19,10 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=gc.winnow.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Capacity"):
+		return &gcv1alpha1.CapacityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Ceiling"):
+		return &gcv1alpha1.CeilingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CleanupPolicy"):
 		return &gcv1alpha1.CleanupPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CleanupPolicySpec"):
@@ -27,6 +31,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.CleanupPolicyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CleanupRule"):
 		return &gcv1alpha1.CleanupRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterCleanupPolicy"):
+		return &gcv1alpha1.ClusterCleanupPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterCleanupPolicySpec"):
+		return &gcv1alpha1.ClusterCleanupPolicySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Guardrails"):
+		return &gcv1alpha1.GuardrailsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HoldAbove"):
+		return &gcv1alpha1.HoldAboveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PolicyHold"):
+		return &gcv1alpha1.PolicyHoldApplyConfiguration{}
 
 	}
 	return nil

@@ -21,66 +21,167 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.CleanupPolicy{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref),
-		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():   schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
-		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():   schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
-		v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref),
-		v1alpha1.CleanupRule{}.OpenAPIModelName():         schema_pkg_apis_gc_v1alpha1_CleanupRule(ref),
-		resource.Quantity{}.OpenAPIModelName():            schema_apimachinery_pkg_api_resource_Quantity(ref),
-		v1.APIGroup{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():     schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName(): schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName(): schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():     schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():         schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():             schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():              schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                 schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.Capacity{}.OpenAPIModelName():                 schema_pkg_apis_gc_v1alpha1_Capacity(ref),
+		v1alpha1.Ceiling{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_Ceiling(ref),
+		v1alpha1.CleanupPolicy{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref),
+		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
+		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
+		v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref),
+		v1alpha1.CleanupRule{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupRule(ref),
+		v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref),
+		v1alpha1.ClusterCleanupPolicyList{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref),
+		v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref),
+		v1alpha1.Guardrails{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
+		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
+		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
+		resource.Quantity{}.OpenAPIModelName():                 schema_apimachinery_pkg_api_resource_Quantity(ref),
+		v1.APIGroup{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():              schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                  schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		version.Info{}.OpenAPIModelName():                      schema_k8sio_apimachinery_pkg_version_Info(ref),
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Capacity bounds how many finished objects are kept; beyond it those go first that finished first, whenever they were created.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"maxObjects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"percentOfQuota": {
+						SchemaProps: spec.SchemaProps{
+							Description: "percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for \"count/<resource>.<group>\", rounded down. Without such a quota there is no limit.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"per": {
+						SchemaProps: spec.SchemaProps{
+							Description: "per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.\n\nPossible enum values:\n - `\"Label\"` counts those with the same value of a label.\n - `\"Namespace\"` counts all of a namespace.\n - `\"Owner\"` counts those of one controller.",
+							Default:     "Namespace",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Label", "Namespace", "Owner"},
+						},
+					},
+					"labelKey": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelKey is the label whose value makes the pool. It is set with \"per: Label\" and not otherwise.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"minAge": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minAge since the finish, before which capacity takes no object.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Ceiling bounds the finished objects of its resources.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resources that are counted, each as \"resource.group\", and each for itself. Left out, it is jobs.batch and pods.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"maxObjects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxObjects of each of the resources that are kept in all selected namespaces together.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"maxObjects"},
+			},
+		},
 	}
 }
 
@@ -210,6 +311,12 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 							Format:      "",
 						},
 					},
+					"capacity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not limited.",
+							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
+						},
+					},
 					"annotationTTL": {
 						SchemaProps: spec.SchemaProps{
 							Description: "annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several policies that match an object the strictest holds.\n\nPossible enum values:\n - `\"Any\"` lets them lengthen and shorten.\n - `\"ExtendOnly\"` lets them lengthen.\n - `\"Ignore\"` does not look at them.",
@@ -241,7 +348,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CleanupRule{}.OpenAPIModelName()},
+			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.CleanupRule{}.OpenAPIModelName()},
 	}
 }
 
@@ -306,6 +413,27 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							Format:      "int64",
 						},
 					},
+					"holds": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"id",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PolicyHold{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"deleted": {
 						SchemaProps: spec.SchemaProps{
 							Description: "deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.",
@@ -330,7 +458,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.PolicyHold{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -384,12 +512,18 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long the object is kept, counted from its finish: a duration like \"7d\" or \"1h30m\", \"0s\" for at once, or \"never\".",
+							Description: "ttl is how long the object is kept, counted from its finish: a duration like \"7d\" or \"1h30m\", \"0s\" for at once, or \"never\". Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"capacity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "capacity is how many of the objects for which this rule decides are kept, of each resource.",
+							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
 					"dependents": {
@@ -410,12 +544,348 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Enum:        []interface{}{"Background", "Foreground"},
 						},
 					},
+					"gitOpsManaged": {
+						SchemaProps: spec.SchemaProps{
+							Description: "gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps them, Delete deletes them as any other.\n\nPossible enum values:\n - `\"Delete\"` deletes them as any other.\n - `\"Hold\"` keeps them.",
+							Default:     "Hold",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delete", "Hold"},
+						},
+					},
 				},
-				Required: []string{"name", "ttl"},
+				Required: []string{"name"},
 			},
 		},
 		Dependencies: []string{
-			v1.LabelSelector{}.OpenAPIModelName()},
+			v1alpha1.Capacity{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCleanupPolicy gives the namespaces that it selects defaults for where their own policies say nothing, bounds that all policies in them must keep, and a stop button.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. A policy takes no finalizers.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is wanted.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what was observed. It is written by Winnow, within about five seconds of a change.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName(), v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCleanupPolicyList is a list of ClusterCleanupPolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no policy of their namespace matches; suspend and guardrails bind every policy.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.\n\nPossible enum values:\n - `\"Enforce\"` deletes.\n - `\"Preview\"` counts and shows, and changes nothing.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Enforce", "Preview"},
+						},
+					},
+					"namespaceSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaceSelector on the labels of namespaces. {} selects all but the protected ones, in which nothing is ever deleted.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops every deletion in these namespaces, by any policy and in either mode, for as long as it is true.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"ttlAfterFinished": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole numbers with the units w d h m s in that order (\"7d\", \"1h30m\"), \"0s\" for at once, or \"never\"; at most ten years. Left out, what no rule matches is left alone.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"capacity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not limited.",
+							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
+						},
+					},
+					"annotationTTL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several policies that match an object the strictest holds.\n\nPossible enum values:\n - `\"Any\"` lets them lengthen and shorten.\n - `\"ExtendOnly\"` lets them lengthen.\n - `\"Ignore\"` does not look at them.",
+							Default:     "ExtendOnly",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Any", "ExtendOnly", "Ignore"},
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CleanupRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"guardrails": {
+						SchemaProps: spec.SchemaProps{
+							Description: "guardrails bind every policy in these namespaces. Of several cluster policies the strictest bound holds.",
+							Ref:         ref(v1alpha1.Guardrails{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"mode", "namespaceSelector"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.CleanupRule{}.OpenAPIModelName(), v1alpha1.Guardrails{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Guardrails are the bounds of all policies in the selected namespaces.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"minTTL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxTTL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxTTL is what longer answers are cut to, those of the object's own annotations too.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"allowNever": {
+						SchemaProps: spec.SchemaProps{
+							Description: "allowNever lets the answer \"never\" stand, which is the default; false cuts it to maxTTL too.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maxDeletionsPerMinute": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxDeletionsPerMinute paces the deletions of each namespace.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"holdAbove": {
+						SchemaProps: spec.SchemaProps{
+							Description: "holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.",
+							Ref:         ref(v1alpha1.HoldAbove{}.OpenAPIModelName()),
+						},
+					},
+					"capacity": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "capacity are ceilings on the finished objects of all selected namespaces together, whoever decides for them. Each namespace has its max-min fair share, so that one which is under its share loses nothing to the others.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Ceiling{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Ceiling{}.OpenAPIModelName(), v1alpha1.HoldAbove{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HoldAbove is how many objects of a namespace one change may make due at once.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects that one change may make due at once in a namespace; one more, and it waits for approval.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"objects"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PolicyHold keeps a policy from deleting in a namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is what the annotation gc.winnow.dev/approved-hold must say to release this hold.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace in which the policy is held.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects that are due by the policy in the namespace.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"why": {
+						SchemaProps: spec.SchemaProps{
+							Description: "why says which change made them due.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"id", "namespace"},
+			},
+		},
 	}
 }
 

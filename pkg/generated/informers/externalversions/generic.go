@@ -42,6 +42,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=gc.winnow.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Gc().V1alpha1().CleanupPolicies().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Gc().V1alpha1().ClusterCleanupPolicies().Informer()}, nil
 
 	}
 

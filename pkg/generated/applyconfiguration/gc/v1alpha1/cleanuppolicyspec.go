@@ -21,6 +21,9 @@ type CleanupPolicySpecApplyConfiguration struct {
 	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
 	// what no rule matches is left alone.
 	TTLAfterFinished *gcv1alpha1.TTL `json:"ttlAfterFinished,omitempty"`
+	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
+	// limited.
+	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
 	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
 	// policies that match an object the strictest holds.
@@ -48,6 +51,14 @@ func (b *CleanupPolicySpecApplyConfiguration) WithMode(value gcv1alpha1.PolicyMo
 // If called multiple times, the TTLAfterFinished field is set to the value of the last call.
 func (b *CleanupPolicySpecApplyConfiguration) WithTTLAfterFinished(value gcv1alpha1.TTL) *CleanupPolicySpecApplyConfiguration {
 	b.TTLAfterFinished = &value
+	return b
+}
+
+// WithCapacity sets the Capacity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Capacity field is set to the value of the last call.
+func (b *CleanupPolicySpecApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *CleanupPolicySpecApplyConfiguration {
+	b.Capacity = value
 	return b
 }
 

@@ -25,6 +25,9 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	Due *int64 `json:"due,omitempty"`
 	// held are those of the due that something forbids to delete now; the condition says what.
 	Held *int64 `json:"held,omitempty"`
+	// holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation
+	// gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.
+	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
 	Deleted *int64 `json:"deleted,omitempty"`
 	// nextDeletionTime is when the next candidate becomes due.
@@ -81,6 +84,19 @@ func (b *CleanupPolicyStatusApplyConfiguration) WithDue(value int64) *CleanupPol
 // If called multiple times, the Held field is set to the value of the last call.
 func (b *CleanupPolicyStatusApplyConfiguration) WithHeld(value int64) *CleanupPolicyStatusApplyConfiguration {
 	b.Held = &value
+	return b
+}
+
+// WithHolds adds the given value to the Holds field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Holds field.
+func (b *CleanupPolicyStatusApplyConfiguration) WithHolds(values ...*PolicyHoldApplyConfiguration) *CleanupPolicyStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHolds")
+		}
+		b.Holds = append(b.Holds, *values[i])
+	}
 	return b
 }
 

@@ -27,7 +27,10 @@ type CleanupRuleApplyConfiguration struct {
 	// runs, a rule with an outcome matches it.
 	Outcome *gcv1alpha1.Outcome `json:"outcome,omitempty"`
 	// ttl is how long the object is kept, counted from its finish: a duration like "7d" or "1h30m", "0s" for at once, or "never".
+	// Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
+	// capacity is how many of the objects for which this rule decides are kept, of each resource.
+	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
 	// dependents says when an object that another one controls may be deleted: WithOwner (the default) leaves it to its owner;
 	// AfterOwnerFinished lets it go once its owner has finished too. What a CronJob, ReplicaSet, StatefulSet or DaemonSet
 	// controls is not counted on by it once finished, and goes as if it had no owner.
@@ -35,6 +38,9 @@ type CleanupRuleApplyConfiguration struct {
 	// propagationPolicy of the deletion: Background (the default) deletes the object and lets its dependents follow; Foreground
 	// deletes the dependents first. An object that carries the orphan or foregroundDeletion finalizer keeps that meaning.
 	PropagationPolicy *gcv1alpha1.DeletionPropagation `json:"propagationPolicy,omitempty"`
+	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps
+	// them, Delete deletes them as any other.
+	GitOpsManaged *gcv1alpha1.GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
 }
 
 // CleanupRuleApplyConfiguration constructs a declarative configuration of the CleanupRule type for use with
@@ -85,6 +91,14 @@ func (b *CleanupRuleApplyConfiguration) WithTTL(value gcv1alpha1.TTL) *CleanupRu
 	return b
 }
 
+// WithCapacity sets the Capacity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Capacity field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *CleanupRuleApplyConfiguration {
+	b.Capacity = value
+	return b
+}
+
 // WithDependents sets the Dependents field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Dependents field is set to the value of the last call.
@@ -98,5 +112,13 @@ func (b *CleanupRuleApplyConfiguration) WithDependents(value gcv1alpha1.Dependen
 // If called multiple times, the PropagationPolicy field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithPropagationPolicy(value gcv1alpha1.DeletionPropagation) *CleanupRuleApplyConfiguration {
 	b.PropagationPolicy = &value
+	return b
+}
+
+// WithGitOpsManaged sets the GitOpsManaged field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the GitOpsManaged field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithGitOpsManaged(value gcv1alpha1.GitOpsManagedPolicy) *CleanupRuleApplyConfiguration {
+	b.GitOpsManaged = &value
 	return b
 }

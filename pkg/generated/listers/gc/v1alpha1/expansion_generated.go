@@ -12,3 +12,7 @@ type CleanupPolicyListerExpansion interface{}
 // CleanupPolicyNamespaceListerExpansion allows custom methods to be added to
 // CleanupPolicyNamespaceLister.
 type CleanupPolicyNamespaceListerExpansion interface{}
+
+// ClusterCleanupPolicyListerExpansion allows custom methods to be added to
+// ClusterCleanupPolicyLister.
+type ClusterCleanupPolicyListerExpansion interface{}

@@ -13,6 +13,8 @@ import (
 type Interface interface {
 	// CleanupPolicies returns a CleanupPolicyInformer.
 	CleanupPolicies() TypedCleanupPolicyInformer
+	// ClusterCleanupPolicies returns a ClusterCleanupPolicyInformer.
+	ClusterCleanupPolicies() TypedClusterCleanupPolicyInformer
 }
 
 type version struct {
@@ -29,4 +31,9 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // CleanupPolicies returns a TypedCleanupPolicyInformer.
 func (v *version) CleanupPolicies() TypedCleanupPolicyInformer {
 	return &cleanupPolicyInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// ClusterCleanupPolicies returns a TypedClusterCleanupPolicyInformer.
+func (v *version) ClusterCleanupPolicies() TypedClusterCleanupPolicyInformer {
+	return &clusterCleanupPolicyInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

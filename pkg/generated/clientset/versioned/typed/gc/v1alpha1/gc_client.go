@@ -16,6 +16,7 @@ import (
 type GcV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	CleanupPoliciesGetter
+	ClusterCleanupPoliciesGetter
 }
 
 // GcV1alpha1Client is used to interact with features provided by the gc.winnow.dev group.
@@ -25,6 +26,10 @@ type GcV1alpha1Client struct {
 
 func (c *GcV1alpha1Client) CleanupPolicies(namespace string) CleanupPolicyInterface {
 	return newCleanupPolicies(c, namespace)
+}
+
+func (c *GcV1alpha1Client) ClusterCleanupPolicies() ClusterCleanupPolicyInterface {
+	return newClusterCleanupPolicies(c)
 }
 
 // NewForConfig creates a new GcV1alpha1Client for the given config.

@@ -19,6 +19,10 @@ func (c *FakeGcV1alpha1) CleanupPolicies(namespace string) v1alpha1.CleanupPolic
 	return newFakeCleanupPolicies(c, namespace)
 }
 
+func (c *FakeGcV1alpha1) ClusterCleanupPolicies() v1alpha1.ClusterCleanupPolicyInterface {
+	return newFakeClusterCleanupPolicies(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeGcV1alpha1) RESTClient() rest.Interface {
