@@ -40,7 +40,9 @@ var neverResources = sets.New(
 	"storageclasses", "storageclass", "sc",
 	"priorityclasses", "priorityclass", "pc",
 	"cleanuppolicies", "cleanuppolicy", "cup",
+	"clustercleanuppolicies", "clustercleanuppolicy", "ccup",
 	"storedcleanuppolicies", "storedcleanuppolicy",
+	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 )
 
 // neverGroups are API groups of which nothing can be named: rights, the API's own machinery, cluster-scoped kinds,
@@ -50,6 +52,14 @@ var neverGroups = []string{
 	"coordination.k8s.io", "events.k8s.io", "storage.k8s.io", "scheduling.k8s.io", "node.k8s.io", "certificates.k8s.io",
 	"flowcontrol.apiserver.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
 	gc.GroupName, "internal." + gc.GroupName,
+}
+
+// resources are those that a rule or a ceiling names, or what stands for none.
+func resources(named []string) sets.Set[string] {
+	if len(named) == 0 {
+		return sets.New(gc.ResourceJobs, gc.ResourcePods)
+	}
+	return sets.New(named...)
 }
 
 func validateResources(resources []string, path *field.Path) field.ErrorList {

@@ -35,25 +35,6 @@ func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
 	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateCleanupPolicyStatus checks a status that is written.
-func ValidateCleanupPolicyStatus(p *gc.CleanupPolicy) field.ErrorList {
-	status := field.NewPath("status")
-	errs := metav1validation.ValidateConditions(p.Status.Conditions, status.Child("conditions"))
-	for _, count := range []struct {
-		field string
-		value int64
-	}{
-		{"observedGeneration", p.Status.ObservedGeneration},
-		{"candidates", p.Status.Candidates},
-		{"due", p.Status.Due},
-		{"held", p.Status.Held},
-		{"deleted", p.Status.Deleted},
-	} {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(count.value, status.Child(count.field))...)
-	}
-	return errs
-}
-
 // validateFinalizers refuses new ones: the deletion of a namespace deletes its policies without waiting for them.
 func validateFinalizers(finalizers, old []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -71,6 +52,7 @@ func validateSpec(spec *gc.CleanupPolicySpec, path *field.Path) field.ErrorList 
 	if spec.TTLAfterFinished != nil {
 		errs = append(errs, validateTTL(*spec.TTLAfterFinished, path.Child("ttlAfterFinished"))...)
 	}
+	errs = append(errs, validateCapacity(spec.Capacity, path.Child("capacity"))...)
 	names := sets.New[string]()
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
@@ -100,12 +82,13 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	errs := validateResources(rule.Resources, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
-	if rule.TTL == nil {
-		errs = append(errs, field.Required(path.Child("ttl"),
-			`a rule inherits nothing, so it says itself how long objects are kept; `+gc.TTLExample+`, or "never"`))
-	} else {
+	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
+	} else if rule.Capacity == nil {
+		errs = append(errs, field.Required(path.Child("ttl"),
+			`a rule inherits nothing, so it says itself how long objects are kept, or how many with capacity; `+gc.TTLExample+`, or "never"`))
 	}
+	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
 		err := field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,
 			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground})
@@ -115,8 +98,56 @@ func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// validateCapacity leaves the bounds of the numbers to the tags of the type.
+func validateCapacity(c *gc.Capacity, path *field.Path) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	switch {
+	case c.MaxObjects == nil && c.PercentOfQuota == nil:
+		errs = append(errs, field.Required(path.Child("maxObjects"),
+			"says how many finished objects are kept, for example 200; or set percentOfQuota instead"))
+	case c.MaxObjects != nil && c.PercentOfQuota != nil:
+		errs = append(errs, field.Invalid(path.Child("percentOfQuota"), *c.PercentOfQuota,
+			fmt.Sprintf("is set beside maxObjects: %d; leave one of the two out", *c.MaxObjects)))
+	}
+	errs = append(errs, validateLabelKey(c, path.Child("labelKey"))...)
+	return append(errs, validateDuration(c.MinAge, path.Child("minAge"))...)
+}
+
+func validateLabelKey(c *gc.Capacity, path *field.Path) field.ErrorList {
+	const example = `for example "example.com/pipeline"`
+	switch {
+	case c.Per == gc.CapacityPerLabel && c.LabelKey == "":
+		return field.ErrorList{field.Required(path, `"per: Label" needs the key of the label whose values are limited each, `+example)}
+	case c.Per == gc.CapacityPerLabel:
+		if errs := metav1validation.ValidateLabelName(c.LabelKey, path); len(errs) > 0 {
+			errs[0].Detail += "; write a label's key, " + example
+			return errs[:1]
+		}
+	case c.LabelKey != "":
+		return field.ErrorList{field.Invalid(path, c.LabelKey, `is of use with "per: Label" alone; write that too, or leave labelKey out`)}
+	}
+	return nil
+}
+
+// validateDuration is for what is no lifetime but a bound, so that "never" says nothing.
+func validateDuration(d *gc.TTL, path *field.Path) field.ErrorList {
+	switch {
+	case d == nil:
+		return nil
+	case *d == gc.TTLNever:
+		return field.ErrorList{field.Invalid(path, *d, `must be a duration; `+gc.TTLExample+`, or leave it out`)}
+	}
+	return validateText(*d, path, "; "+gc.TTLExample)
+}
+
 func validateTTL(ttl gc.TTL, path *field.Path) field.ErrorList {
-	const example = "; " + gc.TTLExample + `, or "never"`
+	return validateText(ttl, path, "; "+gc.TTLExample+`, or "never"`)
+}
+
+func validateText(ttl gc.TTL, path *field.Path, example string) field.ErrorList {
 	if len(ttl) > maxTTLLength {
 		err := field.TooLong(path, ttl, maxTTLLength)
 		err.Detail += example

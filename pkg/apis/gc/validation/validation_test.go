@@ -185,13 +185,13 @@ func TestStatus(t *testing.T) {
 	p.Status = gc.CleanupPolicyStatus{Candidates: 3, Conditions: []metav1.Condition{{
 		Type: "Ready", Status: metav1.ConditionTrue, Reason: "CarriedOut", LastTransitionTime: metav1.Now(),
 	}}}
-	if errs := ValidateCleanupPolicyStatus(p); len(errs) > 0 {
+	if errs := ValidateStatus(&p.Status); len(errs) > 0 {
 		t.Error(errs)
 	}
 	p.Status.Due = -1
 	p.Status.Conditions[0].Status = "true"
 	var fields []string
-	for _, err := range ValidateCleanupPolicyStatus(p) {
+	for _, err := range ValidateStatus(&p.Status) {
 		fields = append(fields, err.Field)
 	}
 	if want := []string{"status.conditions[0].status", "status.due"}; !slices.Equal(fields, want) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,47 +21,137 @@ const shortTTL = time.Minute
 // Warnings returns what is valid in a policy and yet probably not meant, each as "path: message".
 func Warnings(p *gc.CleanupPolicy) []string {
 	spec := field.NewPath("spec")
-	if p.Spec.TTLAfterFinished == nil && len(p.Spec.Rules) == 0 {
-		return []string{fmt.Sprintf("%s: is empty, so the policy does nothing; set ttlAfterFinished or a rule", spec)}
+	if decidesNothing(&p.Spec) {
+		return warn(spec, "is empty, so the policy does nothing; set ttlAfterFinished, capacity or a rule")
 	}
-	warnings := shortTTLWarning(p.Spec.TTLAfterFinished, spec.Child("ttlAfterFinished"))
-	for i := range p.Spec.Rules {
-		path := spec.Child("rules").Index(i)
-		warnings = append(warnings, shortTTLWarning(p.Spec.Rules[i].TTL, path.Child("ttl"))...)
-		warnings = append(warnings, unreachableWarning(p.Spec.Rules[:i], &p.Spec.Rules[i], path)...)
+	return specWarnings(&p.Spec, spec)
+}
+
+// ClusterWarnings does so for a cluster policy.
+func ClusterWarnings(p *gc.ClusterCleanupPolicy) []string {
+	spec, defaults := field.NewPath("spec"), p.Spec.Defaults()
+	guardrails := p.Spec.Guardrails != nil && !apiequality.Semantic.DeepEqual(p.Spec.Guardrails, &gc.Guardrails{})
+	if decidesNothing(defaults) && !guardrails && !p.Spec.Suspend {
+		return warn(spec, "has no defaults, rules or guardrails, so the policy does nothing; set ttlAfterFinished, capacity, a rule or guardrails")
+	}
+	warnings := specWarnings(defaults, spec)
+	if p.Spec.Suspend {
+		warnings = append(warnings, warn(spec.Child("suspend"),
+			"nothing is deleted in the selected namespaces, by any policy, until this is false")...)
+	}
+	if guardrails {
+		warnings = append(warnings, guardrailWarnings(&p.Spec, spec.Child("guardrails"))...)
+	}
+	return warnings
+}
+
+func warn(path *field.Path, format string, args ...any) []string {
+	return []string{path.String() + ": " + fmt.Sprintf(format, args...)}
+}
+
+func decidesNothing(spec *gc.CleanupPolicySpec) bool {
+	return spec.TTLAfterFinished == nil && spec.Capacity == nil && len(spec.Rules) == 0
+}
+
+func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
+	warnings := shortTTLWarning(spec.TTLAfterFinished, path.Child("ttlAfterFinished"))
+	warnings = append(warnings, capacityWarnings(spec.Capacity, spec.TTLAfterFinished, path.Child("capacity"))...)
+	for i := range spec.Rules {
+		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
+		warnings = append(warnings, shortTTLWarning(rule.TTL, path.Child("ttl"))...)
+		warnings = append(warnings, capacityWarnings(rule.Capacity, rule.TTL, path.Child("capacity"))...)
+		warnings = append(warnings, unreachableWarning(spec.Rules[:i], rule, path)...)
+	}
+	return warnings
+}
+
+func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []string {
+	if spec.Mode == gc.ModePreview {
+		return warn(path, "bind nothing in mode Preview; write mode: Enforce, in a policy without defaults and rules if these shall not delete yet")
+	}
+	g := spec.Guardrails
+	warnings := shortTTLWarning(g.MaxTTL, path.Child("maxTTL"))
+	least, bounded := duration(g.MinTTL)
+	if most, ok := duration(g.MaxTTL); ok && bounded && least > most {
+		warnings = append(warnings, warn(path.Child("minTTL"), "%s is above maxTTL %s: minTTL wins", *g.MinTTL, *g.MaxTTL)...)
+	}
+	for i, ceiling := range g.Capacity {
+		if ceiling.MaxObjects != nil && *ceiling.MaxObjects == 0 && least < shortTTL {
+			warnings = append(warnings, warn(path.Child("capacity").Index(i).Child("maxObjects"),
+				"0 keeps nothing: objects go the moment they finish; set minTTL to leave time to look at them")...)
+		}
 	}
 	return warnings
 }
 
 func shortTTLWarning(ttl *gc.TTL, path *field.Path) []string {
-	if ttl == nil {
+	if d, ok := duration(ttl); !ok || d >= shortTTL {
 		return nil
 	}
-	if d, never, err := ttl.Parse(); err != nil || never || d >= shortTTL {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: %s is under a minute: objects may be gone before anyone has looked", path, *ttl)}
+	return warn(path, "%s is under a minute: objects may be gone before anyone has looked", *ttl)
 }
 
-// unreachableWarning names the first rule before this one that takes all its objects. Selectors are not compared.
+// capacityWarnings looks at a capacity beside the TTL of the same rule.
+func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
+	if c == nil {
+		return nil
+	}
+	var warnings []string
+	age, _ := duration(c.MinAge)
+	if c.MaxObjects != nil && *c.MaxObjects == 0 && age < shortTTL {
+		warnings = append(warnings, warn(path.Child("maxObjects"),
+			"0 keeps nothing: objects go the moment they finish; set minAge to leave time to look at them")...)
+	}
+	if c.PercentOfQuota != nil && (c.Per == gc.CapacityPerOwner || c.Per == gc.CapacityPerLabel) {
+		warnings = append(warnings, warn(path.Child("percentOfQuota"),
+			"with per: %s every pool may hold %d %% of the quota, so that a few fill it; use maxObjects, or per: Namespace", c.Per, *c.PercentOfQuota)...)
+	}
+	if limit, ok := duration(ttl); ok && c.MinAge != nil && age >= limit {
+		warnings = append(warnings, warn(path.Child("minAge"),
+			"%s is not below the TTL of %s, so capacity never takes anything; shorten it, or leave capacity out", *c.MinAge, *ttl)...)
+	}
+	return warnings
+}
+
+// duration is false for what is not set, not readable, or never.
+func duration(ttl *gc.TTL) (time.Duration, bool) {
+	if ttl == nil {
+		return 0, false
+	}
+	d, never, err := ttl.Parse()
+	return d, err == nil && !never
+}
+
+// unreachableWarning names the first rule before this one that takes all its objects.
 func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *field.Path) []string {
 	for i := range before {
-		if takesAll(&before[i]) && resources(&before[i]).IsSuperset(resources(rule)) {
-			return []string{fmt.Sprintf("%s: is never reached, since rule %q before it matches everything; put this one first", path, before[i].Name)}
+		if covers(&before[i], rule) {
+			return warn(path, "is never reached, since rule %q before it matches all that this one does; put this one first, or leave it out", before[i].Name)
 		}
 	}
 	return nil
 }
 
-// takesAll is whether a rule matches every object of its resources.
-func takesAll(rule *gc.CleanupRule) bool {
-	everything := rule.Selector == nil || len(rule.Selector.MatchLabels) == 0 && len(rule.Selector.MatchExpressions) == 0
-	return everything && rule.Outcome == ""
+// covers is whether a rule matches every object that the other one does, as far as that can be told from their parts.
+func covers(rule, other *gc.CleanupRule) bool {
+	return (rule.Outcome == "" || rule.Outcome == other.Outcome) &&
+		resources(rule.Resources).IsSuperset(resources(other.Resources)) &&
+		requirements(other.Selector).IsSuperset(requirements(rule.Selector))
 }
 
-func resources(rule *gc.CleanupRule) sets.Set[string] {
-	if len(rule.Resources) == 0 {
-		return sets.New(supportedResources...)
+// requirements are what a label must satisfy, each in one spelling: the more there are, the fewer objects match.
+func requirements(selector *metav1.LabelSelector) sets.Set[string] {
+	required := sets.New[string]()
+	if selector == nil {
+		return required
 	}
-	return sets.New(rule.Resources...)
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return required.Insert(err.Error()) // refused elsewhere
+	}
+	all, _ := parsed.Requirements()
+	for i := range all {
+		required.Insert(all[i].String())
+	}
+	return required
 }

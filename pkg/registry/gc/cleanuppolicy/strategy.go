@@ -134,7 +134,7 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 
 // ValidateUpdate checks the status.
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
-	return validation.ValidateCleanupPolicyStatus(obj.(*gc.CleanupPolicy))
+	return validation.ValidateStatus(&obj.(*gc.CleanupPolicy).Status)
 }
 
 // WarningsOnUpdate is empty: the writer of a status can do nothing about the spec.

@@ -1,0 +1,51 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// ValidateStatus checks a status that is written, of a policy of either kind.
+func ValidateStatus(s *gc.CleanupPolicyStatus) field.ErrorList {
+	status := field.NewPath("status")
+	errs := metav1validation.ValidateConditions(s.Conditions, status.Child("conditions"))
+	for _, count := range []struct {
+		field string
+		value int64
+	}{
+		{"observedGeneration", s.ObservedGeneration},
+		{"candidates", s.Candidates},
+		{"due", s.Due},
+		{"held", s.Held},
+		{"deleted", s.Deleted},
+	} {
+		errs = append(errs, apivalidation.ValidateNonnegativeField(count.value, status.Child(count.field))...)
+	}
+	return append(errs, validateHolds(s.Holds, status.Child("holds"))...)
+}
+
+func validateHolds(holds []gc.PolicyHold, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	ids := sets.New[string]()
+	for i := range holds {
+		hold, path := &holds[i], path.Index(i)
+		switch {
+		case hold.ID == "":
+			errs = append(errs, field.Required(path.Child("id"), "is what "+gc.AnnotationApprovedHold+" must say to release the hold"))
+		case ids.Has(hold.ID):
+			err := field.Duplicate(path.Child("id"), hold.ID)
+			err.Detail = "every hold needs an id of its own, so that no other is released with it"
+			errs = append(errs, err)
+		}
+		ids.Insert(hold.ID)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(hold.Objects, path.Child("objects"))...)
+	}
+	return errs
+}
