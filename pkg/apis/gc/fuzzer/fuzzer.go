@@ -20,10 +20,19 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			s.Mode = oneOf(c, gc.ModeEnforce, gc.ModePreview)
 			s.AnnotationTTL = oneOf(c, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore)
 		},
+		func(s *gc.ClusterCleanupPolicySpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.AnnotationTTL = oneOf(c, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore)
+		},
+		func(capacity *gc.Capacity, c randfill.Continue) {
+			c.FillNoCustom(capacity)
+			capacity.Per = oneOf(c, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel)
+		},
 		func(r *gc.CleanupRule, c randfill.Continue) {
 			c.FillNoCustom(r)
 			r.Dependents = oneOf(c, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished)
 			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
+			r.GitOpsManaged = oneOf(c, gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
 		},
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/api/apitesting/roundtrip"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -37,25 +39,54 @@ func TestRoundTripToUnstructured(t *testing.T) {
 	roundtrip.RoundtripToUnstructured(t, scheme, fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, gcfuzzer.Funcs), withoutInternal, nil)
 }
 
-// TestStored holds later versions to what this one has stored: every field of the file, read and written, is the same.
+// TestStored holds later versions to what this one has stored: every field of the files, read and written, is the same.
 func TestStored(t *testing.T) {
 	scheme := runtime.NewScheme()
 	Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
-	stored, err := os.ReadFile("testdata/v1alpha1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	obj, err := runtime.Decode(codecs.UniversalDecoder(gc.SchemeGroupVersion), stored)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pretty := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Pretty: true})
-	again, err := runtime.Encode(codecs.EncoderForVersion(pretty, v1alpha1.SchemeGroupVersion), obj)
+	for _, kind := range []string{"cleanuppolicy", "clustercleanuppolicy"} {
+		stored, err := os.ReadFile("testdata/" + kind + ".v1alpha1.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj, err := runtime.Decode(codecs.UniversalDecoder(gc.SchemeGroupVersion), stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := runtime.Encode(codecs.EncoderForVersion(pretty, v1alpha1.SchemeGroupVersion), obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.TrimSpace(string(again)), strings.TrimSpace(string(stored)); got != want {
+			t.Errorf("stored:\n%s\nread and written again:\n%s", want, got)
+		}
+	}
+}
+
+// TestDefaults reads a cluster policy with as little as can be written: what is left out gets its default, the mode has none.
+func TestDefaults(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	obj, err := runtime.Decode(codecs.UniversalDecoder(gc.SchemeGroupVersion), []byte(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "ClusterCleanupPolicy",
+		"spec": {"capacity": {"maxObjects": 0}, "rules": [{"name": "a", "capacity": {"percentOfQuota": 50}}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.TrimSpace(string(again)), strings.TrimSpace(string(stored)); got != want {
-		t.Errorf("stored:\n%s\nread and written again:\n%s", want, got)
+	none, half := int32(0), int32(50)
+	want := gc.ClusterCleanupPolicySpec{
+		AnnotationTTL: gc.AnnotationExtendOnly,
+		Capacity:      &gc.Capacity{MaxObjects: &none, Per: gc.CapacityPerNamespace},
+		Rules: []gc.CleanupRule{{
+			Name:              "a",
+			Capacity:          &gc.Capacity{PercentOfQuota: &half, Per: gc.CapacityPerNamespace},
+			Dependents:        gc.DependentsWithOwner,
+			PropagationPolicy: metav1.DeletePropagationBackground,
+			GitOpsManaged:     gc.GitOpsManagedHold,
+		}},
+	}
+	if diff := cmp.Diff(want, obj.(*gc.ClusterCleanupPolicy).Spec); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
 	}
 }
