@@ -50,6 +50,9 @@ type Fact struct {
 
 	// Controller is the owner reference that controls the object; nil when none does.
 	Controller *Owner
+	// Applied is who applied the object and would apply it again, such as `Argo CD app "web"`; empty for nobody, and for an
+	// object with a controller, which would be created again by that alone.
+	Applied string
 	// Uncounted says that the Job controller has yet to count this Pod (KEP-2307).
 	Uncounted bool
 	// Terminating says that the object is being deleted, and Finalizers what that waits for.
@@ -75,7 +78,7 @@ func (f *Fact) GetObjectMeta() metav1.Object {
 
 // newFact reduces what all kinds have in common. It fails for a resource version that is not a decimal number, which
 // Kubernetes promises them to be (KEP-5504).
-func newFact(resource string, m *metav1.ObjectMeta) (*Fact, error) {
+func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) {
 	rv, err := strconv.ParseUint(m.ResourceVersion, 10, 64)
 	if err != nil {
 		return nil, err
@@ -91,6 +94,8 @@ func newFact(resource string, m *metav1.ObjectMeta) (*Fact, error) {
 			gv.Group = c.APIVersion
 		}
 		f.Controller = &Owner{GroupKind: schema.GroupKind{Group: gv.Group, Kind: c.Kind}, Name: c.Name, UID: c.UID}
+	} else {
+		f.Applied = appliedBy(kind, m)
 	}
 	for _, finalizer := range m.Finalizers {
 		switch finalizer {
@@ -109,16 +114,22 @@ func newFact(resource string, m *metav1.ObjectMeta) (*Fact, error) {
 // annotationMost is more than any annotation needs that can be read.
 const annotationMost = 64
 
-// annotation keeps of a value that is too long only what shows that it is, or whoever may annotate could fill the memory.
+// annotation is a value as written, but short.
 func annotation(m *metav1.ObjectMeta, key string) *string {
 	v, ok := m.Annotations[key]
 	if !ok {
 		return nil
 	}
-	if len(v) > annotationMost {
-		v = strings.ToValidUTF8(v[:annotationMost], "") + "..."
-	}
+	v = short(v)
 	return &v
+}
+
+// short keeps of a value that is too long only what shows that it is, or whoever may annotate could fill the memory.
+func short(v string) string {
+	if len(v) <= annotationMost {
+		return v
+	}
+	return strings.ToValidUTF8(v[:annotationMost], "") + "..."
 }
 
 // finish records the end of the execution. Times before the object's creation are not believed: whoever wrote them was

@@ -15,7 +15,7 @@ import (
 // FromJob reduces a Job. It has finished when its condition Complete or Failed is True, at that condition's last transition,
 // as the TTL-after-finished controller of Kubernetes has it (KEP-592).
 func FromJob(job *batchv1.Job) (*Fact, error) {
-	f, err := newFact(gc.ResourceJobs, &job.ObjectMeta)
+	f, err := newFact(gc.ResourceJobs, kindJob, &job.ObjectMeta)
 	if err != nil {
 		return nil, err
 	}

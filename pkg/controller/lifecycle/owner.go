@@ -28,6 +28,7 @@ const (
 )
 
 var (
+	kindPod     = schema.GroupKind{Kind: "Pod"}
 	kindJob     = schema.GroupKind{Group: "batch", Kind: "Job"}
 	kindCronJob = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 )

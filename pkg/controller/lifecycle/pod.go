@@ -15,7 +15,7 @@ import (
 
 // FromPod reduces a Pod. It has finished when its phase is Succeeded or Failed, see podFinishTime for when.
 func FromPod(pod *corev1.Pod) (*Fact, error) {
-	f, err := newFact(gc.ResourcePods, &pod.ObjectMeta)
+	f, err := newFact(gc.ResourcePods, kindPod, &pod.ObjectMeta)
 	if err != nil {
 		return nil, err
 	}

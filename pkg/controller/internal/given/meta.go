@@ -67,17 +67,17 @@ func (b meta[B]) Label(key, value string) B {
 	return b.builder
 }
 
-// TTL annotates the object with its own TTL.
-func (b meta[B]) TTL(ttl string) B {
-	metav1.SetMetaDataAnnotation(b.ObjectMeta, gc.AnnotationTTL, ttl)
+// Annotation adds an annotation.
+func (b meta[B]) Annotation(key, value string) B {
+	metav1.SetMetaDataAnnotation(b.ObjectMeta, key, value)
 	return b.builder
 }
 
+// TTL annotates the object with its own TTL.
+func (b meta[B]) TTL(ttl string) B { return b.Annotation(gc.AnnotationTTL, ttl) }
+
 // KeepUntil annotates the object with the time before which it is not to go.
-func (b meta[B]) KeepUntil(at string) B {
-	metav1.SetMetaDataAnnotation(b.ObjectMeta, gc.AnnotationKeepUntil, at)
-	return b.builder
-}
+func (b meta[B]) KeepUntil(at string) B { return b.Annotation(gc.AnnotationKeepUntil, at) }
 
 // ControlledBy adds a controlling owner.
 func (b meta[B]) ControlledBy(apiVersion, kind, name string) B {
