@@ -4,7 +4,6 @@
 package validation
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +30,12 @@ func policy(rules ...gc.CleanupRule) *gc.CleanupPolicy {
 	}
 }
 
+func number(n int32) *int32 { return &n }
+
+func limited(c gc.Capacity) func(*gc.CleanupRule) {
+	return func(r *gc.CleanupRule) { r.Capacity = &c }
+}
+
 func of(resources ...string) func(*gc.CleanupRule) {
 	return func(r *gc.CleanupRule) { r.Resources = resources }
 }
@@ -47,6 +52,12 @@ func TestValid(t *testing.T) {
 				r.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "train"}}
 				r.TTL = ttl("0s")
 			}),
+			rule("few", func(r *gc.CleanupRule) {
+				r.TTL, r.Capacity = nil, &gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}
+			}),
+			rule("few of each", limited(gc.Capacity{
+				PercentOfQuota: number(50), Per: gc.CapacityPerLabel, LabelKey: "example.com/pipeline", MinAge: ttl("10m"),
+			})),
 		),
 	} {
 		if errs := ValidateCleanupPolicy(p); len(errs) > 0 {
@@ -109,6 +120,38 @@ func TestInvalid(t *testing.T) {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("a", 254), Namespace: "team-a"}},
 			refused{"metadata.name", field.ErrorTypeInvalid, "253"},
 		},
+		"default's capacity": {
+			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a"}, Spec: gc.CleanupPolicySpec{Capacity: &gc.Capacity{}}},
+			refused{"spec.capacity.maxObjects", field.ErrorTypeRequired, "percentOfQuota instead"},
+		},
+		"capacity of nothing": {
+			policy(rule("a", limited(gc.Capacity{}))),
+			refused{"spec.rules[0].capacity.maxObjects", field.ErrorTypeRequired, "for example 200"},
+		},
+		"capacity in two ways": {
+			policy(rule("a", limited(gc.Capacity{MaxObjects: number(0), PercentOfQuota: number(50)}))),
+			refused{"spec.rules[0].capacity.percentOfQuota", field.ErrorTypeInvalid, "leave one of the two out"},
+		},
+		"label without key": {
+			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerLabel}))),
+			refused{"spec.rules[0].capacity.labelKey", field.ErrorTypeRequired, "example.com/pipeline"},
+		},
+		"label with a wrong key": {
+			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerLabel, LabelKey: "-/ /" + strings.Repeat("a", 400)}))),
+			refused{"spec.rules[0].capacity.labelKey", field.ErrorTypeInvalid, "example.com/pipeline"},
+		},
+		"key without label": {
+			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner, LabelKey: "app"}))),
+			refused{"spec.rules[0].capacity.labelKey", field.ErrorTypeInvalid, "leave labelKey out"},
+		},
+		"minAge never": {
+			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl(gc.TTLNever)}))),
+			refused{"spec.rules[0].capacity.minAge", field.ErrorTypeInvalid, "leave it out"},
+		},
+		"minAge without unit": {
+			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("10")}))),
+			refused{"spec.rules[0].capacity.minAge", field.ErrorTypeInvalid, example},
+		},
 		"finalizer": {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", Finalizers: []string{"example.com/mine"}}},
 			refused{"metadata.finalizers[0]", field.ErrorTypeForbidden, "leave it out"},
@@ -154,6 +197,7 @@ func TestResources(t *testing.T) {
 		"customresourcedefinitions.apiextensions.k8s.io": "never", "crd": "never", "validatingwebhookconfigurations": "never",
 		"mutatingadmissionpolicies.admissionregistration.k8s.io": "never", "leases.coordination.k8s.io": "never", "events": "never", "events.events.k8s.io": "never",
 		"pods.metrics.k8s.io": "never", "cleanuppolicies.gc.winnow.dev": "never", "cup": "never", "storedcleanuppolicies.internal.gc.winnow.dev": "never",
+		"clustercleanuppolicies.gc.winnow.dev": "never", "ccup": "never", "ClusterCleanupPolicy": "never", "storedclustercleanuppolicies": "never",
 		"cronjobs.batch": "is not supported", "configmaps": "is not supported", "secrets": "is not supported", "pods/status": "is not supported",
 		"workflows.argoproj.io": "is not supported", "v1": "is not supported", "jobs.example.com": "is not supported", "..": "is not supported",
 	} {
@@ -177,55 +221,6 @@ func TestFinalizersOnUpdate(t *testing.T) {
 	added.Finalizers = append(added.Finalizers, "example.com/new")
 	if errs := ValidateCleanupPolicyUpdate(added, old); len(errs) != 1 || errs[0].Field != "metadata.finalizers[1]" {
 		t.Errorf("an added finalizer: %v", errs)
-	}
-}
-
-func TestStatus(t *testing.T) {
-	p := policy()
-	p.Status = gc.CleanupPolicyStatus{Candidates: 3, Conditions: []metav1.Condition{{
-		Type: "Ready", Status: metav1.ConditionTrue, Reason: "CarriedOut", LastTransitionTime: metav1.Now(),
-	}}}
-	if errs := ValidateStatus(&p.Status); len(errs) > 0 {
-		t.Error(errs)
-	}
-	p.Status.Due = -1
-	p.Status.Conditions[0].Status = "true"
-	var fields []string
-	for _, err := range ValidateStatus(&p.Status) {
-		fields = append(fields, err.Field)
-	}
-	if want := []string{"status.conditions[0].status", "status.due"}; !slices.Equal(fields, want) {
-		t.Errorf("got errors on %v, want %v", fields, want)
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	everyPod, failed := of(gc.ResourcePods), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed }
-	selected := selecting(metav1.LabelSelectorOpIn, "train")
-	short := func(r *gc.CleanupRule) { r.TTL = ttl("59s") }
-	for name, tc := range map[string]struct {
-		policy *gc.CleanupPolicy
-		want   []string // parts, one for each warning
-	}{
-		"nothing to warn of":             {policy: policy(rule("a", selected), rule("b", failed), rule("c"))},
-		"empty":                          {&gc.CleanupPolicy{}, []string{"spec: is empty"}},
-		"short":                          {withTTL("59s"), []string{"spec.ttlAfterFinished: 59s is under a minute"}},
-		"at once":                        {withTTL("0s"), []string{"spec.ttlAfterFinished: 0s is under a minute"}},
-		"a minute":                       {policy: withTTL("1m")},
-		"never":                          {policy: withTTL(gc.TTLNever)},
-		"short rule":                     {policy(rule("a", short)), []string{"spec.rules[0].ttl: 59s is under a minute"}},
-		"second of two for everything":   {policy(rule("a"), rule("b")), []string{`spec.rules[1]: is never reached, since rule "a"`}},
-		"everything, then some":          {policy(rule("a"), rule("b", everyPod, failed, selected)), []string{"spec.rules[1]: is never reached"}},
-		"all pods, then all":             {policy: policy(rule("a", everyPod), rule("b"))},
-		"all pods, then pods":            {policy(rule("a", everyPod), rule("b", everyPod, selected)), []string{"spec.rules[1]: is never reached"}},
-		"some pods, then pods":           {policy: policy(rule("a", everyPod, selected), rule("b", everyPod))},
-		"failed, then all":               {policy: policy(rule("a", failed), rule("b"))},
-		"an empty selector is of no use": {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: is never reached"}},
-	} {
-		got := Warnings(tc.policy)
-		if !slices.EqualFunc(got, tc.want, strings.Contains) {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
 	}
 }
 

@@ -70,8 +70,11 @@ func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []st
 		return warn(path, "bind nothing in mode Preview; write mode: Enforce, in a policy without defaults and rules if these shall not delete yet")
 	}
 	g := spec.Guardrails
-	warnings := shortTTLWarning(g.MaxTTL, path.Child("maxTTL"))
+	var warnings []string
 	least, bounded := duration(g.MinTTL)
+	if least < shortTTL {
+		warnings = shortTTLWarning(g.MaxTTL, path.Child("maxTTL"))
+	}
 	if most, ok := duration(g.MaxTTL); ok && bounded && least > most {
 		warnings = append(warnings, warn(path.Child("minTTL"), "%s is above maxTTL %s: minTTL wins", *g.MinTTL, *g.MaxTTL)...)
 	}

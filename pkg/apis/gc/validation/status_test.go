@@ -1,0 +1,37 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+func TestStatus(t *testing.T) {
+	s := gc.CleanupPolicyStatus{
+		Candidates: 3,
+		Conditions: []metav1.Condition{{
+			Type: "Ready", Status: metav1.ConditionTrue, Reason: "CarriedOut", LastTransitionTime: metav1.Now(),
+		}},
+		Holds: []gc.PolicyHold{{ID: "a", Namespace: "team-a", Objects: 5000}, {ID: "b", Namespace: "team-a"}},
+	}
+	if errs := ValidateStatus(&s); len(errs) > 0 {
+		t.Error(errs)
+	}
+	s.Due = -1
+	s.Conditions[0].Status = "true"
+	s.Holds = append(s.Holds, gc.PolicyHold{ID: "a"}, gc.PolicyHold{Objects: -1})
+	var fields []string
+	for _, err := range ValidateStatus(&s) {
+		fields = append(fields, err.Field)
+	}
+	want := []string{"status.conditions[0].status", "status.due", "status.holds[2].id", "status.holds[3].id", "status.holds[3].objects"}
+	if !slices.Equal(fields, want) {
+		t.Errorf("got errors on %v, want %v", fields, want)
+	}
+}
