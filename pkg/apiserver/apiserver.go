@@ -5,6 +5,7 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 )
 
 // Config is what a server is built from, once it is completed.
@@ -47,19 +49,27 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
-	policies, err := cleanuppolicy.NewREST(Scheme, c.options.RESTOptionsGetter, c.options.Authorization.Authorizer, c.clock)
+	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, c.options.Authorization.Authorizer, c.clock)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	ready := healthz.NamedCheck("storage", func(*http.Request) error { return policies.Policies.ReadinessCheck() })
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, c.options.Authorization.Authorizer, c.clock)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
+	}
+	ready := healthz.NamedCheck("storage", func(*http.Request) error {
+		return errors.Join(policies.Policies.ReadinessCheck(), clusterPolicies.Policies.ReadinessCheck())
+	})
 	if err := server.AddReadyzChecks(ready); err != nil {
 		return nil, fmt.Errorf("cannot add the readiness check of the storage: %w", err)
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(gc.GroupName, Scheme, ParameterCodec, Codecs)
 	group.NegotiatedSerializer = withoutProtobuf{Codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"cleanuppolicies":        policies.Policies,
-		"cleanuppolicies/status": policies.Status,
+		"cleanuppolicies":               policies.Policies,
+		"cleanuppolicies/status":        policies.Status,
+		"clustercleanuppolicies":        clusterPolicies.Policies,
+		"clustercleanuppolicies/status": clusterPolicies.Status,
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)

@@ -139,8 +139,8 @@ func (s *store) decodePayload(stored *storedObject, revision uint64, out runtime
 	if err != nil {
 		return err
 	}
-	if namespace := accessor.GetNamespace(); s.checksPlace && (accessor.GetName() != stored.Name || namespace != stored.Namespace) {
-		return fmt.Errorf("it says that it is %s/%s", namespace, accessor.GetName())
+	if s.checksPlace && (accessor.GetName() != stored.Name || accessor.GetNamespace() != stored.Namespace) {
+		return fmt.Errorf("it says that it is %s", namespacedName(accessor))
 	}
 	return s.versioner.UpdateObject(out, revision)
 }
@@ -170,11 +170,11 @@ func seesCorrupt(ctx context.Context) bool {
 	return ok && caller.GetName() == user.APIServerUser
 }
 
-func namespacedName(stored *storedObject) string {
-	if stored.Namespace == "" {
-		return stored.Name
+func namespacedName(object metav1.Object) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
 	}
-	return stored.Namespace + "/" + stored.Name
+	return object.GetNamespace() + "/" + object.GetName()
 }
 
 // undecodableError reads as a plain sentence, and is a corrupt object to storage.IsCorruptObject.

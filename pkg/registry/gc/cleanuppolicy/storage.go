@@ -1,117 +1,38 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanuppolicy is the registry of CleanupPolicies: what happens to one on its way into and out of storage.
+// Package cleanuppolicy is the registry of CleanupPolicies.
 package cleanuppolicy
 
 import (
-	"context"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
 )
 
-// Storage serves the resource and its status.
-type Storage struct {
-	Policies *REST
-	Status   *StatusREST
+var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
+	Resource: "cleanuppolicies", Singular: "cleanuppolicy", ShortName: "cup", Namespaced: true,
+
+	NewFunc:     func() runtime.Object { return &gc.CleanupPolicy{} },
+	NewListFunc: func() runtime.Object { return &gc.CleanupPolicyList{} },
+
+	Spec:     func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+	Status:   func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+	Reach:    func(p, _ *gc.CleanupPolicy) sets.Set[string] { return policy.Reach(&p.Spec) },
+
+	Validate:       validation.ValidateCleanupPolicy,
+	ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
+	Warnings:       validation.Warnings,
 }
 
-// NewREST builds both over one store. The authorizer says what authors of policies may delete themselves; the clock tells the
-// time that tables count from.
-func NewREST(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock) (*Storage, error) {
-	s := newStrategy(scheme)
-	store := &genericregistry.Store{
-		NewFunc:                   func() runtime.Object { return &gc.CleanupPolicy{} },
-		NewListFunc:               func() runtime.Object { return &gc.CleanupPolicyList{} },
-		PredicateFunc:             matchPolicy,
-		DefaultQualifiedResource:  gc.Resource("cleanuppolicies"),
-		SingularQualifiedResource: gc.Resource("cleanuppolicy"),
-
-		CreateStrategy:      s,
-		UpdateStrategy:      s,
-		DeleteStrategy:      s,
-		ResetFieldsStrategy: s,
-		TableConvertor:      tableConvertor{clock: clock},
-	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: getAttrs}); err != nil {
-		return nil, err
-	}
-	status := *store
-	status.UpdateStrategy = statusStrategy{s}
-	status.ResetFieldsStrategy = statusStrategy{s}
-	return &Storage{Policies: &REST{store, author{authorizer}}, Status: &StatusREST{&status}}, nil
-}
-
-// REST serves cleanuppolicies.
-type REST struct {
-	*genericregistry.Store
-	author author
-}
-
-var _ rest.ShortNamesProvider = (*REST)(nil)
-
-// ShortNames lets users write "kubectl get cup".
-func (*REST) ShortNames() []string { return []string{"cup"} }
-
-// Create creates a policy whose author may delete what it covers.
-func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	return r.Store.Create(ctx, obj, r.author.onCreate(validate), options)
-}
-
-// Update changes a policy, or creates it by server-side apply, under the same condition.
-func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
-	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
-	forceAllowCreate bool, options *metav1.UpdateOptions,
-) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, objInfo, r.author.onCreate(createValidation), r.author.onUpdate(updateValidation), forceAllowCreate, options)
-}
-
-// StatusREST serves cleanuppolicies/status.
-type StatusREST struct {
-	store *genericregistry.Store
-}
-
-var (
-	_ rest.Patcher             = (*StatusREST)(nil)
-	_ rest.ResetFieldsStrategy = (*StatusREST)(nil)
-	_ rest.TableConvertor      = (*StatusREST)(nil)
-)
-
-// New returns an empty policy.
-func (r *StatusREST) New() runtime.Object { return r.store.New() }
-
-// Destroy leaves the store to REST, which shares it.
-func (r *StatusREST) Destroy() {}
-
-// Get returns the policy; patches start from it.
-func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.store.Get(ctx, name, options)
-}
-
-// Update changes the status of a policy that exists.
-func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
-	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
-	_ bool, options *metav1.UpdateOptions,
-) (runtime.Object, bool, error) {
-	const forceAllowCreate = false // a status belongs to a policy
-	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
-}
-
-// GetResetFields returns what a status writer cannot own.
-func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return r.store.GetResetFields()
-}
-
-// ConvertToTable renders the policy as REST does.
-func (r *StatusREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return r.store.ConvertToTable(ctx, object, options)
+// NewStorage serves cleanuppolicies and their status.
+func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock) (*policy.Storage, error) {
+	return policy.NewStorage(kind, scheme, options, authorizer, clock)
 }

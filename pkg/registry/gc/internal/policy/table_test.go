@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cleanuppolicy
+package policy
 
 import (
 	"context"
@@ -17,6 +17,10 @@ import (
 )
 
 var now = time.Date(2026, 11, 20, 20, 0, 0, 0, time.UTC)
+
+func testTable() table[*gc.CleanupPolicy] {
+	return newTable(testKind, clocktesting.NewFakePassiveClock(now))
+}
 
 func in(d time.Duration) *metav1.Time {
 	t := metav1.NewTime(now.Add(d))
@@ -34,7 +38,7 @@ func TestRow(t *testing.T) {
 	}{
 		"new": {
 			gc.CleanupPolicy{ObjectMeta: named, Spec: gc.CleanupPolicySpec{Mode: gc.ModeEnforce, TTLAfterFinished: ttl("1h")}},
-			[]any{"defaults", "Enforce", "1h", int64(0), int64(0), int64(0), "-", "Unknown", "90m", "0"},
+			[]any{"defaults", "Enforce", "1h", int64(0), int64(0), int64(0), "-", "Unknown", "90m", int64(0), "0", "0"},
 		},
 		"at work": {
 			gc.CleanupPolicy{
@@ -46,7 +50,7 @@ func TestRow(t *testing.T) {
 					Candidates: 132, Due: 4, Held: 1, Deleted: 9841, NextDeletionTime: in(5 * time.Minute), Conditions: ready("True", "CarriedOut"),
 				},
 			},
-			[]any{"defaults", "Preview", "<none>", int64(132), int64(4), int64(9841), "in 5m", "True", "90m", "2 (keep-failures,nightly)"},
+			[]any{"defaults", "Preview", "<none>", int64(132), int64(4), int64(9841), "in 5m", "True", "90m", int64(1), "0", "2 (keep-failures,nightly)"},
 		},
 		"due and not ready": {
 			gc.CleanupPolicy{
@@ -54,17 +58,28 @@ func TestRow(t *testing.T) {
 				Spec:       gc.CleanupPolicySpec{Mode: gc.ModeEnforce, TTLAfterFinished: ttl(gc.TTLNever)},
 				Status:     gc.CleanupPolicyStatus{NextDeletionTime: in(-time.Second), Conditions: ready("False", "Unauthorized")},
 			},
-			[]any{"defaults", "Enforce", "never", int64(0), int64(0), int64(0), "now", "False (Unauthorized)", "<unknown>", "0"},
+			[]any{"defaults", "Enforce", "never", int64(0), int64(0), int64(0), "now", "False (Unauthorized)", "<unknown>", int64(0), "0", "0"},
+		},
+		"held": {
+			gc.CleanupPolicy{
+				ObjectMeta: named,
+				Spec:       gc.CleanupPolicySpec{Mode: gc.ModeEnforce, TTLAfterFinished: ttl("1h")},
+				Status: gc.CleanupPolicyStatus{
+					Candidates: 5000, Due: 5000, Held: 5000, Conditions: ready("False", "Held"),
+					Holds: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}, {ID: "7a11", Namespace: "team-b"}},
+				},
+			},
+			[]any{"defaults", "Enforce", "1h", int64(5000), int64(5000), int64(0), "-", "False (Held)", "90m", int64(5000), "2 (team-a:5f3c,team-b:7a11)", "0"},
 		},
 	} {
-		if got := row(&tc.policy, now).Cells; !reflect.DeepEqual(got, tc.want) {
+		if got := testTable().row(&tc.policy, now).Cells; !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
 }
 
 func TestTable(t *testing.T) {
-	c := tableConvertor{clock: clocktesting.NewFakePassiveClock(now)}
+	c := testTable()
 	remaining := int64(2)
 	list := &gc.CleanupPolicyList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "token", RemainingItemCount: &remaining},
@@ -86,7 +101,9 @@ func TestTable(t *testing.T) {
 	if err != nil || single.ResourceVersion != "7" || len(single.Rows) != 1 || single.ColumnDefinitions != nil {
 		t.Errorf("one policy without headers: %+v, %v", single, err)
 	}
-	if _, err := c.ConvertToTable(context.Background(), &metav1.Status{}, nil); err == nil {
-		t.Error("a Status was rendered as a policy")
+	for _, other := range []runtime.Object{&metav1.Status{}, &gc.ClusterCleanupPolicy{}, &gc.ClusterCleanupPolicyList{Items: make([]gc.ClusterCleanupPolicy, 1)}} {
+		if _, err := c.ConvertToTable(context.Background(), other, nil); err == nil {
+			t.Errorf("%T was rendered as a policy", other)
+		}
 	}
 }

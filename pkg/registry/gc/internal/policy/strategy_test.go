@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cleanuppolicy
+package policy
 
 import (
 	"context"
@@ -19,12 +19,26 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 )
 
-func testStrategy() strategy {
+// testKind is a kind without columns of its own. What the kinds differ in is tested with them.
+var testKind = Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
+	Resource: "cleanuppolicies", Singular: "cleanuppolicy", Namespaced: true,
+
+	Spec:     func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+	Status:   func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+
+	Validate:       validation.ValidateCleanupPolicy,
+	ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
+	Warnings:       validation.Warnings,
+}
+
+func testStrategy() anyStrategy {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	return newStrategy(scheme)
+	return newStrategy(testKind, scheme)
 }
 
 // request is the context of one, and where its warnings go.
@@ -54,6 +68,7 @@ func stored() *gc.CleanupPolicy {
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: ttl("1h"),
 			Rules: []gc.CleanupRule{{
 				Name: "failures", TTL: ttl("7d"), Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground,
+				GitOpsManaged: gc.GitOpsManagedHold,
 			}},
 		},
 		Status: gc.CleanupPolicyStatus{Candidates: 12},
@@ -87,8 +102,10 @@ func TestErrorsAreMerged(t *testing.T) {
 	p.Spec.TTLAfterFinished = ttl(gc.TTL(strings.Repeat("1", 40)))
 	p.Spec.Rules = []gc.CleanupRule{{
 		Resources: []string{"jobs"}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
+		GitOpsManaged: gc.GitOpsManagedHold,
 	}, {
 		Name: "Not_A_Label", TTL: ttl("1h"), Dependents: "Never", PropagationPolicy: metav1.DeletePropagationBackground,
+		GitOpsManaged: gc.GitOpsManagedDelete,
 	}}
 	err := rest.BeforeCreate(testStrategy(), ctx, p)
 	if err == nil {
@@ -154,7 +171,7 @@ func TestUpdateOfStatus(t *testing.T) {
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "b"}}
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "winnow", Operation: "Update", APIVersion: "gc.winnow.dev/v1alpha1"}}
 	p.Status.Candidates = 5
-	if err := rest.BeforeUpdate(statusStrategy{testStrategy()}, ctx, p, stored()); err != nil {
+	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err != nil {
 		t.Fatal(err)
 	}
 	want := stored()
@@ -168,7 +185,7 @@ func TestUpdateOfStatus(t *testing.T) {
 		t.Errorf("a status writer was warned of %q", w.texts)
 	}
 	p.Status.Due = -1
-	if err := rest.BeforeUpdate(statusStrategy{testStrategy()}, ctx, p, stored()); err == nil || !strings.Contains(err.Error(), "status.due") {
+	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err == nil || !strings.Contains(err.Error(), "status.due") {
 		t.Errorf("a negative count: %v", err)
 	}
 }
@@ -198,6 +215,6 @@ func TestSelectors(t *testing.T) {
 }
 
 func matches(label labels.Selector, field fields.Selector, obj runtime.Object) (bool, error) {
-	predicate := matchPolicy(label, field)
+	predicate := testStrategy().match(label, field)
 	return predicate.Matches(obj)
 }

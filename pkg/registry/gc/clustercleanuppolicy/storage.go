@@ -1,0 +1,79 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clustercleanuppolicy is the registry of ClusterCleanupPolicies.
+package clustercleanuppolicy
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
+)
+
+var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
+	Resource: "clustercleanuppolicies", Singular: "clustercleanuppolicy", ShortName: "ccup", Namespaced: false,
+
+	NewFunc:     func() runtime.Object { return &gc.ClusterCleanupPolicy{} },
+	NewListFunc: func() runtime.Object { return &gc.ClusterCleanupPolicyList{} },
+
+	Spec:     func(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicySpec { return &p.Spec },
+	Status:   func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+	Defaults: func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicySpec { return p.Spec.Defaults() },
+	Reach:    reach,
+
+	Validate:       validation.ValidateClusterCleanupPolicy,
+	ValidateUpdate: validation.ValidateClusterCleanupPolicyUpdate,
+	Warnings:       validation.ClusterWarnings,
+
+	Columns: []policy.Column[*gc.ClusterCleanupPolicy]{{
+		TableColumnDefinition: metav1.TableColumnDefinition{
+			Name: "Suspended", Type: "boolean", Description: "Whether every deletion in the namespaces is stopped.",
+		},
+		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return p.Spec.Suspend },
+	}, {
+		TableColumnDefinition: metav1.TableColumnDefinition{
+			Name: "Namespaces", Type: "string", Description: "Labels of the namespaces that are selected.",
+		},
+		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return namespaces(p.Spec.NamespaceSelector) },
+	}},
+}
+
+// NewStorage serves clustercleanuppolicies and their status.
+func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock) (*policy.Storage, error) {
+	return policy.NewStorage(kind, scheme, options, authorizer, clock)
+}
+
+// reach adds to the defaults and rules what goes by the guardrails: ceilings take objects, and maxTTL shortens what other
+// policies grant. Whoever changes a policy that has restrained others may let go what it restrained.
+func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
+	reached := policy.Reach(p.Spec.Defaults())
+	if guardrails := p.Spec.Guardrails; guardrails != nil {
+		for i := range guardrails.Capacity {
+			reached.Insert(policy.Named(guardrails.Capacity[i].Resources)...)
+		}
+		if guardrails.MaxTTL != nil {
+			reached.Insert(policy.DefaultResources()...)
+		}
+	}
+	if old != nil && (old.Spec.Suspend || old.Spec.Guardrails != nil) {
+		reached.Insert(policy.DefaultResources()...)
+	}
+	return reached
+}
+
+// namespaces is the selector in the words of kubectl.
+func namespaces(selector *metav1.LabelSelector) string {
+	if selector != nil && len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0 {
+		return "<all>"
+	}
+	return metav1.FormatLabelSelector(selector)
+}

@@ -1,0 +1,57 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercleanuppolicy
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+func ttl(s gc.TTL) *gc.TTL { return &s }
+
+func TestReach(t *testing.T) {
+	pods, both := []string{gc.ResourcePods}, []string{gc.ResourceJobs, gc.ResourcePods}
+	restraining := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}}
+	suspending := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Suspend: true}}
+	for name, tc := range map[string]struct {
+		spec gc.ClusterCleanupPolicySpec
+		old  *gc.ClusterCleanupPolicy
+		want []string
+	}{
+		"a stop button":            {spec: suspending.Spec},
+		"lower bounds":             {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h"), HoldAbove: &gc.HoldAbove{}}}},
+		"defaults":                 {spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}, want: both},
+		"a default capacity":       {spec: gc.ClusterCleanupPolicySpec{Capacity: &gc.Capacity{}}, want: both},
+		"a rule":                   {spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{{Resources: pods}}}, want: pods},
+		"an upper bound":           {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MaxTTL: ttl("1h")}}, want: both},
+		"a ceiling":                {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: pods}}}}, want: pods},
+		"a ceiling on all":         {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{}}}}, want: both},
+		"after nothing":            {old: &gc.ClusterCleanupPolicy{}},
+		"bounds relaxed":           {old: restraining, want: both},
+		"the stop button released": {old: suspending, want: both},
+	} {
+		got := sets.List(kind.Reach(&gc.ClusterCleanupPolicy{Spec: tc.spec}, tc.old))
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: reaches %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	for want, selector := range map[string]*metav1.LabelSelector{
+		"<all>":    {},
+		"<none>":   nil,
+		"team=a":   {MatchLabels: map[string]string{"team": "a"}},
+		"!sandbox": {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "sandbox", Operator: metav1.LabelSelectorOpDoesNotExist}}},
+	} {
+		if got := namespaces(selector); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

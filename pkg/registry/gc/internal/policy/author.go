@@ -1,0 +1,139 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// author keeps people from having deleted by a policy what they may not delete themselves, as the rights of Winnow would
+// otherwise be borrowed by everybody who may write a policy.
+type author struct {
+	authorizer authorizer.Authorizer
+	resource   schema.GroupResource
+	// reach is that of Kind; old is nil for a new policy.
+	reach func(p, old Policy) sets.Set[string]
+}
+
+// onCreate checks the author of a new policy, and then what came with the request.
+func (a author) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		if err := a.check(ctx, obj.(Policy), nil); err != nil {
+			return err
+		}
+		if then == nil {
+			return nil
+		}
+		return then(ctx, obj)
+	}
+}
+
+// onUpdate checks whoever changes a spec or releases a hold. Other annotations and labels decide nothing about what goes.
+func (a author) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		p, before := obj.(Policy), old.(Policy)
+		if p.GetGeneration() != before.GetGeneration() || approvesHold(p, before) {
+			if err := a.check(ctx, p, before); err != nil {
+				return err
+			}
+		}
+		if then == nil {
+			return nil
+		}
+		return then(ctx, obj, old)
+	}
+}
+
+// approvesHold is false where an approval is taken back: then nothing goes that did not before.
+func approvesHold(p, old Policy) bool {
+	approved := p.GetAnnotations()[gc.AnnotationApprovedHold]
+	return approved != "" && approved != old.GetAnnotations()[gc.AnnotationApprovedHold]
+}
+
+// check demands the rights to list and to delete all that the policy reaches; a Preview policy shows how many there are.
+func (a author) check(ctx context.Context, p, old Policy) error {
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	missing, err := a.missing(ctx, who, rights(a.reach(p, old), p.GetNamespace()))
+	switch {
+	case err != nil:
+		return apierrors.NewInternalError(err)
+	case len(missing) == 0:
+		return nil
+	}
+	return apierrors.NewForbidden(a.resource, p.GetName(), fmt.Errorf(
+		"%q cannot have deleted by a policy what they cannot list and delete themselves; the answer is no to: %s",
+		who.GetName(), strings.Join(missing, "; ")))
+}
+
+// missing asks for all rights at once and returns those that the user does not have, as sorted lines for a shell.
+func (a author) missing(ctx context.Context, who user.Info, rights []right) ([]string, error) {
+	lines := make([]string, len(rights))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, r := range rights {
+		group.Go(func() error {
+			decision, _, err := a.authorizer.Authorize(ctx, r.of(who))
+			switch {
+			case decision == authorizer.DecisionAllow:
+			case err != nil:
+				return fmt.Errorf("cannot tell the answer of %q for %q: %w", r, who.GetName(), err)
+			default:
+				lines[i] = r.String()
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// right is one to a verb on a resource, as "resource.group", in a namespace; in all of them if that is empty.
+type right struct{ verb, resource, namespace string }
+
+func rights(resources sets.Set[string], namespace string) []right {
+	var all []right
+	for resource := range resources {
+		all = append(all, right{"delete", resource, namespace}, right{"list", resource, namespace})
+	}
+	return all
+}
+
+// String is the line with which the user can ask for the same.
+func (r right) String() string {
+	where := "--all-namespaces"
+	if r.namespace != "" {
+		where = "-n " + r.namespace
+	}
+	return fmt.Sprintf("kubectl auth can-i %s %s %s", r.verb, r.resource, where)
+}
+
+func (r right) of(who user.Info) authorizer.Attributes {
+	resource := schema.ParseGroupResource(r.resource)
+	return authorizer.AttributesRecord{
+		User: who, Verb: r.verb, Namespace: r.namespace,
+		APIGroup: resource.Group, APIVersion: "*", Resource: resource.Resource, ResourceRequest: true,
+	}
+}

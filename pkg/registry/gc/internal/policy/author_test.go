@@ -1,0 +1,167 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// asking allows what it is told to, and notes what it was asked for.
+type asking struct {
+	allowed []string
+	err     error
+
+	lock  sync.Mutex
+	asked []string
+}
+
+func (a *asking) author() author {
+	reach := func(p, _ Policy) sets.Set[string] { return Reach(&p.(*gc.CleanupPolicy).Spec) }
+	return author{authorizer.AuthorizerFunc(a.authorize), gc.Resource("cleanuppolicies"), reach}
+}
+
+func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	resource := attributes.GetResource()
+	if group := attributes.GetAPIGroup(); group != "" {
+		resource += "." + group
+	}
+	line := strings.TrimSpace(strings.Join([]string{attributes.GetUser().GetName(), attributes.GetVerb(), resource, attributes.GetNamespace()}, " "))
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.asked = append(a.asked, line)
+	if slices.Contains(a.allowed, line) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", a.err
+}
+
+const robot = "system:serviceaccount:team-a:robot"
+
+func TestAuthor(t *testing.T) {
+	ofPods := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourcePods}, TTL: ttl("1h")}}}
+	ofAll := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", TTL: ttl("1h")}}}
+	limit := int32(5)
+	pods := []string{"delete pods", "list pods"}
+	jobs := []string{"delete jobs.batch", "list jobs.batch"}
+	all := []string{jobs[0], pods[0], jobs[1], pods[1]}
+	for name, tc := range map[string]struct {
+		spec    gc.CleanupPolicySpec
+		may     []string
+		asked   []string
+		missing []string // nil: the policy may be written
+	}{
+		"nothing reached":            {spec: gc.CleanupPolicySpec{Mode: gc.ModeEnforce}},
+		"pods, and may":              {spec: ofPods, may: pods, asked: pods},
+		"pods, and may delete alone": {spec: ofPods, may: pods[:1], asked: pods, missing: pods[1:]},
+		"pods, and may list alone":   {spec: ofPods, may: pods[1:], asked: pods, missing: pods[:1]},
+		"all, and may":               {spec: ofAll, may: all, asked: all},
+		"all, and may pods alone":    {spec: ofAll, may: pods, asked: all, missing: jobs},
+		"a default ttl, and may not": {spec: gc.CleanupPolicySpec{TTLAfterFinished: ttl("1h")}, asked: all, missing: all},
+		"a default capacity, and may jobs alone": {
+			spec: gc.CleanupPolicySpec{Capacity: &gc.Capacity{MaxObjects: &limit}}, may: jobs, asked: all, missing: pods,
+		},
+	} {
+		for _, who := range []string{"alice", robot} {
+			for _, namespace := range []string{"team-a", ""} {
+				a := &asking{allowed: lines(who, namespace, tc.may)}
+				policy := stored()
+				policy.Spec, policy.Namespace = tc.spec, namespace
+				err := a.author().onCreate(nil)(by(who), policy)
+				slices.Sort(a.asked)
+				if want := lines(who, namespace, tc.asked); !slices.Equal(a.asked, want) {
+					t.Errorf("%s, %s in %q: asked for %q, want %q", name, who, namespace, a.asked, want)
+				}
+				if tc.missing == nil && err == nil {
+					continue
+				}
+				want := `"` + who + `" cannot have deleted by a policy what they cannot list and delete themselves; the answer is no to: ` + commands(namespace, tc.missing)
+				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, want)
+				}
+			}
+		}
+	}
+}
+
+// lines are rights as asking notes them.
+func lines(who, namespace string, rights []string) []string {
+	var noted []string
+	for _, right := range rights {
+		noted = append(noted, strings.TrimSpace(who+" "+right+" "+namespace))
+	}
+	return noted
+}
+
+func commands(namespace string, rights []string) string {
+	where := " --all-namespaces"
+	if namespace != "" {
+		where = " -n " + namespace
+	}
+	var all []string
+	for _, right := range rights {
+		all = append(all, "kubectl auth can-i "+right+where)
+	}
+	return strings.Join(all, "; ")
+}
+
+func by(name string) context.Context {
+	return genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: name})
+}
+
+// TestAuthorOfUpdate: those without rights may change what makes nothing go.
+func TestAuthorOfUpdate(t *testing.T) {
+	approved := func(p *gc.CleanupPolicy, id string) { p.Annotations = map[string]string{gc.AnnotationApprovedHold: id} }
+	for name, tc := range map[string]struct {
+		old, change func(*gc.CleanupPolicy)
+		refused     bool
+	}{
+		"nothing":             {change: func(*gc.CleanupPolicy) {}},
+		"a label":             {change: func(p *gc.CleanupPolicy) { p.Labels = map[string]string{"team": "b"} }},
+		"a note":              {change: func(p *gc.CleanupPolicy) { p.Annotations["note"] = "changed" }},
+		"the status":          {change: func(p *gc.CleanupPolicy) { p.Status.Due = 7 }},
+		"the spec":            {change: func(p *gc.CleanupPolicy) { p.Generation++ }, refused: true},
+		"an approval":         {change: func(p *gc.CleanupPolicy) { approved(p, "1") }, refused: true},
+		"another approval":    {old: func(p *gc.CleanupPolicy) { approved(p, "1") }, change: func(p *gc.CleanupPolicy) { approved(p, "2") }, refused: true},
+		"the same approval":   {old: func(p *gc.CleanupPolicy) { approved(p, "1") }, change: func(p *gc.CleanupPolicy) { approved(p, "1") }},
+		"an approval gone":    {old: func(p *gc.CleanupPolicy) { approved(p, "1") }, change: func(p *gc.CleanupPolicy) { p.Annotations = nil }},
+		"an approval emptied": {old: func(p *gc.CleanupPolicy) { approved(p, "1") }, change: func(p *gc.CleanupPolicy) { approved(p, "") }},
+	} {
+		nobody, admitted := &asking{}, 0
+		onUpdate := nobody.author().onUpdate(func(context.Context, runtime.Object, runtime.Object) error { admitted++; return nil })
+		old, changed := stored(), stored()
+		if tc.old != nil {
+			tc.old(old)
+		}
+		tc.change(changed)
+		err := onUpdate(by("alice"), changed, old)
+		if tc.refused != apierrors.IsForbidden(err) || tc.refused == (admitted == 1) || tc.refused == (len(nobody.asked) == 0) {
+			t.Errorf("%s: got %v, asked for %q, admitted %d times", name, err, nobody.asked, admitted)
+		}
+	}
+}
+
+// TestAuthorUnknown: doubt refuses.
+func TestAuthorUnknown(t *testing.T) {
+	broken := &asking{err: errors.New("no answer")}
+	if err := broken.author().onCreate(nil)(by("alice"), stored()); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("an authorizer that fails: %v", err)
+	}
+	if err := broken.author().onCreate(nil)(context.Background(), stored()); !apierrors.IsInternalError(err) {
+		t.Errorf("a request without user: %v", err)
+	}
+}

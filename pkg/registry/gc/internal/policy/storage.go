@@ -1,0 +1,129 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Storage serves a kind of policies and their status.
+type Storage struct {
+	Policies *REST
+	Status   *StatusREST
+}
+
+// NewStorage builds both over one store. The authorizer says what authors of policies may delete themselves; the clock tells
+// the time that tables count from.
+func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock,
+) (*Storage, error) {
+	s := newStrategy(kind, scheme)
+	resource := gc.Resource(kind.Resource)
+	store := &genericregistry.Store{
+		NewFunc:                   kind.NewFunc,
+		NewListFunc:               kind.NewListFunc,
+		PredicateFunc:             s.match,
+		DefaultQualifiedResource:  resource,
+		SingularQualifiedResource: gc.Resource(kind.Singular),
+
+		CreateStrategy:      s,
+		UpdateStrategy:      s,
+		DeleteStrategy:      s,
+		ResetFieldsStrategy: s,
+		TableConvertor:      newTable(kind, clock),
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: s.attributes}); err != nil {
+		return nil, err
+	}
+	status := *store
+	status.UpdateStrategy = statusStrategy[P, S]{s}
+	status.ResetFieldsStrategy = statusStrategy[P, S]{s}
+
+	reach := func(p, old Policy) sets.Set[string] {
+		before, _ := old.(P) // nil for a new policy
+		return kind.Reach(p.(P), before)
+	}
+	return &Storage{
+		Policies: &REST{Store: store, shortName: kind.ShortName, author: author{authorizer, resource, reach}},
+		Status:   &StatusREST{&status},
+	}, nil
+}
+
+// REST serves the policies.
+type REST struct {
+	*genericregistry.Store
+	shortName string
+	author    author
+}
+
+var _ rest.ShortNamesProvider = (*REST)(nil)
+
+// ShortNames lets users write less.
+func (r *REST) ShortNames() []string { return []string{r.shortName} }
+
+// Create creates a policy whose author may delete what it reaches.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return r.Store.Create(ctx, obj, r.author.onCreate(validate), options)
+}
+
+// Update changes a policy, or creates it by server-side apply, under the same condition.
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, objInfo, r.author.onCreate(createValidation), r.author.onUpdate(updateValidation), forceAllowCreate, options)
+}
+
+// StatusREST serves the status of the policies.
+type StatusREST struct {
+	store *genericregistry.Store
+}
+
+var (
+	_ rest.Patcher             = (*StatusREST)(nil)
+	_ rest.ResetFieldsStrategy = (*StatusREST)(nil)
+	_ rest.TableConvertor      = (*StatusREST)(nil)
+)
+
+// New returns an empty policy.
+func (r *StatusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy leaves the store to REST, which shares it.
+func (r *StatusREST) Destroy() {}
+
+// Get returns the policy; patches start from it.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of a policy that exists.
+func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
+	_ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	const forceAllowCreate = false // a status belongs to a policy
+	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+}
+
+// GetResetFields returns what a status writer cannot own.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable renders the policy as REST does.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}

@@ -1,0 +1,173 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/operation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+)
+
+// strategy is what happens to a policy that is created, updated or deleted.
+type strategy[P Policy, S any] struct {
+	rest.DeclarativeValidation
+	names.NameGenerator
+	kind Kind[P, S]
+}
+
+type (
+	anyStrategy       = strategy[*gc.CleanupPolicy, gc.CleanupPolicySpec]
+	anyStatusStrategy = statusStrategy[*gc.CleanupPolicy, gc.CleanupPolicySpec]
+)
+
+var (
+	_ rest.RESTCreateStrategy              = anyStrategy{}
+	_ rest.RESTUpdateStrategy              = anyStrategy{}
+	_ rest.GarbageCollectionDeleteStrategy = anyStrategy{}
+	_ rest.DeclarativeValidationStrategy   = anyStrategy{}
+	_ rest.ResetFieldsStrategy             = anyStrategy{}
+	_ rest.RESTUpdateStrategy              = anyStatusStrategy{}
+	_ rest.ResetFieldsStrategy             = anyStatusStrategy{}
+)
+
+func newStrategy[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme) strategy[P, S] {
+	return strategy[P, S]{rest.DeclarativeValidation{Scheme: scheme}, names.SimpleNameGenerator, kind}
+}
+
+// NamespaceScoped is whether a policy acts in its own namespace.
+func (s strategy[P, S]) NamespaceScoped() bool { return s.kind.Namespaced }
+
+// AllowCreateOnUpdate is false: what is not there is created by POST or by apply.
+func (strategy[P, S]) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate is true: an update without resourceVersion overwrites, as with built-in kinds.
+func (strategy[P, S]) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+// DefaultGarbageCollectionPolicy keeps a deletion from putting the finalizers orphan or foregroundDeletion on a policy: it
+// takes none, since the deletion of a namespace would not wait for them.
+func (strategy[P, S]) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+	return rest.Unsupported
+}
+
+// GetResetFields names what a writer of the spec cannot own.
+func (strategy[P, S]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
+
+// PrepareForCreate starts the generation, and drops a status that came along.
+func (s strategy[P, S]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	policy := obj.(P)
+	policy.SetGeneration(1)
+	*s.kind.Status(policy) = gc.CleanupPolicyStatus{}
+}
+
+// PrepareForUpdate keeps the status, and moves the generation when the spec changes.
+func (s strategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	policy, before := obj.(P), old.(P)
+	*s.kind.Status(policy) = *s.kind.Status(before)
+	if !apiequality.Semantic.DeepEqual(s.kind.Spec(policy), s.kind.Spec(before)) {
+		policy.SetGeneration(before.GetGeneration() + 1)
+	}
+}
+
+// Validate checks what the declarative validation does not reach.
+func (s strategy[P, S]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return s.kind.Validate(obj.(P))
+}
+
+// ValidateUpdate does so for an update.
+func (s strategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.kind.ValidateUpdate(obj.(P), old.(P))
+}
+
+// ValidateDeclaratively adds the errors that the tags of the type find.
+func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runtime.Object, byHand field.ErrorList,
+	op operation.Type, config rest.DeclarativeValidationConfig,
+) field.ErrorList {
+	return validation.OneErrorForEachField(s.DeclarativeValidation.ValidateDeclaratively(ctx, obj, old, byHand, op, config))
+}
+
+// WarningsOnCreate tells what is valid and yet probably not meant.
+func (s strategy[P, S]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return s.kind.Warnings(obj.(P))
+}
+
+// WarningsOnUpdate does so when the spec changed.
+func (s strategy[P, S]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	policy := obj.(P)
+	if policy.GetGeneration() == old.(P).GetGeneration() {
+		return nil
+	}
+	return s.kind.Warnings(policy)
+}
+
+// Canonicalize changes nothing: what was written is kept as written.
+func (strategy[P, S]) Canonicalize(runtime.Object) {}
+
+// match selects by labels and by metadata.name, metadata.namespace and spec.mode.
+func (s strategy[P, S]) match(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: s.attributes}
+}
+
+func (s strategy[P, S]) attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+	policy, ok := obj.(P)
+	if !ok {
+		return nil, nil, fmt.Errorf("not a %s but %T", s.kind.Singular, obj)
+	}
+	selectable := fields.Set{"metadata.name": policy.GetName(), "spec.mode": string(s.kind.Defaults(policy).Mode)}
+	if s.kind.Namespaced {
+		selectable["metadata.namespace"] = policy.GetNamespace()
+	}
+	return policy.GetLabels(), selectable, nil
+}
+
+// statusStrategy is what happens to a policy whose status is written.
+type statusStrategy[P Policy, S any] struct {
+	strategy[P, S]
+}
+
+// GetResetFields names what a writer of the status cannot own.
+func (statusStrategy[P, S]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec", "metadata")
+}
+
+// PrepareForUpdate keeps all but the status and its field ownership.
+func (s statusStrategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	policy, before := obj.(P), old.(P)
+	*s.kind.Spec(policy) = *s.kind.Spec(before)
+	metav1.ResetObjectMetaForStatus(policy, before)
+}
+
+// ValidateUpdate checks the status.
+func (s statusStrategy[P, S]) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
+	return validation.ValidateStatus(s.kind.Status(obj.(P)))
+}
+
+// WarningsOnUpdate is empty: the writer of a status can do nothing about the spec.
+func (statusStrategy[P, S]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, path := range paths {
+		set.Insert(fieldpath.MakePathOrDie(path))
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+}
