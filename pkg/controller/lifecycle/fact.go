@@ -25,7 +25,7 @@ const (
 )
 
 // Fact is what is kept of an object: all that a decision needs, and no more. It is never changed once made; a newer state
-// of the object is a new fact.
+// of the object is a new fact. There may be a million: its flags lie side by side so that it takes no more than 256 bytes.
 type Fact struct {
 	// Resource as policies name it: gc.ResourceJobs or gc.ResourcePods.
 	Resource        string
@@ -36,6 +36,11 @@ type Fact struct {
 	Labels          labels.Set
 	Created         time.Time
 
+	// Terminating says that the object is being deleted, and Finalizers what that waits for.
+	Finalizers  []string
+	Terminating bool
+	// Uncounted says that the Job controller has yet to count this Pod (KEP-2307).
+	Uncounted bool
 	// Finished says that the execution ended; Outcome and FinishedAt speak of that end.
 	Finished   bool
 	Outcome    gc.Outcome
@@ -53,11 +58,6 @@ type Fact struct {
 	// Applied is who applied the object and would apply it again, such as `Argo CD app "web"`; empty for nobody, and for an
 	// object with a controller, which would be created again by that alone.
 	Applied string
-	// Uncounted says that the Job controller has yet to count this Pod (KEP-2307).
-	Uncounted bool
-	// Terminating says that the object is being deleted, and Finalizers what that waits for.
-	Terminating bool
-	Finalizers  []string
 	// Propagation that the object's finalizers ask for; a delete with any other would strip them. Empty leaves it free.
 	Propagation metav1.DeletionPropagation
 }
