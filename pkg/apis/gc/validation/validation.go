@@ -120,7 +120,7 @@ func validateLabelKey(c *gc.Capacity, path *field.Path) field.ErrorList {
 	const example = `for example "example.com/pipeline"`
 	switch {
 	case c.Per == gc.CapacityPerLabel && c.LabelKey == "":
-		return field.ErrorList{field.Required(path, `"per: Label" needs the key of the label whose values are limited each, `+example)}
+		return field.ErrorList{field.Required(path, `"per: Label" needs the key of the label whose values make the pools, `+example)}
 	case c.Per == gc.CapacityPerLabel:
 		if errs := metav1validation.ValidateLabelName(c.LabelKey, path); len(errs) > 0 {
 			errs[0].Detail += "; write a label's key, " + example
