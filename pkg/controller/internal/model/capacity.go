@@ -1,0 +1,185 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// recount is one recomputation of the world, with the vote of at most one Preview policy.
+type recount struct {
+	*World
+	votes map[types.UID][]vote
+	// beyond are, by object, the policies whose pools are full of newer objects.
+	beyond map[types.UID]map[PolicyRef]bool
+	// ceilings are, by object, the first cluster policy by name that has it over a ceiling.
+	ceilings map[types.UID]PolicyRef
+}
+
+func (w *World) recount(previewed PolicyRef) *recount {
+	c := &recount{
+		World: w, votes: map[types.UID][]vote{}, beyond: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
+	}
+	for _, f := range w.Objects {
+		c.votes[f.UID] = w.votesOn(f, previewed)
+		c.beyond[f.UID] = map[PolicyRef]bool{}
+	}
+	c.countPools()
+	c.countCeilings()
+	return c
+}
+
+// counts tells whether an object counts where objects are counted: it has finished, is not left to its owner, is not
+// being deleted, is not kept by its own annotation now, and nothing about itself holds it.
+func (c *recount) counts(f *lifecycle.Fact) bool {
+	return f.Finished && !f.FinishedAt.After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
+		c.ownHold(f) == "" && !c.keptByAnnotation(f)
+}
+
+func (c *recount) keptByAnnotation(f *lifecycle.Fact) bool {
+	own := c.annotations(f)
+	return own.ttl != nil && (moment{at: c.Now}).before(after(f, own.ttl)) || own.until.After(c.Now)
+}
+
+// pool is what counts together: the objects of one resource and one key in one namespace that one rule votes on.
+type pool struct {
+	policy                         PolicyRef
+	rule, resource, namespace, key string
+}
+
+// poolOf is false where the vote has no limit by number, and for objects without the label or controller that makes a pool.
+func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
+	p := pool{policy: v.policy, rule: v.rule, resource: f.Resource, namespace: f.Namespace}
+	switch {
+	case v.capacity == nil:
+		return p, false
+	case v.capacity.Per == gc.CapacityPerOwner:
+		if f.Controller == nil {
+			return p, false
+		}
+		p.key = string(f.Controller.UID)
+	case v.capacity.Per == gc.CapacityPerLabel:
+		value, ok := f.Labels[v.capacity.LabelKey]
+		p.key = value
+		return p, ok
+	}
+	return p, true
+}
+
+// countPools finds the objects beyond the limits of policies. A native TTL replaces what policies say, hence an object that
+// has one is in none of their pools.
+func (c *recount) countPools() {
+	members, limits := map[pool][]*lifecycle.Fact{}, map[pool]int{}
+	for _, f := range c.Objects {
+		for _, v := range c.votes[f.UID] {
+			p, ok := poolOf(v, f)
+			if !ok || f.NativeTTL != nil || !c.counts(f) {
+				continue
+			}
+			if limit, ok := c.limit(v.capacity, f); ok {
+				members[p], limits[p] = append(members[p], f), limit
+			}
+		}
+	}
+	for p, facts := range members {
+		for _, f := range older(facts, limits[p]) {
+			c.beyond[f.UID][p.policy] = true
+		}
+	}
+}
+
+// limit is false when there is none: a share of a quota that does not exist.
+func (c *recount) limit(capacity *gc.Capacity, f *lifecycle.Fact) (int, bool) {
+	if capacity.MaxObjects != nil {
+		return int(*capacity.MaxObjects), true
+	}
+	quota, ok := c.quota(f.Namespace, f.Resource)
+	percent := int(*capacity.PercentOfQuota)
+	return quota/100*percent + quota%100*percent/100, ok
+}
+
+// quota is what the smallest quota without scopes allows; false when there is none.
+func (c *recount) quota(namespace, resource string) (int, bool) {
+	smallest, found := 0, false
+	for _, q := range c.Quotas {
+		hard, ok := q.Spec.Hard[corev1.ResourceName("count/"+resource)]
+		if q.Namespace != namespace || !ok || len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
+			continue
+		}
+		if n := int(hard.Value()); !found || n < smallest {
+			smallest, found = n, true
+		}
+	}
+	return smallest, found
+}
+
+// countCeilings finds the objects beyond the shares that ceilings leave to their namespaces.
+func (c *recount) countCeilings() {
+	for _, p := range c.clusterWide() {
+		if !readable(p) || p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
+			continue
+		}
+		for _, ceiling := range p.cluster.Guardrails.Capacity {
+			for _, resource := range orJobsAndPods(ceiling.Resources) {
+				c.countCeiling(p, resource, int(*ceiling.MaxObjects))
+			}
+		}
+	}
+}
+
+func (c *recount) countCeiling(p policy, resource string, most int) {
+	members := map[string][]*lifecycle.Fact{}
+	for _, f := range c.Objects {
+		if f.Resource == resource && c.selects(p, f.Namespace) && c.namespaceForbids(f.Namespace) == "" && c.counts(f) {
+			members[f.Namespace] = append(members[f.Namespace], f)
+		}
+	}
+	var sizes []int
+	for _, facts := range members {
+		sizes = append(sizes, len(facts))
+	}
+	share := fairShare(sizes, most)
+	for _, facts := range members {
+		for _, f := range older(facts, share) {
+			if _, ok := c.ceilings[f.UID]; !ok {
+				c.ceilings[f.UID] = p.ref
+			}
+		}
+	}
+}
+
+// fairShare is the largest whole number of objects that each namespace may keep, when together they keep no more than most:
+// a namespace that has fewer leaves the rest to the others. No namespace needs more than the largest has.
+func fairShare(sizes []int, most int) int {
+	kept := func(share int) int {
+		sum := 0
+		for _, n := range sizes {
+			sum += min(n, share)
+		}
+		return sum
+	}
+	share := 0
+	for len(sizes) > 0 && share < slices.Max(sizes) && kept(share+1) <= most {
+		share++
+	}
+	return share
+}
+
+// older leaves out the newest: they finished last, or at the same time with the smaller UID.
+func older(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
+	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int {
+		if c := b.FinishedAt.Compare(a.FinishedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.UID), string(b.UID))
+	})
+	return facts[min(newest, len(facts)):]
+}

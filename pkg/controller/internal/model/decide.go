@@ -1,0 +1,158 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// verdict is an answer with the policy behind it.
+type verdict struct {
+	Answer
+	policy PolicyRef
+}
+
+// due tells whether the object is past its time and not yet gone.
+func (v verdict) due() bool { return oneOf(v.Action, Hold, Delete, Await) }
+
+func (c *recount) answers() map[types.UID]Answer {
+	out := map[types.UID]Answer{}
+	for _, f := range c.Objects {
+		out[f.UID] = c.decide(f).Answer
+	}
+	return out
+}
+
+// decide says what happens to an object now.
+func (c *recount) decide(f *lifecycle.Fact) verdict {
+	v := c.judge(f)
+	if v.Action != Delete {
+		return v
+	}
+	switch {
+	case c.unreadable(f.Namespace):
+		v.Action, v.Reason = Hold, "PolicyUnreadable"
+	case c.suspended(f.Namespace):
+		v.Action, v.Reason = Hold, "Suspended"
+	}
+	return v
+}
+
+// judge says what would happen if nothing stopped all deletions in the namespace. The first reason that applies holds.
+func (c *recount) judge(f *lifecycle.Fact) verdict {
+	if reason := c.ignored(f); reason != "" {
+		return verdict{Answer: Answer{Action: Ignore, Reason: reason}}
+	}
+	s := c.settle(f)
+	say := func(action, reason string, at time.Time) verdict {
+		return verdict{Answer{Action: action, Reason: reason, By: s.by, At: at}, s.policy}
+	}
+	_, overCeiling := c.ceilings[f.UID]
+	switch {
+	case f.Terminating:
+		return say(Await, "Terminating", time.Time{})
+	case len(c.votes[f.UID]) == 0 && !overCeiling:
+		return say(Keep, "UnderCeiling", time.Time{})
+	case s.never:
+		return say(Keep, "Never", time.Time{})
+	case f.Doubt != "":
+		return say(Hold, "FinishTimeUnknown", time.Time{})
+	case c.Now.Before(s.at):
+		return say(Wait, "NotDue", s.at)
+	case c.ownHold(f) != "":
+		return say(Hold, c.ownHold(f), s.at)
+	case s.reason == "Expired":
+		return say(Delete, s.reason, s.at)
+	}
+	return say(Delete, s.reason, time.Time{}) // The number of others made it due, at a time of theirs.
+}
+
+// ignored is why an object is no candidate.
+func (c *recount) ignored(f *lifecycle.Fact) string {
+	switch {
+	case c.namespaceForbids(f.Namespace) != "":
+		return c.namespaceForbids(f.Namespace)
+	case len(c.votes[f.UID]) == 0 && !c.hasCeiling(f):
+		return "NoPolicy"
+	case !f.Finished:
+		return "NotFinished"
+	case c.leftToOwner(f):
+		return "LeftToOwner"
+	}
+	return ""
+}
+
+// namespaceForbids is why nothing in a namespace is a candidate.
+func (w *World) namespaceForbids(name string) string {
+	ns, known := w.Namespaces[name]
+	switch {
+	case !known:
+		return "NamespaceUnknown"
+	case ns.Terminating:
+		return "NamespaceTerminating"
+	case ns.Protected || ns.Labels[gc.LabelProtected] == "true":
+		return "NamespaceProtected"
+	}
+	return ""
+}
+
+// hasCeiling tells whether some ceiling is over the objects of this resource and namespace.
+func (w *World) hasCeiling(f *lifecycle.Fact) bool {
+	return slices.ContainsFunc(w.binding(f.Namespace), func(p policy) bool {
+		return p.cluster.Guardrails != nil && slices.ContainsFunc(p.cluster.Guardrails.Capacity, func(ceiling gc.Ceiling) bool {
+			return slices.Contains(orJobsAndPods(ceiling.Resources), f.Resource)
+		})
+	})
+}
+
+// ownHold is what about the object itself forbids to delete it, empty when nothing does.
+func (c *recount) ownHold(f *lifecycle.Fact) string {
+	votes := c.votes[f.UID]
+	deletesApplied := len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied })
+	switch {
+	case f.Doubt != "":
+		return "FinishTimeUnknown"
+	case c.annotations(f).malformed:
+		return "InvalidAnnotation"
+	case c.ownerOf(f) == unknown:
+		return "OwnerActive"
+	case f.Uncounted:
+		return "Uncounted"
+	case f.Applied != "" && !deletesApplied:
+		return "ManagedByGitOps"
+	case c.Recreated[f.UID]:
+		return "RecreateLoop"
+	}
+	return ""
+}
+
+// unreadable tells whether a stored policy cannot be read that could select objects of the namespace. One of the namespace
+// could; a cluster policy could wherever its selector says so, and everywhere if that cannot be read either.
+func (w *World) unreadable(namespace string) bool {
+	for _, p := range w.namespaced() {
+		if p.ref.Namespace == namespace && !readable(p) {
+			return true
+		}
+	}
+	for _, p := range w.clusterWide() {
+		s := p.cluster.NamespaceSelector
+		if !readable(p) && (s == nil || !readableSelector(s) || w.selects(p, namespace)) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspended tells whether a cluster policy of either mode stops all deletions in the namespace.
+func (w *World) suspended(namespace string) bool {
+	return slices.ContainsFunc(w.clusterWide(), func(p policy) bool {
+		return readable(p) && p.cluster.Suspend && w.selects(p, namespace)
+	})
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// readable tells whether a stored policy could have passed validation. Nothing is concluded from any part of one that could
+// not: a newer version may have given its words a meaning.
+func readable(p policy) bool {
+	return oneOf(p.spec.Mode, gc.ModeEnforce, gc.ModePreview) &&
+		oneOf(p.spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore) &&
+		(p.spec.TTLAfterFinished == nil || readableTTL(*p.spec.TTLAfterFinished)) &&
+		readableCapacity(p.spec.Capacity) &&
+		all(p.spec.Rules, readableRule) &&
+		(p.cluster == nil || p.cluster.NamespaceSelector != nil && readableSelector(p.cluster.NamespaceSelector)) &&
+		(p.cluster == nil || readableGuardrails(p.cluster.Guardrails))
+}
+
+func readableRule(r gc.CleanupRule) bool {
+	return (r.TTL != nil || r.Capacity != nil) &&
+		(r.TTL == nil || readableTTL(*r.TTL)) &&
+		readableCapacity(r.Capacity) &&
+		all(r.Resources, readableResource) &&
+		readableSelector(r.Selector) &&
+		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
+		oneOf(r.Dependents, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
+		oneOf(r.PropagationPolicy, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
+		oneOf(r.GitOpsManaged, gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
+}
+
+func readableCapacity(c *gc.Capacity) bool {
+	return c == nil ||
+		(c.MaxObjects == nil) != (c.PercentOfQuota == nil) &&
+			oneOf(c.Per, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel) &&
+			(c.Per == gc.CapacityPerLabel) == (c.LabelKey != "") &&
+			readableDuration(c.MinAge)
+}
+
+func readableGuardrails(g *gc.Guardrails) bool {
+	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && all(g.Capacity, func(c gc.Ceiling) bool {
+		return c.MaxObjects != nil && all(c.Resources, readableResource)
+	})
+}
+
+func readableTTL(t gc.TTL) bool { return t == gc.TTLNever || readableDuration(&t) }
+
+// readableDuration is for what cannot be "never".
+func readableDuration(t *gc.TTL) bool {
+	if t == nil {
+		return true
+	}
+	_, err := gc.ParseDuration(string(*t))
+	return err == nil
+}
+
+func readableSelector(s *metav1.LabelSelector) bool {
+	_, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil
+}
+
+func readableResource(r string) bool { return oneOf(r, gc.ResourceJobs, gc.ResourcePods) }
+
+func oneOf[T comparable](value T, known ...T) bool { return slices.Contains(known, value) }
+
+func all[T any](values []T, ok func(T) bool) bool {
+	return !slices.ContainsFunc(values, func(v T) bool { return !ok(v) })
+}
