@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,8 +46,10 @@ func TestRightsAreExact(t *testing.T) {
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
 		"namespaces": "get list watch",
 		"pods":       "get list watch delete",
-		"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io":       "get list watch",
+		"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": "get list watch",
+		"resourcequotas": "list watch",
 		"storedcleanuppolicies.internal.gc.winnow.dev":                   "get list watch create update delete",
+		"storedclustercleanuppolicies.internal.gc.winnow.dev":            "get list watch create update delete",
 		"subjectaccessreviews.authorization.k8s.io":                      "create",
 		"tokenreviews.authentication.k8s.io":                             "create",
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
@@ -108,6 +109,7 @@ func TestRightsByName(t *testing.T) {
 		verbs                            string
 	}{
 		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get create patch"},
+		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get create patch"},
 		{extensions, "customresourcedefinitions", "", "others.example.com", ""},
 		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch create patch"},
 		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
@@ -148,28 +150,61 @@ func applyStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(t, "apply", "--kubeconfig", kubeconfig, "--server-side", "--force-conflicts", "--validate=false", "-f", "../../artifacts/storage/")
-	kubectl(t, "wait", "--for=condition=Established", "crd/storedcleanuppolicies.internal.gc.winnow.dev")
+	kubectl(t, "wait", "--for=condition=Established", "crd/storedcleanuppolicies.internal.gc.winnow.dev", "crd/storedclustercleanuppolicies.internal.gc.winnow.dev")
 }
 
-// TestUserRoles checks what users with the roles of the cluster may do with policies, once these are aggregated.
+// TestMoreResources gives Winnow a right by the label, and takes it back with the role.
+func TestMoreResources(t *testing.T) {
+	asked := authorizationv1.ResourceAttributes{Namespace: "team-a", Verb: "delete", Resource: "configmaps"}
+	becomes := func(want bool) {
+		t.Helper()
+		eventually(t, func() error {
+			if got := may(t, serviceAccount("winnow"), asked); got != want {
+				return fmt.Errorf("winnow may delete ConfigMaps: %v, want %v", got, want)
+			}
+			return nil
+		})
+	}
+	becomes(false)
+	kubectl(t, "create", "clusterrole", "more", "--verb=get,list,watch,delete", "--resource=configmaps")
+	kubectl(t, "label", "clusterrole", "more", "gc.winnow.dev/aggregate-to-winnow=true")
+	becomes(true)
+	kubectl(t, "apply", "-f", install)
+	if !may(t, serviceAccount("winnow"), asked) {
+		t.Error("applying the manifests again takes the right away")
+	}
+	kubectl(t, "delete", "clusterrole", "more")
+	becomes(false)
+}
+
+// TestUserRoles checks what users with the roles of the cluster may do with policies, once these are aggregated. Policies of the
+// cluster are for those who have a role in all of it.
 func TestUserRoles(t *testing.T) {
-	const team = "team-roles"
+	const team, read = "team-roles", "get list watch"
 	kubectl(t, "create", "namespace", team)
-	for role, want := range map[string]string{
-		"view":  "get list watch",
-		"edit":  allVerbs,
-		"admin": allVerbs,
+	for role, want := range map[string]struct{ inNamespace, ofCluster string }{
+		"view":            {read, read},
+		"edit":            {allVerbs, read},
+		"admin":           {allVerbs, read},
+		"winnow-operator": {"", allVerbs},
 	} {
 		t.Run(role, func(t *testing.T) {
-			member := user{name: role + "-member"}
-			bind(t, team, role, member)
-			for resource, want := range map[string]string{"cleanuppolicies": want, "cleanuppolicies/status": ""} {
-				eventually(t, func() error {
-					return sameRights(t, member, team, resource, want)
-				})
-			}
-			if err := sameRights(t, member, "team-other", "cleanuppolicies", ""); err != nil {
-				t.Error(err)
+			member, everywhere := user{name: role + "-member"}, user{name: role + "-everywhere"}
+			kubectl(t, "create", "rolebinding", role, "-n", team, "--clusterrole="+role, "--user="+member.name)
+			kubectl(t, "create", "clusterrolebinding", role, "--clusterrole="+role, "--user="+everywhere.name)
+			for _, right := range []struct {
+				who          user
+				in, resource string
+				want         string
+			}{
+				{member, team, "cleanuppolicies", want.inNamespace},
+				{member, team, "cleanuppolicies/status", ""},
+				{member, "team-other", "cleanuppolicies", ""},
+				{member, "", "clustercleanuppolicies", ""},
+				{everywhere, "", "clustercleanuppolicies", want.ofCluster},
+				{everywhere, "", "clustercleanuppolicies/status", ""},
+			} {
+				eventually(t, func() error { return sameRights(t, right.who, right.in, right.resource, right.want) })
 			}
 		})
 	}
@@ -189,18 +224,6 @@ func sameRights(t *testing.T, who user, in, resource, want string) error {
 		return fmt.Errorf("%s may %q on %s/%s in %s, want %q", who.name, got, resource, subresource, in, want)
 	}
 	return nil
-}
-
-func bind(t *testing.T, in, role string, who user) {
-	t.Helper()
-	_, err := client.RbacV1().RoleBindings(in).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who.name}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func may(t *testing.T, who user, asked authorizationv1.ResourceAttributes) bool {

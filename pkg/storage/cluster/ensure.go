@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,14 +69,18 @@ func EnsureHost(ctx context.Context, config *rest.Config, fieldManager, user str
 	if err := reserveFor(user, policy); err != nil {
 		return err
 	}
+	group, together := errgroup.WithContext(ctx) // each takes the cluster a moment to serve
 	for _, definition := range definitions {
-		applied, err := apply(ctx, client, fieldManager, definition)
-		if err == nil {
-			err = awaitServed(ctx, client, definition.GetName(), applied)
-		}
-		if err != nil {
-			return err
-		}
+		group.Go(func() error {
+			applied, err := apply(together, client, fieldManager, definition)
+			if err != nil {
+				return err
+			}
+			return awaitServed(together, client, definition.GetName(), applied)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	for _, object := range policy {
 		if _, err := apply(ctx, client, fieldManager, object); err != nil {
