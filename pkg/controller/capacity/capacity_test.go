@@ -4,216 +4,232 @@
 package capacity_test
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 )
 
-var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+func ignore[T any](*capacity.Member[T]) {}
 
-// object is what a member of these tests stands for: it finished second seconds after the epoch.
-type object struct {
-	second int
-	uid    types.UID
-	group  string
-}
-
-type member = capacity.Member[object]
-
-// yard keeps beside the members what they told: over is as the calls of flipped say.
-type yard struct {
-	members []*member
-	over    map[*member]bool
-	flips   map[*member]int // since they were last counted
-}
-
-func newYard() *yard { return &yard{over: map[*member]bool{}, flips: map[*member]int{}} }
-
-func (y *yard) flipped(m *member) {
-	y.over[m] = m.Over()
-	y.flips[m]++
-}
-
-func (y *yard) make(o object) *member {
-	m := capacity.NewMember(o, epoch.Add(time.Duration(o.second)*time.Second), o.uid)
-	y.members = append(y.members, m)
-	return m
-}
-
-// drop forgets a member that has left: nobody has to say that it is no longer over.
-func (y *yard) drop(i int) {
-	delete(y.over, y.members[i])
-	y.members = slices.Delete(y.members, i, i+1)
-}
-
-// overOf sorts, and takes what ranks beyond the limit.
-func overOf(members []*member, limit int) map[*member]bool {
-	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int {
-		return cmp.Or(cmp.Compare(b.Value.second, a.Value.second), cmp.Compare(a.Value.uid, b.Value.uid))
-	})
-	over := map[*member]bool{}
-	for _, m := range sorted[min(limit, len(sorted)):] {
-		over[m] = true
+func TestPoolRanks(t *testing.T) {
+	type finished struct {
+		name string
+		ago  time.Duration
 	}
-	return over
+	for name, c := range map[string]struct {
+		limit int
+		given []finished
+		over  string // by name
+	}{
+		"empty":                        {3, nil, ""},
+		"fewer than the limit":         {3, []finished{{"a", 1}, {"b", 2}}, ""},
+		"as many as the limit":         {2, []finished{{"a", 1}, {"b", 2}}, ""},
+		"the oldest goes":              {2, []finished{{"a", 1}, {"b", 3}, {"c", 2}}, "b"},
+		"whenever it came":             {2, []finished{{"b", 3}, {"a", 1}, {"c", 2}}, "b"},
+		"the one inserted is over":     {1, []finished{{"a", 1}, {"b", 2}}, "b"},
+		"a nanosecond decides":         {1, []finished{{"b", 1}, {"a", 2}}, "a"},
+		"of one time, the larger UID":  {1, []finished{{"b", 1}, {"a", 1}, {"c", 1}}, "b c"},
+		"nothing is kept by a limit 0": {0, []finished{{"a", 1}, {"b", 2}}, "a b"},
+		"below 0 is 0":                 {-1, []finished{{"a", 1}}, "a"},
+		"no limit":                     {capacity.Unlimited, []finished{{"a", 1}, {"b", 2}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			over := map[string]bool{}
+			p := capacity.NewPool(c.limit, func(m *capacity.Member[string]) { over[m.Value] = m.Over() })
+			for _, f := range c.given {
+				p.Insert(capacity.NewMember(f.name, given.Now.Add(-f.ago), types.UID(f.name)))
+			}
+			maps.DeleteFunc(over, func(_ string, is bool) bool { return !is })
+			if got := strings.Join(slices.Sorted(maps.Keys(over)), " "); got != c.over || p.Len() != len(c.given) {
+				t.Errorf("over are %q of %d, want %q of %d", got, p.Len(), c.over, len(c.given))
+			}
+		})
+	}
 }
 
-// levelOf tries one level after the other.
-func levelOf(sizes []int, total int) int {
-	for level := 0; ; level++ {
-		sum, fits := 0, true
-		for _, n := range sizes {
-			sum, fits = sum+min(n, level+1), fits && n <= level
-		}
-		switch {
-		case fits:
-			return capacity.Unlimited
-		case sum > total:
-			return level
+func TestMembersMove(t *testing.T) {
+	p, c := capacity.NewPool(0, ignore[string]), capacity.NewCeiling(1, ignore[string])
+	m := capacity.NewMember("m", given.Now, "m")
+	where := func(wantPool, wantCeiling int, wantOver bool) {
+		t.Helper()
+		if p.Len() != wantPool || c.Len() != wantCeiling || m.Over() != wantOver {
+			t.Errorf("%d in the pool, %d under the ceiling, over: %v; want %d, %d, %v",
+				p.Len(), c.Len(), m.Over(), wantPool, wantCeiling, wantOver)
 		}
 	}
+	m.Leave()
+	where(0, 0, false)
+	p.Insert(m)
+	where(1, 0, true)
+	c.Insert("a", m)
+	where(0, 1, false)
+	p.Remove(m) // It is not in this pool.
+	where(0, 1, false)
+	c.Insert("b", m)
+	where(0, 1, false)
+	if c.GroupLen("a") != 0 || c.GroupLen("b") != 1 {
+		t.Errorf("%d in a and %d in b, want 0 and 1", c.GroupLen("a"), c.GroupLen("b"))
+	}
+	m.Leave()
+	m.Leave()
+	where(0, 0, false)
 }
 
-func (y *yard) byGroup() map[string][]*member {
-	groups := map[string][]*member{}
-	for _, m := range y.members {
-		groups[m.Value.group] = append(groups[m.Value.group], m)
+// TestCeilingShares changes the sizes of groups one after the other and looks at how many of each are kept.
+func TestCeilingShares(t *testing.T) {
+	type step struct {
+		total int
+		sizes []int // of groups 0, 1, 2, ...
+		level int
+		kept  []int
 	}
-	return groups
-}
-
-// check compares with what must be over, and that each change was told once and nothing else was.
-func (y *yard) check(t *rapid.T, before, want map[*member]bool) {
-	for _, m := range y.members {
-		if m.Over() != want[m] || y.over[m] != want[m] {
-			t.Fatalf("%+v is over: %v, was told to be: %v, should be: %v", m.Value, m.Over(), y.over[m], want[m])
-		}
-		told := 0
-		if before[m] != want[m] {
-			told = 1
-		}
-		if y.flips[m] != told {
-			t.Fatalf("%+v was told %d times to have changed, not %d", m.Value, y.flips[m], told)
-		}
-		delete(y.flips, m)
-	}
-	for m := range y.flips {
-		t.Fatalf("%+v was told to have changed, but was being removed", m.Value)
-	}
-}
-
-func drawObject(t *rapid.T, serial int) object {
-	return object{
-		second: rapid.IntRange(0, 6).Draw(t, "second"),
-		uid:    types.UID(fmt.Sprintf("%d-%d", rapid.IntRange(0, 9).Draw(t, "uid"), serial)),
-		group:  rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "group"),
-	}
-}
-
-func TestPoolAgreesWithSorting(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		y, serial := newYard(), 0
-		limits := rapid.OneOf(rapid.IntRange(-1, 12), rapid.Just(capacity.Unlimited))
-		p := capacity.NewPool(limits.Draw(t, "limit"), y.flipped)
-		before := map[*member]bool{}
-		step := func(act func(t *rapid.T)) func(*rapid.T) {
-			return func(t *rapid.T) {
-				act(t)
-				want := overOf(y.members, p.Limit())
-				y.check(t, before, want)
-				before = want
-				if p.Len() != len(y.members) {
-					t.Fatalf("the pool has %d members, not %d", p.Len(), len(y.members))
+	const all = capacity.Unlimited
+	for name, steps := range map[string][]step{
+		"the small lose nothing, and rounding leaves a rest": {
+			{600, []int{10, 200, 3000}, 390, []int{10, 200, 390}},
+			{600, []int{10, 200, 3000, 500}, 196, []int{10, 196, 196, 196}},
+			{600, []int{10, 200, 3000}, 390, []int{10, 200, 390}},
+			{600, []int{10, 200, 390}, all, []int{10, 200, 390}},
+			{600, []int{10, 201, 390}, 389, []int{10, 201, 389}},
+		},
+		"the total moves": {
+			{3210, []int{10, 200, 3000}, all, []int{10, 200, 3000}},
+			{3209, []int{10, 200, 3000}, 2999, []int{10, 200, 2999}},
+			{600, []int{10, 200, 3000}, 390, []int{10, 200, 390}},
+			{29, []int{10, 200, 3000}, 9, []int{9, 9, 9}},
+			{2, []int{10, 200, 3000}, 0, []int{0, 0, 0}},
+			{0, []int{10, 200, 3000}, 0, []int{0, 0, 0}},
+			{all, []int{10, 200, 3000}, all, []int{10, 200, 3000}},
+			{31, []int{10, 200, 3000}, 10, []int{10, 10, 10}},
+		},
+		"nothing under nothing fits": {
+			{0, nil, all, nil},
+			{0, []int{1}, 0, []int{0}},
+			{0, []int{0}, all, []int{0}},
+		},
+		"equals lose alike": {
+			{10, []int{5, 5}, all, []int{5, 5}},
+			{10, []int{5, 6}, 5, []int{5, 5}},
+			{10, []int{6, 6}, 5, []int{5, 5}},
+			{11, []int{6, 6}, 5, []int{5, 5}},
+			{12, []int{6, 6}, all, []int{6, 6}},
+			{12, []int{6, 6, 6}, 4, []int{4, 4, 4}},
+		},
+		"a group goes and comes back": {
+			{4, []int{4, 4}, 2, []int{2, 2}},
+			{4, []int{4, 0}, all, []int{4, 0}},
+			{4, []int{4, 1}, 3, []int{3, 1}},
+			{4, []int{0, 1}, all, []int{0, 1}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var groups [4][]*capacity.Member[int]
+			c := capacity.NewCeiling(0, ignore[int])
+			for i, s := range steps {
+				c.SetTotal(s.total)
+				for g := range groups {
+					size := 0
+					if g < len(s.sizes) {
+						size = s.sizes[g]
+					}
+					groups[g] = resize(c, g, groups[g], size)
+				}
+				var kept []int
+				for g := range s.sizes {
+					kept = append(kept, count(groups[g]))
+				}
+				if c.Level() != s.level || c.Total() != s.total || !slices.Equal(kept, s.kept) {
+					t.Errorf("step %d: %d under %d have level %d and keep %d, want level %d and %d",
+						i, s.sizes, c.Total(), c.Level(), kept, s.level, s.kept)
 				}
 			}
-		}
-		insert := step(func(t *rapid.T) {
-			serial++
-			p.Insert(y.make(drawObject(t, serial)))
 		})
-		t.Repeat(map[string]func(*rapid.T){
-			"insert":       insert,
-			"insert again": insert,
-			"remove": step(func(t *rapid.T) {
-				if len(y.members) == 0 {
-					t.Skip("empty")
-				}
-				i := rapid.IntRange(0, len(y.members)-1).Draw(t, "which")
-				m := y.members[i]
-				y.drop(i)
-				p.Remove(m)
-				p.Remove(m)
-				if m.Over() {
-					t.Fatalf("%+v is over what it is not in", m.Value)
-				}
-			}),
-			"limit": step(func(t *rapid.T) { p.SetLimit(limits.Draw(t, "limit")) }),
-		})
-	})
+	}
 }
 
-func TestCeilingAgreesWithSorting(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		y, serial := newYard(), 0
-		totals := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited))
-		c := capacity.NewCeiling(totals.Draw(t, "total"), y.flipped)
-		before := map[*member]bool{}
-		step := func(act func(t *rapid.T)) func(*rapid.T) {
-			return func(t *rapid.T) {
-				act(t)
-				want := checkCeiling(t, c, y)
-				y.check(t, before, want)
-				before = want
-			}
-		}
-		insert := step(func(t *rapid.T) {
-			serial++
-			o := drawObject(t, serial)
-			c.Insert(o.group, y.make(o))
-		})
-		t.Repeat(map[string]func(*rapid.T){
-			"insert":       insert,
-			"insert again": insert,
-			"leave": step(func(t *rapid.T) {
-				if len(y.members) == 0 {
-					t.Skip("empty")
-				}
-				i := rapid.IntRange(0, len(y.members)-1).Draw(t, "which")
-				m := y.members[i]
-				y.drop(i)
-				m.Leave()
-				m.Leave()
-			}),
-			"total": step(func(t *rapid.T) { c.SetTotal(totals.Draw(t, "total")) }),
-		})
-	})
+// resize lets the newest of a group leave, or newer ones come.
+func resize(c *capacity.Ceiling[int], group int, members []*capacity.Member[int], size int) []*capacity.Member[int] {
+	for len(members) > size {
+		members[len(members)-1].Leave()
+		members = members[:len(members)-1]
+	}
+	for i := len(members); i < size; i++ {
+		m := capacity.NewMember(i, given.Now.Add(time.Duration(i)), types.UID(strconv.Itoa(i)))
+		c.Insert(strconv.Itoa(group), m)
+		members = append(members, m)
+	}
+	return members
 }
 
-// checkCeiling compares level and sizes, and returns who must be over.
-func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], y *yard) map[*member]bool {
-	groups := y.byGroup()
-	var sizes []int
-	for name, members := range groups {
-		sizes = append(sizes, len(members))
-		if got := c.GroupLen(name); got != len(members) {
-			t.Fatalf("group %s has %d members, not %d", name, got, len(members))
+func count(members []*capacity.Member[int]) (kept int) {
+	for _, m := range members {
+		if !m.Over() {
+			kept++
 		}
 	}
-	level := levelOf(sizes, c.Total())
-	if c.Level() != level || c.Len() != len(y.members) || c.GroupLen("nobody") != 0 {
-		t.Fatalf("%v under %d: level %d, not %d; %d members, not %d", sizes, c.Total(), c.Level(), level, c.Len(), len(y.members))
+	return kept
+}
+
+// TestMembersAreSmall: there may be a million.
+func TestMembersAreSmall(t *testing.T) {
+	if size := unsafe.Sizeof(capacity.Member[*int]{}); size > 48 {
+		t.Errorf("a member takes %d bytes, more than 48", size)
 	}
-	want := map[*member]bool{}
-	for _, members := range groups {
-		maps.Copy(want, overOf(members, level))
+}
+
+const benchMembers = 100_000
+
+// randomMembers makes the members of a benchmark, finished in random order.
+func randomMembers() []*capacity.Member[int] {
+	random := rand.New(rand.NewPCG(1, 2))
+	members := make([]*capacity.Member[int], benchMembers)
+	for i := range members {
+		members[i] = capacity.NewMember(i, given.Now.Add(time.Duration(random.IntN(math.MaxInt32))), types.UID(strconv.Itoa(i)))
 	}
-	return want
+	return members
+}
+
+// BenchmarkPool takes one out and puts it back, in a pool half of which is over.
+func BenchmarkPool(b *testing.B) {
+	p, members := capacity.NewPool(benchMembers/2, ignore[int]), randomMembers()
+	for _, m := range members {
+		p.Insert(m)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i = (i + 1) % benchMembers {
+		p.Remove(members[i])
+		p.Insert(members[i])
+	}
+}
+
+// BenchmarkCeiling takes one out and puts it back, under a ceiling for half of a thousand groups of 1 to 199. What it costs
+// beyond that of a pool is that of the members that the level flips.
+func BenchmarkCeiling(b *testing.B) {
+	flips := 0
+	c, members := capacity.NewCeiling(benchMembers/2, func(*capacity.Member[int]) { flips++ }), randomMembers()
+	groups := make([]string, 0, benchMembers)
+	for i := 0; len(groups) < benchMembers; i++ {
+		groups = append(groups, slices.Repeat([]string{strconv.Itoa(i)}, min(1+i%199, benchMembers-len(groups)))...)
+	}
+	for i, m := range members {
+		c.Insert(groups[i], m)
+	}
+	flips = 0
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i = (i + 1) % benchMembers {
+		members[i].Leave()
+		c.Insert(groups[i], members[i])
+	}
+	b.ReportMetric(float64(flips)/float64(b.N), "flips/op")
 }

@@ -68,7 +68,7 @@ func NewPool[T any](limit int, flipped func(*Member[T])) *Pool[T] {
 	return &Pool[T]{limit: max(limit, 0), flipped: flipped, kept: queue[*Member[T]]{backwards: true}}
 }
 
-// Insert puts m in, out of wherever it was before.
+// Insert puts m in, out of wherever it was before. That m is not over in its new place, as it was in the old, is not told.
 func (p *Pool[T]) Insert(m *Member[T]) {
 	m.Leave()
 	m.pool = p
