@@ -53,6 +53,7 @@ func TestOnAWholeCluster(t *testing.T) {
 		return
 	}
 	s := policyStore(t, winnow)
+	t.Run("Kinds", func(t *testing.T) { testKinds(t, winnow) })
 	t.Run("Reserved", func(t *testing.T) { testReserved(t, s, policyStore(t, c.RESTConfig())) })
 	t.Run("NamespaceDeletion", func(t *testing.T) { testNamespaceDeletion(t, s, admin) })
 	t.Run("Restart", func(t *testing.T) { testRestart(t, s, c) })
@@ -114,7 +115,7 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	}
 	stranger := rest.CopyConfig(admin)
 	stranger.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
-	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "right to list storedcleanuppolicies.internal.gc.winnow.dev") {
+	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the right to list stored") {
 		t.Errorf("a stranger: got %v", err)
 	}
 	if err := policyStore(t, winnow).ReadinessCheck(); err != nil {

@@ -387,8 +387,8 @@ func expectEvent(t *testing.T, w watch.Interface, kind watch.EventType, resource
 	t.Helper()
 	select {
 	case event := <-w.ResultChan():
-		pod, ok := event.Object.(*example.Pod)
-		if !ok || event.Type != kind || pod.ResourceVersion != resourceVersion {
+		object, ok := event.Object.(metav1.Object)
+		if !ok || event.Type != kind || object.GetResourceVersion() != resourceVersion {
 			t.Fatalf("want %s at %s, got %+v", kind, resourceVersion, event)
 		}
 	case <-time.After(wait.ForeverTestTimeout):

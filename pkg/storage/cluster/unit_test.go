@@ -249,6 +249,17 @@ func TestConfigOfHost(t *testing.T) {
 	}
 }
 
+type policyObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+func annotations(fill *randfill.Filler) map[string]string {
+	var filled map[string]string
+	fill.Fill(&filled)
+	return filled
+}
+
 // The server takes the digest of what it stores, the controller of the object that it was sent.
 func TestDigestIsTheSameForAllWhoHoldThePolicy(t *testing.T) {
 	scheme := runtime.NewScheme()
@@ -256,23 +267,27 @@ func TestDigestIsTheSameForAllWhoHoldThePolicy(t *testing.T) {
 	codec := serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion)
 	fill := randfill.NewWithSeed(1).NilChance(.3).NumElements(0, 3).Funcs(func(*metav1.ManagedFieldsEntry, randfill.Continue) {})
 	for range 100 {
-		var sent, read v1alpha1.CleanupPolicy
-		fill.Fill(&sent.Spec)
-		fill.Fill(&sent.Annotations)
-		scheme.Default(&sent)
-		stored, err := runtime.Encode(codec, &sent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := codec.Decode(stored, nil, &read); err != nil {
-			t.Fatal(err)
-		}
-		held, err := json.Marshal(&read)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if Digest(stored) != Digest(held) {
-			t.Fatalf("different digests:\nstored %s\nheld   %s", stored, held)
+		var policy v1alpha1.CleanupPolicy
+		fill.Fill(&policy.Spec)
+		var clusterPolicy v1alpha1.ClusterCleanupPolicy
+		fill.Fill(&clusterPolicy.Spec)
+		for sent, read := range map[policyObject]policyObject{&policy: &v1alpha1.CleanupPolicy{}, &clusterPolicy: &v1alpha1.ClusterCleanupPolicy{}} {
+			sent.SetAnnotations(annotations(fill))
+			scheme.Default(sent)
+			stored, err := runtime.Encode(codec, sent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := codec.Decode(stored, nil, read); err != nil {
+				t.Fatal(err)
+			}
+			held, err := json.Marshal(read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if Digest(stored) != Digest(held) {
+				t.Fatalf("different digests:\nstored %s\nheld   %s", stored, held)
+			}
 		}
 	}
 }

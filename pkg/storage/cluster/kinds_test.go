@@ -1,0 +1,202 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apiserver"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
+)
+
+// servedKind is one that Winnow serves, kept in what EnsureHost has installed.
+type servedKind struct {
+	registry  *genericregistry.Store
+	resource  string
+	namespace string // empty for cluster-scoped kinds
+	object    func(metav1.ObjectMeta) runtime.Object
+}
+
+// testKinds takes an object of every served kind through its registry.
+func testKinds(t *testing.T, winnow *clientrest.Config) {
+	host, err := NewHost(winnow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	getter := host.RESTOptionsGetter(apiserver.StorageCodecs.LegacyCodec(v1alpha1.SchemeGroupVersion), v1alpha1.SchemeGroupVersion)
+	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []servedKind{
+		{ofNamespaces.Policies.Store, "cleanuppolicies", "default", func(m metav1.ObjectMeta) runtime.Object {
+			return &gc.CleanupPolicy{ObjectMeta: m, Spec: gc.CleanupPolicySpec{Mode: gc.ModePreview, AnnotationTTL: gc.AnnotationIgnore}}
+		}},
+		{ofCluster.Policies.Store, "clustercleanuppolicies", "", func(m metav1.ObjectMeta) runtime.Object {
+			return &gc.ClusterCleanupPolicy{ObjectMeta: m, Spec: gc.ClusterCleanupPolicySpec{
+				Mode: gc.ModePreview, AnnotationTTL: gc.AnnotationIgnore, NamespaceSelector: &metav1.LabelSelector{},
+			}}
+		}},
+	} {
+		t.Run(k.resource, func(t *testing.T) {
+			if err := k.registry.ReadinessCheck(); err != nil {
+				t.Fatal(err)
+			}
+			t.Run("Served", k.testServed)
+			t.Run("Misplaced", k.testMisplaced)
+			t.Run("Undecodable", k.testUndecodable)
+		})
+	}
+}
+
+// as is the context of a request.
+func (k servedKind) as(t *testing.T, verb, username string) context.Context {
+	ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: username})
+	ctx = genericapirequest.WithNamespace(ctx, k.namespace)
+	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
+		Verb: verb, APIGroup: gc.GroupName, APIVersion: "v1alpha1", Resource: k.resource, Namespace: k.namespace,
+	})
+}
+
+func (k servedKind) create(t *testing.T, name string) metav1.Object {
+	t.Helper()
+	object := k.object(metav1.ObjectMeta{Namespace: k.namespace, Name: name, Labels: map[string]string{"is": name}})
+	created, err := k.registry.Create(k.as(t, "create", "alice"), object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created.(metav1.Object)
+}
+
+// list returns the names that a request of this user sees.
+func (k servedKind) list(t *testing.T, username string, options metainternalversion.ListOptions) (string, error) {
+	t.Helper()
+	list, err := k.registry.List(k.as(t, "list", username), &options)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	err = meta.EachListItem(list, func(object runtime.Object) error {
+		names = append(names, object.(metav1.Object).GetName())
+		return nil
+	})
+	return strings.Join(names, " "), err
+}
+
+func (k servedKind) deleteAll(t *testing.T) {
+	t.Helper()
+	_, err := k.registry.DeleteCollection(k.as(t, "deletecollection", "alice"), rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Error(err)
+	}
+	if left, err := k.list(t, "alice", metainternalversion.ListOptions{}); err != nil || left != "" {
+		t.Errorf("left: %s, %v", left, err)
+	}
+}
+
+func (k servedKind) testServed(t *testing.T) {
+	w, err := k.registry.Watch(k.as(t, "watch", "alice"), &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for _, name := range []string{"a", "b"} {
+		expectEvent(t, w, watch.Added, k.create(t, name).GetResourceVersion())
+	}
+	got, err := k.registry.Get(k.as(t, "get", "alice"), "a", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := got.(metav1.Object)
+	changed.SetAnnotations(map[string]string{"note": "kept"})
+	updated, _, err := k.registry.Update(k.as(t, "update", "alice"), "a", rest.DefaultUpdatedObjectInfo(got), nil,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err != nil || updated.(metav1.Object).GetUID() != changed.GetUID() {
+		t.Fatalf("updated: %+v, %v", updated, err)
+	}
+	expectEvent(t, w, watch.Modified, updated.(metav1.Object).GetResourceVersion())
+	for want, selector := range map[string]labels.Selector{"a b": labels.Everything(), "b": labels.SelectorFromSet(labels.Set{"is": "b"})} {
+		if got, err := k.list(t, "alice", metainternalversion.ListOptions{LabelSelector: selector}); err != nil || got != want {
+			t.Errorf("listed %q by %q, %v, want %q", got, selector, err, want)
+		}
+	}
+	k.deleteAll(t)
+	for range 2 {
+		if event := <-w.ResultChan(); event.Type != watch.Deleted {
+			t.Errorf("got %+v", event)
+		}
+	}
+}
+
+// write puts a payload where no request could.
+func (k servedKind) write(t *testing.T, name string, payload func(string) string) {
+	t.Helper()
+	s := k.registry.Storage.Storage.(*store)
+	at := location{namespace: k.namespace, name: name}
+	stored, err := s.table.get(t.Context(), at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := k.object(metav1.ObjectMeta{})
+	body, err := s.wrap(target{location: at}, stored.ResourceVersion, payload(stored.Payload), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.table.update(t.Context(), at, body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testMisplaced: a payload counts where it says that it belongs, and nowhere else.
+func (k servedKind) testMisplaced(t *testing.T) {
+	k.create(t, "a")
+	k.write(t, "a", func(payload string) string { return strings.Replace(payload, `"name":"a"`, `"name":"b"`, 1) })
+	belongs := strings.TrimPrefix(k.namespace+"/b", "/")
+	_, err := k.registry.Get(k.as(t, "get", "alice"), "a", &metav1.GetOptions{})
+	if err == nil || !strings.HasSuffix(err.Error(), "it says that it is "+belongs) {
+		t.Errorf("got %v", err)
+	}
+	k.deleteAll(t)
+}
+
+// testUndecodable: what cannot be decoded fails lists with its name, and stands in the way of neither those who delete it nor
+// the controller.
+func (k servedKind) testUndecodable(t *testing.T) {
+	k.create(t, "a")
+	k.create(t, "b")
+	k.write(t, "b", func(string) string { return "{" })
+	want := `stored ` + k.resource + `.gc.winnow.dev "` + strings.TrimPrefix(k.namespace+"/b", "/") + `" cannot be decoded, delete it and write it anew`
+	if _, err := k.list(t, "alice", metainternalversion.ListOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := k.list(t, user.APIServerUser, metainternalversion.ListOptions{}); err != nil || got != "a b" {
+		t.Errorf("the server itself lists %q, %v", got, err)
+	}
+	if _, _, err := k.registry.Delete(k.as(t, "delete", "alice"), "b", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	k.deleteAll(t)
+}
