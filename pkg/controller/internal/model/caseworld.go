@@ -1,0 +1,199 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// caseNamespace is that of objects that do not say otherwise.
+const caseNamespace = "team-a"
+
+// protectedNames are the namespaces that every Winnow protects.
+var protectedNames = []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, "winnow-system"}
+
+// ownerGroups are the API groups of the controllers that examples speak of.
+var ownerGroups = map[string]string{
+	"CronJob": "batch", "Job": "batch", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "JobSet": "jobset.x-k8s.io",
+}
+
+// world has the objects of the example under these manifests.
+func (e *example) world(manifests string) (*World, error) {
+	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
+	if err := w.read(manifests); err != nil {
+		return nil, err
+	}
+	for _, o := range e.Objects {
+		for _, f := range o.facts() {
+			f.ResourceVersion = uint64(len(w.Objects) + 1)
+			w.Objects = append(w.Objects, f)
+			w.Recreated[f.UID] = o.Recreated
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.CronJobs)) {
+		w.CronJobs = append(w.CronJobs, &lifecycle.CronJob{
+			ObjectMeta: metav1.ObjectMeta{Namespace: caseNamespace, Name: name, UID: uidOf(name), ResourceVersion: "1"},
+			Active:     uids(e.CronJobs[name]),
+		})
+	}
+	w.nameNamespaces(e.Unobserved)
+	return w, nil
+}
+
+var documentEnd = regexp.MustCompile(`(?m)^---$`)
+
+// read takes in what policies, quotas and namespaces the manifests have, with the defaults of the API.
+func (w *World) read(manifests string) error {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(gc.SchemeGroupVersion, corev1.SchemeGroupVersion)
+	for i, document := range documentEnd.Split(manifests, -1) {
+		if strings.TrimSpace(document) == "" {
+			continue
+		}
+		obj, _, err := decoder.Decode([]byte(document), nil, nil)
+		if err != nil {
+			return err
+		}
+		uid, version := types.UID(fmt.Sprintf("uid-given-%d", i)), "1"
+		switch obj := obj.(type) {
+		case *gc.CleanupPolicy:
+			obj.UID, obj.ResourceVersion, obj.Generation = uid, version, 1
+			w.Policies = append(w.Policies, obj)
+		case *gc.ClusterCleanupPolicy:
+			obj.UID, obj.ResourceVersion, obj.Generation = uid, version, 1
+			w.ClusterPolicies = append(w.ClusterPolicies, obj)
+		case *corev1.ResourceQuota:
+			obj.UID, obj.ResourceVersion = uid, version
+			w.Quotas = append(w.Quotas, obj)
+		case *corev1.Namespace:
+			w.Namespaces[obj.Name] = Namespace{Labels: obj.Labels, Terminating: obj.Status.Phase == corev1.NamespaceTerminating}
+		default:
+			return fmt.Errorf("a world has no %T", obj)
+		}
+	}
+	return nil
+}
+
+// nameNamespaces adds the namespaces that are only named.
+func (w *World) nameNamespaces(unobserved []string) {
+	names := []string{caseNamespace}
+	for _, p := range w.Policies {
+		names = append(names, p.Namespace)
+	}
+	for _, f := range w.Objects {
+		names = append(names, f.Namespace)
+	}
+	for _, name := range names {
+		if slices.Contains(unobserved, name) {
+			continue
+		}
+		ns := w.Namespaces[name]
+		ns.Protected = slices.Contains(protectedNames, name)
+		w.Namespaces[name] = ns
+	}
+}
+
+// facts are the objects that one entry stands for.
+func (o *object) facts() []*lifecycle.Fact {
+	if o.Count == 0 {
+		return []*lifecycle.Fact{o.fact(o.Job + o.Pod)}
+	}
+	var out []*lifecycle.Fact
+	for i := range o.Count {
+		out = append(out, o.fact(o.Job+o.Pod+"-"+strconv.Itoa(i+1)))
+	}
+	return out
+}
+
+func (o *object) fact(name string) *lifecycle.Fact {
+	f := &lifecycle.Fact{
+		Resource: gc.ResourceJobs, Namespace: o.Namespace, Name: name, UID: uidOf(name), Labels: o.Labels,
+		Created: CaseNow.Add(-24 * time.Hour), Terminating: o.Terminating, Applied: o.Applied,
+	}
+	if o.Pod != "" {
+		f.Resource = gc.ResourcePods
+	}
+	if o.Namespace == "" {
+		f.Namespace = caseNamespace
+	}
+	if o.Created != "" {
+		f.Created = must(moments(o.Created))
+	}
+	o.finish(f)
+	if o.TTLSecondsAfterFinished != nil {
+		ttl := time.Duration(*o.TTLSecondsAfterFinished) * time.Second
+		f.NativeTTL = &ttl
+	}
+	if v, ok := o.Annotations[gc.AnnotationTTL]; ok {
+		f.TTL = &v
+	}
+	if v, ok := o.Annotations[gc.AnnotationKeepUntil]; ok {
+		f.KeepUntil = &v
+	}
+	if kind, name, ok := strings.Cut(o.Controller, "/"); ok {
+		f.Controller = &lifecycle.Owner{GroupKind: schema.GroupKind{Group: ownerGroups[kind], Kind: kind}, Name: name, UID: uidOf(name)}
+	}
+	o.finalize(f)
+	return f
+}
+
+func (o *object) finish(f *lifecycle.Fact) {
+	if o.Finished == "" {
+		return
+	}
+	f.Finished, f.Outcome = true, gc.OutcomeSucceeded
+	if o.Outcome != "" {
+		f.Outcome = o.Outcome
+	}
+	if o.Finished == "unknown" {
+		f.Doubt = "nothing tells when it finished"
+		return
+	}
+	f.FinishedAt = must(moments(o.Finished))
+}
+
+func (o *object) finalize(f *lifecycle.Fact) {
+	for _, finalizer := range o.Finalizers {
+		switch finalizer {
+		case metav1.FinalizerOrphanDependents:
+			f.Propagation = metav1.DeletePropagationOrphan
+		case metav1.FinalizerDeleteDependents:
+			f.Propagation = metav1.DeletePropagationForeground
+		case "batch.kubernetes.io/job-tracking":
+			f.Uncounted = true
+		}
+	}
+	if f.Terminating {
+		f.Finalizers = o.Finalizers
+	}
+}
+
+// must is for times in the files of this package.
+func must(t time.Time, err error) time.Time {
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
