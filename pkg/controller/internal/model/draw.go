@@ -1,0 +1,214 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// Names are few, so that things meet.
+var (
+	// DrawnNamespaces are those of drawn worlds; one that a world does not have has not been observed.
+	DrawnNamespaces = []string{"n1", "n2", "n3"}
+	// DrawnPolicies are the names of policies in each namespace, DrawnClusterPolicies those of cluster policies.
+	DrawnPolicies        = []string{"a", "b", "m"}
+	DrawnClusterPolicies = []string{"a", "k", "z"}
+	// DrawnQuotas are the names of quotas in each namespace.
+	DrawnQuotas = []string{"q1", "q2"}
+	// DrawnCronJobs are the names of CronJobs in each namespace.
+	DrawnCronJobs = []string{"hourly", "nightly"}
+)
+
+var (
+	drawnResources = [][]string{nil, {gc.ResourceJobs}, {gc.ResourcePods}, {gc.ResourceJobs, gc.ResourcePods}}
+	// drawnAges are on both sides of what drawnDurations say, and some of them are equal to others.
+	drawnAges = []time.Duration{
+		time.Minute, time.Minute - time.Second, time.Minute + time.Second, 10 * time.Minute, 10*time.Minute - time.Second, time.Hour, 2 * time.Hour,
+		0, 24 * time.Hour, -time.Second, -time.Minute,
+	}
+	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
+	drawnTTLs      = append([]gc.TTL{gc.TTLNever}, drawnDurations...)
+	drawnCounts    = []int32{1, 0, 2, 3, 5}
+)
+
+// Draw is a world in which everything may be, at the time CaseNow.
+func Draw(t *rapid.T) *World {
+	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
+	for _, namespace := range DrawnNamespaces {
+		if !rarely(t, 10) {
+			w.Namespaces[namespace] = DrawNamespace(t)
+		}
+		for _, name := range some(t, DrawnPolicies) {
+			w.Policies = append(w.Policies, DrawPolicy(t, namespace, name))
+		}
+		for _, name := range some(t, DrawnQuotas) {
+			w.Quotas = append(w.Quotas, DrawQuota(t, namespace, name))
+		}
+	}
+	for _, name := range some(t, DrawnClusterPolicies) {
+		w.ClusterPolicies = append(w.ClusterPolicies, DrawClusterPolicy(t, name))
+	}
+	for i := range rapid.IntRange(0, 25).Draw(t, "objects") {
+		f := DrawObject(t, w.Now, i)
+		w.Objects = append(w.Objects, f)
+		w.Recreated[f.UID] = rarely(t, 10)
+	}
+	for _, namespace := range DrawnNamespaces {
+		for _, name := range some(t, DrawnCronJobs) {
+			w.CronJobs = append(w.CronJobs, DrawCronJob(t, namespace, name))
+		}
+	}
+	return w
+}
+
+// DrawNamespace is a namespace, most often an ordinary one.
+func DrawNamespace(t *rapid.T) Namespace {
+	ns := Namespace{Labels: drawLabels(t), Terminating: rarely(t, 15), Protected: rarely(t, 15)}
+	if rarely(t, 10) {
+		ns.Labels[gc.LabelProtected] = pick(t, "true", "false")
+	}
+	return ns
+}
+
+// DrawnUID is that of the object that DrawObject makes of a number.
+func DrawnUID(i int) types.UID { return types.UID(fmt.Sprintf("uid-%02d", i)) }
+
+// DrawObject is object number i in the state of some moment: a Job when i is even, else a Pod. It always lives in the same
+// namespace, under the same name and UID.
+func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
+	f := &lifecycle.Fact{
+		Resource: DrawnResource(i), Namespace: DrawnNamespaces[i/2%len(DrawnNamespaces)], Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
+		ResourceVersion: uint64(i + 1), Labels: drawLabels(t), Created: now.Add(-48 * time.Hour),
+		Controller: drawController(t, i),
+	}
+	drawFinish(t, f, now)
+	if f.Resource == gc.ResourceJobs && rarely(t, 6) {
+		ttl := pick(t, time.Minute, 0, 10*time.Minute, time.Hour)
+		f.NativeTTL = &ttl
+	}
+	if rarely(t, 5) {
+		f.TTL = new(pick(t, "10m", "0s", "1h", string(gc.TTLNever), "1m", "2 hours"))
+	}
+	if rarely(t, 5) {
+		f.KeepUntil = new(pick(t, now.Format(time.RFC3339), now.Add(time.Second).Format(time.RFC3339),
+			now.Add(-30*time.Second).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339), "tomorrow"))
+	}
+	if f.Controller == nil && rarely(t, 8) {
+		f.Applied = `Helm release "web"`
+	}
+	f.Uncounted = f.Resource == gc.ResourcePods && rarely(t, 10)
+	if f.Terminating = rarely(t, 10); f.Terminating {
+		f.Finalizers = []string{"example.com/finalizer"}
+	}
+	if rarely(t, 8) {
+		f.Propagation = pick(t, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
+	}
+	return f
+}
+
+// DrawnResource is that of object number i.
+func DrawnResource(i int) string { return []string{gc.ResourceJobs, gc.ResourcePods}[i%2] }
+
+func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
+	if rarely(t, 6) {
+		return // It runs.
+	}
+	f.Finished, f.Outcome = true, pick(t, gc.OutcomeSucceeded, gc.OutcomeFailed)
+	if rarely(t, 12) {
+		f.Doubt = "nothing tells when it finished"
+		return
+	}
+	f.FinishedAt = now.Add(-pick(t, drawnAges...))
+}
+
+// drawController is none for most. A Job may be owned by a CronJob, a Pod by another object of the world, which is a Job or not there.
+func drawController(t *rapid.T, i int) *lifecycle.Owner {
+	own := func(group, kind, name string, uid types.UID) *lifecycle.Owner {
+		return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
+	}
+	switch pick(t, 0, 0, 1, 1, 2, 3, 4) {
+	case 1:
+		if DrawnResource(i) == gc.ResourceJobs {
+			name := pick(t, DrawnCronJobs...)
+			return own("batch", "CronJob", name, cronJobUID(DrawnNamespaces[i/2%len(DrawnNamespaces)], name))
+		}
+		j := 2 * pick(t, i/2, i/2, 0, 1, 2, 99) // Its neighbour, one of some namespace, or one that is not there.
+		return own("batch", "Job", fmt.Sprintf("o%02d", j), DrawnUID(j))
+	case 2:
+		return own("apps", pick(t, "ReplicaSet", "StatefulSet", "DaemonSet"), "s", pick[types.UID](t, "uid-s1", "uid-s2"))
+	case 3:
+		if rarely(t, 3) {
+			return own("jobset.x-k8s.io", "JobSet", "s", "uid-jobset")
+		}
+	}
+	return nil
+}
+
+// DrawCronJob is a CronJob that lists some of the objects as active.
+func DrawCronJob(t *rapid.T, namespace, name string) *lifecycle.CronJob {
+	cj := &lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: cronJobUID(namespace, name), ResourceVersion: "1",
+	}}
+	for i := 0; i < 26; i += 2 {
+		if rarely(t, 4) {
+			cj.Active = append(cj.Active, DrawnUID(i))
+		}
+	}
+	return cj
+}
+
+func cronJobUID(namespace, name string) types.UID {
+	return types.UID("uid-cronjob-" + namespace + "-" + name)
+}
+
+// DrawQuota is a quota, most often one that matters.
+func DrawQuota(t *rapid.T, namespace, name string) *corev1.ResourceQuota {
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID("uid-quota-" + namespace + "-" + name), ResourceVersion: "1",
+	}}
+	q.Spec.Hard = corev1.ResourceList{}
+	for _, what := range some(t, []string{"count/" + gc.ResourceJobs, "count/" + gc.ResourcePods, "pods"}) {
+		q.Spec.Hard[corev1.ResourceName(what)] = *resource.NewQuantity(int64(rapid.IntRange(0, 9).Draw(t, "hard")), resource.DecimalSI)
+	}
+	if rarely(t, 6) {
+		q.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}
+	}
+	return q
+}
+
+// drawLabels are few keys and few values.
+func drawLabels(t *rapid.T) map[string]string {
+	out := map[string]string{}
+	for _, key := range some(t, []string{"app", "run"}) {
+		out[key] = pick(t, "x", "y", "")
+	}
+	return out
+}
+
+// rarely is true once in n.
+func rarely(t *rapid.T, n int) bool { return rapid.IntRange(1, n).Draw(t, "rarely") == n }
+
+func pick[T any](t *rapid.T, from ...T) T { return rapid.SampledFrom(from).Draw(t, "pick") }
+
+// some are part of all, in their order, more often few.
+func some[T any](t *rapid.T, all []T) []T {
+	var out []T
+	for _, v := range all {
+		if rarely(t, 2) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

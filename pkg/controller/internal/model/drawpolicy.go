@@ -1,0 +1,140 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// DrawPolicy is a CleanupPolicy as an API server serves it, with its defaults; once in a while one that cannot be read.
+func DrawPolicy(t *rapid.T, namespace, name string) *gc.CleanupPolicy {
+	return &gc.CleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID("uid-policy-" + namespace + "-" + name), ResourceVersion: "1", Generation: 1,
+		},
+		Spec: drawSpec(t),
+	}
+}
+
+// DrawClusterPolicy is a ClusterCleanupPolicy as an API server serves it; once in a while one that cannot be read.
+func DrawClusterPolicy(t *rapid.T, name string) *gc.ClusterCleanupPolicy {
+	spec := drawSpec(t)
+	p := &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-policy-" + name), ResourceVersion: "1", Generation: 1},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: spec.Mode, NamespaceSelector: drawSelector(t), Suspend: rarely(t, 12),
+			TTLAfterFinished: spec.TTLAfterFinished, Capacity: spec.Capacity, AnnotationTTL: spec.AnnotationTTL, Rules: spec.Rules,
+		},
+	}
+	if rarely(t, 2) {
+		p.Spec.Guardrails = drawGuardrails(t)
+	}
+	if rarely(t, 40) {
+		p.Spec.NamespaceSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Resembles"}}
+	}
+	return p
+}
+
+func drawSpec(t *rapid.T) gc.CleanupPolicySpec {
+	spec := gc.CleanupPolicySpec{
+		Mode:          pick(t, gc.ModeEnforce, gc.ModeEnforce, gc.ModeEnforce, gc.ModePreview),
+		AnnotationTTL: pick(t, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
+	}
+	if rarely(t, 2) {
+		spec.TTLAfterFinished = new(pick(t, drawnTTLs...))
+	}
+	if rarely(t, 2) {
+		spec.Capacity = drawCapacity(t)
+	}
+	for _, name := range some(t, []string{"r1", "r2"}) {
+		spec.Rules = append(spec.Rules, drawRule(t, name))
+	}
+	if rarely(t, 25) {
+		spec.Mode = pick(t, "Archive", spec.Mode)
+		spec.AnnotationTTL = pick(t, "ShortenOnly", spec.AnnotationTTL)
+	}
+	return spec
+}
+
+func drawRule(t *rapid.T, name string) gc.CleanupRule {
+	r := gc.CleanupRule{
+		Name: name, Resources: pick(t, drawnResources...), Outcome: pick(t, "", gc.OutcomeSucceeded, gc.OutcomeFailed),
+		Dependents:        pick(t, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
+		PropagationPolicy: pick(t, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
+		GitOpsManaged:     pick(t, gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
+	}
+	if rarely(t, 2) {
+		r.Selector = drawSelector(t)
+	}
+	switch pick(t, "ttl", "capacity", "both") {
+	case "ttl":
+		r.TTL = new(pick(t, drawnTTLs...))
+	case "capacity":
+		r.Capacity = drawCapacity(t)
+	case "both":
+		r.TTL, r.Capacity = new(pick(t, drawnTTLs...)), drawCapacity(t)
+	}
+	if rarely(t, 40) {
+		r.TTL = new(gc.TTL("1 hour"))
+	}
+	return r
+}
+
+func drawCapacity(t *rapid.T) *gc.Capacity {
+	c := &gc.Capacity{Per: pick(t, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel)}
+	if c.Per == gc.CapacityPerLabel {
+		c.LabelKey = pick(t, "app", "run")
+	}
+	if rarely(t, 3) {
+		c.PercentOfQuota = new(pick[int32](t, 50, 1, 34, 100))
+	} else {
+		c.MaxObjects = new(pick(t, drawnCounts...))
+	}
+	if rarely(t, 3) {
+		c.MinAge = new(pick(t, drawnDurations...))
+	}
+	return c
+}
+
+// drawGuardrails may contradict those of others, and themselves.
+func drawGuardrails(t *rapid.T) *gc.Guardrails {
+	g := &gc.Guardrails{}
+	if rarely(t, 3) {
+		g.MinTTL = new(pick(t, drawnDurations...))
+	}
+	if rarely(t, 3) {
+		g.MaxTTL = new(pick(t, drawnDurations...))
+		g.AllowNever = pick(t, nil, new(true), new(false))
+	}
+	if rarely(t, 3) {
+		g.HoldAbove = &gc.HoldAbove{Objects: new(pick(t, drawnCounts...))}
+	}
+	if rarely(t, 3) {
+		g.MaxDeletionsPerMinute = new(pick[int32](t, 60, 1, 6000))
+	}
+	switch ceiling := func() *int32 { return new(pick[int32](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs") {
+	case "both":
+		g.Capacity = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
+	case "apart":
+		g.Capacity = []gc.Ceiling{{Resources: drawnResources[2], MaxObjects: ceiling()}, {Resources: drawnResources[1], MaxObjects: ceiling()}}
+	case "Jobs":
+		g.Capacity = []gc.Ceiling{{Resources: drawnResources[1], MaxObjects: ceiling()}}
+	}
+	return g
+}
+
+func drawSelector(t *rapid.T) *metav1.LabelSelector {
+	return pick(t,
+		&metav1.LabelSelector{},
+		&metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "run", Operator: metav1.LabelSelectorOpDoesNotExist}}},
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"y"}},
+		}},
+	).DeepCopy()
+}

@@ -1,0 +1,304 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// worlds has a property tried on many of them.
+func worlds(t *testing.T, property func(*rapid.T, *World)) {
+	t.Helper()
+	given.Checks(1000)
+	rapid.Check(t, func(t *rapid.T) { property(t, Draw(t)) })
+}
+
+func TestNothingGoesThatMustStay(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		answers := w.Answers()
+		for _, f := range w.Objects {
+			ns, known := w.Namespaces[f.Namespace]
+			switch a := answers[f.UID]; {
+			case a.Action == Wait && !a.At.After(w.Now):
+				t.Errorf("%s waits for what has passed: %+v", f.Name, a)
+			case a.Action != Delete:
+			case !known || ns.Protected || ns.Terminating || ns.Labels[gc.LabelProtected] == "true":
+				t.Errorf("%s goes, but its namespace is %+v", f.Name, ns)
+			case !f.Finished || f.FinishedAt.After(w.Now) || f.Doubt != "":
+				t.Errorf("%s goes, but has not finished for sure: %+v", f.Name, f)
+			case f.Terminating || f.Uncounted || w.Recreated[f.UID]:
+				t.Errorf("%s goes, but is held: %+v", f.Name, f)
+			case len(w.Policies)+len(w.ClusterPolicies) == 0:
+				t.Errorf("%s goes without a policy", f.Name)
+			}
+		}
+	})
+}
+
+func TestMinTTLIsNeverUndercut(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		answers := w.Answers()
+		for _, p := range w.ClusterPolicies {
+			if p.Spec.Mode != gc.ModeEnforce || p.Spec.Guardrails == nil || p.Spec.Guardrails.MinTTL == nil {
+				continue
+			}
+			least, err := gc.ParseDuration(string(*p.Spec.Guardrails.MinTTL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range w.Objects {
+				if a := answers[f.UID]; a.Action == Delete && matches(p.Spec.NamespaceSelector, w.Namespaces[f.Namespace].Labels) &&
+					w.Now.Sub(f.FinishedAt) < least {
+					t.Errorf("%s goes %s after its finish, though %s keeps it %s", f.Name, w.Now.Sub(f.FinishedAt), p.Name, least)
+				}
+			}
+		}
+	})
+}
+
+// calm takes away all that keeps what is over a limit.
+func calm(w *World) {
+	w.Policies = slices.DeleteFunc(w.Policies, func(p *gc.CleanupPolicy) bool { return !readable(policy{spec: &p.Spec}) })
+	w.ClusterPolicies = slices.DeleteFunc(w.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool {
+		return !readable(policy{spec: p.Spec.Defaults(), cluster: &p.Spec})
+	})
+	for _, p := range w.ClusterPolicies {
+		p.Spec.Suspend = false
+		if p.Spec.Guardrails != nil {
+			p.Spec.Guardrails.MinTTL = nil
+		}
+	}
+}
+
+func TestCeilingsHoldAndAreFair(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		calm(w)
+		c := w.recount(PolicyRef{})
+		for _, p := range c.clusterWide() {
+			if p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
+				continue
+			}
+			for _, ceiling := range p.cluster.Guardrails.Capacity {
+				for _, resource := range orJobsAndPods(ceiling.Resources) {
+					checkCeiling(t, c, p, resource, int(*ceiling.MaxObjects))
+				}
+			}
+		}
+	})
+}
+
+func checkCeiling(t *rapid.T, c *recount, p policy, resource string, most int) {
+	total, kept, taken := map[string]int{}, 0, map[string]bool{}
+	for _, f := range c.Objects {
+		if f.Resource != resource || !c.selects(p, f.Namespace) || c.namespaceForbids(f.Namespace) != "" || !c.counts(f) {
+			continue
+		}
+		total[f.Namespace]++
+		switch a := c.decide(f).Answer; {
+		case a.Action != Delete:
+			kept++
+		case a.By == "ceiling="+p.ref.Name:
+			taken[f.Namespace] = true
+		}
+	}
+	if kept > most {
+		t.Errorf("%s: %d of %s are kept, more than %d", p.ref, kept, resource, most)
+	}
+	for namespace := range taken {
+		if total[namespace] <= most/len(total) {
+			t.Errorf("%s: takes %s of namespace %s, which has only %d of %d", p.ref, resource, namespace, total[namespace], most)
+		}
+	}
+}
+
+// limits are all numbers that keep objects.
+func limits(w *World) []*int32 {
+	var out []*int32
+	capacity := func(c *gc.Capacity) {
+		if c != nil && c.MaxObjects != nil {
+			out = append(out, c.MaxObjects)
+		}
+	}
+	for _, p := range slices.Concat(w.namespaced(), w.clusterWide()) {
+		capacity(p.spec.Capacity)
+		for _, r := range p.spec.Rules {
+			capacity(r.Capacity)
+		}
+		if p.cluster != nil && p.cluster.Guardrails != nil {
+			for _, ceiling := range p.cluster.Guardrails.Capacity {
+				out = append(out, ceiling.MaxObjects)
+			}
+		}
+	}
+	return out
+}
+
+func TestRaisingALimitSaves(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		all := limits(w)
+		if len(all) == 0 {
+			return
+		}
+		before := due(w)
+		limit := rapid.SampledFrom(all).Draw(t, "limit")
+		*limit += rapid.Int32Range(1, 10).Draw(t, "more")
+		for uid := range due(w) {
+			if !before[uid] {
+				t.Errorf("%s became due", uid)
+			}
+		}
+	})
+}
+
+// due are the objects that would be deleted, whoever decides.
+func due(w *World) map[types.UID]bool {
+	out := map[types.UID]bool{}
+	for _, uids := range w.DueBy() {
+		for _, uid := range uids {
+			out[uid] = true
+		}
+	}
+	return out
+}
+
+// Whatever goes leaves room for the others.
+func TestDeletionsMakeNothingElseDue(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		gone := due(w)
+		w.Objects = slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return gone[f.UID] })
+		if more := due(w); len(more) > 0 {
+			t.Errorf("once all that is due has gone, these become due: %v", slices.Collect(maps.Keys(more)))
+		}
+	})
+}
+
+func TestPreviewPoliciesChangeNothing(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		calm(w)
+		before := w.Answers()
+		w.Policies = slices.DeleteFunc(w.Policies, func(p *gc.CleanupPolicy) bool { return p.Spec.Mode == gc.ModePreview })
+		w.ClusterPolicies = slices.DeleteFunc(w.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return p.Spec.Mode == gc.ModePreview })
+		if diff := cmp.Diff(before, w.Answers()); diff != "" {
+			t.Errorf("without Preview policies (-with +without):\n%s", diff)
+		}
+	})
+}
+
+// What a Preview policy counts is what happens once it enforces, as long as nothing else of it binds.
+func TestPreviewsComeTrue(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		for _, p := range w.ClusterPolicies {
+			if p.Spec.Mode == gc.ModePreview {
+				p.Spec.Guardrails = nil
+			}
+		}
+		previews := w.Previews()
+		for i, p := range slices.Concat(w.namespaced(), w.clusterWide()) {
+			preview, ok := previews[p.ref]
+			if !ok {
+				continue
+			}
+			mode := &p.spec.Mode
+			if p.cluster != nil {
+				mode = &p.cluster.Mode
+			}
+			*mode = gc.ModeEnforce
+			c, decided := w.recount(PolicyRef{}), map[types.UID]Answer{}
+			for _, f := range w.Objects {
+				if v := c.decide(f); v.policy == p.ref && v.Action != Ignore {
+					decided[f.UID] = v.Answer
+				}
+			}
+			*mode = gc.ModePreview
+			if diff := cmp.Diff(preview, decided); diff != "" {
+				t.Errorf("policy %d, %s (-preview +enforced):\n%s", i, p.ref, diff)
+			}
+		}
+	})
+}
+
+func TestOrderDoesNotMatter(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		before, order := w.Answers(), w.DeletionOrder("n1")
+		w.Objects = rapid.Permutation(w.Objects).Draw(t, "objects")
+		w.Policies = rapid.Permutation(w.Policies).Draw(t, "policies")
+		w.ClusterPolicies = rapid.Permutation(w.ClusterPolicies).Draw(t, "cluster policies")
+		w.Quotas = rapid.Permutation(w.Quotas).Draw(t, "quotas")
+		if diff := cmp.Diff(before, w.Answers()); diff != "" {
+			t.Errorf("in another order (-before +after):\n%s", diff)
+		}
+		if got := w.DeletionOrder("n1"); !slices.Equal(got, order) {
+			t.Errorf("deleted in the order %q, and then %q", order, got)
+		}
+	})
+}
+
+// Time alone makes nothing newly due by a change, and the order of deletion is that of the finish.
+func TestNewlyDueAndOrder(t *testing.T) {
+	worlds(t, func(t *rapid.T, w *World) {
+		if n := NewlyDue(w, w); len(n) > 0 {
+			t.Errorf("no change makes these due: %v", n)
+		}
+		facts := map[types.UID]*lifecycle.Fact{}
+		for _, f := range w.Objects {
+			facts[f.UID] = f
+		}
+		answers, n := w.Answers(), 0
+		for _, namespace := range DrawnNamespaces {
+			last := time.Time{}
+			for _, uid := range w.DeletionOrder(namespace) {
+				if facts[uid].FinishedAt.Before(last) || answers[uid].Action != Delete {
+					t.Errorf("%s is out of order", uid)
+				}
+				last, n = facts[uid].FinishedAt, n+1
+			}
+		}
+		for _, a := range answers {
+			if a.Action == Delete {
+				n--
+			}
+		}
+		if n != 0 {
+			t.Errorf("the order has %d too many", n)
+		}
+	})
+}
+
+// TestDrawnWorldsHaveEverything sees to it that what is judged by drawn worlds has met each answer.
+func TestDrawnWorldsHaveEverything(t *testing.T) {
+	missing := map[string]bool{
+		"Ignore NamespaceUnknown": true, "Ignore NamespaceTerminating": true, "Ignore NamespaceProtected": true, "Ignore NoPolicy": true,
+		"Ignore NotFinished": true, "Ignore LeftToOwner": true, "Await Terminating": true, "Keep UnderCeiling": true, "Keep Never": true,
+		"Hold FinishTimeUnknown": true, "Wait NotDue": true, "Hold InvalidAnnotation": true, "Hold OwnerActive": true, "Hold Uncounted": true,
+		"Hold ManagedByGitOps": true, "Hold RecreateLoop": true, "Hold PolicyUnreadable": true, "Hold Suspended": true,
+		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
+		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,
+	}
+	given.Checks(1000)
+	rapid.Check(t, func(t *rapid.T) {
+		w := Draw(t)
+		for _, a := range w.Answers() {
+			delete(missing, a.Action+" "+a.Reason)
+		}
+		for _, preview := range w.Previews() {
+			for _, a := range preview {
+				delete(missing, "previewed "+a.Action+" "+a.Reason)
+			}
+		}
+	})
+	for answer := range missing {
+		t.Errorf("no drawn world has %q", answer)
+	}
+}
