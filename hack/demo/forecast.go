@@ -45,12 +45,14 @@ func newForecaster(policies []v1alpha1.CleanupPolicy) (forecaster, error) {
 
 // decide tells what is to become of an object. Nothing that is shown has a controller that counts on it.
 func (f forecaster) decide(fact *lifecycle.Fact, now time.Time) (r policy.Resolution, d policy.Decision, preview bool) {
-	r = policy.Resolve(fact, f.enforced[fact.Namespace])
-	if r.Policy == nil {
-		r = policy.Resolve(fact, f.previewed[fact.Namespace])
-		preview = r.Policy != nil
+	votes := policy.Votes(nil, fact, f.enforced[fact.Namespace], nil)
+	if len(votes) == 0 {
+		votes = policy.Votes(nil, fact, f.previewed[fact.Namespace], nil)
+		preview = len(votes) > 0
 	}
-	return r, policy.Decide(fact, r, lifecycle.OwnerNone, now), preview
+	standing := policy.Resolve(policy.Object{Fact: fact}, votes)
+	r, d = standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, now)
+	return r, d, preview
 }
 
 // mood is how a state is to be seen at a glance, the least interesting first.
@@ -92,7 +94,7 @@ func (m *model) forecastOf(o *object, now time.Time) outlook {
 	if r.Policy == nil {
 		return outlook{"finished " + short(now.Sub(o.fact.FinishedAt)), "no policy matches it", kept}
 	}
-	why := fmt.Sprintf("by %s, rule %s%s", r.Policy, r.Rule, own(o.fact, r))
+	why := fmt.Sprintf("by %s, rule %s%s", r.Policy, r.RuleName(), own(o.fact, r))
 	at := clock(d.At)
 	left := d.At.Sub(now)
 	switch {

@@ -39,6 +39,7 @@ func newController(cluster, loopback *rest.Config, o *ControllerOptions) (*clean
 		Instance:            host + "_" + uuid.NewString(),
 		ConcurrentDeletions: o.ConcurrentDeletions,
 		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
+		HoldAbove:           o.HoldAbove,
 		LeaderElection:      o.LeaderElection,
 	})
 }

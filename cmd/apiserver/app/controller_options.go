@@ -22,6 +22,7 @@ const (
 
 	defaultConcurrentDeletions = 64
 	maxConcurrentDeletions     = 1024
+	defaultHoldAbove           = 1000
 )
 
 // ControllerOptions are what the flags say about deleting.
@@ -30,6 +31,8 @@ type ControllerOptions struct {
 	ConcurrentDeletions int
 	// ProtectedNamespaces are those in which nothing is ever deleted, besides the ones that always are.
 	ProtectedNamespaces []string
+	// HoldAbove is how many objects of a namespace one change may make due at once without approval; -1 for any number.
+	HoldAbove int
 	// LeaderElection among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -37,6 +40,7 @@ type ControllerOptions struct {
 func newControllerOptions() *ControllerOptions {
 	return &ControllerOptions{
 		ConcurrentDeletions: defaultConcurrentDeletions,
+		HoldAbove:           defaultHoldAbove,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:       true,
 			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
@@ -57,6 +61,10 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 	controller.StringSliceVar(&o.ProtectedNamespaces, "protected-namespaces", o.ProtectedNamespaces,
 		"Namespaces in which nothing is ever deleted, besides kube-system, kube-public, kube-node-lease, Winnow's own and those with the "+
 			`label gc.winnow.dev/protected: "true".`)
+	controller.IntVar(&o.HoldAbove, "default-hold-above", o.HoldAbove,
+		"How many objects of a namespace one change of a policy, of the namespace's labels or of a quota may make due at once. Beyond it nothing "+
+			"is deleted by that policy there before somebody approves, see status.holds. Cluster policies set it by guardrails.holdAbove; "+
+			"this is for namespaces where none does. -1 is any number.")
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -65,6 +73,9 @@ func (o *ControllerOptions) Validate() []error {
 	var errs []error
 	if o.ConcurrentDeletions < 1 || o.ConcurrentDeletions > maxConcurrentDeletions {
 		errs = append(errs, fmt.Errorf("--concurrent-deletions is %d, it must be from 1 to %d", o.ConcurrentDeletions, maxConcurrentDeletions))
+	}
+	if o.HoldAbove < -1 {
+		errs = append(errs, fmt.Errorf("--default-hold-above is %d, it must be -1 for any number, or at least 0", o.HoldAbove))
 	}
 	for _, namespace := range o.ProtectedNamespaces {
 		for _, why := range validation.IsDNS1123Label(namespace) {

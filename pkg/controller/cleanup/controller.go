@@ -7,6 +7,7 @@ package cleanup
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"k8s.io/client-go/kubernetes"
@@ -36,6 +37,9 @@ type Config struct {
 	ConcurrentDeletions int
 	// ProtectedNamespaces, beside those of Kubernetes itself.
 	ProtectedNamespaces []string
+	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says; negative for
+	// any number.
+	HoldAbove int
 	LeaderElection      componentbaseconfig.LeaderElectionConfiguration
 }
 
@@ -58,7 +62,9 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the cluster: %w", err)
 	}
-	namespaces, err := metadata.NewForConfig(client(c.Cluster, c.UserAgent, ""))
+	dated := client(c.Cluster, c.UserAgent, "")
+	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dating{rt} })
+	namespaces, err := metadata.NewForConfig(dated)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client of the cluster: %w", err)
 	}
@@ -71,7 +77,7 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("metadata client of this server: %w", err)
 	}
 	now := clock.RealClock{}
-	t := tracker.New(c.ProtectedNamespaces...)
+	t := tracker.New(tracker.Config{Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove})
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{
@@ -125,6 +131,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // lead deletes and writes status until ctx ends.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
+	c.tracker.Lead(c.clock.Now())
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)
 	var writing sync.WaitGroup

@@ -81,7 +81,7 @@ func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
 		reading, err := d.reader.read(ctx, now)
 		switch {
 		case err != nil:
-		case !d.tracker.Agree(reading):
+		case !d.tracker.Agree(reading, d.clock.Now()):
 			err = errDisagreed
 		case d.clock.Since(now) >= tracker.FreshFor:
 			err = errSlow

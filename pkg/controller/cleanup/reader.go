@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -39,34 +40,49 @@ var errNotLeading = errors.New("the lease names another replica")
 func (r *reader) read(ctx context.Context, began time.Time) (tracker.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	var policies, namespaces *metav1.PartialObjectMetadataList
+	var date time.Time
+	out := tracker.Reading{Began: began}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		policies, err = r.policies.Resource(v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies")).List(ctx, metav1.ListOptions{})
-		return wrap("policies", err)
+		out.Policies, err = contents(ctx, r.policies, v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies"), policyStamp)
+		return err
 	})
 	group.Go(func() (err error) {
-		namespaces, err = r.namespaces.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, metav1.ListOptions{})
-		return wrap("namespaces", err)
+		out.ClusterPolicies, err = contents(ctx, r.policies, v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"), policyStamp)
+		return err
+	})
+	group.Go(func() (err error) {
+		out.Namespaces, err = contents(withDate(ctx, &date), r.namespaces, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceStamp)
+		return err
 	})
 	group.Go(func() error { return wrap("lease", r.checkLease(ctx)) })
 	if err := group.Wait(); err != nil {
 		return tracker.Reading{}, err
 	}
-	out := tracker.Reading{
-		Began: began, PolicyVersion: policies.ResourceVersion, NamespaceVersion: namespaces.ResourceVersion,
-		Policies:   make(map[types.NamespacedName]tracker.Stamp, len(policies.Items)),
-		Namespaces: make(map[string]tracker.Stamp, len(namespaces.Items)),
+	out.ServerTime = date
+	return out, nil
+}
+
+// contents lists a collection by its metadata.
+func contents(
+	ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, stamp func(*metav1.ObjectMeta) tracker.Stamp,
+) (tracker.Contents, error) {
+	l, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return tracker.Contents{}, wrap(resource.Resource, err)
 	}
-	for i := range policies.Items {
-		p := &policies.Items[i]
-		out.Policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = tracker.PolicyStamp(p.UID, p.Generation)
-	}
-	for i := range namespaces.Items {
-		ns := &namespaces.Items[i]
-		out.Namespaces[ns.Name] = tracker.Stamp{UID: ns.UID, Version: ns.ResourceVersion}
+	out := tracker.Contents{Version: l.ResourceVersion, Stamps: make(map[types.NamespacedName]tracker.Stamp, len(l.Items))}
+	for i := range l.Items {
+		m := &l.Items[i].ObjectMeta
+		out.Stamps[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = stamp(m)
 	}
 	return out, nil
+}
+
+func policyStamp(m *metav1.ObjectMeta) tracker.Stamp { return tracker.PolicyStamp(m.UID, m.Generation) }
+
+func namespaceStamp(m *metav1.ObjectMeta) tracker.Stamp {
+	return tracker.Stamp{UID: m.UID, Version: m.ResourceVersion}
 }
 
 func (r *reader) checkLease(ctx context.Context) error {

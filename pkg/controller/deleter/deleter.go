@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,7 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) tracker.Result {
 	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
 	err := d.request(http.MethodDelete, o.Fact).
-		SetHeader("User-Agent", fmt.Sprintf("%s (policy=%s; rule=%s)", d.userAgent, o.Policy, o.Rule)).
+		SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, reason(o))).
 		Body(&metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
 			PropagationPolicy: &o.Propagation,
@@ -71,6 +72,15 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) tracker.Result {
 		return tracker.Result{Outcome: tracker.Unknown, Detail: "not sent: it had waited too long for a connection"}
 	}
 	return d.result(ctx, o.Fact, err)
+}
+
+// reason names who decided, for the audit log.
+func reason(o *tracker.Order) string {
+	name := strings.TrimPrefix(o.Policy.String(), "/")
+	if o.Rule == "" {
+		return "ceiling=" + name
+	}
+	return fmt.Sprintf("policy=%s; rule=%s", name, o.Rule)
 }
 
 // Read gets the newest state of an object. Nil without an error says that there is none of that name and UID.

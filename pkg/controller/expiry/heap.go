@@ -51,6 +51,14 @@ func (h *Heap[K]) Next() (time.Time, bool) {
 	return h.entries.list[0].at, true
 }
 
+// At is the time of key; false when it is not in the heap.
+func (h *Heap[K]) At(key K) (time.Time, bool) {
+	if i, ok := h.entries.index[key]; ok {
+		return h.entries.list[i].at, true
+	}
+	return time.Time{}, false
+}
+
 // Len is the number of keys.
 func (h *Heap[K]) Len() int { return len(h.entries.list) }
 

@@ -15,6 +15,7 @@ type tracked struct {
 	metrics.BaseStableCollector
 	totals                       func() tracker.Totals
 	objects, timers, ready, held *metrics.Desc
+	waiting, paced, clock, stale *metrics.Desc
 }
 
 // RegisterTracked makes the totals of a tracker part of what the server serves.
@@ -24,6 +25,10 @@ func RegisterTracked(totals func() tracker.Totals) {
 		objects: desc("objects", "Objects that are tracked because a policy can match them, or owns those that it can."),
 		timers:  desc("timers", "Objects that wait for their time."),
 		ready:   desc("due", "Objects that are due and free to be deleted."),
+		waiting: desc("holds", "Changes that made many objects due at once and wait for approval, one for each policy and namespace."),
+		paced:   desc("paced_namespaces", "Namespaces whose deletions wait for their turn in the minute."),
+		clock:   desc("clock_in_doubt", "1 while the clocks here and at the API server lie apart, so that everything is held."),
+		stale:   desc("stale_watch", "1 for a resource whose watch has told nothing for too long.", "resource"),
 		held:    desc("held", "Objects that are due and held, by reason.", "reason"),
 	})
 }
@@ -34,7 +39,7 @@ func desc(name, help string, labels ...string) *metrics.Desc {
 
 // DescribeWithStability implements metrics.StableCollector.
 func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{c.objects, c.timers, c.ready, c.held} {
+	for _, d := range []*metrics.Desc{c.objects, c.timers, c.ready, c.held, c.waiting, c.paced, c.clock, c.stale} {
 		out <- d
 	}
 }
@@ -48,6 +53,16 @@ func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
 	value(c.objects, t.Objects)
 	value(c.timers, t.Timers)
 	value(c.ready, t.Ready)
+	value(c.waiting, t.Waiting)
+	value(c.paced, t.Paced)
+	doubt := 0
+	if t.ClockInDoubt {
+		doubt = 1
+	}
+	value(c.clock, doubt)
+	for _, resource := range t.Stale {
+		value(c.stale, 1, resource)
+	}
 	for reason, n := range t.Held {
 		value(c.held, n, string(reason))
 	}

@@ -40,10 +40,10 @@ type Config struct {
 }
 
 // Observer feeds the tracker. Policies and namespaces are always watched, a resource only while a policy names it, CronJobs
-// while Jobs are, and Jobs while Pods are, since they own them.
+// while Jobs are, and Jobs while Pods are, since they own them; quotas while a limit is a share of one.
 type Observer struct {
 	Config
-	synced  [2]atomic.Bool // policies, namespaces
+	synced  [3]atomic.Bool // policies, cluster policies, namespaces
 	running map[string]*running
 }
 
@@ -59,7 +59,9 @@ type running struct {
 func New(c Config) *Observer { return &Observer{Config: c, running: map[string]*running{}} }
 
 // Synced tells whether policies and namespaces were read once.
-func (o *Observer) Synced() bool { return o.synced[0].Load() && o.synced[1].Load() }
+func (o *Observer) Synced() bool {
+	return o.synced[0].Load() && o.synced[1].Load() && o.synced[2].Load()
+}
 
 // Run observes until ctx ends, and returns when nothing is under way any more.
 func (o *Observer) Run(ctx context.Context) {
@@ -68,6 +70,9 @@ func (o *Observer) Run(ctx context.Context) {
 	defer o.stopAll()
 	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
 	reflect(ctx, &always, "cleanuppolicies", listWatch(policies.List, policies.Watch, unwatched), &v1alpha1.CleanupPolicy{}, o.policySink())
+	clusterPolicies := o.Policies.ClusterCleanupPolicies()
+	reflect(ctx, &always, "clustercleanuppolicies", listWatch(clusterPolicies.List, clusterPolicies.Watch, unwatched),
+		&v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
 	reflect(ctx, &always, "namespaces", listWatch(namespaces.List, namespaces.Watch, unwatched), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
@@ -100,12 +105,31 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tra
 			o.running[resource] = o.start(ctx, resource, namespaces)
 			continue
 		}
-		for ns, covering := range namespaces {
-			if r.covered[ns] != covering {
-				r.done.Go(func() { o.merge(r.ctx, resource, ns) })
-			}
+		o.extend(ctx, resource, r, namespaces)
+	}
+}
+
+// mergeMost is how many namespaces are listed each for itself; to begin anew with all of them costs less than more.
+const mergeMost = 20
+
+// extend has a reflector that runs bring the objects of namespaces that it has passed over. Of quotas it brings all.
+func (o *Observer) extend(ctx context.Context, resource string, r *running, namespaces map[string]tracker.Covering) {
+	var added []string
+	for ns, covering := range namespaces {
+		if r.covered[ns] != covering {
+			added = append(added, ns)
 		}
-		r.covered = namespaces
+	}
+	r.covered = namespaces
+	switch {
+	case resource == tracker.ResourceQuotas:
+	case len(added) > mergeMost:
+		o.stop(resource, r)
+		o.running[resource] = o.start(ctx, resource, namespaces)
+	default:
+		for _, ns := range added {
+			r.done.Go(func() { o.merge(r.ctx, resource, ns) })
+		}
 	}
 }
 
@@ -121,6 +145,9 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 	case gc.ResourcePods:
 		pods := o.Cluster.CoreV1().Pods(metav1.NamespaceAll)
 		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch, o.observing(resource)), &corev1.Pod{}, o.factSink(resource))
+	case tracker.ResourceQuotas:
+		quotas := o.Cluster.CoreV1().ResourceQuotas(metav1.NamespaceAll)
+		reflect(r.ctx, &r.done, resource, listWatch(quotas.List, quotas.Watch, o.observing(resource)), &corev1.ResourceQuota{}, o.quotaSink())
 	}
 	return r
 }
@@ -131,8 +158,13 @@ func (o *Observer) stop(resource string, r *running) {
 	r.cancel()
 	r.done.Wait()
 	delete(o.running, resource)
-	if resource == gc.ResourceJobs {
-		o.Tracker.ReplaceCronJobs(nil, o.Clock.Now())
+	o.Tracker.Unheard(resource)
+	switch resource {
+	case gc.ResourceJobs:
+		o.Tracker.Unheard(tracker.CronJobs)
+		o.Tracker.ForgetCronJobs(o.Clock.Now())
+	case tracker.ResourceQuotas:
+		o.Tracker.ForgetQuotas()
 	}
 }
 
@@ -149,11 +181,12 @@ const mergePage = 500
 // passed over them.
 func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 	merge := o.Tracker.BeginMerge(resource, namespace)
-	defer merge.End()
+	complete := false
+	defer func() { merge.End(complete, o.Clock.Now()) }()
 	retry := time.Second
 	for ctx.Err() == nil {
 		err := o.mergeOnce(ctx, merge, resource, namespace)
-		if err == nil {
+		if complete = err == nil; complete {
 			return
 		}
 		klog.FromContext(ctx).Error(err, "Cannot list the objects of a namespace, trying again", "resource", resource, "namespace", namespace)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // listWatch makes the two calls of a client that a reflector needs from its methods, and tells with each whether they work.
@@ -63,6 +65,21 @@ func (o *Observer) factSink(resource string) *sink[*lifecycle.Fact] {
 			version, _ := strconv.ParseUint(rv, 10, 64)
 			o.Tracker.Replace(resource, all, version, o.Clock.Now())
 		},
+		heard: o.heard(resource),
+	}
+}
+
+// heardEvery is how often the tracker is told that a watch is alive, however much it tells.
+const heardEvery = time.Second
+
+// heard tells the tracker that the watch of a resource has told something.
+func (o *Observer) heard(resource string) func() {
+	var last time.Time
+	return func() {
+		if now := o.Clock.Now(); now.Sub(last) >= heardEvery || now.Before(last) {
+			last = now
+			o.Tracker.Heard(resource, now)
+		}
 	}
 }
 
@@ -89,6 +106,42 @@ func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {
 		upsert:  func(cj *lifecycle.CronJob) { o.Tracker.SetCronJob(cj, o.Clock.Now()) },
 		remove:  func(cj *lifecycle.CronJob) { o.Tracker.RemoveCronJob(cj.UID, o.Clock.Now()) },
 		replace: func(all []*lifecycle.CronJob, _ string) { o.Tracker.ReplaceCronJobs(all, o.Clock.Now()) },
+		heard:   o.heard(tracker.CronJobs),
+	}
+}
+
+func (o *Observer) quotaSink() *sink[*tracker.Quota] {
+	return &sink[*tracker.Quota]{
+		reduce: func(object any) (*tracker.Quota, error) {
+			q, ok := object.(*corev1.ResourceQuota)
+			if !ok {
+				return nil, fmt.Errorf("%T is not a ResourceQuota", object)
+			}
+			return tracker.QuotaOf(q), nil
+		},
+		upsert:  func(q *tracker.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
+		remove:  func(q *tracker.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
+		replace: func(all []*tracker.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
+	}
+}
+
+func (o *Observer) clusterPolicySink() *sink[*gc.ClusterCleanupPolicy] {
+	return &sink[*gc.ClusterCleanupPolicy]{
+		reduce: func(object any) (*gc.ClusterCleanupPolicy, error) {
+			stored, ok := object.(*v1alpha1.ClusterCleanupPolicy)
+			if !ok {
+				return nil, fmt.Errorf("%T is not a ClusterCleanupPolicy", object)
+			}
+			p := &gc.ClusterCleanupPolicy{}
+			return p, v1alpha1.Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(stored, p, nil)
+		},
+		upsert: func(p *gc.ClusterCleanupPolicy) { o.Tracker.SetClusterPolicy(p, o.Clock.Now()) },
+		remove: func(p *gc.ClusterCleanupPolicy) { o.Tracker.RemoveClusterPolicy(p, o.Clock.Now()) },
+		replace: func(all []*gc.ClusterCleanupPolicy, rv string) {
+			o.Tracker.ReplaceClusterPolicies(all, rv, o.Clock.Now())
+			o.synced[1].Store(true)
+		},
+		bookmark: o.Tracker.ObserveClusterPolicies,
 	}
 }
 
@@ -121,7 +174,7 @@ func (o *Observer) namespaceSink() *sink[*metav1.PartialObjectMetadata] {
 		remove: func(m *metav1.PartialObjectMetadata) { o.Tracker.RemoveNamespace(m, o.Clock.Now()) },
 		replace: func(all []*metav1.PartialObjectMetadata, rv string) {
 			o.Tracker.ReplaceNamespaces(all, rv, o.Clock.Now())
-			o.synced[1].Store(true)
+			o.synced[2].Store(true)
 		},
 		bookmark: o.Tracker.ObserveNamespaces,
 	}

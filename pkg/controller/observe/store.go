@@ -17,8 +17,9 @@ type sink[T any] struct {
 	upsert  func(T)
 	remove  func(T)
 	replace func(all []T, resourceVersion string)
-	// bookmark may be nil.
+	// bookmark and heard may be nil; heard is told of everything that comes, bookmarks too.
 	bookmark func(resourceVersion string)
+	heard    func()
 }
 
 var _ cache.TransformingStore = &sink[int]{}
@@ -54,6 +55,7 @@ func (s *sink[T]) pass(object any, to func(T)) error {
 		return err
 	}
 	to(t)
+	s.hear()
 	return nil
 }
 
@@ -69,6 +71,7 @@ func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
 		all = append(all, t)
 	}
 	s.replace(all, resourceVersion)
+	s.hear()
 	return nil
 }
 
@@ -77,5 +80,12 @@ func (s *sink[T]) Bookmark(resourceVersion string) error {
 	if s.bookmark != nil {
 		s.bookmark(resourceVersion)
 	}
+	s.hear()
 	return nil
+}
+
+func (s *sink[T]) hear() {
+	if s.heard != nil {
+		s.heard()
+	}
 }

@@ -40,6 +40,12 @@ type answer struct {
 	after  string
 }
 
+// decide asks where nothing but policies of the namespace has a say.
+func decide(f *lifecycle.Fact, owner lifecycle.OwnerState, voters []*policy.Policy) (policy.Resolution, policy.Decision) {
+	standing := policy.Resolve(policy.Object{Fact: f, Owner: owner}, policy.Votes(nil, f, voters, nil))
+	return standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, now)
+}
+
 // decideAnswer asks as the tracker does: policies in the order of their names, without those that preview.
 func decideAnswer(t *testing.T, f *lifecycle.Fact, owner lifecycle.OwnerState, policies []*given.PolicyBuilder) (answer, policy.Resolution, policy.Decision) {
 	t.Helper()
@@ -49,11 +55,10 @@ func decideAnswer(t *testing.T, f *lifecycle.Fact, owner lifecycle.OwnerState, p
 			voters = append(voters, p)
 		}
 	}
-	r := policy.Resolve(f, voters)
-	d := policy.Decide(f, r, owner, now)
+	r, d := decide(f, owner, voters)
 	out := answer{action: d.Action, reason: d.Reason}
 	if r.Policy != nil {
-		out.by = r.Policy.Name + "/" + r.Rule
+		out.by = r.Policy.Name + "/" + r.RuleName()
 	}
 	if !d.At.IsZero() {
 		out.after = d.At.Sub(f.FinishedAt).String()

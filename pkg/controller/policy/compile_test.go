@@ -39,7 +39,7 @@ func TestCompileRefusesWhatItCannotRead(t *testing.T) {
 		"no defaults":                         {given.Policy("p").Annotations(""), `spec.annotationTTL: "" is not one of`},
 		"a default TTL":                       {given.Policy("p").Default("1y"), "spec.ttlAfterFinished: has the unknown unit"},
 		"a TTL":                               {rule(given.Rule("r", "-1h")), "spec.rules[1]: ttl: must not be negative"},
-		"no TTL":                              {rule(given.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl is missing"},
+		"no TTL":                              {rule(given.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl and capacity are missing"},
 		"a selector":                          {rule(given.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
 		"a resource":                          {rule(given.Rule("r", "1h").For("jobs.batch", "secrets")), `spec.rules[1]: resources: "secrets" is not one of`},
 		"an outcome":                          {rule(given.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // Action is what is to be done about an object.
-type Action int
+type Action int8
 
 const (
 	// Ignore: the object is no candidate.
@@ -40,16 +42,25 @@ const (
 	ReasonNamespaceUnknown     Reason = "NamespaceUnknown"
 	ReasonNotFinished          Reason = "NotFinished"
 	ReasonLeftToOwner          Reason = "LeftToOwner"
+	ReasonUnderCeiling         Reason = "UnderCeiling"
 	ReasonNever                Reason = "Never"
 	ReasonNotDue               Reason = "NotDue"
 	ReasonExpired              Reason = "Expired"
+	ReasonOverCapacity         Reason = "OverCapacity"
+	ReasonOverCeiling          Reason = "OverCeiling"
 	ReasonTerminating          Reason = "Terminating"
 	ReasonFinishTimeUnknown    Reason = "FinishTimeUnknown"
 	ReasonInvalidAnnotation    Reason = "InvalidAnnotation"
 	ReasonOwnerActive          Reason = "OwnerActive"
 	ReasonUncounted            Reason = "Uncounted"
+	ReasonManagedByGitOps      Reason = "ManagedByGitOps"
+	ReasonRecreateLoop         Reason = "RecreateLoop"
 	ReasonPolicyUnreadable     Reason = "PolicyUnreadable"
+	ReasonSuspended            Reason = "Suspended"
+	ReasonHeld                 Reason = "Held"
+	ReasonClockInDoubt         Reason = "ClockInDoubt"
 	ReasonUnobserved           Reason = "Unobserved"
+	ReasonThrottled            Reason = "Throttled"
 	ReasonUnauthorized         Reason = "Unauthorized"
 	ReasonRefused              Reason = "Refused"
 	ReasonContended            Reason = "Contended"
@@ -72,45 +83,43 @@ func (d Decision) Candidate() bool { return d.Action != Ignore }
 // Due tells whether the object is past its time and not yet gone.
 func (d Decision) Due() bool { return d.Action == Hold || d.Action == Delete || d.Action == Await }
 
-// Decide tells what follows at now for an object whose answer is r and whose controller is in the given state. Each early
-// return is a reason to keep the object.
-func Decide(f *lifecycle.Fact, r Resolution, owner lifecycle.OwnerState, now time.Time) Decision {
-	switch {
-	case r.Policy == nil:
-		return Decision{Action: Ignore, Reason: ReasonNoPolicy}
-	case !f.Finished:
-		return Decision{Action: Ignore, Reason: ReasonNotFinished}
-	case leftToOwner(owner, r.withOwner):
-		return Decision{Action: Ignore, Reason: ReasonLeftToOwner, Detail: f.Controller.String()}
-	case f.Terminating:
-		return Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(f)}
-	}
-	answer := adjust(f, r)
-	switch {
-	case answer.never:
-		return Decision{Action: Keep, Reason: ReasonNever}
-	case f.Doubt != "":
-		return Decision{Action: Hold, Reason: ReasonFinishTimeUnknown, Detail: f.Doubt}
-	case now.Before(answer.at):
-		return Decision{Action: Wait, Reason: ReasonNotDue, At: answer.at}
-	case answer.malformed != "":
-		return Decision{Action: Hold, Reason: ReasonInvalidAnnotation, Detail: answer.malformed, At: answer.at}
-	case owner == lifecycle.OwnerUnknown:
-		return Decision{Action: Hold, Reason: ReasonOwnerActive, Detail: f.Controller.String() + " is of a kind that is not observed", At: answer.at}
-	case f.Uncounted:
-		return Decision{Action: Hold, Reason: ReasonUncounted, Detail: "its Job has not counted it yet", At: answer.at}
-	}
-	return Decision{Action: Delete, Reason: ReasonExpired, At: answer.at}
+// Limits is what limits an object beside the votes.
+type Limits struct {
+	// Counted says that a ceiling counts the objects of its resource in its namespace, and Over is the first that it is over.
+	Counted bool
+	Over    *Policy
+	Bounds  *Bounds
 }
 
-func leftToOwner(owner lifecycle.OwnerState, withOwner bool) bool {
-	switch owner {
-	case lifecycle.OwnerRunning, lifecycle.OwnerAbsent:
-		return true
-	case lifecycle.OwnerFinished:
-		return withOwner
+// Decide tells what follows at now. The votes are those that were resolved, now with what their pools say. Each early
+// return is a reason to keep the object.
+func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
+	if len(s.votes) == 0 && !limits.Counted {
+		return Resolution{}, Decision{Action: Ignore, Reason: ReasonNoPolicy}
 	}
-	return false
+	r, a := s.answer(limits)
+	switch excluded := s.excluded(); {
+	case excluded == ReasonLeftToOwner:
+		return r, Decision{Action: Ignore, Reason: excluded, Detail: s.Controller.String()}
+	case excluded != "":
+		return r, Decision{Action: Ignore, Reason: excluded}
+	case s.Terminating:
+		return r, Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(s.Fact)}
+	case r.Policy == nil:
+		return r, Decision{Action: Keep, Reason: ReasonUnderCeiling}
+	case a.never:
+		return r, Decision{Action: Keep, Reason: ReasonNever}
+	}
+	hold, detail := s.hold()
+	switch {
+	case hold == ReasonFinishTimeUnknown:
+		return r, Decision{Action: Hold, Reason: hold, Detail: detail}
+	case now.Before(a.at):
+		return r, Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
+	case hold != "":
+		return r, Decision{Action: Hold, Reason: hold, Detail: detail, At: a.at}
+	}
+	return r, Decision{Action: Delete, Reason: a.reason, At: a.at}
 }
 
 func terminatingDetail(f *lifecycle.Fact) string {
@@ -120,38 +129,65 @@ func terminatingDetail(f *lifecycle.Fact) string {
 	return fmt.Sprintf("waits for finalizers %q", f.Finalizers)
 }
 
-// answer is when an object may go, its annotations considered.
+// answer is when an object may go, and for which reason.
 type answer struct {
-	at    time.Time
-	never bool
-	// malformed says which annotation cannot be read, and why.
-	malformed string
+	at     time.Time
+	never  bool
+	reason Reason
 }
 
-// adjust applies the object's annotations as the policies allow. keep-until only lengthens. One that is not to be looked
-// at cannot be malformed.
-func adjust(f *lifecycle.Fact, r Resolution) answer {
-	out := answer{at: f.FinishedAt.Add(r.ttl.duration), never: r.ttl.never}
-	if r.annotationTTL == gc.AnnotationIgnore {
-		return out
-	}
-	if f.TTL != nil {
-		own, err := parseTTL(gc.TTL(*f.TTL))
-		switch {
-		case err != nil:
-			out.malformed = fmt.Sprintf("annotation %s: %q %v; %s", gc.AnnotationTTL, *f.TTL, err, gc.TTLExample)
-		case r.annotationTTL == gc.AnnotationAny || own.laterThan(r.ttl):
-			out.at, out.never = f.FinishedAt.Add(own.duration), own.never
+// laterThan orders answers, never last.
+func (a answer) laterThan(o answer) bool { return !o.never && (a.never || a.at.After(o.at)) }
+
+// answer works out what holds: the latest of the votes, replaced by the object's own TTL, adjusted by its annotations, and
+// within the bounds of the namespace.
+func (s *Standing) answer(limits Limits) (Resolution, answer) {
+	var r Resolution
+	a := answer{never: true}
+	for _, v := range s.votes {
+		if theirs := v.answer(s.FinishedAt); r.Policy == nil || theirs.laterThan(a) {
+			r.Policy, r.Rule, r.Propagation, a = v.Policy, v.Rule, v.Rule.propagation, theirs
 		}
 	}
-	if f.KeepUntil != nil {
-		until, err := time.Parse(time.RFC3339, *f.KeepUntil)
-		switch {
-		case err != nil:
-			out.malformed = fmt.Sprintf("annotation %s: %q is not a time like \"2026-01-02T15:04:05Z\"", gc.AnnotationKeepUntil, *f.KeepUntil)
-		case until.After(out.at):
-			out.at = until
+	if r.Policy != nil {
+		if s.NativeTTL != nil {
+			r.Native, a = true, answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}
+		}
+		a = s.annotate(a)
+		a = limits.Bounds.cut(a, s.FinishedAt)
+	}
+	if limits.Over != nil && a.laterThan(answer{at: s.FinishedAt}) {
+		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
+		a = answer{at: s.FinishedAt, reason: ReasonOverCeiling}
+	}
+	if s.Propagation != "" {
+		r.Propagation = s.Propagation
+	}
+	return r, limits.Bounds.raise(a, s.FinishedAt)
+}
+
+// answer is the earlier of time and capacity.
+func (v *Vote) answer(finished time.Time) answer {
+	a := answer{at: finished.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
+	if v.Over {
+		over := answer{at: finished.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}
+		if a.laterThan(over) {
+			return over
 		}
 	}
-	return out
+	return a
+}
+
+// annotate applies the object's annotations as the votes allow; keep-until only lengthens.
+func (s *Standing) annotate(a answer) answer {
+	if s.own.ttl != nil {
+		own := answer{at: s.FinishedAt.Add(s.own.ttl.duration), never: s.own.ttl.never, reason: ReasonExpired}
+		if s.annotationTTL == gc.AnnotationAny || own.laterThan(a) {
+			a = own
+		}
+	}
+	if until := (answer{at: s.own.until, reason: ReasonExpired}); !s.own.until.IsZero() && until.laterThan(a) {
+		a = until
+	}
+	return a
 }

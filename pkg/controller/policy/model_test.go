@@ -164,11 +164,10 @@ func TestDecisionsAgreeWithTheModel(t *testing.T) {
 				voters = append(voters, c)
 			}
 		}
-		r := policy.Resolve(fact, voters)
-		d := policy.Decide(fact, r, o.owner, given.Now)
+		r, d := decide(fact, o.owner, voters)
 		got := modelAnswer{Action: d.Action, Reason: d.Reason, Due: -1}
 		if r.Policy != nil {
-			got.By = r.Policy.Name + "/" + r.Rule
+			got.By = r.Policy.Name + "/" + r.RuleName()
 		}
 		if !d.At.IsZero() {
 			got.Due = int(d.At.Sub(fact.FinishedAt) / time.Second)

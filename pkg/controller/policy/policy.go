@@ -1,13 +1,11 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides what happens to an object: Resolve finds the answer that holds among the policies, Decide what
-// follows from it at a given time. It is pure.
+// Package policy decides what happens to an object: Votes finds what the policies say of it, Resolve what holds among them, and
+// Decide what follows at a given time. It is pure.
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -19,168 +17,163 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Policy is a CleanupPolicy made ready to be asked about objects.
+// Policy is a CleanupPolicy or a ClusterCleanupPolicy made ready to be asked about objects.
 type Policy struct {
+	// NamespacedName has no namespace for a cluster policy.
 	types.NamespacedName
 	UID        types.UID
 	Generation int64
 	Preview    bool
+	// Cluster is what a cluster policy says beside its defaults and rules; nil for one of a namespace.
+	Cluster *Cluster
 
 	annotationTTL gc.AnnotationTTLMode
-	defaultTTL    *ttl
-	rules         []rule
+	rules         []*Rule
+	// defaults vote for what no rule matches; nil when there are none.
+	defaults *Rule
 }
 
-type rule struct {
-	name        string
+// Cluster is what a cluster policy says of namespaces.
+type Cluster struct {
+	Selector labels.Selector
+	Suspend  bool
+	// Ceilings are by resource.
+	Ceilings map[string]int
+	bounds   Bounds
+}
+
+// Rule is one rule of a policy, or its defaults.
+type Rule struct {
+	Name string
+	// Capacity is nil where the number of objects is not limited.
+	Capacity *Capacity
+
 	resources   []string
 	selector    labels.Selector
 	outcome     gc.Outcome
 	ttl         ttl
 	withOwner   bool
+	applied     gc.GitOpsManagedPolicy
 	propagation metav1.DeletionPropagation
 }
 
+// Capacity limits how many candidates of a pool are kept.
+type Capacity struct {
+	// MaxObjects, or PercentOfQuota when that is not zero.
+	MaxObjects, PercentOfQuota int
+	minAge                     time.Duration
+	per                        gc.CapacityPer
+	labelKey                   string
+}
+
+// PoolKey tells apart the pools of a rule in one namespace; false when the object is in none.
+func (c *Capacity) PoolKey(f *lifecycle.Fact) (string, bool) {
+	switch c.per {
+	case gc.CapacityPerOwner:
+		if f.Controller == nil {
+			return "", false
+		}
+		return string(f.Controller.UID), true
+	case gc.CapacityPerLabel:
+		value, ok := f.Labels[c.labelKey]
+		return value, ok
+	}
+	return "", true
+}
+
+// ttl is how long something is kept.
 type ttl struct {
 	duration time.Duration
 	never    bool
 }
 
-// laterThan orders answers, never last.
+// laterThan orders them, never last.
 func (t ttl) laterThan(o ttl) bool { return !o.never && (t.never || t.duration > o.duration) }
 
 var defaultResources = []string{gc.ResourceJobs, gc.ResourcePods}
 
-// Compile makes a stored policy ready. It fails when the policy could not have passed validation, such as one that a newer
-// version wrote; then nothing may be concluded from the rest of it either.
-func Compile(p *gc.CleanupPolicy) (*Policy, error) {
-	if err := errors.Join(
-		known("spec.mode", p.Spec.Mode, gc.ModeEnforce, gc.ModePreview),
-		known("spec.annotationTTL", p.Spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
-	); err != nil {
-		return nil, err
-	}
-	out := &Policy{
-		NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: p.Name},
-		UID:            p.UID, Generation: p.Generation, Preview: p.Spec.Mode == gc.ModePreview,
-		annotationTTL: p.Spec.AnnotationTTL,
-	}
-	if p.Spec.TTLAfterFinished != nil {
-		t, err := parseTTL(*p.Spec.TTLAfterFinished)
-		if err != nil {
-			return nil, fmt.Errorf("spec.ttlAfterFinished: %w", err)
-		}
-		out.defaultTTL = &t
-	}
-	for i := range p.Spec.Rules {
-		r, err := compileRule(&p.Spec.Rules[i])
-		if err != nil {
-			return nil, fmt.Errorf("spec.rules[%d]: %w", i, err)
-		}
-		out.rules = append(out.rules, r)
-	}
-	return out, nil
-}
-
-func compileRule(r *gc.CleanupRule) (rule, error) {
-	out := rule{
-		name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome,
-		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, propagation: r.PropagationPolicy,
-	}
-	if len(out.resources) == 0 {
-		out.resources = defaultResources
-	}
-	if err := knownRule(r); err != nil {
-		return rule{}, err
-	}
-	if r.Selector != nil {
-		var err error
-		if out.selector, err = metav1.LabelSelectorAsSelector(r.Selector); err != nil {
-			return rule{}, fmt.Errorf("selector: %w", err)
-		}
-	}
-	if r.TTL == nil {
-		return rule{}, fmt.Errorf("ttl is missing")
-	}
-	var err error
-	if out.ttl, err = parseTTL(*r.TTL); err != nil {
-		return rule{}, fmt.Errorf("ttl: %w", err)
-	}
-	return out, nil
-}
-
-func knownRule(r *gc.CleanupRule) error {
-	errs := []error{
-		known("dependents", r.Dependents, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
-		known("propagationPolicy", r.PropagationPolicy, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
-	}
-	if r.Outcome != "" {
-		errs = append(errs, known("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))
-	}
-	for _, resource := range r.Resources {
-		errs = append(errs, known("resources", resource, defaultResources...))
-	}
-	return errors.Join(errs...)
-}
-
-// known refuses words that another version may have given a meaning: what is not understood must not be taken for its
-// opposite.
-func known[T ~string](field string, value T, words ...T) error {
-	if slices.Contains(words, value) {
-		return nil
-	}
-	return fmt.Errorf("%s: %.64q is not one of %q", field, value, words)
-}
-
-func parseTTL(t gc.TTL) (ttl, error) {
-	d, never, err := t.Parse()
-	return ttl{duration: d, never: never}, err
-}
-
-// Resources lists, sorted, what the policy can match: nothing outside of it needs to be observed for it.
+// Resources lists, sorted, what must be observed for the policy: nothing outside of it is deleted by it.
 func (p *Policy) Resources() []string {
 	var out []string
-	if p.defaultTTL != nil {
-		out = append(out, defaultResources...)
+	if p.defaults != nil {
+		out = append(out, p.defaults.resources...)
 	}
-	for i := range p.rules {
-		out = append(out, p.rules[i].resources...)
+	for _, r := range p.rules {
+		out = append(out, r.resources...)
+	}
+	if p.Cluster != nil {
+		for resource := range p.Cluster.Ceilings {
+			out = append(out, resource)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// DoesNothing says that the policy can match no object at all.
-func (p *Policy) DoesNothing() bool { return p.defaultTTL == nil && len(p.rules) == 0 }
-
-// vote is what one policy answers for one object.
-type vote struct {
-	policy *Policy
-	rule   string
-	ttl    ttl
-	// withOwner says that the object is to be left to an owner even when that has finished.
-	withOwner   bool
-	propagation metav1.DeletionPropagation
-}
-
-// vote asks the first rule that matches, then the defaults; false when the policy says nothing of the object. The
-// trigger is no part of matching: an object that still runs is matched by the rule that will decide for it, or by one whose
-// outcome may yet come true.
-func (p *Policy) vote(f *lifecycle.Fact) (vote, bool) {
-	for i := range p.rules {
-		if r := &p.rules[i]; r.matches(f) {
-			return vote{policy: p, rule: r.name, ttl: r.ttl, withOwner: r.withOwner, propagation: r.propagation}, true
+// QuotaResources lists, sorted, those of which a limit is a share of a ResourceQuota.
+func (p *Policy) QuotaResources() []string {
+	var out []string
+	for _, r := range append([]*Rule{p.defaults}, p.rules...) {
+		if r != nil && r.Capacity != nil && r.Capacity.PercentOfQuota != 0 {
+			out = append(out, r.resources...)
 		}
 	}
-	if p.defaultTTL == nil || !slices.Contains(defaultResources, f.Resource) {
-		return vote{}, false
-	}
-	return vote{
-		policy: p, rule: gc.DefaultRuleName, ttl: *p.defaultTTL, withOwner: true, propagation: metav1.DeletePropagationBackground,
-	}, true
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-func (r *rule) matches(f *lifecycle.Fact) bool {
+// DoesNothing says that the policy can match no object at all, and bounds no other.
+func (p *Policy) DoesNothing() bool {
+	bounds := p.Cluster != nil && (p.Cluster.Suspend || len(p.Cluster.Ceilings) > 0 || p.Cluster.bounds != NoBounds)
+	return p.defaults == nil && len(p.rules) == 0 && !bounds
+}
+
+// Selects tells whether a cluster policy is for namespaces with these labels.
+func (p *Policy) Selects(namespace labels.Set) bool { return p.Cluster.Selector.Matches(namespace) }
+
+// Vote is what one policy says of one object.
+type Vote struct {
+	Policy *Policy
+	Rule   *Rule
+	// Over says that the object is beyond the limit of its pool.
+	Over bool
+}
+
+// Votes appends to votes what the policies of the object's namespace say of it, and only where they say nothing, what
+// cluster policies say.
+func Votes(votes []Vote, f *lifecycle.Fact, own, cluster []*Policy) []Vote {
+	votes = appendVotes(votes, f, own)
+	if len(votes) == 0 {
+		votes = appendVotes(votes, f, cluster)
+	}
+	return votes
+}
+
+func appendVotes(votes []Vote, f *lifecycle.Fact, policies []*Policy) []Vote {
+	for _, p := range policies {
+		if r := p.match(f); r != nil {
+			votes = append(votes, Vote{Policy: p, Rule: r})
+		}
+	}
+	return votes
+}
+
+// match finds the first rule that matches, or the defaults; nil when the policy says nothing of the object. The trigger is
+// no part of matching: an object that still runs is matched by the rule that will decide for it, or by one whose
+// outcome may yet come true.
+func (p *Policy) match(f *lifecycle.Fact) *Rule {
+	for _, r := range p.rules {
+		if r.matches(f) {
+			return r
+		}
+	}
+	if p.defaults != nil && p.defaults.matches(f) {
+		return p.defaults
+	}
+	return nil
+}
+
+func (r *Rule) matches(f *lifecycle.Fact) bool {
 	return slices.Contains(r.resources, f.Resource) &&
 		(r.outcome == "" || !f.Finished || f.Outcome == r.outcome) &&
 		r.selector.Matches(f.Labels)

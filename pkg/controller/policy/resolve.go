@@ -4,63 +4,158 @@
 package policy
 
 import (
+	"fmt"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Resolution is the answer that holds for an object among all policies.
-type Resolution struct {
-	// Policy decides, by its rule named Rule (gc.DefaultRuleName for its defaults). Nil when no policy matches the object.
-	Policy *Policy
-	Rule   string
-	// Native says that the TTL of the object's own spec has replaced the policy's.
-	Native bool
-	// Propagation of the deletion.
-	Propagation metav1.DeletionPropagation
-
-	ttl           ttl
-	withOwner     bool
-	annotationTTL gc.AnnotationTTLMode
+// Object is an object with what is known of it beside its own state.
+type Object struct {
+	*lifecycle.Fact
+	// Owner is what its controller means for it.
+	Owner lifecycle.OwnerState
+	// Recreated says that it came back under its name each time it was deleted.
+	Recreated bool
 }
 
-// Resolve asks all policies, which are those of the object's namespace in the order of their names, less those that have no
-// vote. The latest answer wins, since all must agree that the object may go; of equal ones the first. The object's own
-// TTL replaces the answer, and its annotations may do what the strictest of the policies allows.
-func Resolve(f *lifecycle.Fact, policies []*Policy) Resolution {
-	var out Resolution
-	for _, p := range policies {
-		v, ok := p.vote(f)
-		if !ok {
-			continue
-		}
-		if out.Policy == nil {
-			out.annotationTTL, out.withOwner = p.annotationTTL, v.withOwner
-		}
-		out.annotationTTL = stricter(out.annotationTTL, p.annotationTTL)
-		out.withOwner = out.withOwner || v.withOwner
-		if out.Policy == nil || v.ttl.laterThan(out.ttl) {
-			out.Policy, out.Rule, out.ttl, out.Propagation = p, v.rule, v.ttl, v.propagation
-		}
-	}
-	if out.Policy == nil {
-		return out
-	}
-	if f.NativeTTL != nil {
-		out.Native, out.ttl = true, ttl{duration: *f.NativeTTL}
-	}
-	if f.Propagation != "" {
-		out.Propagation = f.Propagation
-	}
-	return out
+// Standing is how an object stands with the policies that vote on it, before any limit or time is looked at.
+type Standing struct {
+	Object
+	votes []Vote
+	// annotationTTL is the strictest of the votes, withOwner set if any leaves the object to its owner, applied the most careful.
+	annotationTTL gc.AnnotationTTLMode
+	withOwner     bool
+	applied       gc.GitOpsManagedPolicy
+	// own is what the object's annotations ask for.
+	own annotated
+}
+
+// annotated is what the annotations of an object ask for.
+type annotated struct {
+	ttl   *ttl
+	until time.Time // zero for none
+	// malformed says which annotation cannot be read, and why.
+	malformed string
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
 
-func stricter(a, b gc.AnnotationTTLMode) gc.AnnotationTTLMode {
-	if strictness[b] > strictness[a] {
-		return b
+// Resolve puts together what the votes say of an object. Without votes it stands as the defaults of a policy have it.
+func Resolve(o Object, votes []Vote) Standing {
+	s := Standing{Object: o, votes: votes, annotationTTL: gc.AnnotationExtendOnly, withOwner: true, applied: gc.GitOpsManagedHold}
+	for i, v := range votes {
+		if i == 0 {
+			s.annotationTTL, s.withOwner, s.applied = v.Policy.annotationTTL, v.Rule.withOwner, v.Rule.applied
+			continue
+		}
+		if strictness[v.Policy.annotationTTL] > strictness[s.annotationTTL] {
+			s.annotationTTL = v.Policy.annotationTTL
+		}
+		s.withOwner = s.withOwner || v.Rule.withOwner
+		if v.Rule.applied != gc.GitOpsManagedDelete {
+			s.applied = v.Rule.applied
+		}
 	}
-	return a
+	if s.annotationTTL != gc.AnnotationIgnore {
+		s.own = readAnnotations(o.Fact)
+	}
+	return s
+}
+
+// readAnnotations keeps one that can be read, whatever the other is.
+func readAnnotations(f *lifecycle.Fact) annotated {
+	var out annotated
+	if f.TTL != nil {
+		own, err := parseTTL(gc.TTL(*f.TTL))
+		if err != nil {
+			out.malformed = fmt.Sprintf("annotation %s: %q %v; %s", gc.AnnotationTTL, *f.TTL, err, gc.TTLExample)
+		} else {
+			out.ttl = &own
+		}
+	}
+	if f.KeepUntil != nil {
+		until, err := time.Parse(time.RFC3339, *f.KeepUntil)
+		if err != nil {
+			out.malformed = fmt.Sprintf("annotation %s: %q is not a time like \"2026-01-02T15:04:05Z\"", gc.AnnotationKeepUntil, *f.KeepUntil)
+		} else {
+			out.until = until
+		}
+	}
+	return out
+}
+
+// excluded is why the object is no candidate; empty when it is one, if anything asks for it.
+func (s *Standing) excluded() Reason {
+	switch {
+	case !s.Finished:
+		return ReasonNotFinished
+	case s.Owner == lifecycle.OwnerRunning, s.Owner == lifecycle.OwnerAbsent, s.Owner == lifecycle.OwnerFinished && s.withOwner:
+		return ReasonLeftToOwner
+	}
+	return ""
+}
+
+// hold is what forbids to delete the object for as long as it stays as it is; empty when nothing does.
+func (s *Standing) hold() (reason Reason, detail string) {
+	switch {
+	case s.Doubt != "":
+		return ReasonFinishTimeUnknown, s.Doubt
+	case s.own.malformed != "":
+		return ReasonInvalidAnnotation, s.own.malformed
+	case s.Owner == lifecycle.OwnerUnknown:
+		return ReasonOwnerActive, s.Controller.String() + " is of a kind that is not observed"
+	case s.Uncounted:
+		return ReasonUncounted, "its Job has not counted it yet"
+	case s.Applied != "" && s.applied != gc.GitOpsManagedDelete:
+		return ReasonManagedByGitOps, s.Applied + ` would create it again; a rule may say "gitOpsManaged: Delete"`
+	case s.Recreated:
+		return ReasonRecreateLoop, "it came back under its name each time it was deleted; let it not be created, or give it another name each time"
+	}
+	return "", ""
+}
+
+// CountsFrom is since when the object is counted by capacity: from its finish, or from when its annotations no longer keep
+// it. It is false for what is never counted.
+func (s *Standing) CountsFrom() (time.Time, bool) {
+	if s.excluded() != "" || s.Terminating {
+		return time.Time{}, false
+	}
+	if reason, _ := s.hold(); reason != "" {
+		return time.Time{}, false
+	}
+	from := s.FinishedAt
+	if s.own.ttl != nil {
+		if s.own.ttl.never {
+			return time.Time{}, false
+		}
+		from = from.Add(s.own.ttl.duration)
+	}
+	if s.own.until.After(from) {
+		from = s.own.until
+	}
+	return from, true
+}
+
+// Resolution is who decides for an object.
+type Resolution struct {
+	// Policy decides by its Rule; nil when none does, or before any policy is asked.
+	Policy *Policy
+	// Rule is nil where a ceiling of Policy decides.
+	Rule *Rule
+	// Native says that the TTL of the object's own spec has replaced the policy's.
+	Native bool
+	// Propagation of the deletion.
+	Propagation metav1.DeletionPropagation
+}
+
+// RuleName names the rule, or nothing for a ceiling.
+func (r *Resolution) RuleName() string {
+	if r.Rule == nil {
+		return ""
+	}
+	return r.Rule.Name
 }

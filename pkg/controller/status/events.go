@@ -112,7 +112,11 @@ func (d *deletions) note() string {
 	var parts []string
 	for _, rule := range slices.Sorted(maps.Keys(d.byRule)) {
 		for _, resource := range slices.Sorted(maps.Keys(d.byRule[rule])) {
-			parts = append(parts, fmt.Sprintf("%d %s by rule %s", d.byRule[rule][resource], resource, rule))
+			by := "rule " + rule
+			if rule == "" {
+				by = "the ceiling"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s by %s", d.byRule[rule][resource], resource, by))
 		}
 	}
 	return "Deleted " + strings.Join(parts, ", ")
@@ -173,14 +177,18 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 	if len(note) > noteMost {
 		note = strings.ToValidUTF8(note[:noteMost-3], "") + "..."
 	}
-	_, err := w.Events.EventsV1().Events(e.Namespace).Create(ctx, &eventsv1.Event{
+	kind, home := "CleanupPolicy", e.Namespace
+	if home == "" { // Events of what has no namespace stand here, as kubectl expects.
+		kind, home = "ClusterCleanupPolicy", metav1.NamespaceDefault
+	}
+	_, err := w.Events.EventsV1().Events(home).Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.Namespace, Name: fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-."), now.UnixNano()),
+			Namespace: home, Name: fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-."), now.UnixNano()),
 		},
 		EventTime: metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
 		ReportingController: gc.GroupName + "/winnow", ReportingInstance: w.Instance,
 		Regarding: corev1.ObjectReference{
-			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "CleanupPolicy",
+			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind,
 			Namespace: e.Namespace, Name: e.Name, UID: e.uid,
 		},
 	}, metav1.CreateOptions{})

@@ -28,7 +28,7 @@ const (
 func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: r.Stored.Generation,
-		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
+		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Holds: r.Waiting, Deleted: r.Deleted,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
 	for _, c := range r.Stored.Status.Conditions {
@@ -56,7 +56,7 @@ func condition(r *tracker.Report) metav1.Condition {
 	switch {
 	case r.Unreadable != nil:
 		return notReady(policy.ReasonPolicyUnreadable,
-			fmt.Sprintf("The stored policy cannot be read, so nothing in its namespace is deleted: %v. Write it anew or delete it.", r.Unreadable))
+			fmt.Sprintf("The stored policy cannot be read, so nothing that it could select is deleted: %v. Write it anew or delete it.", r.Unreadable))
 	case r.Closed == policy.ReasonNamespaceProtected:
 		return notReady(r.Closed, "Nothing is deleted in a protected namespace; see the label "+gc.LabelProtected+" and --protected-namespaces.")
 	case r.Closed == policy.ReasonNamespaceTerminating:
@@ -64,22 +64,74 @@ func condition(r *tracker.Report) metav1.Condition {
 	case r.Closed != "":
 		return notReady(r.Closed, "The namespace was not observed yet.")
 	}
-	if r.Blind != "" {
-		return notReady(policy.ReasonUnobserved, "Deletes nothing: "+r.Blind)
+	if reason, message := stopped(r); reason != "" {
+		return notReady(reason, message)
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: working(r), Message: message(r)}
+}
+
+// stopped is why the policy deletes nothing, or not as much as is due, and what to do about it; empty when it is carried out.
+func stopped(r *tracker.Report) (policy.Reason, string) {
+	switch {
+	case r.Blind != "":
+		return policy.ReasonUnobserved, "Deletes nothing: " + r.Blind
+	case r.Suspended != "":
+		return policy.ReasonSuspended, fmt.Sprintf("Cluster policy %q stops all deletions; set its spec.suspend to false to go on.", r.Suspended)
+	case len(r.Waiting) > 0:
+		return policy.ReasonHeld, waiting(r)
+	case r.Doubt != "":
+		return policy.ReasonClockInDoubt, "Deletes nothing: " + r.Doubt
 	}
 	for _, g := range r.Holds {
 		if g.Reason == policy.ReasonUnauthorized {
-			return notReady(g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail))
+			return g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail)
 		}
 	}
-	return metav1.Condition{Status: metav1.ConditionTrue, Reason: working(r), Message: message(r)}
+	if len(r.Paced) > 0 {
+		return policy.ReasonThrottled, fmt.Sprintf("Deletes what is due as fast as guardrails.maxDeletionsPerMinute allows in %s.", few(r.Paced))
+	}
+	return "", ""
+}
+
+// waitingMost is of how many changes the condition tells how to approve them; status.holds has them all.
+const waitingMost = 3
+
+func waiting(r *tracker.Report) string {
+	var parts []string
+	for i, h := range r.Waiting {
+		if i == waitingMost {
+			parts = append(parts, fmt.Sprintf("%d more wait in status.holds.", len(r.Waiting)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("In namespace %s, %s became due by %s, and none is deleted before that is approved: %s",
+			h.Namespace, objects(h.Objects), h.Why, Approve(r.Namespace, r.Name, h.ID)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Approve is the command that releases a hold of a policy; of a cluster policy when namespace is empty.
+func Approve(namespace, name, id string) string {
+	target := "clustercleanuppolicy " + name
+	if namespace != "" {
+		target = "cleanuppolicy " + name + " -n " + namespace
+	}
+	return fmt.Sprintf("kubectl annotate --overwrite %s %s=%s", target, gc.AnnotationApprovedHold, id)
+}
+
+// few names up to three.
+func few(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func working(r *tracker.Report) string {
 	switch {
 	case r.DoesNothing:
 		return reasonDoesNothing
-	case r.Stored.Spec.Mode == gc.ModePreview:
+	case r.Mode == gc.ModePreview:
 		return reasonPreviewing
 	}
 	return reasonEnforcing
@@ -89,11 +141,14 @@ func message(r *tracker.Report) string {
 	var parts []string
 	switch working(r) {
 	case reasonDoesNothing:
-		parts = append(parts, "The spec is empty: set ttlAfterFinished or rules.")
+		parts = append(parts, "The spec asks for nothing: set ttlAfterFinished, capacity or rules.")
 	case reasonPreviewing:
 		parts = append(parts, "Counts and shows, deletes nothing.")
 	default:
 		parts = append(parts, "Deletes what is due.")
+	}
+	if len(r.WithoutQuota) > 0 {
+		parts = append(parts, fmt.Sprintf("No ResourceQuota bounds %s, so percentOfQuota limits nothing there.", strings.Join(r.WithoutQuota, ", ")))
 	}
 	for _, g := range r.Holds {
 		parts = append(parts, "Held, "+g.String()+".")

@@ -35,8 +35,8 @@ func TestCondition(t *testing.T) {
 	}{
 		"enforcing":                   {enforcing, tracker.Report{}, "True", "Enforcing", "Deletes what is due."},
 		"previewing":                  {preview, tracker.Report{}, "True", "Previewing", "Counts and shows, deletes nothing."},
-		"an empty spec":               {given.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec is empty: set ttlAfterFinished or rules."},
-		"an empty spec that previews": {given.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec is empty: set ttlAfterFinished or rules."},
+		"an empty spec":               {given.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec asks for nothing: set ttlAfterFinished, capacity or rules."},
+		"an empty spec that previews": {given.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec asks for nothing: set ttlAfterFinished, capacity or rules."},
 		"what is held does not make it less ready": {enforcing, tracker.Report{Holds: []tracker.Group{odd, held}, Awaiting: []tracker.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
 		"a right is missing": {enforcing, tracker.Report{Holds: []tracker.Group{held, unauthorized(1)}}, "False", "Unauthorized",
@@ -52,10 +52,10 @@ func TestCondition(t *testing.T) {
 		"a namespace that was not seen": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
 			"The namespace was not observed yet."},
 		"it cannot be read": {enforcing, tracker.Report{Unreadable: errors.New("spec.mode: what"), Closed: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
-			"The stored policy cannot be read, so nothing in its namespace is deleted: spec.mode: what. Write it anew or delete it."},
+			"The stored policy cannot be read, so nothing that it could select is deleted: spec.mode: what. Write it anew or delete it."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.report.Stored = c.policy.Generation(3).Obj()
+			c.report.Stored = tracker.StoredPolicy(c.policy.Generation(3).Obj())
 			got := Of(&c.report, now)
 			want := metav1.Condition{Type: "Ready", Status: c.status, Reason: c.reason, Message: c.message, ObservedGeneration: 3, LastTransitionTime: now}
 			if got.ObservedGeneration != 3 || len(got.Conditions) != 1 || got.Conditions[0] != want {
@@ -69,7 +69,7 @@ func TestTransitionTimeIsKept(t *testing.T) {
 	before := metav1.NewTime(given.Now.Add(-time.Hour))
 	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Enforcing", Message: "Deletes what is due.", ObservedGeneration: 1, LastTransitionTime: before}
 	other := metav1.Condition{Type: "Other", Status: "True", Reason: "Because", LastTransitionTime: before}
-	stored := given.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: []metav1.Condition{other, ready}}).Obj()
+	stored := tracker.StoredPolicy(given.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: []metav1.Condition{other, ready}}).Obj())
 
 	same := Of(&tracker.Report{Stored: stored}, now)
 	if !apiequality.Semantic.DeepEqual(same.Conditions, []metav1.Condition{other, ready}) {
@@ -90,7 +90,7 @@ func TestTransitionTimeIsKept(t *testing.T) {
 
 func TestNumbersAndTimes(t *testing.T) {
 	at := metav1.NewTime(given.Now.Add(123456789))
-	r := tracker.Report{Stored: given.Policy("p").Obj(), Candidates: 4, Due: 3, Held: 2, Deleted: 1, NextDeletion: &at, LastDeletion: &at}
+	r := tracker.Report{Stored: tracker.StoredPolicy(given.Policy("p").Obj()), Candidates: 4, Due: 3, Held: 2, Deleted: 1, NextDeletion: &at, LastDeletion: &at}
 	got := Of(&r, now)
 	if got.Candidates != 4 || got.Due != 3 || got.Held != 2 || got.Deleted != 1 {
 		t.Errorf("got %+v", got)

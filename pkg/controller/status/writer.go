@@ -48,7 +48,7 @@ type Config struct {
 type Writer struct {
 	Config
 	budget  *rate.Limiter
-	pending sets.Set[string] // namespaces whose status is yet to be written
+	pending sets.Set[string] // namespaces whose status is yet to be written, "" for the cluster policies
 	teller  teller
 }
 
@@ -62,7 +62,7 @@ func (w *Writer) Gone(gone []tracker.Gone) { w.teller.gone(gone) }
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
-	w.pending.Insert(w.Tracker.Namespaces()...)
+	w.pending.Insert(w.Tracker.Families()...)
 	wait.UntilWithContext(ctx, w.flush, flushEvery)
 }
 
@@ -87,11 +87,11 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	reports := w.Tracker.Reports(ns)
 	w.teller.forget(ns, reports)
 	for _, r := range reports {
-		if r.Stored.UID == "" { // It cannot be decoded and is known by its name alone; it has no status that could be written.
+		if r.UID == "" { // It cannot be decoded and is known by its name alone; it has no status that could be written.
 			continue
 		}
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
-		if !apiequality.Semantic.DeepEqual(status, r.Stored.Status) {
+		if !apiequality.Semantic.DeepEqual(status, *r.Status) {
 			all = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && all
 		}
 		warnings, settled := w.teller.warnings(&r, w.Clock.Now())
@@ -120,7 +120,7 @@ func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
 
 // patch writes a status whole. It needs no resource version, since nobody else writes it; the UID keeps it from a policy of
 // the same name.
-func (w *Writer) patch(ctx context.Context, p *gc.CleanupPolicy, status *gc.CleanupPolicyStatus) error {
+func (w *Writer) patch(ctx context.Context, p tracker.Stored, status *gc.CleanupPolicyStatus) error {
 	var versioned v1alpha1.CleanupPolicyStatus
 	if err := v1alpha1.Convert_gc_CleanupPolicyStatus_To_v1alpha1_CleanupPolicyStatus(status, &versioned, nil); err != nil {
 		return err
@@ -130,11 +130,16 @@ func (w *Writer) patch(ctx context.Context, p *gc.CleanupPolicy, status *gc.Clea
 		"status": struct {
 			v1alpha1.CleanupPolicyStatus
 			// Without omitempty, null takes away what was there.
-			NextDeletionTime *metav1.Time `json:"nextDeletionTime"`
-			LastDeletionTime *metav1.Time `json:"lastDeletionTime"`
-		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime},
+			NextDeletionTime *metav1.Time          `json:"nextDeletionTime"`
+			LastDeletionTime *metav1.Time          `json:"lastDeletionTime"`
+			Holds            []v1alpha1.PolicyHold `json:"holds"`
+		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds},
 	})
 	if err != nil {
+		return err
+	}
+	if p.Namespace == "" {
+		_, err = w.Policies.ClusterCleanupPolicies().Patch(ctx, p.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		return err
 	}
 	_, err = w.Policies.CleanupPolicies(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
@@ -185,7 +186,8 @@ func TestNamespaces(t *testing.T) {
 				m.DeletionTimestamp = &m.CreationTimestamp
 			}
 			w.SetNamespace(m, w.now)
-			w.namespaces[c.namespace] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+			w.listed()
+			w.namespaces[types.NamespacedName{Name: c.namespace}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
 			w.agree()
 			if c.taken {
 				w.takes("a")
@@ -247,10 +249,10 @@ func TestPoliciesFromANewList(t *testing.T) {
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 }
 
-func TestNamespacesWithPolicies(t *testing.T) {
+func TestFamilies(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.namespace("team-b")
-	if got := w.Tracker.Namespaces(); len(got) != 1 || got[0] != given.Home {
+	if got := w.Families(); len(got) != 2 || got[0] != "" || got[1] != given.Home {
 		t.Errorf("got %q", got)
 	}
 }

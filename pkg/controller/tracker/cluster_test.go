@@ -189,14 +189,14 @@ func span(a, b int) []int {
 func (c *cluster) reading() Reading {
 	version := strconv.Itoa(c.version)
 	r := Reading{
-		Began: c.now, PolicyVersion: version, NamespaceVersion: version,
-		Policies: map[types.NamespacedName]Stamp{}, Namespaces: map[string]Stamp{},
+		Began: c.now, Policies: Contents{version, map[types.NamespacedName]Stamp{}}, ClusterPolicies: Contents{Version: version},
+		Namespaces: Contents{version, map[types.NamespacedName]Stamp{}},
 	}
 	for k, p := range c.policies.now() {
-		r.Policies[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = PolicyStamp(p.uid, p.generation)
+		r.Policies.Stamps[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = PolicyStamp(p.uid, p.generation)
 	}
 	for name, ns := range c.namespaces.now() {
-		r.Namespaces[name] = Stamp{UID: types.UID("ns-" + name), Version: strconv.Itoa(ns.version)}
+		r.Namespaces.Stamps[types.NamespacedName{Name: name}] = Stamp{UID: types.UID("ns-" + name), Version: strconv.Itoa(ns.version)}
 	}
 	return r
 }

@@ -43,16 +43,25 @@ func (t *Tracker) Replace(resource string, facts []*lifecycle.Fact, rv uint64, n
 		listed.Insert(f.UID)
 		t.upsert(f, now)
 	}
-	for _, ns := range t.namespaces {
-		for m := range ns.merges {
-			m.replaced(resource, rv)
-		}
-	}
 	for uid, rec := range t.records {
 		if rec.fact.Resource == resource && !listed.Has(uid) && rec.fact.ResourceVersion <= rv {
 			t.remove(rec, now)
 		}
 	}
+	for _, ns := range t.namespaces {
+		for m := range ns.merges {
+			m.replaced(resource, rv)
+		}
+		if ns.keeps(resource) {
+			t.listed(ns, resource, now)
+		}
+	}
+}
+
+// listed takes in that all objects of a resource in a namespace are known.
+func (t *Tracker) listed(ns *namespace, resource string, now time.Time) {
+	ns.listed[resource] = ns.kept[resource]
+	t.weigh(ns, now)
 }
 
 func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
@@ -63,13 +72,16 @@ func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
 	rec, ok := t.records[f.UID]
 	switch {
 	case !ok:
-		rec = &record{}
+		rec = &record{recreated: t.recreated.met(f)}
 		t.records[f.UID], ns.records[f.UID] = rec, rec
 	case rec.fact.ResourceVersion >= f.ResourceVersion:
 		return
 	default:
 		t.unlink(rec.fact)
 		rec.trial.newer()
+		if !rec.fact.FinishedAt.Equal(f.FinishedAt) {
+			t.leave(ns, rec) // It ranks elsewhere.
+		}
 	}
 	rec.fact = f
 	if c := f.Controller; c != nil {
@@ -81,8 +93,6 @@ func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
 	t.judge(ns, rec, now)
 	t.judgeDependents(f.UID, now)
 }
-
-func (ns *namespace) keeps(resource string) bool { return ns.kept[resource] != 0 }
 
 // remove takes a record out because its object is gone.
 func (t *Tracker) remove(rec *record, now time.Time) {
@@ -100,12 +110,14 @@ func (t *Tracker) drop(rec *record, now time.Time) {
 	delete(t.records, f.UID)
 	if ns, ok := t.namespaces[f.Namespace]; ok {
 		delete(ns.records, f.UID)
-		t.dirty.Insert(f.Namespace)
+		t.leave(ns, rec)
+		t.soil(ns)
 		t.forget(ns)
 	}
 	t.timers.Remove(f.UID)
 	t.ready.remove(rec)
 	t.unlink(f)
+	t.settleFlipped(now)
 	t.judgeDependents(f.UID, now)
 }
 
@@ -140,6 +152,22 @@ func (t *Tracker) RemoveCronJob(uid types.UID, now time.Time) {
 func (t *Tracker) ReplaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.replaceCronJobs(all, now)
+	t.cronJobsListed = true
+	for _, ns := range t.namespaces {
+		t.weigh(ns, now)
+	}
+}
+
+// ForgetCronJobs takes in that CronJobs are not observed any more.
+func (t *Tracker) ForgetCronJobs(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cronJobsListed = false
+	t.replaceCronJobs(nil, now)
+}
+
+func (t *Tracker) replaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	before := t.cronJobs
 	t.cronJobs = make(map[types.UID]*lifecycle.CronJob, len(all))
 	for _, cj := range all {

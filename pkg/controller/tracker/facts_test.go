@@ -163,7 +163,7 @@ func TestMerge(t *testing.T) {
 		"another goes":                               {func(w *world) { w.Remove(inVersion(job(0, "b"), 9), w.now) }, true},
 		"a second list begins and ends": {func(w *world) {
 			w.Remove(inVersion(job(0, "a"), 9), w.now)
-			w.BeginMerge("jobs.batch", given.Home).End()
+			w.BeginMerge("jobs.batch", given.Home).End(true, w.now)
 		}, false},
 		"it goes while nobody asks for it": {func(w *world) {
 			w.withoutPolicy(keep("1h", 1))
@@ -183,7 +183,7 @@ func TestMerge(t *testing.T) {
 			c.meanwhile(w)
 			m.Add([]*lifecycle.Fact{inVersion(job(0, "a"), 5)}, w.now)
 			m.Add(nil, w.now)
-			m.End()
+			m.End(true, w.now)
 			if got := w.records["uid-a"] != nil; got != c.tracked {
 				t.Errorf("tracked: %v", got)
 			}
@@ -196,7 +196,7 @@ func TestMerge(t *testing.T) {
 		w := newWorld(t)
 		m := w.BeginMerge("jobs.batch", "team-b")
 		m.Add([]*lifecycle.Fact{given.Job("a").In("team-b").Complete(w.now).Fact()}, w.now)
-		m.End()
+		m.End(true, w.now)
 		w.forgotten()
 		if len(w.Tracker.namespaces) != 1 {
 			t.Errorf("%d namespaces are left", len(w.Tracker.namespaces))

@@ -4,15 +4,22 @@
 package tracker
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// FreshFor is how long after its beginning a reading that agreed with memory allows deletes. It is less than the second that
-// is promised, so that a request which is allowed last is on its way in time.
-const FreshFor = 900 * time.Millisecond
+const (
+	// FreshFor is how long after its beginning a reading that agreed with memory allows deletes. It is less than the second that
+	// is promised, so that a request which is allowed last is on its way in time.
+	FreshFor = 900 * time.Millisecond
+	// clocksApart is how far the clocks of this machine and of the API server may lie apart.
+	clocksApart = time.Minute
+	// dateStep is what the Date of an answer leaves out.
+	dateStep = time.Second
+)
 
 // Stamp identifies a state of an object for the comparison with memory. Version is what moves with every change that
 // matters: of a policy its generation, of a namespace its resource version.
@@ -24,30 +31,55 @@ type Stamp struct {
 // Reading is what a consistent read of policies and namespaces said.
 type Reading struct {
 	// Began is when the read was started: what was acknowledged before it is in it.
-	Began                           time.Time
-	Policies                        map[types.NamespacedName]Stamp
-	Namespaces                      map[string]Stamp
-	PolicyVersion, NamespaceVersion string
+	Began time.Time
+	// ServerTime is the clock of the API server when it answered; zero when it did not say.
+	ServerTime                            time.Time
+	Policies, ClusterPolicies, Namespaces Contents
 }
+
+// Contents is one collection as it was read.
+type Contents struct {
+	Version string
+	Stamps  map[types.NamespacedName]Stamp
+}
+
+// collection is what readings hold memory against.
+type collection int
+
+const (
+	policies collection = iota
+	clusterPolicies
+	namespaces
+	collections
+)
 
 // freshness is the part of a Tracker that knows how current its memory of policies and namespaces is.
 type freshness struct {
-	agreed                          time.Time // when the last reading that agreed was begun
-	policyVersion, namespaceVersion version
-	// readPolicies and readNamespaces are the highest versions of readings that agreed.
-	readPolicies, readNamespaces uint64
+	agreed time.Time // when the last reading that agreed was begun
+	// seen is the highest resource version of each collection that memory has taken in, read that of readings that agreed.
+	seen, read [collections]uint64
+	// clockDoubt is why no clock is believed; empty when they agree.
+	clockDoubt string
 }
 
-// version is the highest resource version of a collection that memory has taken in.
-type version struct{ seen uint64 }
+// fresh tells whether deletes may be taken. A clock that was set in between makes all readings old.
+func (f *freshness) fresh(now time.Time) bool {
+	wall := now.Round(0).Sub(f.agreed.Round(0))
+	return now.Before(f.agreed.Add(FreshFor)) && wall >= 0 && wall < FreshFor
+}
 
-func (v *version) advance(rv string) { v.seen = max(v.seen, parseVersion(rv)) }
-func (v *version) reset(rv string)   { v.seen = parseVersion(rv) }
+func (f *freshness) advance(c collection, rv string) { f.seen[c] = max(f.seen[c], parseVersion(rv)) }
+
+// restart takes in that the watch of a collection starts over, from a list that may be older than what was known.
+func (f *freshness) restart(c collection, rv string) {
+	f.disagree()
+	f.seen[c] = parseVersion(rv)
+}
 
 // covers tells whether rv has been seen. One that cannot be read has not.
-func (v *version) covers(rv string) bool {
+func (f *freshness) covers(c collection, rv string) bool {
 	n := parseVersion(rv)
-	return n > 0 && v.seen >= n
+	return n > 0 && f.seen[c] >= n
 }
 
 // parseVersion reads a resource version; zero, older than any, when it cannot be read.
@@ -62,72 +94,91 @@ func parseVersion(rv string) uint64 {
 func (f *freshness) disagree() { f.agreed = time.Time{} }
 
 // replayed takes in that memory was changed by an event of version rv. A watch that lags may tell what was undone again before
-// the reading at version read: then memory no longer is what the reading agreed with, though it said the same for a moment.
-func (f *freshness) replayed(rv string, read uint64) {
-	if parseVersion(rv) <= read {
+// the last reading: then memory no longer is what the reading agreed with, though it said the same for a moment.
+func (f *freshness) replayed(c collection, rv string) {
+	if parseVersion(rv) <= f.read[c] {
 		f.disagree()
 	}
 }
 
 // ObservePolicies takes in that the watch of policies has come as far as rv.
-func (t *Tracker) ObservePolicies(rv string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.policyVersion.advance(rv)
-}
+func (t *Tracker) ObservePolicies(rv string) { t.observe(policies, rv) }
+
+// ObserveClusterPolicies takes in that the watch of cluster policies has come as far as rv.
+func (t *Tracker) ObserveClusterPolicies(rv string) { t.observe(clusterPolicies, rv) }
 
 // ObserveNamespaces takes in that the watch of namespaces has come as far as rv.
-func (t *Tracker) ObserveNamespaces(rv string) {
+func (t *Tracker) ObserveNamespaces(rv string) { t.observe(namespaces, rv) }
+
+func (t *Tracker) observe(c collection, rv string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.namespaceVersion.advance(rv)
+	t.advance(c, rv)
 }
 
 // Agree compares a reading with memory. They agree when memory is known to be as new, or says the same. Then deletes may be
-// taken until FreshFor after the reading began.
-func (t *Tracker) Agree(r Reading) bool {
+// taken until FreshFor after the reading began. It was received at now.
+func (t *Tracker) Agree(r Reading, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	policies := t.policyVersion.covers(r.PolicyVersion) || t.samePolicies(r.Policies)
-	namespaces := t.namespaceVersion.covers(r.NamespaceVersion) || t.sameNamespaces(r.Namespaces)
-	if !policies || !namespaces {
-		return false
+	t.compareClocks(r, now)
+	read := [collections]Contents{policies: r.Policies, clusterPolicies: r.ClusterPolicies, namespaces: r.Namespaces}
+	for c, contents := range read {
+		if !t.covers(collection(c), contents.Version) && !t.same(collection(c), contents.Stamps) {
+			return false
+		}
 	}
 	if r.Began.After(t.agreed) {
 		t.agreed = r.Began
 	}
-	t.readPolicies = max(t.readPolicies, parseVersion(r.PolicyVersion))
-	t.readNamespaces = max(t.readNamespaces, parseVersion(r.NamespaceVersion))
+	for c, contents := range read {
+		t.read[c] = max(t.read[c], parseVersion(contents.Version))
+	}
 	wake(t.changed)
 	return true
 }
 
-func (t *Tracker) samePolicies(read map[types.NamespacedName]Stamp) bool {
-	n := 0
-	for _, ns := range t.namespaces {
-		for _, ps := range ns.policies {
-			stamp := PolicyStamp(ps.stored.UID, ps.stored.Generation)
-			if read[types.NamespacedName{Namespace: ns.name, Name: ps.name}] != stamp {
-				return false
-			}
-			n++
-		}
+// compareClocks holds everything while the clock of the API server is not where ours was during the reading.
+func (t *Tracker) compareClocks(r Reading, now time.Time) {
+	doubt := ""
+	earliest, latest := r.Began.Round(0).Add(-clocksApart-dateStep), now.Round(0).Add(clocksApart)
+	if at := r.ServerTime; !at.IsZero() && (at.Before(earliest) || at.After(latest)) {
+		doubt = fmt.Sprintf("it is %s here and %s at the API server: set the clocks right",
+			now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
 	}
-	return n == len(read)
+	if (doubt == "") != (t.clockDoubt == "") {
+		t.clockDoubt = doubt
+		t.rejudgeAll(now)
+	}
 }
 
-func (t *Tracker) sameNamespaces(read map[string]Stamp) bool {
-	n := 0
-	for _, ns := range t.namespaces {
-		if !ns.known {
-			continue
-		}
-		if read[ns.name] != ns.stamp {
-			return false
-		}
+func (t *Tracker) same(c collection, read map[types.NamespacedName]Stamp) bool {
+	n, all := 0, true
+	compare := func(name types.NamespacedName, stamp Stamp) {
 		n++
+		all = all && read[name] == stamp
 	}
-	return n == len(read)
+	switch c {
+	case clusterPolicies:
+		comparePolicies(t.clusters, compare)
+	case policies:
+		for _, ns := range t.namespaces {
+			comparePolicies(ns.policies, compare)
+		}
+	case namespaces:
+		for _, ns := range t.namespaces {
+			if ns.known {
+				compare(types.NamespacedName{Name: ns.name}, ns.stamp)
+			}
+		}
+	}
+	return all && n == len(read)
+}
+
+func comparePolicies(all []*policyState, compare func(types.NamespacedName, Stamp)) {
+	for _, ps := range all {
+		compare(ps.stored.named(), PolicyStamp(ps.stored.UID, ps.stored.Generation))
+	}
 }
 
 // PolicyStamp is the stamp of a policy.

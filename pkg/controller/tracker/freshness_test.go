@@ -4,7 +4,6 @@
 package tracker
 
 import (
-	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
 	}
 	older := w.reading()
 	older.Began = w.now.Add(-time.Second)
-	if !w.Agree(older) || !take(FreshFor-1) {
+	if !w.Agree(older, w.now) || !take(FreshFor-1) {
 		t.Fatal("a reading that began earlier but ended later took away what the newer one allows")
 	}
 	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, strconv.FormatUint(w.version, 10), w.now)
@@ -66,6 +66,8 @@ func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
 	w.takes("a")
 }
 
+var home = types.NamespacedName{Name: given.Home}
+
 // TestAgree holds a reading against a memory that has seen policy p of generation 3 at version 10 and namespace team-a at
 // version 20, and has come as far as 12 and 22.
 func TestAgree(t *testing.T) {
@@ -75,43 +77,50 @@ func TestAgree(t *testing.T) {
 		change func(*Reading)
 		agrees bool
 	}{
-		"the same":                                    {func(*Reading) {}, true},
-		"the reading is older than memory":            {func(r *Reading) { r.PolicyVersion, r.Policies = "11", nil }, true},
-		"so for namespaces":                           {func(r *Reading) { r.NamespaceVersion, r.Namespaces = "22", nil }, true},
-		"newer, but of the same contents":             {func(r *Reading) { r.PolicyVersion, r.NamespaceVersion = "99", "99" }, true},
-		"newer, and a policy changed":                 {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "13", PolicyStamp("uid-p", 4) }, false},
-		"newer, and a policy is an older one":         {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "13", PolicyStamp("uid-p", 2) }, false},
-		"newer, and a policy was made anew":           {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "13", PolicyStamp("uid-2", 3) }, false},
-		"newer, and a policy came":                    {func(r *Reading) { r.PolicyVersion, r.Policies[q] = "13", PolicyStamp("uid-q", 1) }, false},
-		"newer, and a policy went":                    {func(r *Reading) { r.PolicyVersion = "13"; delete(r.Policies, p) }, false},
-		"newer, and a policy was renamed":             {func(r *Reading) { r.PolicyVersion = "13"; r.Policies[q] = r.Policies[p]; delete(r.Policies, p) }, false},
-		"newer, and a namespace changed":              {func(r *Reading) { r.NamespaceVersion, r.Namespaces[given.Home] = "23", Stamp{"ns-team-a", "23"} }, false},
-		"newer, and a namespace came":                 {func(r *Reading) { r.NamespaceVersion, r.Namespaces["team-b"] = "23", Stamp{"ns-team-b", "23"} }, false},
-		"newer, and a namespace went":                 {func(r *Reading) { r.NamespaceVersion = "23"; delete(r.Namespaces, given.Home) }, false},
-		"newer, and a namespace was made anew":        {func(r *Reading) { r.NamespaceVersion, r.Namespaces[given.Home] = "23", Stamp{"ns-2", "20"} }, false},
-		"policies agree, namespaces do not":           {func(r *Reading) { r.NamespaceVersion, r.Namespaces = "23", nil }, false},
-		"namespaces agree, policies do not":           {func(r *Reading) { r.PolicyVersion, r.Policies = "13", nil }, false},
-		"a version that cannot be read, the same":     {func(r *Reading) { r.PolicyVersion, r.NamespaceVersion = "", "x" }, true},
-		"a version of policies that cannot be read":   {func(r *Reading) { r.PolicyVersion, r.Policies[p] = "", PolicyStamp("uid-p", 4) }, false},
-		"a version of namespaces that cannot be read": {func(r *Reading) { r.NamespaceVersion = "x"; delete(r.Namespaces, given.Home) }, false},
+		"the same":                            {func(*Reading) {}, true},
+		"the reading is older than memory":    {func(r *Reading) { r.Policies.Version, r.Policies.Stamps = "11", nil }, true},
+		"so for namespaces":                   {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps = "22", nil }, true},
+		"newer, but of the same contents":     {func(r *Reading) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
+		"newer, and a policy changed":         {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 4) }, false},
+		"newer, and a policy is an older one": {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 2) }, false},
+		"newer, and a policy was made anew":   {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-2", 3) }, false},
+		"newer, and a policy came":            {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[q] = "13", PolicyStamp("uid-q", 1) }, false},
+		"newer, and a policy went":            {func(r *Reading) { r.Policies.Version = "13"; delete(r.Policies.Stamps, p) }, false},
+		"newer, and a policy was renamed": {func(r *Reading) {
+			r.Policies.Version = "13"
+			r.Policies.Stamps[q] = r.Policies.Stamps[p]
+			delete(r.Policies.Stamps, p)
+		}, false},
+		"newer, and a namespace changed": {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps[home] = "23", Stamp{"ns-team-a", "23"} }, false},
+		"newer, and a namespace came": {func(r *Reading) {
+			r.Namespaces.Version, r.Namespaces.Stamps[types.NamespacedName{Name: "team-b"}] = "23", Stamp{"ns-team-b", "23"}
+		}, false},
+		"newer, and a namespace went":                 {func(r *Reading) { r.Namespaces.Version = "23"; delete(r.Namespaces.Stamps, home) }, false},
+		"newer, and a namespace was made anew":        {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps[home] = "23", Stamp{"ns-2", "20"} }, false},
+		"policies agree, namespaces do not":           {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps = "23", nil }, false},
+		"namespaces agree, policies do not":           {func(r *Reading) { r.Policies.Version, r.Policies.Stamps = "13", nil }, false},
+		"a version that cannot be read, the same":     {func(r *Reading) { r.Policies.Version, r.Namespaces.Version = "", "x" }, true},
+		"a version of policies that cannot be read":   {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "", PolicyStamp("uid-p", 4) }, false},
+		"a version of namespaces that cannot be read": {func(r *Reading) { r.Namespaces.Version = "x"; delete(r.Namespaces.Stamps, home) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Config{HoldAbove: -1})
 			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), given.Now)
 			tr.SetNamespace(given.Namespace(given.Home, "20"), given.Now)
 			tr.ObservePolicies("12")
 			tr.ObserveNamespaces("22")
 			tr.ObservePolicies("9") // Never back.
 			tr.ObservePolicies("nonsense")
-			tr.Upsert(job(0, "a"), given.Now)
+			tr.ReplaceCronJobs(nil, given.Now)
+			tr.Replace(gc.ResourcePods, nil, 0, given.Now)
+			tr.Replace(gc.ResourceJobs, []*lifecycle.Fact{job(0, "a")}, 0, given.Now)
 			r := Reading{
-				Began: given.Now, PolicyVersion: "12", NamespaceVersion: "22",
-				Policies:   map[types.NamespacedName]Stamp{p: PolicyStamp("uid-p", 3)},
-				Namespaces: map[string]Stamp{given.Home: {"ns-team-a", "20"}},
+				Began: given.Now, ClusterPolicies: Contents{Version: "1"},
+				Policies:   Contents{"12", map[types.NamespacedName]Stamp{p: PolicyStamp("uid-p", 3)}},
+				Namespaces: Contents{"22", map[types.NamespacedName]Stamp{home: {"ns-team-a", "20"}}},
 			}
-			r.Policies, r.Namespaces = maps.Clone(r.Policies), maps.Clone(r.Namespaces)
 			c.change(&r)
-			if got := tr.Agree(r); got != c.agrees {
+			if got := tr.Agree(r, given.Now); got != c.agrees {
 				t.Errorf("agrees: %v", got)
 			}
 			if _, ok := tr.Take(given.Now); ok != c.agrees {
@@ -128,8 +137,8 @@ func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
 	w.upsert(jobs(0, "a")...)
 	w.now = w.now.Add(FreshFor - 1)
 	r := w.reading()
-	r.PolicyVersion, r.Policies = "99", nil
-	if w.Agree(r) {
+	r.Policies.Version, r.Policies.Stamps = "99", nil
+	if w.Agree(r, given.Now) {
 		t.Fatal("agrees")
 	}
 	w.takes("a")
@@ -175,7 +184,7 @@ func TestAListMaySetMemoryBack(t *testing.T) {
 	w.policy(keep("1h", 2))
 	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, "1", w.now)
 	w.upsert(job(time.Minute, "a"))
-	if w.Agree(w.reading()) {
+	if w.Agree(w.reading(), w.now) {
 		t.Fatal("a memory that was set back agrees with what is newer")
 	}
 	w.takes()
@@ -188,9 +197,9 @@ func TestRemovalsCountAsSeen(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
 	w.withoutPolicy(keep("0s", 1))
 	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
-	delete(w.namespaces, given.Home)
+	delete(w.namespaces, home)
 	r := w.reading()
-	if !w.Agree(r) {
+	if !w.Agree(r, given.Now) {
 		t.Error("memory has seen the removals, but disagrees")
 	}
 }

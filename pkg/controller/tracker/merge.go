@@ -18,6 +18,7 @@ type Merge struct {
 	tracker             *Tracker
 	resource, namespace string
 	gone                sets.Set[types.UID]
+	covering            Covering
 	// listed is the version of the last list of all namespaces: an object in a state up to that was in it, or is gone.
 	listed uint64
 }
@@ -27,7 +28,7 @@ func (t *Tracker) BeginMerge(resource, name string) *Merge {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ns := t.namespace(name)
-	m := &Merge{tracker: t, resource: resource, namespace: name, gone: sets.New[types.UID]()}
+	m := &Merge{tracker: t, resource: resource, namespace: name, gone: sets.New[types.UID](), covering: ns.kept[resource]}
 	ns.merges[m] = true
 	return m
 }
@@ -43,12 +44,15 @@ func (m *Merge) Add(facts []*lifecycle.Fact, now time.Time) {
 	}
 }
 
-// End ends what BeginMerge began.
-func (m *Merge) End() {
+// End ends what BeginMerge began; complete says that all objects were added.
+func (m *Merge) End(complete bool, now time.Time) {
 	m.tracker.mu.Lock()
 	defer m.tracker.mu.Unlock()
 	ns := m.tracker.namespace(m.namespace)
 	delete(ns.merges, m)
+	if complete && ns.keeps(m.resource) && ns.kept[m.resource] == m.covering {
+		m.tracker.listed(ns, m.resource, now)
+	}
 	m.tracker.forget(ns)
 }
 

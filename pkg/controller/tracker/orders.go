@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,8 @@ import (
 
 // Order is a delete to be sent, for exactly the state that was judged.
 type Order struct {
-	Fact        *lifecycle.Fact
+	Fact *lifecycle.Fact
+	// Policy has no namespace for a cluster policy, and Rule is empty for a ceiling of it.
 	Policy      types.NamespacedName
 	PolicyUID   types.UID
 	Rule        string
@@ -88,13 +90,24 @@ const (
 func (t *Tracker) Take(now time.Time) (*Order, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for !t.ready.empty() && now.Before(t.agreed.Add(FreshFor)) {
-		rec := t.ready.pop()
-		order, ok := t.order(rec, now)
-		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
-			t.judge(t.namespace(rec.fact.Namespace), rec, now)
+	for t.fresh(now) {
+		rec := t.ready.pop(now)
+		if rec == nil {
+			break
+		}
+		ns := t.namespace(rec.fact.Namespace)
+		if wait := ns.pace.wait(); ns.bounds.PerMinute != math.MaxInt && now.Before(wait) {
+			t.ready.push(rec)
+			t.ready.rest(ns.name, wait)
+			t.soil(ns)
 			continue
 		}
+		order, ok := t.order(rec, now)
+		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
+			t.judge(ns, rec, now)
+			continue
+		}
+		ns.pace.sent(ns.bounds.PerMinute, now)
 		rec.order = order
 		t.underway++
 		return order, true
@@ -103,12 +116,13 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 }
 
 func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
-	r, d := t.decide(t.namespace(rec.fact.Namespace), rec, t.namespace(rec.fact.Namespace).voters, now)
-	if d.Action != policy.Delete {
+	ns := t.namespace(rec.fact.Namespace)
+	r, d := t.decide(ns, rec, ns.voters, ns.clusterVoters, now)
+	if d = t.restrain(ns, rec, r, d, now); d.Action != policy.Delete {
 		return nil, false
 	}
 	return &Order{
-		Fact: rec.fact, Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.Rule, Propagation: r.Propagation, Due: d.At,
+		Fact: rec.fact, Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  t.agreed.Add(FreshFor),
 		Reread: rec.trial.reread || rec.trial.conflicts >= rereadAfter || rec.fact.ResourceVersion == rec.trial.barred,
 		rec:    rec,
@@ -130,7 +144,7 @@ func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, 
 		rec.after(o, Result{Outcome: Conflict, Detail: "the server refuses the very state that it shows"}, now)
 		return nil, false
 	}
-	if !now.Before(t.agreed.Add(FreshFor)) {
+	if !t.fresh(now) {
 		return nil, false
 	}
 	order, ok := t.order(rec, now)
@@ -223,14 +237,12 @@ func (t *Tracker) confirm(o *Order, now time.Time) {
 		return
 	}
 	t.gone = append(t.gone, Gone{Order: o, At: now})
-	if ns, ok := t.namespaces[o.Policy.Namespace]; ok {
-		if i, found := ns.find(o.Policy.Name); found && ns.policies[i].stored.UID == o.PolicyUID {
-			ns.policies[i].deleted++
-			at := metav1.NewTime(now)
-			ns.policies[i].lastDeletion = &at
-		}
-		t.dirty.Insert(ns.name)
+	t.recreated.deleted(o.Fact, now)
+	if ps := t.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
+		at := metav1.NewTime(now)
+		ps.deleted, ps.lastDeletion = ps.deleted+1, &at
 	}
+	t.dirty.Insert(o.Policy.Namespace)
 	wake(t.changed)
 }
 

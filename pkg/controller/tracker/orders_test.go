@@ -355,7 +355,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	w.namespace("team-b")
 	w.namespace("team-c")
 	w.upsert(job(2*time.Minute, "a3"), job(4*time.Minute, "a1"), job(3*time.Minute, "a2"), job(time.Minute, "a4"))
-	w.upsert(given.Job("b1").In("team-b").Complete(w.now).Fact(), given.Job("c1").In("team-c").Complete(w.now).Fact(), given.Job("b2").In("team-b").Complete(w.now).Fact())
+	w.upsert(given.Job("b1").In("team-b").Complete(w.now.Add(-time.Second)).Fact(), given.Job("c1").In("team-c").Complete(w.now).Fact(), given.Job("b2").In("team-b").Complete(w.now).Fact())
 	w.agree()
 	var got []string
 	take := func() {

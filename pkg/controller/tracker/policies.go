@@ -4,46 +4,112 @@
 package tracker
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/capacity"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
+
+// Stored is what is kept of a policy of either kind as it was observed; it must not be changed. A cluster policy has no
+// namespace.
+type Stored struct {
+	*metav1.ObjectMeta
+	Mode   gc.PolicyMode
+	Status *gc.CleanupPolicyStatus
+}
+
+// StoredPolicy is what is kept of a policy.
+func StoredPolicy(p *gc.CleanupPolicy) Stored { return Stored{&p.ObjectMeta, p.Spec.Mode, &p.Status} }
+
+// StoredClusterPolicy is what is kept of a cluster policy.
+func StoredClusterPolicy(p *gc.ClusterCleanupPolicy) Stored {
+	return Stored{&p.ObjectMeta, p.Spec.Mode, &p.Status}
+}
+
+func (s Stored) named() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+}
 
 // policyState is a stored policy and what the controller knows of its work.
 type policyState struct {
 	name   string
-	stored *gc.CleanupPolicy
+	stored Stored
 	// compiled is nil when the policy cannot be read; err says why.
 	compiled *policy.Policy
 	err      error
+	// selector, of a cluster policy, on namespaces; everything where it cannot be read.
+	selector labels.Selector
+	ceilings []*ceiling
+	// approved are the ids of holds that somebody has released.
+	approved sets.Set[string]
 	// deleted and lastDeletion go on from what the status of the policy said when it was first seen.
 	deleted      int64
 	lastDeletion *metav1.Time
+}
+
+// observed is a policy of either kind on its way in.
+type observed struct {
+	Stored
+	compile  func() (*policy.Policy, error)
+	selector *metav1.LabelSelector
+}
+
+func observedPolicy(p *gc.CleanupPolicy) observed {
+	return observed{
+		Stored:  StoredPolicy(p),
+		compile: func() (*policy.Policy, error) { return policy.Compile(p) },
+	}
+}
+
+func observedCluster(p *gc.ClusterCleanupPolicy) observed {
+	return observed{
+		Stored:   StoredClusterPolicy(p),
+		compile:  func() (*policy.Policy, error) { return policy.CompileCluster(p) },
+		selector: p.Spec.NamespaceSelector,
+	}
 }
 
 // SetPolicy takes in a state of a policy.
 func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.policyVersion.advance(p.ResourceVersion)
-	t.setPolicy(p, now)
+	t.advance(policies, p.ResourceVersion)
+	t.setPolicy(observedPolicy(p), now)
+}
+
+// SetClusterPolicy takes in a state of a cluster policy.
+func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.advance(clusterPolicies, p.ResourceVersion)
+	t.setPolicy(observedCluster(p), now)
 }
 
 // RemovePolicy takes in that a policy is gone, at the resource version that the last state of it carries.
 func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.policyVersion.advance(p.ResourceVersion)
-	t.replayed(p.ResourceVersion, t.readPolicies)
+	t.advance(policies, p.ResourceVersion)
+	t.replayed(policies, p.ResourceVersion)
 	t.removePolicy(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, now)
+}
+
+// RemoveClusterPolicy takes in that a cluster policy is gone.
+func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.advance(clusterPolicies, p.ResourceVersion)
+	t.replayed(clusterPolicies, p.ResourceVersion)
+	t.removePolicy(types.NamespacedName{Name: p.Name}, now)
 }
 
 // ReplacePolicies takes in all policies as they were at resource version rv, which may be older than what was known: until a
@@ -51,205 +117,171 @@ func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
 func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.disagree()
-	t.policyVersion.reset(rv)
+	t.restart(policies, rv)
 	listed := sets.New[types.NamespacedName]()
 	for _, p := range all {
-		listed.Insert(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
-		t.setPolicy(p, now)
+		o := observedPolicy(p)
+		listed.Insert(o.named())
+		t.setPolicy(o, now)
 	}
-	for _, name := range t.policyNames() {
-		if !listed.Has(name) {
-			t.removePolicy(name, now)
-		}
-	}
-}
-
-func (t *Tracker) policyNames() []types.NamespacedName {
-	var out []types.NamespacedName
 	for _, ns := range t.namespaces {
-		for _, ps := range ns.policies {
-			out = append(out, types.NamespacedName{Namespace: ns.name, Name: ps.name})
+		t.removeUnlisted(ns.policies, listed, now)
+	}
+}
+
+// ReplaceClusterPolicies takes in all cluster policies; see ReplacePolicies.
+func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.restart(clusterPolicies, rv)
+	listed := sets.New[types.NamespacedName]()
+	for _, p := range all {
+		o := observedCluster(p)
+		listed.Insert(o.named())
+		t.setPolicy(o, now)
+	}
+	t.removeUnlisted(t.clusters, listed, now)
+}
+
+func (t *Tracker) removeUnlisted(known []*policyState, listed sets.Set[types.NamespacedName], now time.Time) {
+	for _, ps := range slices.Clone(known) {
+		if !listed.Has(ps.stored.named()) {
+			t.removePolicy(ps.stored.named(), now)
 		}
 	}
-	return out
 }
 
-func (t *Tracker) setPolicy(p *gc.CleanupPolicy, now time.Time) {
-	ns := t.namespace(p.Namespace)
-	i, found := ns.find(p.Name)
-	if !found {
-		ns.policies = slices.Insert(ns.policies, i, &policyState{name: p.Name})
+// family is the slice that holds the policies beside which one of this namespace stands; of cluster policies for "".
+func (t *Tracker) family(namespace string) *[]*policyState {
+	if namespace == "" {
+		return &t.clusters
 	}
-	ps := ns.policies[i]
-	before := ps.stored
-	ps.stored = p
-	if before == nil || before.UID != p.UID {
-		ps.deleted, ps.lastDeletion = 0, nil
-	}
-	if p.Status.Deleted >= ps.deleted {
-		ps.deleted, ps.lastDeletion = p.Status.Deleted, p.Status.LastDeletionTime
-	}
-	if before != nil && before.UID == p.UID && before.Generation == p.Generation {
-		return // The status or metadata alone.
-	}
-	t.replayed(p.ResourceVersion, t.readPolicies)
-	ps.compiled, ps.err = policy.Compile(p)
-	t.policiesChanged(ns, now)
+	return &t.namespace(namespace).policies
 }
 
-func (t *Tracker) removePolicy(name types.NamespacedName, now time.Time) {
-	ns, ok := t.namespaces[name.Namespace]
-	if !ok {
-		return
+// policyState finds a policy by its name; nil when it is not known.
+func (t *Tracker) policyState(name types.NamespacedName) *policyState {
+	if _, ok := t.namespaces[name.Namespace]; !ok && name.Namespace != "" {
+		return nil
 	}
-	i, found := ns.find(name.Name)
-	if !found {
-		return
-	}
-	ns.policies = slices.Delete(ns.policies, i, i+1)
-	t.policiesChanged(ns, now)
-}
-
-func (ns *namespace) find(policyName string) (int, bool) {
-	return slices.BinarySearchFunc(ns.policies, policyName, func(ps *policyState, name string) int {
-		return strings.Compare(ps.name, name)
-	})
-}
-
-// unreadable returns the first policy that cannot be read; while there is one, it holds all that it could select.
-func (ns *namespace) unreadable() *policyState {
-	for _, ps := range ns.policies {
-		if ps.err != nil {
-			return ps
-		}
+	family := *t.family(name.Namespace)
+	if i, found := find(family, name.Name); found {
+		return family[i]
 	}
 	return nil
 }
 
-// policiesChanged derives what hangs on the policies of a namespace, and judges its objects.
-func (t *Tracker) policiesChanged(ns *namespace, now time.Time) {
-	ns.voters, ns.previews = nil, nil
-	resources := sets.New[string]()
-	for _, ps := range ns.policies {
-		switch {
-		case ps.compiled == nil:
-			continue
-		case ps.compiled.Preview:
-			ns.previews = append(ns.previews, ps.compiled)
-		default:
-			ns.voters = append(ns.voters, ps.compiled)
+func (t *Tracker) setPolicy(o observed, now time.Time) {
+	family := t.family(o.Namespace)
+	i, found := find(*family, o.Name)
+	if !found {
+		*family = slices.Insert(*family, i, &policyState{name: o.Name})
+	}
+	ps := (*family)[i]
+	before := ps.stored
+	ps.stored = o.Stored
+	if !found || before.UID != o.UID {
+		ps.deleted, ps.lastDeletion = 0, nil
+	}
+	if o.Status.Deleted >= ps.deleted {
+		ps.deleted, ps.lastDeletion = o.Status.Deleted, o.Status.LastDeletionTime
+	}
+	ps.approved = approvals(o.ObjectMeta)
+	if found && before.UID == o.UID && before.Generation == o.Generation {
+		t.release(ps, now) // The status or metadata alone: they delete nothing, but may approve.
+		return
+	}
+	t.replayed(o.collection(), o.ResourceVersion)
+	t.dirty.Insert(o.Namespace)
+	affected := t.affected(ps, o.Namespace)
+	t.compile(ps, o)
+	affected = affected.Union(t.affected(ps, o.Namespace))
+	created := !found || before.UID != o.UID
+	for ns := range affected {
+		if created {
+			ns.adopt(ps)
 		}
-		resources.Insert(ps.compiled.Resources()...)
-	}
-	t.cover(ns, resources, now)
-	t.judgeNamespace(ns, now)
-	t.forget(ns)
-}
-
-// cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
-func (t *Tracker) cover(ns *namespace, resources sets.Set[string], now time.Time) {
-	if resources.Has(gc.ResourcePods) {
-		resources.Insert(gc.ResourceJobs)
-	}
-	kept := make(map[string]Covering, len(resources))
-	for resource := range resources {
-		kept[resource] = ns.kept[resource]
-		if kept[resource] == 0 {
-			t.coverings++
-			kept[resource] = t.coverings
-		}
-	}
-	if !maps.Equal(kept, ns.kept) {
-		ns.kept = kept
-		t.dropUncovered(ns, now)
-		wake(t.coverage)
-	}
-}
-
-// dropUncovered lets go of the objects that no policy can match any more.
-func (t *Tracker) dropUncovered(ns *namespace, now time.Time) {
-	for _, rec := range ns.records {
-		if !ns.keeps(rec.fact.Resource) {
-			t.drop(rec, now)
+		if c, ok := causeOf(ps, created); ok {
+			ns.causes = append(ns.causes, c)
 		}
 	}
+	t.policiesChanged(affected, now)
 }
 
-// Covering numbers the times at which a resource became covered in a namespace. Another number says that the objects were
-// let go in between, and must be listed again.
-type Covering uint64
+func (s Stored) collection() collection {
+	if s.Namespace == "" {
+		return clusterPolicies
+	}
+	return policies
+}
 
-// Coverage tells, by resource and namespace, whose objects are kept.
-func (t *Tracker) Coverage() map[string]map[string]Covering {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := map[string]map[string]Covering{}
+// compile makes a policy ready, and its ceilings.
+func (t *Tracker) compile(ps *policyState, o observed) {
+	ps.compiled, ps.err = o.compile()
+	ps.ceilings = nil
+	if o.Namespace != "" {
+		return
+	}
+	var err error
+	if ps.selector, err = metav1.LabelSelectorAsSelector(o.selector); err != nil || o.selector == nil {
+		ps.selector = labels.Everything()
+	}
+	if ps.compiled == nil || ps.compiled.Preview {
+		return
+	}
+	for resource, total := range ps.compiled.Cluster.Ceilings {
+		ps.ceilings = append(ps.ceilings, &ceiling{
+			policy: ps.compiled, resource: resource, Ceiling: capacity.NewCeiling(total, t.flip),
+		})
+	}
+}
+
+// affected are the namespaces for which a policy says something: its own, or those that it selects.
+func (t *Tracker) affected(ps *policyState, own string) sets.Set[*namespace] {
+	out := sets.New[*namespace]()
+	if own != "" {
+		return out.Insert(t.namespace(own))
+	}
+	if ps.selector == nil {
+		return out
+	}
 	for _, ns := range t.namespaces {
-		for resource, covering := range ns.kept {
-			if out[resource] == nil {
-				out[resource] = map[string]Covering{}
-			}
-			out[resource][ns.name] = covering
+		if ns.selectedBy(ps.selector) {
+			out.Insert(ns)
 		}
 	}
 	return out
 }
 
-// SetNamespace takes in the metadata of a namespace.
-func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.namespaceVersion.advance(m.ResourceVersion)
-	t.replayed(m.ResourceVersion, t.readNamespaces)
-	t.setNamespace(m, now)
-}
-
-// RemoveNamespace takes in that a namespace is gone.
-func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.namespaceVersion.advance(m.ResourceVersion)
-	t.replayed(m.ResourceVersion, t.readNamespaces)
-	t.removeNamespace(m.Name, now)
-}
-
-// ReplaceNamespaces takes in all namespaces as they were at resource version rv; see ReplacePolicies.
-func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.disagree()
-	t.namespaceVersion.reset(rv)
-	listed := sets.New[string]()
-	for _, m := range all {
-		listed.Insert(m.Name)
-		t.setNamespace(m, now)
-	}
-	for name := range t.namespaces {
-		if !listed.Has(name) {
-			t.removeNamespace(name, now)
-		}
-	}
-}
-
-func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
-	ns := t.namespace(m.Name)
-	terminating := m.DeletionTimestamp != nil
-	protected := t.protected.Has(m.Name) || m.Labels[gc.LabelProtected] == "true"
-	changed := !ns.known || ns.terminating != terminating || ns.protected != protected
-	ns.known, ns.terminating, ns.protected = true, terminating, protected
-	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
-	if changed {
-		t.judgeNamespace(ns, now)
-	}
-}
-
-func (t *Tracker) removeNamespace(name string, now time.Time) {
-	ns, ok := t.namespaces[name]
-	if !ok || !ns.known {
+func (t *Tracker) removePolicy(name types.NamespacedName, now time.Time) {
+	ps := t.policyState(name)
+	if ps == nil {
 		return
 	}
-	ns.known = false
-	t.judgeNamespace(ns, now)
-	t.forget(ns)
+	family := t.family(name.Namespace)
+	i, _ := find(*family, name.Name)
+	*family = slices.Delete(*family, i, i+1)
+	affected := t.affected(ps, name.Namespace)
+	for ns := range affected {
+		delete(ns.holds, ps.stored.UID)
+		ns.causes = append(ns.causes, cause{
+			id: fmt.Sprint("deleted ", ps.stored.UID), text: fmt.Sprintf("the deletion of policy %q", ps.title()),
+		})
+	}
+	t.policiesChanged(affected, now)
+}
+
+// title is how people name the policy.
+func (ps *policyState) title() string { return strings.TrimPrefix(ps.stored.named().String(), "/") }
+
+// policiesChanged derives what hangs on the policies of namespaces, and judges their objects.
+func (t *Tracker) policiesChanged(affected sets.Set[*namespace], now time.Time) {
+	all := affected.UnsortedList()
+	for _, ns := range all {
+		t.derive(ns, now)
+	}
+	t.change(all, now)
+	for _, ns := range all {
+		t.forget(ns)
+	}
 }

@@ -17,16 +17,25 @@ import (
 
 // Report is what a policy's status is made of.
 type Report struct {
-	// Stored is the policy as it was observed; it must not be changed.
-	Stored *gc.CleanupPolicy
+	Stored
 	// Unreadable is why the policy cannot be carried out at all; nil when it can.
 	Unreadable error
 	// Closed is why nothing is deleted in its namespace; empty when something may be.
 	Closed policy.Reason
 	// Blind is why objects that the policy covers cannot be observed; empty when they can.
 	Blind string
+	// Suspended names the cluster policy that stops everything in the namespace; of that policy itself, its own name.
+	Suspended string
+	// Doubt is why no clock is believed.
+	Doubt string
+	// Paced are the namespaces in which deletions wait for their turn in the minute.
+	Paced []string
+	// WithoutQuota are the "count/<resource>" that a limit needs and no quota has; nothing is limited there.
+	WithoutQuota []string
 	// DoesNothing says that the policy can match no object.
 	DoesNothing bool
+	// Waiting are the changes that wait for approval.
+	Waiting []gc.PolicyHold
 
 	Candidates, Due, Held, Deleted int64
 	NextDeletion, LastDeletion     *metav1.Time
@@ -37,12 +46,13 @@ type Report struct {
 // Group sums up the objects of a policy that stand still for one reason.
 type Group struct {
 	Reason policy.Reason
-	// Detail and Object are those of the first object by name, as "resource/name".
+	// Detail and Object are those of the first object by namespace, resource and name. Object is "resource/name", and of a cluster
+	// policy "namespace/resource/name".
 	Detail, Object string
 	Count          int64
 }
 
-// TakeDirty returns the namespaces whose reports may have changed since the last call.
+// TakeDirty returns the namespaces whose reports may have changed since the last call, "" for that of the cluster policies.
 func (t *Tracker) TakeDirty() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,50 +61,126 @@ func (t *Tracker) TakeDirty() []string {
 	return out
 }
 
-// Reports sums up all policies of a namespace, in the order of their names.
+// Reports sums up all policies of a namespace, or all cluster policies for "", in the order of their names.
 func (t *Tracker) Reports(namespace string) []Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if namespace == "" {
+		return t.clusterReports()
+	}
 	ns, ok := t.namespaces[namespace]
 	if !ok {
 		return nil
 	}
-	sums := make(map[*policy.Policy]*sum, len(ns.policies))
-	for _, ps := range ns.policies {
-		if ps.compiled != nil {
-			sums[ps.compiled] = &sum{}
-		}
-	}
-	for _, rec := range ns.records {
-		if rec.resolution.Policy != nil {
-			sums[rec.resolution.Policy].add(rec, rec.decision)
-		}
-		for _, p := range rec.previews {
-			sums[p.policy].add(rec, p.decision)
-		}
-	}
+	t.sumUp(ns)
 	out := make([]Report, 0, len(ns.policies))
 	for _, ps := range ns.policies {
-		r := Report{
-			Stored: ps.stored, Unreadable: ps.err, Closed: ns.closed(), Deleted: ps.deleted, LastDeletion: ps.lastDeletion,
-		}
-		if s := sums[ps.compiled]; s != nil {
+		r := t.report(ps)
+		r.Closed = ns.closed()
+		if ps.compiled != nil {
+			s := sum{}
+			t.add(&r, &s, ns, ps)
 			s.fill(&r)
-			r.DoesNothing = ps.compiled.DoesNothing()
-			for _, resource := range ps.compiled.Resources() {
-				if blind := t.blindTo(resource); blind != "" {
-					r.Blind = blind
-				}
-			}
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
+func (t *Tracker) clusterReports() []Report {
+	out := make([]Report, 0, len(t.clusters))
+	for _, ps := range t.clusters {
+		r := t.report(ps)
+		if ps.compiled != nil {
+			s := sum{}
+			for _, ns := range t.namespaces {
+				if ns.selectedBy(ps.selector) {
+					t.sumUp(ns)
+					t.add(&r, &s, ns, ps)
+				}
+			}
+			r.Suspended = ""
+			if ps.compiled.Cluster.Suspend {
+				r.Suspended = ps.name
+			}
+			slices.SortFunc(r.Waiting, func(a, b gc.PolicyHold) int { return cmp.Compare(a.Namespace, b.Namespace) })
+			slices.Sort(r.Paced)
+			slices.Sort(r.WithoutQuota)
+			r.WithoutQuota = slices.Compact(r.WithoutQuota)
+			s.fill(&r)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// report is what does not depend on the objects.
+func (t *Tracker) report(ps *policyState) Report {
+	r := Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: t.clockDoubt}
+	if ps.compiled == nil {
+		return r
+	}
+	r.DoesNothing = ps.compiled.DoesNothing()
+	for _, resource := range ps.compiled.Resources() {
+		if blind := t.blindTo(resource); blind != "" {
+			r.Blind = blind
+		}
+	}
+	return r
+}
+
+// add adds what a policy does in a namespace to its report.
+func (t *Tracker) add(r *Report, s *sum, ns *namespace, ps *policyState) {
+	s.merge(ns.sums[ps.compiled])
+	r.Suspended = ns.suspended
+	r.WithoutQuota = append(r.WithoutQuota, t.withoutQuota(ns, ps.compiled)...)
+	theirs := ns.sums[ps.compiled]
+	if _, paced := t.ready.resting.At(ns.name); paced && theirs != nil && theirs.ready > 0 {
+		r.Paced = append(r.Paced, ns.name)
+	}
+	h := ns.holds[ps.stored.UID]
+	if h == nil {
+		return
+	}
+	if theirs == nil || theirs.ripe == 0 { // Nothing waits for it any more.
+		delete(ns.holds, ps.stored.UID)
+		return
+	}
+	r.Waiting = append(r.Waiting, gc.PolicyHold{ID: h.id, Namespace: ns.name, Objects: theirs.ripe, Why: h.why})
+}
+
+// sumUp counts the objects of a namespace by policy, unless nothing has changed since that was done.
+func (t *Tracker) sumUp(ns *namespace) {
+	if ns.sums != nil {
+		return
+	}
+	ns.sums = map[*policy.Policy]*sum{}
+	for _, rec := range ns.records {
+		if p := rec.resolution.Policy; p != nil {
+			ns.sum(p).add(rec, rec.decision)
+			if rec.ripe {
+				ns.sum(p).ripe++
+			}
+		}
+		for _, p := range rec.previews {
+			ns.sum(p.policy).add(rec, p.decision)
+		}
+	}
+}
+
+func (ns *namespace) sum(p *policy.Policy) *sum {
+	s := ns.sums[p]
+	if s == nil {
+		s = &sum{}
+		ns.sums[p] = s
+	}
+	return s
+}
+
 // sum counts the objects of one policy.
 type sum struct {
 	candidates, due, held int64
+	ripe, ready           int64 // due but for what holds them now, and due and free
 	next                  time.Time
 	holds, awaiting       map[policy.Reason]*Group
 }
@@ -109,33 +195,64 @@ func (s *sum) add(rec *record, d policy.Decision) {
 	}
 	switch d.Action {
 	case policy.Wait:
-		if s.next.IsZero() || d.At.Before(s.next) {
-			s.next = d.At
-		}
+		s.soonest(d.At)
+	case policy.Delete:
+		s.ready++
 	case policy.Hold:
 		s.held++
-		group(&s.holds, rec, d)
+		group(&s.holds, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(rec), Count: 1})
 	case policy.Await:
 		if rec.fact.Terminating {
-			group(&s.awaiting, rec, d)
+			group(&s.awaiting, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(rec), Count: 1})
 		}
 	}
 }
 
-func group(groups *map[policy.Reason]*Group, rec *record, d policy.Decision) {
+func (s *sum) soonest(at time.Time) {
+	if !at.IsZero() && (s.next.IsZero() || at.Before(s.next)) {
+		s.next = at
+	}
+}
+
+// objectOf names the namespace too where the policy does not.
+func objectOf(rec *record) string {
+	object := rec.fact.Resource + "/" + rec.fact.Name
+	if p := rec.resolution.Policy; p != nil && p.Namespace == "" {
+		return rec.fact.Namespace + "/" + object
+	}
+	return object
+}
+
+func group(groups *map[policy.Reason]*Group, other Group) {
 	if *groups == nil {
 		*groups = map[policy.Reason]*Group{}
 	}
-	object := rec.fact.Resource + "/" + rec.fact.Name
-	g, ok := (*groups)[d.Reason]
+	g, ok := (*groups)[other.Reason]
 	if !ok {
-		g = &Group{Reason: d.Reason, Detail: d.Detail, Object: object}
-		(*groups)[d.Reason] = g
+		(*groups)[other.Reason] = &other
+		return
 	}
-	if object < g.Object {
-		g.Object, g.Detail = object, d.Detail
+	if other.Object < g.Object {
+		g.Object, g.Detail = other.Object, other.Detail
 	}
-	g.Count++
+	g.Count += other.Count
+}
+
+// merge adds the counts of another sum, which may be nil.
+func (s *sum) merge(o *sum) {
+	if o == nil {
+		return
+	}
+	s.candidates += o.candidates
+	s.due += o.due
+	s.held += o.held
+	s.soonest(o.next)
+	for _, g := range o.holds {
+		group(&s.holds, *g)
+	}
+	for _, g := range o.awaiting {
+		group(&s.awaiting, *g)
+	}
 }
 
 func (s *sum) fill(r *Report) {
@@ -160,13 +277,21 @@ func sorted(groups map[policy.Reason]*Group) []Group {
 type Totals struct {
 	Objects, Timers, Ready int
 	Held                   map[policy.Reason]int
+	// Waiting are the changes that wait for approval, Paced the namespaces whose deletions wait for their turn in the minute.
+	Waiting, Paced int
+	// ClockInDoubt says that no clock is believed, Stale are the resources whose watch has told nothing for too long.
+	ClockInDoubt bool
+	Stale        []string
 }
 
 // Totals sums up all namespaces.
 func (t *Tracker) Totals() Totals {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := Totals{Objects: len(t.records), Timers: t.timers.Len(), Held: map[policy.Reason]int{}}
+	out := Totals{
+		Objects: len(t.records), Timers: t.timers.Len(), Held: map[policy.Reason]int{},
+		Paced: t.ready.resting.Len(), ClockInDoubt: t.clockDoubt != "",
+	}
 	for _, rec := range t.records {
 		switch rec.decision.Action {
 		case policy.Hold:
@@ -174,6 +299,12 @@ func (t *Tracker) Totals() Totals {
 		case policy.Delete:
 			out.Ready++
 		}
+	}
+	for _, ns := range t.namespaces {
+		out.Waiting += len(ns.holds)
+	}
+	for resource := range t.views.stale {
+		out.Stale = append(out.Stale, resource)
 	}
 	return out
 }
@@ -190,11 +321,11 @@ func (g Group) String() string {
 	return s
 }
 
-// Namespaces returns the names of all namespaces with policies.
-func (t *Tracker) Namespaces() []string {
+// Families returns the names of all namespaces with policies, and "" for the cluster policies.
+func (t *Tracker) Families() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []string
+	out := []string{""}
 	for name, ns := range t.namespaces {
 		if len(ns.policies) > 0 {
 			out = append(out, name)

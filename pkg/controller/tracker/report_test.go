@@ -67,7 +67,7 @@ func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 		t.Fatalf("got %+v", reports)
 	}
 	w.takes()
-	w.holds("c", Group{policy.ReasonPolicyUnreadable, "policy b-unreadable: spec.ttlAfterFinished: has the unknown unit 'y'; units are w, d, h, m and s", "jobs.batch/a", 1})
+	w.holds("c", Group{policy.ReasonPolicyUnreadable, "policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit 'y'; units are w, d, h, m and s", "jobs.batch/a", 1})
 	w.policy(given.Policy("b-unreadable").Default("1w").Generation(2))
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 	w.withoutPolicy(given.Policy("b-unreadable"))

@@ -21,20 +21,38 @@ import (
 // alwaysProtected are the namespaces in which nothing is ever deleted.
 var alwaysProtected = []string{"kube-system", "kube-public", "kube-node-lease"}
 
+// Config is what a Tracker goes by.
+type Config struct {
+	// Protected namespaces come on top of those of Kubernetes itself.
+	Protected []string
+	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says; negative for
+	// any number.
+	HoldAbove int
+}
+
 // Tracker is safe for concurrent use. Every change is judged at once, so that what it holds is always decided; time is an
 // argument.
 type Tracker struct {
 	mu        sync.Mutex
 	protected sets.Set[string]
+	holdAbove int
 
-	records    map[types.UID]*record
-	cronJobs   map[types.UID]*lifecycle.CronJob
-	dependents map[types.UID]sets.Set[types.UID] // by the UID of their controller
-	namespaces map[string]*namespace
-	blind      map[string]string // by resource that cannot be observed, why
+	records  map[types.UID]*record
+	cronJobs map[types.UID]*lifecycle.CronJob
+	// cronJobsListed says that all of them are known.
+	cronJobsListed bool
+	dependents     map[types.UID]sets.Set[types.UID] // by the UID of their controller
+	namespaces     map[string]*namespace
+	clusters       []*policyState // the cluster policies, by name
+	quotas         quotas
+	views          views
+	recreated      memory
 
 	timers expiry.Heap[types.UID]
 	ready  queue
+	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
+	flipped []*record
+	votes   []policy.Vote // of the record that is being judged
 	// underway counts the orders that were taken and are not done.
 	underway int
 	gone     []Gone
@@ -47,15 +65,18 @@ type Tracker struct {
 	changed, coverage chan struct{}
 }
 
-// New returns an empty tracker. The protected namespaces come on top of those of Kubernetes itself.
-func New(protected ...string) *Tracker {
+// New returns an empty tracker.
+func New(c Config) *Tracker {
 	return &Tracker{
-		protected:  sets.New(alwaysProtected...).Insert(protected...),
+		protected:  sets.New(alwaysProtected...).Insert(c.Protected...),
+		holdAbove:  c.HoldAbove,
 		records:    map[types.UID]*record{},
 		cronJobs:   map[types.UID]*lifecycle.CronJob{},
 		dependents: map[types.UID]sets.Set[types.UID]{},
 		namespaces: map[string]*namespace{},
-		blind:      map[string]string{},
+		quotas:     newQuotas(),
+		views:      newViews(),
+		recreated:  newMemory(),
 		dirty:      sets.New[string](),
 		changed:    make(chan struct{}, 1),
 		coverage:   make(chan struct{}, 1),
@@ -75,16 +96,29 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// record is what is known of one object. Only judge changes decision and previews, and only Take and Done change order.
+// record is what is known of one object. Only settle changes decision and previews, only enlist places, and only Take and Done
+// change order.
 type record struct {
 	fact *lifecycle.Fact
+	// recreated says that the object came back too often.
+	recreated bool
+
+	places []place
+	// countsFrom is when the object is to be counted by capacity, if that is yet to come.
+	countsFrom time.Time
+	// overSince is when a pool or ceiling last put the object beyond its limit.
+	overSince time.Time
 
 	resolution policy.Resolution
 	decision   policy.Decision
+	// ripe says that policies and bounds want the object deleted, whatever else holds it; weighed, that the change which made it
+	// so was not too large, or approved.
+	ripe, weighed bool
 	// previews are the preview policies that would decide for the object, with what they would.
 	previews []preview
 
 	queued bool
+	turn   int    // in its backlog, while queued
 	order  *Order // under way
 	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
 	sent  *Order
@@ -117,41 +151,6 @@ type trial struct {
 func (tr *trial) newer() {
 	if tr.untilNewer {
 		tr.until, tr.untilNewer = time.Time{}, false
-	}
-}
-
-// namespace is what is known of one namespace.
-type namespace struct {
-	name string
-	// known says that the namespace was observed; nothing is deleted in one that was not.
-	known                  bool
-	terminating, protected bool
-	stamp                  Stamp
-
-	policies []*policyState   // by name
-	voters   []*policy.Policy // those of them that enforce, by name
-	previews []*policy.Policy
-	records  map[types.UID]*record
-	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
-	kept   map[string]Covering
-	merges map[*Merge]bool // under way
-}
-
-func (t *Tracker) namespace(name string) *namespace {
-	ns, ok := t.namespaces[name]
-	if !ok {
-		ns = &namespace{
-			name: name, records: map[types.UID]*record{}, kept: map[string]Covering{}, merges: map[*Merge]bool{},
-		}
-		t.namespaces[name] = ns
-	}
-	return ns
-}
-
-// forget drops a namespace of which nothing is known any more.
-func (t *Tracker) forget(ns *namespace) {
-	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
-		delete(t.namespaces, ns.name)
 	}
 }
 

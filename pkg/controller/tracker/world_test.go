@@ -22,20 +22,22 @@ import (
 type world struct {
 	*testing.T
 	*Tracker
-	now        time.Time
-	version    uint64
-	policies   map[types.NamespacedName]Stamp
-	namespaces map[string]Stamp
-	facts      map[string]*lifecycle.Fact // by name
-	orders     map[string]*Order          // under way, by the object's name
+	now                                   time.Time
+	version                               uint64
+	policies, clusterPolicies, namespaces map[types.NamespacedName]Stamp
+
+	facts  map[string]*lifecycle.Fact // by name
+	orders map[string]*Order          // under way, by the object's name
 }
 
 // newWorld has the namespace given.Home, and agrees.
 func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 	w := &world{
-		T: t, Tracker: New("winnow-system"), now: given.Now, policies: map[types.NamespacedName]Stamp{}, namespaces: map[string]Stamp{},
+		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000}), now: given.Now,
+		policies: map[types.NamespacedName]Stamp{}, clusterPolicies: map[types.NamespacedName]Stamp{}, namespaces: map[types.NamespacedName]Stamp{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*Order{},
 	}
+	w.ReplaceCronJobs(nil, w.now)
 	w.namespace(given.Home)
 	for _, p := range policies {
 		w.policy(p)
@@ -51,14 +53,27 @@ func (w *world) next() string {
 
 func (w *world) namespace(name string, labels ...string) {
 	m := given.Namespace(name, w.next(), labels...)
-	w.namespaces[name] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	w.namespaces[types.NamespacedName{Name: name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
 	w.SetNamespace(m, w.now)
+	w.listed()
+}
+
+// listed does what an observer does for what is newly covered: all that was there is known already.
+func (w *world) listed() {
+	for resource, covered := range w.Coverage() {
+		for name := range covered {
+			if resource != ResourceQuotas {
+				w.BeginMerge(resource, name).End(true, w.now)
+			}
+		}
+	}
 }
 
 func (w *world) policy(b *given.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
 	w.SetPolicy(p, w.now)
+	w.listed()
 }
 
 func (w *world) withoutPolicy(b *given.PolicyBuilder) {
@@ -86,15 +101,16 @@ func (w *world) removed(names ...string) {
 
 // reading is what a consistent read says now.
 func (w *world) reading() Reading {
+	version := strconv.FormatUint(w.version, 10)
 	return Reading{
-		Began: w.now, Policies: w.policies, Namespaces: w.namespaces,
-		PolicyVersion: strconv.FormatUint(w.version, 10), NamespaceVersion: strconv.FormatUint(w.version, 10),
+		Began: w.now, Policies: Contents{version, w.policies}, ClusterPolicies: Contents{version, w.clusterPolicies},
+		Namespaces: Contents{version, w.namespaces},
 	}
 }
 
 func (w *world) agree() {
 	w.Helper()
-	if !w.Agree(w.reading()) {
+	if !w.Agree(w.reading(), w.now) {
 		w.Fatal("memory is as new as the reading, but they disagree")
 	}
 }
@@ -152,7 +168,7 @@ type counts struct{ candidates, due, held, deleted int64 }
 func (w *world) report(name string) Report {
 	w.Helper()
 	for _, r := range w.Reports(given.Home) {
-		if r.Stored.Name == name {
+		if r.Name == name {
 			return r
 		}
 	}

@@ -1,0 +1,64 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math"
+	"time"
+)
+
+// Bounds are the guardrails of a namespace: of all cluster policies that select it, the strictest.
+type Bounds struct {
+	// PerMinute is how many deletions may be sent in a minute.
+	PerMinute int
+	// HoldAbove is how many objects one change may make due at once; negative where no cluster policy says.
+	HoldAbove int
+
+	minTTL   time.Duration
+	maxTTL   ttl
+	cutNever bool
+}
+
+// NoBounds restrain nothing.
+var NoBounds = Bounds{PerMinute: math.MaxInt, HoldAbove: -1, maxTTL: ttl{never: true}}
+
+// BoundsOf puts together the guardrails of cluster policies. Those of a Preview policy bind nothing.
+func BoundsOf(policies []*Policy) Bounds {
+	out := NoBounds
+	for _, p := range policies {
+		if p.Preview {
+			continue
+		}
+		b := &p.Cluster.bounds
+		out.PerMinute = min(out.PerMinute, b.PerMinute)
+		if b.HoldAbove >= 0 && (out.HoldAbove < 0 || b.HoldAbove < out.HoldAbove) {
+			out.HoldAbove = b.HoldAbove
+		}
+		out.minTTL = max(out.minTTL, b.minTTL)
+		if out.maxTTL.laterThan(b.maxTTL) {
+			out.maxTTL = b.maxTTL
+		}
+		out.cutNever = out.cutNever || b.cutNever
+	}
+	return out
+}
+
+// cut is the answer that the longest allowed TTL leaves of a. What is never due stays so, unless that is not allowed.
+func (b *Bounds) cut(a answer, finished time.Time) answer {
+	if b.maxTTL.never || a.never && !b.cutNever {
+		return a
+	}
+	if latest := finished.Add(b.maxTTL.duration); a.never || a.at.After(latest) {
+		a.at, a.never = latest, false
+	}
+	return a
+}
+
+// raise is the answer that the shortest allowed TTL makes of a.
+func (b *Bounds) raise(a answer, finished time.Time) answer {
+	if earliest := finished.Add(b.minTTL); !a.never && a.at.Before(earliest) {
+		a.at = earliest
+	}
+	return a
+}

@@ -1,0 +1,217 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Compile makes a stored policy ready. It fails when the policy could not have passed validation, such as one that a newer
+// version wrote; then nothing may be concluded from the rest of it either.
+func Compile(p *gc.CleanupPolicy) (*Policy, error) {
+	return compileDefaults(&p.ObjectMeta, &p.Spec)
+}
+
+// CompileCluster makes a stored cluster policy ready; see Compile.
+func CompileCluster(p *gc.ClusterCleanupPolicy) (*Policy, error) {
+	out, err := compileDefaults(&p.ObjectMeta, p.Spec.Defaults())
+	if err != nil {
+		return nil, err
+	}
+	if p.Spec.NamespaceSelector == nil {
+		return nil, errors.New("spec.namespaceSelector is missing")
+	}
+	out.Cluster = &Cluster{Suspend: p.Spec.Suspend, bounds: NoBounds}
+	if out.Cluster.Selector, err = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector); err != nil {
+		return nil, fmt.Errorf("spec.namespaceSelector: %w", err)
+	}
+	if g := p.Spec.Guardrails; g != nil {
+		if err := out.Cluster.compileGuardrails(g); err != nil {
+			return nil, fmt.Errorf("spec.guardrails: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy, error) {
+	if err := errors.Join(
+		known("spec.mode", spec.Mode, gc.ModeEnforce, gc.ModePreview),
+		known("spec.annotationTTL", spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
+	); err != nil {
+		return nil, err
+	}
+	out := &Policy{
+		NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Name},
+		UID:            m.UID, Generation: m.Generation, Preview: spec.Mode == gc.ModePreview,
+		annotationTTL: spec.AnnotationTTL,
+	}
+	if spec.TTLAfterFinished != nil {
+		if _, err := parseTTL(*spec.TTLAfterFinished); err != nil {
+			return nil, fmt.Errorf("spec.ttlAfterFinished: %w", err)
+		}
+	}
+	if spec.TTLAfterFinished != nil || spec.Capacity != nil {
+		r, err := compileRule(&gc.CleanupRule{
+			Name: gc.DefaultRuleName, TTL: spec.TTLAfterFinished, Capacity: spec.Capacity,
+			Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground, GitOpsManaged: gc.GitOpsManagedHold,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("spec.%w", err)
+		}
+		out.defaults = r
+	}
+	for i := range spec.Rules {
+		r, err := compileRule(&spec.Rules[i])
+		if err != nil {
+			return nil, fmt.Errorf("spec.rules[%d]: %w", i, err)
+		}
+		out.rules = append(out.rules, r)
+	}
+	return out, nil
+}
+
+func compileRule(r *gc.CleanupRule) (*Rule, error) {
+	out := &Rule{
+		Name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome, ttl: ttl{never: true},
+		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, applied: r.GitOpsManaged, propagation: r.PropagationPolicy,
+	}
+	if len(out.resources) == 0 {
+		out.resources = defaultResources
+	}
+	if err := knownRule(r); err != nil {
+		return nil, err
+	}
+	if r.Selector != nil {
+		var err error
+		if out.selector, err = metav1.LabelSelectorAsSelector(r.Selector); err != nil {
+			return nil, fmt.Errorf("selector: %w", err)
+		}
+	}
+	if r.TTL == nil && r.Capacity == nil {
+		return nil, errors.New("ttl and capacity are missing")
+	}
+	if r.TTL != nil {
+		var err error
+		if out.ttl, err = parseTTL(*r.TTL); err != nil {
+			return nil, fmt.Errorf("ttl: %w", err)
+		}
+	}
+	if r.Capacity != nil {
+		c, err := compileCapacity(r.Capacity)
+		if err != nil {
+			return nil, fmt.Errorf("capacity: %w", err)
+		}
+		out.Capacity = c
+	}
+	return out, nil
+}
+
+func compileCapacity(c *gc.Capacity) (*Capacity, error) {
+	if err := known("per", c.Per, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel); err != nil {
+		return nil, err
+	}
+	if c.Per == gc.CapacityPerLabel && c.LabelKey == "" {
+		return nil, errors.New("labelKey is missing")
+	}
+	out := &Capacity{per: c.Per, labelKey: c.LabelKey}
+	switch {
+	case c.MaxObjects != nil && c.PercentOfQuota == nil && *c.MaxObjects >= 0:
+		out.MaxObjects = int(*c.MaxObjects)
+	case c.PercentOfQuota != nil && c.MaxObjects == nil && *c.PercentOfQuota > 0:
+		out.PercentOfQuota = int(*c.PercentOfQuota)
+	default:
+		return nil, errors.New("exactly one of maxObjects and percentOfQuota must be set, and not be negative")
+	}
+	if c.MinAge != nil {
+		minAge, err := parseDuration(*c.MinAge)
+		if err != nil {
+			return nil, fmt.Errorf("minAge: %w", err)
+		}
+		out.minAge = minAge.duration
+	}
+	return out, nil
+}
+
+func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
+	var errs []error
+	set := func(field string, d *gc.TTL, to *ttl) {
+		if d != nil {
+			var err error
+			if *to, err = parseDuration(*d); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", field, err))
+			}
+		}
+	}
+	least := ttl{}
+	set("minTTL", g.MinTTL, &least)
+	set("maxTTL", g.MaxTTL, &c.bounds.maxTTL)
+	c.bounds.minTTL = least.duration
+	c.bounds.cutNever = g.AllowNever != nil && !*g.AllowNever
+	if g.MaxDeletionsPerMinute != nil {
+		c.bounds.PerMinute = int(*g.MaxDeletionsPerMinute)
+	}
+	if g.HoldAbove != nil && g.HoldAbove.Objects != nil {
+		c.bounds.HoldAbove = int(*g.HoldAbove.Objects)
+	}
+	c.Ceilings = map[string]int{}
+	for i := range g.Capacity {
+		resources := g.Capacity[i].Resources
+		if len(resources) == 0 {
+			resources = defaultResources
+		}
+		for _, resource := range resources {
+			errs = append(errs, known(fmt.Sprintf("capacity[%d].resources", i), resource, defaultResources...))
+			if g.Capacity[i].MaxObjects == nil {
+				errs = append(errs, fmt.Errorf("capacity[%d].maxObjects is missing", i))
+				continue
+			}
+			c.Ceilings[resource] = int(*g.Capacity[i].MaxObjects)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func knownRule(r *gc.CleanupRule) error {
+	errs := []error{
+		known("dependents", r.Dependents, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
+		known("propagationPolicy", r.PropagationPolicy, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
+		// Before there was this field, objects of GitOps tools were stored without it; they are to be held.
+		known("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
+	}
+	if r.Outcome != "" {
+		errs = append(errs, known("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))
+	}
+	for _, resource := range r.Resources {
+		errs = append(errs, known("resources", resource, defaultResources...))
+	}
+	return errors.Join(errs...)
+}
+
+// known refuses words that another version may have given a meaning: what is not understood must not be taken for its
+// opposite.
+func known[T ~string](field string, value T, words ...T) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: %.64q is not one of %q", field, value, words)
+}
+
+func parseTTL(t gc.TTL) (ttl, error) {
+	d, never, err := t.Parse()
+	return ttl{duration: d, never: never}, err
+}
+
+// parseDuration reads a TTL that may not be "never".
+func parseDuration(t gc.TTL) (ttl, error) {
+	d, err := gc.ParseDuration(string(t))
+	return ttl{duration: d}, err
+}

@@ -1,0 +1,281 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// namespace is what is known of one namespace.
+type namespace struct {
+	name string
+	// known says that the namespace was observed; nothing is deleted in one that was not.
+	known                  bool
+	terminating, protected bool
+	labels                 labels.Set
+	stamp                  Stamp
+
+	policies []*policyState // by name
+	records  map[types.UID]*record
+	pools    map[poolKey]*pool
+	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
+	kept map[string]Covering
+	// listed are those of kept of which all objects are known.
+	listed map[string]Covering
+	merges map[*Merge]bool // under way
+	// causes are the changes that are yet to be weighed, and holds those that were found too large, by the UID of their policy.
+	causes []cause
+	holds  map[types.UID]*hold
+	pace   pace
+	sums   map[*policy.Policy]*sum // nil when they are to be made anew
+
+	derived
+}
+
+// derived is what follows for a namespace from the policies of both kinds.
+type derived struct {
+	voters, previews               []*policy.Policy // by name
+	clusterVoters, clusterPreviews []*policy.Policy // by name
+	ceilings                       []*ceiling       // by name of their policy
+	bounds                         policy.Bounds
+	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
+	suspended  string
+	unreadable *policyState
+}
+
+func (t *Tracker) namespace(name string) *namespace {
+	ns, ok := t.namespaces[name]
+	if !ok {
+		ns = &namespace{
+			name: name, records: map[types.UID]*record{}, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
+			listed: map[string]Covering{}, merges: map[*Merge]bool{}, holds: map[types.UID]*hold{},
+			derived: derived{bounds: policy.NoBounds},
+		}
+		t.namespaces[name] = ns
+	}
+	return ns
+}
+
+// forget drops a namespace of which nothing is known any more.
+func (t *Tracker) forget(ns *namespace) {
+	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
+		delete(t.namespaces, ns.name)
+	}
+}
+
+// closed is why nothing is deleted in the namespace; empty when something may be.
+func (ns *namespace) closed() policy.Reason {
+	switch {
+	case !ns.known:
+		return policy.ReasonNamespaceUnknown
+	case ns.terminating:
+		return policy.ReasonNamespaceTerminating
+	case ns.protected:
+		return policy.ReasonNamespaceProtected
+	}
+	return ""
+}
+
+// selectedBy tells whether a cluster policy with this selector is for the namespace.
+func (ns *namespace) selectedBy(selector labels.Selector) bool {
+	return ns.known && !ns.protected && selector.Matches(ns.labels)
+}
+
+// derive works out what follows from the policies for a namespace.
+func (t *Tracker) derive(ns *namespace, now time.Time) {
+	var d derived
+	resources := sets.New[string]()
+	add := func(ps *policyState, voters, previews *[]*policy.Policy) {
+		switch {
+		case ps.compiled == nil:
+			if d.unreadable == nil {
+				d.unreadable = ps
+			}
+			return
+		case ps.compiled.Preview:
+			*previews = append(*previews, ps.compiled)
+		default:
+			*voters = append(*voters, ps.compiled)
+		}
+		resources.Insert(ps.compiled.Resources()...)
+		if len(ps.compiled.QuotaResources()) > 0 {
+			resources.Insert(ResourceQuotas)
+		}
+	}
+	for _, ps := range ns.policies {
+		add(ps, &d.voters, &d.previews)
+	}
+	var selecting []*policy.Policy
+	for _, ps := range t.clusters {
+		if !ns.selectedBy(ps.selector) {
+			continue
+		}
+		add(ps, &d.clusterVoters, &d.clusterPreviews)
+		if ps.compiled == nil {
+			continue
+		}
+		selecting = append(selecting, ps.compiled)
+		d.ceilings = append(d.ceilings, ps.ceilings...)
+		if ps.compiled.Cluster.Suspend && d.suspended == "" {
+			d.suspended = ps.name
+		}
+	}
+	d.bounds = policy.BoundsOf(selecting)
+	ns.derived = d
+	t.cover(ns, resources, now)
+}
+
+// cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
+func (t *Tracker) cover(ns *namespace, resources sets.Set[string], now time.Time) {
+	if resources.Has(gc.ResourcePods) {
+		resources.Insert(gc.ResourceJobs)
+	}
+	kept := make(map[string]Covering, len(resources))
+	for resource := range resources {
+		kept[resource] = ns.kept[resource]
+		if kept[resource] == 0 {
+			t.coverings++
+			kept[resource] = t.coverings
+		}
+	}
+	if !maps.Equal(kept, ns.kept) {
+		ns.kept = kept
+		t.dropUncovered(ns, now)
+		wake(t.coverage)
+	}
+}
+
+// dropUncovered lets go of the objects that no policy can match any more.
+func (t *Tracker) dropUncovered(ns *namespace, now time.Time) {
+	for _, rec := range ns.records {
+		if !ns.keeps(rec.fact.Resource) {
+			t.drop(rec, now)
+		}
+	}
+}
+
+func (ns *namespace) keeps(resource string) bool { return ns.kept[resource] != 0 }
+
+// Covering numbers the times at which a resource became covered in a namespace. Another number says that the objects were
+// let go in between, and must be listed again.
+type Covering uint64
+
+// Coverage tells, by resource and namespace, whose objects are kept.
+func (t *Tracker) Coverage() map[string]map[string]Covering {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := map[string]map[string]Covering{}
+	for _, ns := range t.namespaces {
+		for resource, covering := range ns.kept {
+			if out[resource] == nil {
+				out[resource] = map[string]Covering{}
+			}
+			out[resource][ns.name] = covering
+		}
+	}
+	return out
+}
+
+// complete tells whether all objects that matter in the namespace are known, with those that may own them.
+func (t *Tracker) complete(ns *namespace) bool {
+	if ns.keeps(gc.ResourceJobs) && !t.cronJobsListed || ns.keeps(ResourceQuotas) && !t.quotas.listed {
+		return false
+	}
+	for resource, covering := range ns.kept {
+		if resource != ResourceQuotas && ns.listed[resource] != covering {
+			return false
+		}
+	}
+	return true
+}
+
+// SetNamespace takes in the metadata of a namespace.
+func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.advance(namespaces, m.ResourceVersion)
+	t.replayed(namespaces, m.ResourceVersion)
+	t.setNamespace(m, now)
+}
+
+// RemoveNamespace takes in that a namespace is gone.
+func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.advance(namespaces, m.ResourceVersion)
+	t.replayed(namespaces, m.ResourceVersion)
+	t.removeNamespace(m.Name, now)
+}
+
+// ReplaceNamespaces takes in all namespaces as they were at resource version rv; see ReplacePolicies.
+func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.restart(namespaces, rv)
+	listed := sets.New[string]()
+	for _, m := range all {
+		listed.Insert(m.Name)
+		t.setNamespace(m, now)
+	}
+	for name := range t.namespaces {
+		if !listed.Has(name) {
+			t.removeNamespace(name, now)
+		}
+	}
+}
+
+func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	ns := t.namespace(m.Name)
+	before, wasOpen, wasKnown := ns.derived, ns.closed() == "", ns.known
+	ns.terminating = m.DeletionTimestamp != nil
+	ns.protected = t.protected.Has(m.Name) || m.Labels[gc.LabelProtected] == "true"
+	ns.known, ns.labels = true, m.Labels
+	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	t.derive(ns, now)
+	if wasOpen == (ns.closed() == "") && before.same(&ns.derived) && wasKnown {
+		return
+	}
+	if wasKnown {
+		ns.causes = append(ns.causes, cause{
+			id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace",
+		})
+	}
+	t.change([]*namespace{ns}, now)
+}
+
+// same tells whether the same cluster policies are behind both; those of the namespace do not change with its labels.
+func (d *derived) same(o *derived) bool {
+	return slices.Equal(d.clusterVoters, o.clusterVoters) && slices.Equal(d.clusterPreviews, o.clusterPreviews) &&
+		d.unreadable == o.unreadable
+}
+
+func (t *Tracker) removeNamespace(name string, now time.Time) {
+	ns, ok := t.namespaces[name]
+	if !ok || !ns.known {
+		return
+	}
+	ns.known = false
+	t.derive(ns, now)
+	t.change([]*namespace{ns}, now)
+	t.forget(ns)
+}
+
+func (ns *namespace) find(policyName string) (int, bool) { return find(ns.policies, policyName) }
+
+func find(policies []*policyState, name string) (int, bool) {
+	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
+		return strings.Compare(ps.name, name)
+	})
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/capacity"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// poolKey tells apart the pools of a namespace. The rule is one of a certain generation of its policy.
+type poolKey struct {
+	rule     *policy.Rule
+	resource string
+	key      string
+}
+
+// pool are the objects that a limit of a rule counts together.
+type pool struct {
+	poolKey
+	*capacity.Pool[*record]
+}
+
+// ceiling is a limit of a cluster policy over all its namespaces.
+type ceiling struct {
+	policy   *policy.Policy
+	resource string
+	*capacity.Ceiling[*record]
+}
+
+// place is where a record is counted: in a pool or under a ceiling.
+type place struct {
+	pool    *pool
+	ceiling *ceiling
+	member  *capacity.Member[*record]
+}
+
+// flip notes that a record came to lie beyond a limit, or was saved.
+func (t *Tracker) flip(m *capacity.Member[*record]) { t.flipped = append(t.flipped, m.Value) }
+
+// enlist counts a record where it is to be counted now, and nowhere else.
+func (t *Tracker) enlist(ns *namespace, rec *record, now time.Time) {
+	rec.countsFrom = time.Time{}
+	wanted := t.wanted(ns, rec, now)
+	if slices.EqualFunc(rec.places, wanted, func(a, b place) bool { return a.pool == b.pool && a.ceiling == b.ceiling }) {
+		return
+	}
+	t.leave(ns, rec)
+	rec.places = slices.Clone(wanted)
+	for i := range rec.places {
+		p := &rec.places[i]
+		p.member = capacity.NewMember(rec, rec.fact.FinishedAt, rec.fact.UID)
+		if p.pool != nil {
+			p.pool.Insert(p.member)
+		} else {
+			p.ceiling.Insert(ns.name, p.member)
+		}
+	}
+}
+
+// leave takes a record out of all pools and ceilings.
+func (t *Tracker) leave(ns *namespace, rec *record) {
+	for _, p := range rec.places {
+		p.member.Leave()
+		if p.pool != nil && p.pool.Len() == 0 {
+			delete(ns.pools, p.pool.poolKey)
+		}
+	}
+	rec.places = nil
+}
+
+// wanted are the places where a record is to be counted now. Of a preview policy it is the pool that it would have.
+func (t *Tracker) wanted(ns *namespace, rec *record, now time.Time) []place {
+	if ns.closed() != "" || rec.sent != nil {
+		return nil
+	}
+	var out []place
+	t.votes = policy.Votes(t.votes[:0], rec.fact, ns.voters, ns.clusterVoters)
+	if t.counts(rec, ns.limited(t.votes, rec.fact), now) {
+		for i := range t.votes {
+			out = t.appendPool(out, ns, rec.fact, t.votes[i].Rule)
+		}
+		for _, c := range ns.ceilings {
+			if c.resource == rec.fact.Resource {
+				out = append(out, place{ceiling: c})
+			}
+		}
+	}
+	for _, p := range ns.previews {
+		out = t.appendPreview(out, ns, rec, p, withPreview(ns.voters, p), nil, now)
+	}
+	for _, p := range ns.clusterPreviews {
+		out = t.appendPreview(out, ns, rec, p, ns.voters, withPreview(ns.clusterVoters, p), now)
+	}
+	return out
+}
+
+func (t *Tracker) appendPreview(out []place, ns *namespace, rec *record, p *policy.Policy, own, cluster []*policy.Policy, now time.Time) []place {
+	t.votes = policy.Votes(t.votes[:0], rec.fact, own, cluster)
+	for i := range t.votes {
+		if v := t.votes[i]; v.Policy == p && v.Rule.Capacity != nil && t.counts(rec, true, now) {
+			out = t.appendPool(out, ns, rec.fact, v.Rule)
+		}
+	}
+	return out
+}
+
+// limited tells whether anything counts the object.
+func (ns *namespace) limited(votes []policy.Vote, f *lifecycle.Fact) bool {
+	return slices.ContainsFunc(votes, func(v policy.Vote) bool { return v.Rule.Capacity != nil }) || ns.counted(f)
+}
+
+// counted tells whether a ceiling counts objects like this one.
+func (ns *namespace) counted(f *lifecycle.Fact) bool {
+	return slices.ContainsFunc(ns.ceilings, func(c *ceiling) bool { return c.resource == f.Resource })
+}
+
+// counts tells whether the object is to be counted now by those who voted, and notes when it will be.
+func (t *Tracker) counts(rec *record, limited bool, now time.Time) bool {
+	if !limited {
+		return false
+	}
+	standing := policy.Resolve(t.object(rec), t.votes)
+	from, ok := standing.CountsFrom()
+	if ok && now.Before(from) {
+		if rec.countsFrom.IsZero() || from.Before(rec.countsFrom) {
+			rec.countsFrom = from
+		}
+		return false
+	}
+	return ok
+}
+
+// appendPool adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
+// the rule says.
+func (t *Tracker) appendPool(out []place, ns *namespace, f *lifecycle.Fact, r *policy.Rule) []place {
+	if r.Capacity == nil || f.NativeTTL != nil {
+		return out
+	}
+	key, ok := r.Capacity.PoolKey(f)
+	if !ok {
+		return out
+	}
+	k := poolKey{rule: r, resource: f.Resource, key: key}
+	p := ns.pools[k]
+	if p == nil {
+		p = &pool{poolKey: k, Pool: capacity.NewPool(t.limit(ns, r.Capacity, f.Resource), t.flip)}
+		ns.pools[k] = p
+	}
+	return append(out, place{pool: p})
+}
+
+// limit is how many objects of a resource a pool of the namespace keeps.
+func (t *Tracker) limit(ns *namespace, c *policy.Capacity, resource string) int {
+	if c.PercentOfQuota == 0 {
+		return c.MaxObjects
+	}
+	quota, ok := t.quotas.smallest(ns.name, resource)
+	if !ok {
+		return capacity.Unlimited
+	}
+	return int(quota * int64(c.PercentOfQuota) / 100)
+}
+
+// over tells whether the record lies beyond the limit of a rule.
+func (rec *record) over(r *policy.Rule) bool {
+	return slices.ContainsFunc(rec.places, func(p place) bool { return p.pool != nil && p.pool.rule == r && p.member.Over() })
+}
+
+// overCeiling is the policy of the first ceiling that the record lies beyond.
+func (rec *record) overCeiling() *policy.Policy {
+	for _, p := range rec.places {
+		if p.ceiling != nil && p.member.Over() {
+			return p.ceiling.policy
+		}
+	}
+	return nil
+}
