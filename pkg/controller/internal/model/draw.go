@@ -22,6 +22,8 @@ import (
 var (
 	// DrawnNamespaces are those of drawn worlds; one that a world does not have has not been observed.
 	DrawnNamespaces = []string{"n1", "n2", "n3"}
+	// drawnHomes has most objects in one namespace, so that pools fill.
+	drawnHomes = []string{"n1", "n2", "n1", "n3", "n1"}
 	// DrawnPolicies are the names of policies in each namespace, DrawnClusterPolicies those of cluster policies.
 	DrawnPolicies        = []string{"a", "b", "m"}
 	DrawnClusterPolicies = []string{"a", "k", "z"}
@@ -43,11 +45,14 @@ var (
 	drawnCounts    = []int32{1, 0, 2, 3, 5}
 )
 
+// DrawnObjects is how many objects a drawn world has at most.
+const DrawnObjects = 40
+
 // Draw is a world in which everything may be, at the time CaseNow.
 func Draw(t *rapid.T) *World {
 	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
 	for _, namespace := range DrawnNamespaces {
-		if !rarely(t, 10) {
+		if !rarely(t, 15) {
 			w.Namespaces[namespace] = DrawNamespace(t)
 		}
 		for _, name := range some(t, DrawnPolicies) {
@@ -60,7 +65,7 @@ func Draw(t *rapid.T) *World {
 	for _, name := range some(t, DrawnClusterPolicies) {
 		w.ClusterPolicies = append(w.ClusterPolicies, DrawClusterPolicy(t, name))
 	}
-	for i := range rapid.IntRange(0, 25).Draw(t, "objects") {
+	for i := range rapid.IntRange(0, DrawnObjects).Draw(t, "objects") {
 		f := DrawObject(t, w.Now, i)
 		w.Objects = append(w.Objects, f)
 		w.Recreated[f.UID] = rarely(t, 10)
@@ -75,8 +80,8 @@ func Draw(t *rapid.T) *World {
 
 // DrawNamespace is a namespace, most often an ordinary one.
 func DrawNamespace(t *rapid.T) Namespace {
-	ns := Namespace{Labels: drawLabels(t), Terminating: rarely(t, 15), Protected: rarely(t, 15)}
-	if rarely(t, 10) {
+	ns := Namespace{Labels: drawLabels(t), Terminating: rarely(t, 20), Protected: rarely(t, 20)}
+	if rarely(t, 15) {
 		ns.Labels[gc.LabelProtected] = pick(t, "true", "false")
 	}
 	return ns
@@ -89,7 +94,7 @@ func DrawnUID(i int) types.UID { return types.UID(fmt.Sprintf("uid-%02d", i)) }
 // namespace, under the same name and UID.
 func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	f := &lifecycle.Fact{
-		Resource: DrawnResource(i), Namespace: DrawnNamespaces[i/2%len(DrawnNamespaces)], Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
+		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
 		ResourceVersion: uint64(i + 1), Labels: drawLabels(t), Created: now.Add(-48 * time.Hour),
 		Controller: drawController(t, i),
 	}
@@ -118,6 +123,8 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	return f
 }
 
+func drawnHome(i int) string { return drawnHomes[i/2%len(drawnHomes)] }
+
 // DrawnResource is that of object number i.
 func DrawnResource(i int) string { return []string{gc.ResourceJobs, gc.ResourcePods}[i%2] }
 
@@ -138,13 +145,13 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	own := func(group, kind, name string, uid types.UID) *lifecycle.Owner {
 		return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
 	}
-	switch pick(t, 0, 0, 1, 1, 2, 3, 4) {
+	switch pick(t, 0, 0, 0, 1, 2, 3, 1, 0) {
 	case 1:
 		if DrawnResource(i) == gc.ResourceJobs {
 			name := pick(t, DrawnCronJobs...)
-			return own("batch", "CronJob", name, cronJobUID(DrawnNamespaces[i/2%len(DrawnNamespaces)], name))
+			return own("batch", "CronJob", name, cronJobUID(drawnHome(i), name))
 		}
-		j := 2 * pick(t, i/2, i/2, 0, 1, 2, 99) // Its neighbour, one of some namespace, or one that is not there.
+		j := 2 * pick(t, i/2, i/2, 0, 1, 3, 99) // Its neighbour, one of some namespace, or one that is not there.
 		return own("batch", "Job", fmt.Sprintf("o%02d", j), DrawnUID(j))
 	case 2:
 		return own("apps", pick(t, "ReplicaSet", "StatefulSet", "DaemonSet"), "s", pick[types.UID](t, "uid-s1", "uid-s2"))
@@ -161,7 +168,7 @@ func DrawCronJob(t *rapid.T, namespace, name string) *lifecycle.CronJob {
 	cj := &lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: cronJobUID(namespace, name), ResourceVersion: "1",
 	}}
-	for i := 0; i < 26; i += 2 {
+	for i := 0; i < DrawnObjects; i += 2 {
 		if rarely(t, 4) {
 			cj.Active = append(cj.Active, DrawnUID(i))
 		}
@@ -197,8 +204,8 @@ func drawLabels(t *rapid.T) map[string]string {
 	return out
 }
 
-// rarely is true once in n.
-func rarely(t *rapid.T, n int) bool { return rapid.IntRange(1, n).Draw(t, "rarely") == n }
+// rarely is true about once in n. It is one in the middle, since rapid likes the ends, and shrinks to the lower.
+func rarely(t *rapid.T, n int) bool { return rapid.IntRange(0, n-1).Draw(t, "rarely") == n/2 }
 
 func pick[T any](t *rapid.T, from ...T) T { return rapid.SampledFrom(from).Draw(t, "pick") }
 
