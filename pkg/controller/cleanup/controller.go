@@ -39,8 +39,8 @@ type Config struct {
 	ProtectedNamespaces []string
 	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says; negative for
 	// any number.
-	HoldAbove int
-	LeaderElection      componentbaseconfig.LeaderElectionConfiguration
+	HoldAbove      int
+	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
 
 // Controller observes on every replica, and deletes on the one that leads.
