@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
@@ -21,9 +22,14 @@ import (
 // namespace creates one for a test, named after it; the cluster goes as a whole afterwards.
 func namespace(t *testing.T) string {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	name := identifier(t)
 	kubectl(t, "create", "namespace", name)
 	return name
+}
+
+// identifier is the name of a test in the form of a DNS label.
+func identifier(t *testing.T) string {
+	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 }
 
 // kubectl runs it with all rights and returns its standard output. The test ends if it fails.
@@ -61,21 +67,123 @@ func contains(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// manifest of a policy; spec is in JSON or in YAML's flow style.
-func manifest(namespace, name, spec string) string {
-	return fmt.Sprintf("apiVersion: gc.winnow.dev/v1alpha1\nkind: CleanupPolicy\nmetadata: {name: %s, namespace: %s}\nspec: %s\n", name, namespace, spec)
+// kind is one that is served.
+type kind struct {
+	plural, singular, short, name string
+	namespaced                    bool
 }
 
-// create applies a policy and returns it.
-func create(t *testing.T, namespace, name, spec string) *v1alpha1.CleanupPolicy {
-	t.Helper()
-	return decode(t, kubectlStdin(t, manifest(namespace, name, spec), "create", "-f", "-", "-o", "json"))
+var (
+	ofNamespace = kind{"cleanuppolicies", "cleanuppolicy", "cup", "CleanupPolicy", true}
+	ofCluster   = kind{"clustercleanuppolicies", "clustercleanuppolicy", "ccup", "ClusterCleanupPolicy", false}
+)
+
+// scope is where a test has its policies of a kind to itself: its own namespace, or else names and a label of its own.
+type scope struct {
+	kind
+	t  *testing.T
+	id string
 }
 
-// get reads a policy through kubectl.
-func get(t *testing.T, namespace, name string) *v1alpha1.CleanupPolicy {
+// scoped makes a scope for a test, which is named after it.
+func scoped(t *testing.T, k kind) scope {
 	t.Helper()
-	return decode(t, kubectl(t, "get", "cleanuppolicy", name, "-n", namespace, "-o", "json", "--show-managed-fields"))
+	if k.namespaced {
+		return scope{k, t, namespace(t)}
+	}
+	return scope{k, t, identifier(t)}
+}
+
+// forEachKind runs a test of what the kinds have in common, all at once.
+func forEachKind(t *testing.T, test func(t *testing.T, p scope)) {
+	t.Helper()
+	t.Parallel()
+	for _, k := range []kind{ofNamespace, ofCluster} {
+		t.Run(k.short, func(t *testing.T) {
+			t.Parallel()
+			test(t, scoped(t, k))
+		})
+	}
+}
+
+// called is how a policy of this name is called in the cluster.
+func (p scope) called(name string) string {
+	if p.namespaced {
+		return name
+	}
+	return p.id + "-" + name
+}
+
+// on are the arguments of kubectl that do something with one policy.
+func (p scope) on(verb, name string, args ...string) []string {
+	what := []string{verb, p.short, p.called(name)}
+	if p.namespaced {
+		what = append(what, "-n", p.id)
+	}
+	return append(what, args...)
+}
+
+// onAll are those for all policies of the scope.
+func (p scope) onAll(verb string, args ...string) []string {
+	return append([]string{verb, p.short, p.where()}, args...)
+}
+
+func (p scope) where() string {
+	if p.namespaced {
+		return "--namespace=" + p.id
+	}
+	return "--selector=" + p.selector()
+}
+
+// selector on labels is all that tells policies of this scope from others, where there is no namespace to.
+func (p scope) selector() string {
+	if p.namespaced {
+		return ""
+	}
+	return "test=" + p.id
+}
+
+// path of the collection below /apis.
+func (p scope) path() string {
+	if p.namespaced {
+		return "/apis/gc.winnow.dev/v1alpha1/namespaces/" + p.id + "/" + p.plural
+	}
+	return "/apis/gc.winnow.dev/v1alpha1/" + p.plural
+}
+
+// client reaches the policies as they are served, whatever their kind.
+func (p scope) client() dynamic.ResourceInterface {
+	policies := dynamic.NewForConfigOrDie(shared.RESTConfig()).Resource(v1alpha1.SchemeGroupVersion.WithResource(p.plural))
+	if p.namespaced {
+		return policies.Namespace(p.id)
+	}
+	return policies
+}
+
+// manifest of a policy; spec is in JSON or in YAML's flow style, and for cluster policies filled up with what they require.
+func (p scope) manifest(name, spec string) string {
+	metadata := "namespace: " + p.id
+	if !p.namespaced {
+		metadata = fmt.Sprintf("labels: {test: %s}", p.id)
+		for _, required := range [][2]string{{"namespaceSelector: ", "{}"}, {"mode: ", "Enforce"}} {
+			if !strings.Contains(spec, required[0]) {
+				spec = strings.Replace(spec, "{", "{"+required[0]+required[1]+", ", 1)
+			}
+		}
+	}
+	return fmt.Sprintf("apiVersion: gc.winnow.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, %s}\nspec: %s\n", p.name, p.called(name), metadata, spec)
+}
+
+// create creates a policy and returns it.
+func (p scope) create(name, spec string) *v1alpha1.CleanupPolicy {
+	p.t.Helper()
+	return decode(p.t, kubectlStdin(p.t, p.manifest(name, spec), "create", "-f", "-", "-o", "json"))
+}
+
+// get reads a policy through kubectl. What only cluster policies have is left out.
+func (p scope) get(name string) *v1alpha1.CleanupPolicy {
+	p.t.Helper()
+	return decode(p.t, kubectl(p.t, p.on("get", name, "-o", "json", "--show-managed-fields")...))
 }
 
 func decode(t *testing.T, text string) *v1alpha1.CleanupPolicy {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests that a CleanupPolicy behaves as a built-in kind, through kubectl and clients against the aggregated
+// Package api tests that policies of both kinds behave as built-in ones, through kubectl and clients against the aggregated
 // endpoint of a real cluster. Nobody leads the controller here, so the status is what a test writes.
 package api
 

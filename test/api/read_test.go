@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -19,28 +20,39 @@ const startup = 90 * time.Second // the host fetches OpenAPI of an aggregated se
 
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
+	const verbs = "create,delete,deletecollection,get,list,patch,update,watch"
 	got := lines(kubectl(t, "api-resources", "--api-group=gc.winnow.dev", "--no-headers", "-o", "wide"))
-	want := []string{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", "create,delete,deletecollection,get,list,patch,update,watch"}
-	if len(got) != 1 || !slices.Equal(got[0], want) {
+	want := [][]string{
+		{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", verbs},
+		{"clustercleanuppolicies", "ccup", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupPolicy", verbs},
+	}
+	if !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("api-resources: got %v, want %v", got, want)
 	}
 	if all := kubectl(t, "api-resources", "--categories=all", "-o", "name"); strings.Contains(all, "cleanup") {
 		t.Error("cleanup policies are in the category all: kubectl delete all would take them along")
 	}
 	raw := kubectl(t, "get", "--raw", "/apis/gc.winnow.dev/v1alpha1")
-	contains(t, raw, `"name":"cleanuppolicies/status"`, `"storageVersionHash":"`)
+	contains(t, raw, `"name":"cleanuppolicies/status"`, `"name":"clustercleanuppolicies/status"`, `"singularName":"clustercleanuppolicy"`)
+	if n := strings.Count(raw, `"storageVersionHash":"`); n != len(want) {
+		t.Errorf("%d storage version hashes, want one for each kind: %s", n, raw)
+	}
 }
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	var text string
-	eventually(t, startup, func(ctx context.Context) (err error) {
-		text, _, err = shared.Kubectl(ctx, "explain", "cleanuppolicy.spec.rules")
-		return err
-	})
-	contains(t, text, "FIELD: rules <[]CleanupRule>", "tried in order", "ttl\t<string> -required-", "enum: Failed, Succeeded")
-	contains(t, kubectl(t, "explain", "cup.spec.ttlAfterFinished"), `"7d", "1h30m"`)
-	contains(t, kubectl(t, "explain", "cup.status"), "nextDeletionTime")
+	for _, k := range []kind{ofNamespace, ofCluster} {
+		var text string
+		eventually(t, startup, func(ctx context.Context) (err error) {
+			text, _, err = shared.Kubectl(ctx, "explain", k.singular+".spec.rules")
+			return err
+		})
+		contains(t, text, "FIELD: rules <[]CleanupRule>", "tried in order", "name\t<string> -required-", "enum: Failed, Succeeded")
+		contains(t, kubectl(t, "explain", k.short+".spec.ttlAfterFinished"), `"7d", "1h30m"`)
+		contains(t, kubectl(t, "explain", k.short+".status"), "nextDeletionTime", "holds")
+	}
+	contains(t, kubectl(t, "explain", "ccup.spec"), "namespaceSelector\t<LabelSelector> -required-", "mode\t<string> -required-", "suspend\t<boolean>")
+	contains(t, kubectl(t, "explain", "ccup.spec.guardrails.capacity"), "maxObjects\t<integer> -required-")
 }
 
 // TestSchema looks at what editors and clients read: both versions of OpenAPI, with pattern and length of durations.
@@ -57,88 +69,126 @@ func TestSchema(t *testing.T) {
 			}
 			return err
 		})
-		contains(t, text, reference+"dev.winnow.gc.v1alpha1.CleanupPolicy", `([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?`, `"maxLength":32`)
+		contains(t, text, reference+"dev.winnow.gc.v1alpha1.CleanupPolicy", reference+"dev.winnow.gc.v1alpha1.ClusterCleanupPolicy", `([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?`, `"maxLength":32`)
 	}
 }
 
 func TestColumns(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "defaults", `{ttlAfterFinished: 1h, rules: [{name: keep-failures, outcome: Failed, ttl: 7d}, {name: nightly, ttl: never}]}`)
-	create(t, ns, "preview", `{mode: Preview, rules: [{name: all, ttl: 2d}]}`)
-	status := fmt.Sprintf(`{"status":{"candidates":132,"due":4,"deleted":9841,"nextDeletionTime":%q,`+
-		`"conditions":[{"type":"Ready","status":"False","reason":"Unauthorized","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
-		time.Now().Add(20*time.Hour+30*time.Minute).UTC().Format(time.RFC3339))
-	kubectl(t, "patch", "cup", "preview", "-n", ns, "--subresource=status", "--type=merge", "-p", status)
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("defaults", `{ttlAfterFinished: 1h, rules: [{name: keep-failures, outcome: Failed, ttl: 7d}, {name: nightly, ttl: never}]}`)
+		p.create("held", `{mode: Preview, rules: [{name: all, ttl: 2d}]}`)
+		status := fmt.Sprintf(`{"status":{"candidates":132,"due":4,"held":3,"deleted":9841,"nextDeletionTime":%q,`+
+			`"holds":[{"id":"5f3c","namespace":"team-a","objects":3,"why":"the policy was created"}],`+
+			`"conditions":[{"type":"Ready","status":"False","reason":"Held","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+			time.Now().Add(20*time.Hour+30*time.Minute).UTC().Format(time.RFC3339))
+		kubectl(t, p.on("patch", "held", "--subresource=status", "--type=merge", "-p", status)...)
 
-	got := lines(kubectl(t, "get", "cup", "-n", ns))
-	age := got[1][len(got[1])-1]
-	want := [][]string{
-		{"NAME", "MODE", "TTL", "CANDIDATES", "DUE", "DELETED", "NEXT", "READY", "AGE"},
-		{"defaults", "Enforce", "1h", "0", "0", "0", "-", "Unknown", age},
-		{"preview", "Preview", "<none>", "132", "4", "9841", "in", "20h", "False", "(Unauthorized)", age},
-	}
-	for i, row := range want {
-		if row[len(row)-1] == age {
-			got[i][len(got[i])-1] = age // the second may have changed between the rows
+		header := strings.Fields("NAME MODE TTL CANDIDATES DUE DELETED NEXT READY AGE")
+		want := [][]string{
+			{p.called("defaults"), "Enforce", "1h", "0", "0", "0", "-", "Unknown"},
+			{p.called("held"), "Preview", "<none>", "132", "4", "9841", "in", "20h", "False", "(Held)"},
 		}
-		if !slices.Equal(got[i], row) {
-			t.Errorf("row %d: got %v, want %v", i, got[i], row)
+		if !p.namespaced {
+			header = slices.Insert(header, 2, "SUSPENDED", "NAMESPACES")
+			for i := range want {
+				want[i] = slices.Insert(want[i], 2, "false", "<all>")
+			}
 		}
-	}
-	wide := lines(kubectl(t, "get", "cleanuppolicies", "defaults", "-n", ns, "-o", "wide"))
-	if !strings.HasSuffix(strings.Join(wide[0], " "), "AGE RULES") || !strings.HasSuffix(strings.Join(wide[1], " "), "2 (keep-failures,nightly)") {
-		t.Errorf("-o wide: %v", wide)
-	}
-	contains(t, kubectl(t, "describe", "cup", "defaults", "-n", ns), "keep-failures", "Ttl After Finished:    1h")
+		got := lines(kubectl(t, p.onAll("get")...))
+		if !slices.Equal(got[0], header) {
+			t.Errorf("got %v, want %v", got[0], header)
+		}
+		for i, row := range got[1:] {
+			if last := len(row) - 1; !slices.Equal(row[:last], want[i]) { // the last is its age
+				t.Errorf("row %d: got %v, want %v", i, row, want[i])
+			}
+		}
+		wide := lines(kubectl(t, p.onAll("get", "-o", "wide")...))
+		for i, suffix := range []string{"AGE HELD HOLDS RULES", " 0 0 2 (keep-failures,nightly)", " 3 1 (team-a:5f3c) 1 (all)"} {
+			if row := strings.Join(wide[i], " "); !strings.HasSuffix(row, suffix) {
+				t.Errorf("-o wide: got %s, want %s at its end", row, suffix)
+			}
+		}
+		contains(t, kubectl(t, p.on("describe", "defaults")...), "keep-failures", "Ttl After Finished:", "1h")
+	})
+}
+
+// TestColumnsOfClusterPolicies: whom a cluster policy concerns, and whether it stops everything there.
+func TestColumnsOfClusterPolicies(t *testing.T) {
+	t.Parallel()
+	p := scoped(t, ofCluster)
+	p.create("stop", `{suspend: true, namespaceSelector: {matchLabels: {team: a}, matchExpressions: [{key: sandbox, operator: DoesNotExist}]}}`)
+	contains(t, kubectl(t, p.on("get", "stop")...), "Enforce   true        !sandbox,team=a")
 }
 
 func TestSelectors(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	create(t, ns, "b", `{ttlAfterFinished: 1h, mode: Preview}`)
-	kubectl(t, "label", "cup", "b", "-n", ns, "team=blue")
-	for selector, want := range map[string]string{
-		"-l=team=blue": "b", "-l=!team": "a", "-l=team in (red)": "",
-		"--field-selector=metadata.name=a": "a", "--field-selector=spec.mode=Preview": "b", "--field-selector=spec.mode!=Preview": "a",
-		"--field-selector=metadata.namespace=" + ns: "a b", "--field-selector=spec.mode=Preview,metadata.name=a": "",
-	} {
-		if got := kubectl(t, "get", "cup", "-n", ns, selector, "-o", "jsonpath={.items[*].metadata.name}"); got != want {
-			t.Errorf("%s: got %q, want %q", selector, got, want)
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		p.create("b", `{ttlAfterFinished: 1h, mode: Preview}`)
+		kubectl(t, p.on("label", "b", "team=blue")...)
+		name := "--field-selector=metadata.name=" + p.called("a")
+		for selector, want := range map[string]string{
+			name: "a", "--field-selector=spec.mode=Preview": "b", "--field-selector=spec.mode!=Preview": "a",
+			name + ",spec.mode=Preview": "", name + ",spec.mode=Enforce": "a",
+		} {
+			p.expect(want, p.where(), selector)
 		}
+		for selector, want := range map[string]string{"team=blue": "b", "!team": "a", "team in (red)": ""} {
+			where := []string{"--selector=" + strings.TrimPrefix(p.selector()+","+selector, ",")}
+			if p.namespaced {
+				where = append(where, p.where())
+			}
+			p.expect(want, where...)
+		}
+		contains(t, refused(t, "", p.onAll("get", "--field-selector=spec.ttl=1h")...), `"spec.ttl" is not a field selector of `+p.name, "spec.mode")
+		if p.namespaced {
+			p.expect("a b", "--all-namespaces", "--field-selector=metadata.namespace="+p.id)
+		}
+	})
+}
+
+// expect compares the names of the policies that are selected.
+func (p scope) expect(names string, selectors ...string) {
+	p.t.Helper()
+	var want []string
+	for _, name := range strings.Fields(names) {
+		want = append(want, p.called(name))
 	}
-	contains(t, refused(t, "", "get", "cup", "-n", ns, "--field-selector=spec.ttl=1h"), `"spec.ttl" is not a field selector of CleanupPolicy`, "spec.mode")
+	got := kubectl(p.t, append([]string{"get", p.short, "-o", "jsonpath={.items[*].metadata.name}"}, selectors...)...)
+	if got != strings.Join(want, " ") {
+		p.t.Errorf("%s: got %q, want %q", selectors, got, want)
+	}
 }
 
 func TestPaging(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	const count, limit = 23, 10
-	var many strings.Builder
-	for i := range count {
-		many.WriteString("---\n" + manifest(ns, fmt.Sprintf("p%02d", i), "{ttlAfterFinished: 1h}"))
-	}
-	kubectlStdin(t, many.String(), "create", "-f", "-")
-	if got := len(lines(kubectl(t, "get", "cup", "-n", ns, "--no-headers", "--chunk-size", fmt.Sprint(limit)))); got != count {
-		t.Errorf("--chunk-size=%d shows %d policies, want %d", limit, got, count)
-	}
-	var pages []int
-	for path := fmt.Sprintf("/apis/gc.winnow.dev/v1alpha1/namespaces/%s/cleanuppolicies?limit=%d", ns, limit); path != ""; {
-		var page struct {
-			Metadata metav1.ListMeta
-			Items    []json.RawMessage
+	forEachKind(t, func(t *testing.T, p scope) {
+		const count, limit = 23, 10
+		var many strings.Builder
+		for i := range count {
+			many.WriteString("---\n" + p.manifest(fmt.Sprintf("p%02d", i), "{ttlAfterFinished: 1h}"))
 		}
-		if err := json.Unmarshal([]byte(kubectl(t, "get", "--raw", path)), &page); err != nil {
-			t.Fatal(err)
+		kubectlStdin(t, many.String(), "create", "-f", "-")
+		if got := len(lines(kubectl(t, p.onAll("get", "--no-headers", "--chunk-size", fmt.Sprint(limit))...))); got != count {
+			t.Errorf("--chunk-size=%d shows %d policies, want %d", limit, got, count)
 		}
-		pages = append(pages, len(page.Items))
-		path = ""
-		if next := page.Metadata.Continue; next != "" {
-			path = fmt.Sprintf("/apis/gc.winnow.dev/v1alpha1/namespaces/%s/cleanuppolicies?limit=%d&continue=%s", ns, limit, next)
+		var pages []int
+		first := fmt.Sprintf("%s?limit=%d&labelSelector=%s", p.path(), limit, url.QueryEscape(p.selector()))
+		for path := first; path != ""; {
+			var page struct {
+				Metadata metav1.ListMeta
+				Items    []json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(kubectl(t, "get", "--raw", path)), &page); err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, len(page.Items))
+			path = ""
+			if next := page.Metadata.Continue; next != "" {
+				path = first + "&continue=" + next
+			}
 		}
-	}
-	if want := []int{10, 10, 3}; !slices.Equal(pages, want) {
-		t.Errorf("pages of %v, want %v", pages, want)
-	}
+		if want := []int{10, 10, 3}; !slices.Equal(pages, want) {
+			t.Errorf("pages of %v, want %v", pages, want)
+		}
+	})
 }

@@ -43,7 +43,7 @@ func TestHealth(t *testing.T) {
 // TestShutdown ends a replica that writes its log as JSON and its own audit log, while a client watches.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
-	ns := namespace(t)
+	p := scoped(t, ofNamespace)
 	dir := t.TempDir()
 	policy, auditLog := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	const everything = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
@@ -54,8 +54,8 @@ func TestShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := watchReplica(t, replica, ns)
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
+	w := watchReplica(t, replica, p.id)
+	p.create("a", `{ttlAfterFinished: 1h}`)
 	if event, _ := next(t, w, 10*time.Second, false); event != watch.Added {
 		t.Errorf("got %s", event)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,17 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	informers "github.com/winnow-dev/winnow/pkg/generated/informers/externalversions"
 )
 
 // next returns the next event of a watch; bookmarks are left out unless wanted.
-func next(t *testing.T, w watch.Interface, timeout time.Duration, bookmarks bool) (watch.EventType, *v1alpha1.CleanupPolicy) {
+func next(t *testing.T, w watch.Interface, timeout time.Duration, bookmarks bool) (watch.EventType, metav1.Object) {
 	t.Helper()
 	for deadline := time.After(timeout); ; {
 		select {
 		case event, ok := <-w.ResultChan():
-			policy, isPolicy := event.Object.(*v1alpha1.CleanupPolicy)
+			policy, isPolicy := event.Object.(metav1.Object)
 			if !ok || !isPolicy {
 				t.Fatalf("the watch ended with %s %+v", event.Type, event.Object)
 			}
@@ -38,37 +38,43 @@ func next(t *testing.T, w watch.Interface, timeout time.Duration, bookmarks bool
 	}
 }
 
-func TestWatch(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	created := create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	w, err := client.GcV1alpha1().CleanupPolicies(ns).Watch(t.Context(), metav1.ListOptions{
-		ResourceVersion: created.ResourceVersion, AllowWatchBookmarks: true,
-	})
+// watch watches the policies of the scope, until the test ends.
+func (p scope) watch(options metav1.ListOptions) watch.Interface {
+	p.t.Helper()
+	options.LabelSelector = strings.Trim(options.LabelSelector+","+p.selector(), ",")
+	w, err := p.client().Watch(p.t.Context(), options)
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	defer w.Stop()
-	kubectl(t, "patch", "cup", "a", "-n", ns, "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"2h"}}`)
-	create(t, ns, "b", `{ttlAfterFinished: 1h}`)
-	kubectl(t, "delete", "cup", "a", "-n", ns)
-	var last *v1alpha1.CleanupPolicy
-	for _, want := range []string{"MODIFIED a", "ADDED b", "DELETED a"} {
-		var event watch.EventType
-		event, last = next(t, w, 10*time.Second, false)
-		if got := fmt.Sprintf("%s %s", event, last.Name); got != want {
-			t.Fatalf("got %s, want %s", got, want)
-		}
-	}
-	event, bookmark := next(t, w, 2*time.Minute, true)
-	if event != watch.Bookmark || revision(t, bookmark) < revision(t, last) {
-		t.Errorf("got %s at %s, want a bookmark at %s or later", event, bookmark.ResourceVersion, last.ResourceVersion)
-	}
+	p.t.Cleanup(w.Stop)
+	return w
 }
 
-func revision(t *testing.T, policy *v1alpha1.CleanupPolicy) int {
+func TestWatch(t *testing.T) {
+	forEachKind(t, func(t *testing.T, p scope) {
+		created := p.create("a", `{ttlAfterFinished: 1h}`)
+		w := p.watch(metav1.ListOptions{ResourceVersion: created.ResourceVersion, AllowWatchBookmarks: true})
+		kubectl(t, p.on("patch", "a", "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"2h"}}`)...)
+		p.create("b", `{ttlAfterFinished: 1h}`)
+		kubectl(t, p.on("delete", "a")...)
+		var last metav1.Object
+		for _, want := range []string{"MODIFIED " + p.called("a"), "ADDED " + p.called("b"), "DELETED " + p.called("a")} {
+			var event watch.EventType
+			event, last = next(t, w, 10*time.Second, false)
+			if got := fmt.Sprintf("%s %s", event, last.GetName()); got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+		}
+		event, bookmark := next(t, w, 2*time.Minute, true)
+		if event != watch.Bookmark || revision(t, bookmark) < revision(t, last) {
+			t.Errorf("got %s at %s, want a bookmark at %s or later", event, bookmark.GetResourceVersion(), last.GetResourceVersion())
+		}
+	})
+}
+
+func revision(t *testing.T, policy metav1.Object) int {
 	t.Helper()
-	n, err := strconv.Atoi(policy.ResourceVersion)
+	n, err := strconv.Atoi(policy.GetResourceVersion())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,97 +82,98 @@ func revision(t *testing.T, policy *v1alpha1.CleanupPolicy) int {
 }
 
 func TestWatchWithSelectors(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	w, err := client.GcV1alpha1().CleanupPolicies(ns).Watch(t.Context(), metav1.ListOptions{
-		LabelSelector: "team=blue", FieldSelector: "spec.mode=Enforce",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	kubectl(t, "label", "cup", "a", "-n", ns, "team=blue")
-	kubectl(t, "patch", "cup", "a", "-n", ns, "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)
-	for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
-		if got, _ := next(t, w, 10*time.Second, false); got != want {
-			t.Fatalf("got %s, want %s", got, want)
+	forEachKind(t, func(t *testing.T, p scope) {
+		w := p.watch(metav1.ListOptions{LabelSelector: "team=blue", FieldSelector: "spec.mode=Enforce"})
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		kubectl(t, p.on("label", "a", "team=blue")...)
+		kubectl(t, p.on("patch", "a", "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)...)
+		for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
+			if got, _ := next(t, w, 10*time.Second, false); got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
 		}
-	}
+	})
 }
 
 // TestStreamingList is how informers read since client-go 0.35: the list as events, and a bookmark that ends it.
 func TestStreamingList(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	create(t, ns, "b", `{ttlAfterFinished: 1h}`)
-	stream := true
-	w, err := client.GcV1alpha1().CleanupPolicies(ns).Watch(t.Context(), metav1.ListOptions{
-		SendInitialEvents: &stream, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		p.create("b", `{ttlAfterFinished: 1h}`)
+		stream := true
+		w := p.watch(metav1.ListOptions{
+			SendInitialEvents: &stream, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		})
+		for _, want := range []string{"ADDED " + p.called("a"), "ADDED " + p.called("b"), "BOOKMARK "} {
+			event, policy := next(t, w, 10*time.Second, true)
+			if got := fmt.Sprintf("%s %s", event, policy.GetName()); got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+			if ends := policy.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"; ends != (event == watch.Bookmark) {
+				t.Errorf("%s %s: the annotation %s is %v", event, policy.GetName(), metav1.InitialEventsAnnotationKey, ends)
+			}
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	for _, want := range []string{"ADDED a", "ADDED b", "BOOKMARK "} {
-		event, policy := next(t, w, 10*time.Second, true)
-		if got := fmt.Sprintf("%s %s", event, policy.Name); got != want {
-			t.Fatalf("got %s, want %s", got, want)
-		}
-		if ends := policy.Annotations[metav1.InitialEventsAnnotationKey] == "true"; ends != (event == watch.Bookmark) {
-			t.Errorf("%s %s: the annotation %s is %v", event, policy.Name, metav1.InitialEventsAnnotationKey, ends)
-		}
-	}
 }
 
+// TestInformer reads through the generated informers and listers, as a controller does.
 func TestInformer(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(ns))
-	policies := factory.Gc().V1alpha1().CleanupPolicies()
-	informer := policies.Informer()
-	factory.Start(t.Context().Done())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		t.Fatal("the informer does not sync")
-	}
-	if _, err := policies.Lister().CleanupPolicies(ns).Get("a"); err != nil {
-		t.Error(err)
-	}
-	kubectl(t, "delete", "cup", "a", "-n", ns)
-	eventually(t, 10*time.Second, func(context.Context) error {
-		if _, err := policies.Lister().CleanupPolicies(ns).Get("a"); err == nil {
-			return errors.New("the deleted policy is still there")
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		policies := informers.NewSharedInformerFactory(client, 0).Gc().V1alpha1()
+		informer := policies.ClusterCleanupPolicies().Informer
+		listed := func() error {
+			_, err := policies.ClusterCleanupPolicies().Lister().Get(p.called("a"))
+			return err
 		}
-		return nil
+		if p.namespaced {
+			informer = policies.CleanupPolicies().Informer
+			listed = func() error {
+				_, err := policies.CleanupPolicies().Lister().CleanupPolicies(p.id).Get("a")
+				return err
+			}
+		}
+		go informer().Run(t.Context().Done())
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if !cache.WaitForCacheSync(ctx.Done(), informer().HasSynced) {
+			t.Fatal("the informer does not sync")
+		}
+		if err := listed(); err != nil {
+			t.Error(err)
+		}
+		kubectl(t, p.on("delete", "a")...)
+		eventually(t, 10*time.Second, func(context.Context) error {
+			if listed() == nil {
+				return errors.New("the deleted policy is still there")
+			}
+			return nil
+		})
 	})
 }
 
 func TestWatchThroughKubectl(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	output := make(chan string, 1)
-	go func() {
-		out, _, _ := shared.Kubectl(ctx, "get", "cup", "-n", ns, "--watch", "--output-watch-events", "--request-timeout=3s", "--no-headers")
-		output <- out
-	}()
-	eventually(t, 30*time.Second, func(context.Context) error {
-		if _, _, err := shared.Kubectl(ctx, "annotate", "cup", "a", "-n", ns, "--overwrite", "at="+fmt.Sprint(time.Now().UnixNano())); err != nil {
-			return err
-		}
-		select {
-		case out := <-output:
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		output := make(chan string, 1)
+		go func() {
+			out, _, _ := shared.Kubectl(ctx, p.onAll("get", "--watch", "--output-watch-events", "--request-timeout=3s", "--no-headers")...)
 			output <- out
-			return nil
-		default:
-			return errors.New("kubectl still watches")
-		}
+		}()
+		eventually(t, 30*time.Second, func(context.Context) error {
+			if _, _, err := shared.Kubectl(ctx, p.on("annotate", "a", "--overwrite", "at="+fmt.Sprint(time.Now().UnixNano()))...); err != nil {
+				return err
+			}
+			select {
+			case out := <-output:
+				output <- out
+				return nil
+			default:
+				return errors.New("kubectl still watches")
+			}
+		})
+		contains(t, <-output, "ADDED", "MODIFIED", "Enforce")
 	})
-	contains(t, <-output, "ADDED", "MODIFIED", "Enforce")
 }

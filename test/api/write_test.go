@@ -7,80 +7,83 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestDefaultsAndGeneration(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	created := create(t, ns, "a", `{ttlAfterFinished: 1h30m, rules: [{name: keep, ttl: 7d}]}`)
-	spec := created.Spec
-	if spec.Mode != "Enforce" || spec.AnnotationTTL != "ExtendOnly" || spec.Rules[0].Dependents != "WithOwner" || spec.Rules[0].PropagationPolicy != "Background" {
-		t.Errorf("defaults: %+v", spec)
-	}
-	if *spec.TTLAfterFinished != "1h30m" || spec.Rules[0].Resources != nil {
-		t.Errorf("not kept as written: %+v", spec)
-	}
-	for _, step := range []struct {
-		args       []string
-		generation int64
-	}{
-		{[]string{"label", "cup", "a", "team=blue"}, 1},
-		{[]string{"annotate", "cup", "a", "note=kept"}, 1},
-		{[]string{"patch", "cup", "a", "--subresource=status", "--type=merge", "-p", `{"status":{"candidates":7}}`}, 1},
-		{[]string{"patch", "cup", "a", "--type=merge", "-p", `{"metadata":{"generation":99},"status":{"candidates":8}}`}, 1},
-		{[]string{"patch", "cup", "a", "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"90m"}}`}, 2},
-		{[]string{"patch", "cup", "a", "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"90m"}}`}, 2},
-	} {
-		kubectl(t, append(step.args, "-n", ns)...)
-		if got := get(t, ns, "a"); got.Generation != step.generation || got.Status.Candidates == 8 {
-			t.Errorf("after %v: generation %d, status %+v; want generation %d", step.args, got.Generation, got.Status, step.generation)
+	forEachKind(t, func(t *testing.T, p scope) {
+		created := p.create("a", `{ttlAfterFinished: 1h30m, rules: [{name: keep, ttl: 7d}]}`)
+		spec := created.Spec
+		if spec.Mode != "Enforce" || spec.AnnotationTTL != "ExtendOnly" || spec.Rules[0].Dependents != "WithOwner" || spec.Rules[0].PropagationPolicy != "Background" {
+			t.Errorf("defaults: %+v", spec)
 		}
-	}
-	if got := get(t, ns, "a"); got.Status.Candidates != 7 || got.UID != created.UID || !got.CreationTimestamp.Equal(&created.CreationTimestamp) {
-		t.Errorf("status or identity were lost: %+v", got)
-	}
+		if *spec.TTLAfterFinished != "1h30m" || spec.Rules[0].Resources != nil {
+			t.Errorf("not kept as written: %+v", spec)
+		}
+		for _, step := range []struct {
+			verb       string
+			args       []string
+			generation int64
+		}{
+			{"label", []string{"team=blue"}, 1},
+			{"annotate", []string{"note=kept"}, 1},
+			{"patch", []string{"--subresource=status", "--type=merge", "-p", `{"status":{"candidates":7}}`}, 1},
+			{"patch", []string{"--type=merge", "-p", `{"metadata":{"generation":99},"status":{"candidates":8}}`}, 1},
+			{"patch", []string{"--type=merge", "-p", `{"spec":{"ttlAfterFinished":"90m"}}`}, 2},
+			{"patch", []string{"--type=merge", "-p", `{"spec":{"ttlAfterFinished":"90m"}}`}, 2},
+		} {
+			kubectl(t, p.on(step.verb, "a", step.args...)...)
+			if got := p.get("a"); got.Generation != step.generation || got.Status.Candidates == 8 {
+				t.Errorf("after %v: generation %d, status %+v; want generation %d", step.args, got.Generation, got.Status, step.generation)
+			}
+		}
+		if got := p.get("a"); got.Status.Candidates != 7 || got.UID != created.UID || !got.CreationTimestamp.Equal(&created.CreationTimestamp) {
+			t.Errorf("status or identity were lost: %+v", got)
+		}
+	})
 }
 
 func TestUpdateConflict(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	stale := kubectl(t, "get", "cup", "a", "-n", ns, "-o", "json")
-	kubectl(t, "label", "cup", "a", "-n", ns, "team=blue")
-	contains(t, refused(t, stale, "replace", "-f", "-"), "(Conflict)", "the object has been modified", `cleanuppolicies.gc.winnow.dev "a"`)
-	contains(t, refused(t, manifest(ns, "a", `{ttlAfterFinished: 1h}`), "create", "-f", "-"), "(AlreadyExists)")
-	kubectlStdin(t, manifest(ns, "a", `{ttlAfterFinished: 3h}`), "replace", "-f", "-") // without resourceVersion it overwrites
-	if got := get(t, ns, "a"); *got.Spec.TTLAfterFinished != "3h" || len(got.Labels) > 0 {
-		t.Errorf("not replaced: %+v", got)
-	}
-	missing := refused(t, "", "get", "cup", "b", "-n", ns)
-	contains(t, missing, `cleanuppolicies.gc.winnow.dev "b" not found`)
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		stale := kubectl(t, p.on("get", "a", "-o", "json")...)
+		kubectl(t, p.on("label", "a", "team=blue")...)
+		contains(t, refused(t, stale, "replace", "-f", "-"), "(Conflict)", "the object has been modified", p.plural+`.gc.winnow.dev "`+p.called("a")+`"`)
+		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "-f", "-"), "(AlreadyExists)")
+		kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 3h}`), "replace", "-f", "-") // without resourceVersion it overwrites
+		if got := p.get("a"); *got.Spec.TTLAfterFinished != "3h" || got.Labels["team"] != "" {
+			t.Errorf("not replaced: %+v", got)
+		}
+		missing := refused(t, "", p.on("get", "b")...)
+		contains(t, missing, p.plural+`.gc.winnow.dev "`+p.called("b")+`" not found`)
+	})
 }
 
 func TestPatches(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	create(t, ns, "a", `{ttlAfterFinished: 1h, rules: [{name: one, ttl: 1d}, {name: two, ttl: 2d}]}`)
-	for _, tc := range []struct{ kind, patch, path, want string }{
-		{"json", `[{"op":"test","path":"/spec/rules/1/name","value":"two"},{"op":"replace","path":"/spec/rules/1/ttl","value":"3d"}]`, "{.spec.rules[*].ttl}", "1d 3d"},
-		{"merge", `{"spec":{"ttlAfterFinished":null,"mode":"Preview"}}`, "{.spec.mode}{.spec.ttlAfterFinished}", "Preview"},
-		{"merge", `{"spec":{"mode":null}}`, "{.spec.mode}", "Enforce"},
-		{"strategic", `{"spec":{"rules":[{"name":"three","ttl":"4d"}]}}`, "{.spec.rules[*].name}", "three"},
-	} {
-		kubectl(t, "patch", "cup", "a", "-n", ns, "--type="+tc.kind, "-p", tc.patch)
-		if got := kubectl(t, "get", "cup", "a", "-n", ns, "-o", "jsonpath="+tc.path); got != tc.want {
-			t.Errorf("%s patch %s: got %q, want %q", tc.kind, tc.patch, got, tc.want)
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("a", `{ttlAfterFinished: 1h, rules: [{name: one, ttl: 1d}, {name: two, ttl: 2d}]}`)
+		for _, tc := range []struct{ kind, patch, path, want string }{
+			{"json", `[{"op":"test","path":"/spec/rules/1/name","value":"two"},{"op":"replace","path":"/spec/rules/1/ttl","value":"3d"}]`, "{.spec.rules[*].ttl}", "1d 3d"},
+			{"merge", `{"spec":{"ttlAfterFinished":null,"annotationTTL":"Any","mode":"Preview"}}`, "{.spec.mode}{.spec.ttlAfterFinished}", "Preview"},
+			{"merge", `{"spec":{"annotationTTL":null,"mode":"Enforce"}}`, "{.spec.mode} {.spec.annotationTTL}", "Enforce ExtendOnly"},
+			{"strategic", `{"spec":{"rules":[{"name":"three","ttl":"4d"}]}}`, "{.spec.rules[*].name}", "three"},
+		} {
+			kubectl(t, p.on("patch", "a", "--type="+tc.kind, "-p", tc.patch)...)
+			if got := kubectl(t, p.on("get", "a", "-o", "jsonpath="+tc.path)...); got != tc.want {
+				t.Errorf("%s patch %s: got %q, want %q", tc.kind, tc.patch, got, tc.want)
+			}
 		}
-	}
-	// Conditions are merged by type, as those of built-in kinds.
-	for _, kind := range []string{"Ready", "Other"} {
-		kubectl(t, "patch", "cup", "a", "-n", ns, "--subresource=status", "--type=strategic", "-p", condition(kind, "True"))
-	}
-	if got := kubectl(t, "get", "cup", "a", "-n", ns, "-o", "jsonpath={.status.conditions[*].type}"); got != "Other Ready" && got != "Ready Other" {
-		t.Errorf("conditions %q", got)
-	}
-	contains(t, refused(t, "", "patch", "cup", "a", "-n", ns, "--type=json", "-p", `[{"op":"test","path":"/spec/mode","value":"Preview"}]`), "The request is invalid")
-	contains(t, refused(t, "", "patch", "cup", "a", "-n", ns, "--type=merge", "-p", `{"spec":{"mode":"Dry"}}`), "spec.mode", `"Enforce", "Preview"`)
+		// Conditions are merged by type, as those of built-in kinds.
+		for _, kind := range []string{"Ready", "Other"} {
+			kubectl(t, p.on("patch", "a", "--subresource=status", "--type=strategic", "-p", condition(kind, "True"))...)
+		}
+		if got := kubectl(t, p.on("get", "a", "-o", "jsonpath={.status.conditions[*].type}")...); got != "Other Ready" && got != "Ready Other" {
+			t.Errorf("conditions %q", got)
+		}
+		contains(t, refused(t, "", p.on("patch", "a", "--type=json", "-p", `[{"op":"test","path":"/spec/mode","value":"Dry"}]`)...), "The request is invalid")
+		contains(t, refused(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"mode":"Dry"}}`)...), "spec.mode", `"Enforce", "Preview"`)
+	})
 }
 
 func condition(kind, status string) string {
@@ -88,100 +91,115 @@ func condition(kind, status string) string {
 }
 
 func TestDryRun(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	contains(t, kubectlStdin(t, manifest(ns, "a", `{ttlAfterFinished: 1h}`), "create", "--dry-run=server", "-f", "-", "-o", "yaml"), "annotationTTL: ExtendOnly", "uid: ")
-	contains(t, refused(t, "", "get", "cup", "a", "-n", ns), "not found")
-	contains(t, refused(t, manifest(ns, "a", `{ttlAfterFinished: 1}`), "apply", "--dry-run=server", "-f", "-"), "TTL")
+	forEachKind(t, func(t *testing.T, p scope) {
+		contains(t, kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "--dry-run=server", "-f", "-", "-o", "yaml"), "annotationTTL: ExtendOnly", "uid: ")
+		contains(t, refused(t, "", p.on("get", "a")...), "not found")
+		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 1}`), "apply", "--dry-run=server", "-f", "-"), "TTL")
 
-	before := create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	kubectl(t, "patch", "cup", "a", "-n", ns, "--dry-run=server", "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)
-	kubectl(t, "delete", "cup", "a", "-n", ns, "--dry-run=server")
-	kubectlStdin(t, manifest(ns, "a", `{ttlAfterFinished: 2h}`), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
-	if after := get(t, ns, "a"); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("a dry run changed resourceVersion %s to %s", before.ResourceVersion, after.ResourceVersion)
-	}
+		before := p.create("a", `{ttlAfterFinished: 1h}`)
+		kubectl(t, p.on("patch", "a", "--dry-run=server", "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)...)
+		kubectl(t, p.on("delete", "a", "--dry-run=server")...)
+		kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 2h}`), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
+		if after := p.get("a"); after.ResourceVersion != before.ResourceVersion {
+			t.Errorf("a dry run changed resourceVersion %s to %s", before.ResourceVersion, after.ResourceVersion)
+		}
+	})
 }
 
 func TestDeleteWithPreconditions(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	policy := create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	path := fmt.Sprintf("/apis/gc.winnow.dev/v1alpha1/namespaces/%s/cleanuppolicies/a", ns)
-	with := func(preconditions string) string {
-		return fmt.Sprintf(`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{%s}}`, preconditions)
-	}
-	for _, wrong := range []string{`"uid":"another"`, `"resourceVersion":"1"`} {
-		contains(t, refused(t, with(wrong), "delete", "--raw", path, "-f", "-"), "(Conflict)")
-	}
-	right := fmt.Sprintf(`"uid":%q,"resourceVersion":%q`, policy.UID, policy.ResourceVersion)
-	kubectlStdin(t, with(right), "delete", "--raw", path, "-f", "-")
-	contains(t, refused(t, "", "get", "cup", "a", "-n", ns), "not found")
+	forEachKind(t, func(t *testing.T, p scope) {
+		policy := p.create("a", `{ttlAfterFinished: 1h}`)
+		path := p.path() + "/" + p.called("a")
+		with := func(preconditions string) string {
+			return fmt.Sprintf(`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{%s}}`, preconditions)
+		}
+		for _, wrong := range []string{`"uid":"another"`, `"resourceVersion":"1"`} {
+			contains(t, refused(t, with(wrong), "delete", "--raw", path, "-f", "-"), "(Conflict)")
+		}
+		right := fmt.Sprintf(`"uid":%q,"resourceVersion":%q`, policy.UID, policy.ResourceVersion)
+		kubectlStdin(t, with(right), "delete", "--raw", path, "-f", "-")
+		contains(t, refused(t, "", p.on("get", "a")...), "not found")
+	})
 }
 
 // TestDeleteLeavesNoFinalizer: the deletion of a namespace would not wait for one.
 func TestDeleteLeavesNoFinalizer(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	for _, cascade := range []string{"background", "foreground", "orphan"} {
-		create(t, ns, cascade, `{ttlAfterFinished: 1h}`)
-		kubectl(t, "delete", "cup", cascade, "-n", ns, "--cascade="+cascade, "--timeout=10s")
-		contains(t, refused(t, "", "get", "cup", cascade, "-n", ns), "not found")
-	}
-	create(t, ns, "a", `{ttlAfterFinished: 1h}`)
-	create(t, ns, "b", `{ttlAfterFinished: 1h}`)
-	kubectl(t, "delete", "cup", "-n", ns, "--all", "--timeout=10s")
-	if left := kubectl(t, "get", "cup", "-n", ns, "-o", "name"); left != "" {
-		t.Errorf("delete --all left %s", left)
-	}
+	forEachKind(t, func(t *testing.T, p scope) {
+		for _, cascade := range []string{"background", "foreground", "orphan"} {
+			p.create(cascade, `{ttlAfterFinished: 1h}`)
+			kubectl(t, p.on("delete", cascade, "--cascade="+cascade, "--timeout=10s")...)
+			contains(t, refused(t, "", p.on("get", cascade)...), "not found")
+		}
+		p.create("a", `{ttlAfterFinished: 1h}`)
+		p.create("b", `{ttlAfterFinished: 1h}`)
+		all := p.onAll("delete", "--timeout=10s")
+		if p.namespaced {
+			all = append(all, "--all") // which kubectl does not take with a selector
+		}
+		kubectl(t, all...)
+		if left := kubectl(t, p.onAll("get", "-o", "name")...); left != "" {
+			t.Errorf("a deletion of all left %s", left)
+		}
+		p.create("c", `{ttlAfterFinished: 1h}`)
+		p.create("d", `{ttlAfterFinished: 1h}`)
+		err := p.client().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: p.selector(), FieldSelector: "metadata.name!=" + p.called("d")})
+		if err != nil {
+			t.Error(err)
+		}
+		p.expect("d", p.where())
+	})
 }
 
 func TestFieldValidation(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	unknown := manifest(ns, "a", `{ttlAfterFinish: 7d}`)
-	contains(t, refused(t, unknown, "create", "-f", "-"), `strict decoding error: unknown field "spec.ttlAfterFinish"`)
-	contains(t, refused(t, unknown, "apply", "--server-side", "-f", "-"), ".spec.ttlAfterFinish: field not declared in schema")
-	contains(t, refused(t, manifest(ns, "a", `{rules: [{name: a, ttl: 7d, after: Created}]}`), "create", "-f", "-"), `unknown field "spec.rules[0].after"`)
-	contains(t, refused(t, manifest(ns, "a", `{ttlAfterFinished: 30}`), "create", "-f", "-"), "spec.ttlAfterFinished", "cannot unmarshal number")
+	forEachKind(t, func(t *testing.T, p scope) {
+		unknown := p.manifest("a", `{ttlAfterFinish: 7d}`)
+		contains(t, refused(t, unknown, "create", "-f", "-"), `strict decoding error: unknown field "spec.ttlAfterFinish"`)
+		contains(t, refused(t, unknown, "apply", "--server-side", "-f", "-"), ".spec.ttlAfterFinish: field not declared in schema")
+		contains(t, refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, after: Created}]}`), "create", "-f", "-"), `unknown field "spec.rules[0].after"`)
+		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 30}`), "create", "-f", "-"), "spec.ttlAfterFinished", "cannot unmarshal number")
 
-	// kubectl drops duplicates itself, so they are sent as they are.
-	path := fmt.Sprintf("/apis/gc.winnow.dev/v1alpha1/namespaces/%s/cleanuppolicies?fieldValidation=", ns)
-	const twice = `{"apiVersion":"gc.winnow.dev/v1alpha1","kind":"CleanupPolicy","metadata":{"name":"twice"},"spec":{"ttlAfterFinished":"7d","ttlAfterFinished":"1d"}}`
-	contains(t, refused(t, twice, "create", "--raw", path+"Strict", "-f", "-"), `duplicate field "spec.ttlAfterFinished"`)
-	_, warnings, err := shared.KubectlStdin(t.Context(), twice, "create", "--raw", path+"Warn", "-f", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	contains(t, warnings, `Warning: duplicate field "spec.ttlAfterFinished"`)
+		// kubectl drops duplicates itself, so they are sent as they are.
+		path := p.path() + "?fieldValidation="
+		twice := fmt.Sprintf(`{"apiVersion":"gc.winnow.dev/v1alpha1","kind":%q,"metadata":{"name":%q},`+
+			`"spec":{"mode":"Enforce","namespaceSelector":{},"ttlAfterFinished":"7d","ttlAfterFinished":"1d"}}`, p.name, p.called("twice"))
+		if p.namespaced {
+			twice = strings.Replace(twice, `"namespaceSelector":{},`, "", 1)
+		}
+		contains(t, refused(t, twice, "create", "--raw", path+"Strict", "-f", "-"), `duplicate field "spec.ttlAfterFinished"`)
+		_, warnings, err := shared.KubectlStdin(t.Context(), twice, "create", "--raw", path+"Warn", "-f", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		contains(t, warnings, `Warning: duplicate field "spec.ttlAfterFinished"`)
 
-	out, warnings, err := shared.KubectlStdin(t.Context(), unknown, "create", "--validate=warn", "-f", "-")
-	if err != nil || !strings.Contains(warnings, `unknown field "spec.ttlAfterFinish"`) {
-		t.Errorf("--validate=warn: %s%s %v", out, warnings, err)
-	}
+		out, warnings, err := shared.KubectlStdin(t.Context(), unknown, "create", "--validate=warn", "-f", "-")
+		if err != nil || !strings.Contains(warnings, `unknown field "spec.ttlAfterFinish"`) {
+			t.Errorf("--validate=warn: %s%s %v", out, warnings, err)
+		}
+	})
 }
 
 func TestWarnings(t *testing.T) {
-	t.Parallel()
-	ns := namespace(t)
-	for name, tc := range map[string]struct{ spec, want string }{
-		"short":       {`{ttlAfterFinished: 59s}`, "Warning: spec.ttlAfterFinished: 59s is under a minute: objects may be gone before anyone has looked"},
-		"short-rule":  {`{rules: [{name: a, ttl: 0s}]}`, "Warning: spec.rules[0].ttl: 0s is under a minute"},
-		"empty":       {`{}`, "Warning: spec: is empty, so the policy does nothing"},
-		"unreachable": {`{rules: [{name: a, ttl: 1h}, {name: b, ttl: 7d, outcome: Failed}]}`, `Warning: spec.rules[1]: is never reached, since rule "a"`},
-		"fine":        {`{ttlAfterFinished: 1m}`, ""},
-	} {
-		_, warnings, err := shared.KubectlStdin(t.Context(), manifest(ns, name, tc.spec), "create", "-f", "-")
-		if err != nil || !strings.HasPrefix(warnings, tc.want) || (tc.want == "") != (warnings == "") {
-			t.Errorf("%s: got %q, %v, want %q", name, warnings, err, tc.want)
+	forEachKind(t, func(t *testing.T, p scope) {
+		for name, tc := range map[string]struct{ spec, want string }{
+			"short":       {`{ttlAfterFinished: 59s}`, "Warning: spec.ttlAfterFinished: 59s is under a minute: objects may be gone before anyone has looked"},
+			"short-rule":  {`{rules: [{name: a, ttl: 0s}]}`, "Warning: spec.rules[0].ttl: 0s is under a minute"},
+			"empty":       {`{}`, "Warning: spec: " + map[bool]string{true: "is empty", false: "has no defaults, rules or guardrails"}[p.namespaced] + ", so the policy does nothing"},
+			"unreachable": {`{rules: [{name: a, ttl: 1h}, {name: b, ttl: 7d, outcome: Failed}]}`, `Warning: spec.rules[1]: is never reached, since rule "a"`},
+			"fine":        {`{ttlAfterFinished: 1m}`, ""},
+		} {
+			_, warnings, err := shared.KubectlStdin(t.Context(), p.manifest(name, tc.spec), "create", "-f", "-")
+			if err != nil || !strings.HasPrefix(warnings, tc.want) || (tc.want == "") != (warnings == "") {
+				t.Errorf("%s: got %q, %v, want %q", name, warnings, err, tc.want)
+			}
 		}
-	}
-	_, warnings, err := shared.Kubectl(t.Context(), "label", "cup", "short", "-n", ns, "team=blue")
-	if err != nil || warnings != "" {
-		t.Errorf("a label was warned about: %q, %v", warnings, err)
-	}
-	_, warnings, err = shared.Kubectl(t.Context(), "patch", "cup", "fine", "-n", ns, "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"10s"}}`)
-	if err != nil || !strings.Contains(warnings, "10s is under a minute") {
-		t.Errorf("an update to 10s: %q, %v", warnings, err)
-	}
+		_, warnings, err := shared.Kubectl(t.Context(), p.on("label", "short", "team=blue")...)
+		if err != nil || warnings != "" {
+			t.Errorf("a label was warned about: %q, %v", warnings, err)
+		}
+		_, warnings, err = shared.Kubectl(t.Context(), p.on("patch", "fine", "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"10s"}}`)...)
+		if err != nil || !strings.Contains(warnings, "10s is under a minute") {
+			t.Errorf("an update to 10s: %q, %v", warnings, err)
+		}
+	})
 }

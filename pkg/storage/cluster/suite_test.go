@@ -141,7 +141,7 @@ func TestSuite(t *testing.T) {
 			storagetesting.RunTestWatchError(ctx, t, s)
 		}},
 		{"WatchWithUnsafeDelete", pods, func(ctx context.Context, t *testing.T, s *suiteStore) {
-			storagetesting.RunTestWatchWithUnsafeDelete(ctx, t, s, errors.New("bits flipped"))
+			storagetesting.RunTestWatchWithUnsafeDelete(ctx, t, consistentStore{s}, errors.New("bits flipped"))
 		}},
 		{"WatchContextCancel", pods, func(ctx context.Context, t *testing.T, s *suiteStore) {
 			storagetesting.RunTestWatchContextCancel(ctx, t, s)
