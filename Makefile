@@ -51,7 +51,7 @@ bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help name
 	@exec bin/bench $(BENCHFLAGS)
 
 .PHONY: verify
-verify: verify-licence verify-mod verify-imports verify-codegen verify-fmt verify-lint ## Run all checks below
+verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-fmt verify-lint ## Run all checks below
 
 .PHONY: verify-codegen
 verify-codegen: ## Check that generated code is up to date
@@ -76,6 +76,10 @@ verify-lint: ## Run golangci-lint
 .PHONY: verify-mod
 verify-mod: ## Check that go.mod and go.sum are tidy
 	hack/verify-mod.sh
+
+.PHONY: verify-semantics-docs
+verify-semantics-docs: ## Check that docs/semantics.md is what the named cases say
+	hack/verify-semantics-docs.sh
 
 .PHONY: update
 update: update-codegen update-fmt ## Run all updates below

@@ -50,6 +50,14 @@ var separations = []struct {
 	never: []string{"./test", "./hack"},
 	why:   "what is shipped does not depend on tests or tools",
 }, {
+	from:  []string{"./pkg", "./cmd"},
+	never: []string{"./pkg/controller/internal"},
+	why:   "builders and the model are for tests alone",
+}, {
+	from:  []string{"./pkg/controller/internal/model"},
+	never: []string{"./pkg/controller/policy", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/tracker"},
+	why:   "the model judges the engine, and shares no code with it",
+}, {
 	from:  []string{"./pkg"},
 	never: []string{"./cmd"},
 	why:   "packages do not depend on programs",

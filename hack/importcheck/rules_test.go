@@ -58,6 +58,14 @@ func TestCheck(t *testing.T) {
 			imports: map[string][]string{"./pkg/apiserver": {"./test/cluster"}},
 			faults:  []string{"./pkg/apiserver -> ./test/cluster: "},
 		},
+		"a shipped package uses what is for tests": {
+			imports: map[string][]string{"./pkg/controller/tracker": {"./pkg/controller/internal/model"}, "./pkg/controller/internal/model": {"testing"}},
+			faults:  []string{"./pkg/controller/tracker -> ./pkg/controller/internal/model: "},
+		},
+		"the model uses the engine": {
+			imports: map[string][]string{"./pkg/controller/internal/model": {"./pkg/controller/lifecycle", "./pkg/controller/policy"}},
+			faults:  []string{"./pkg/controller/internal/model -> ./pkg/controller/policy: "},
+		},
 		"a name that only begins alike": {
 			imports: map[string][]string{"./pkg/registryutil": {"./pkg/controller/policy"}},
 		},

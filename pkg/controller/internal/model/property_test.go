@@ -286,7 +286,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
 		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,
 	}
-	given.Checks(3000)
+	given.Checks(1000)
 	rapid.Check(t, func(t *rapid.T) {
 		w := Draw(t)
 		for _, a := range w.Answers() {
