@@ -33,17 +33,17 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
 		return nobody
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		for _, job := range w.Objects {
-			if job.Resource == gc.ResourceJobs && job.UID == f.Controller.UID && job.Namespace == f.Namespace && job.Finished {
-				return finished
-			}
+		if slices.ContainsFunc(w.Objects, func(job *lifecycle.Fact) bool {
+			return job.Resource == gc.ResourceJobs && job.UID == f.Controller.UID && job.Namespace == f.Namespace && job.Finished
+		}) {
+			return finished
 		}
 		return running
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
-		for _, cj := range w.CronJobs {
-			if cj.UID == f.Controller.UID && cj.Namespace == f.Namespace && !slices.Contains(cj.Active, f.UID) {
-				return nobody
-			}
+		if slices.ContainsFunc(w.CronJobs, func(cj *lifecycle.CronJob) bool {
+			return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace && !slices.Contains(cj.Active, f.UID)
+		}) {
+			return nobody
 		}
 		return running
 	}
