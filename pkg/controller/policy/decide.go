@@ -178,15 +178,15 @@ func (v *Vote) answer(finished time.Time) answer {
 	return a
 }
 
-// annotate applies the object's annotations as the votes allow; keep-until only lengthens.
+// annotate applies the object's annotations as the votes allow; keep-until only lengthens. The reason stays that of the votes.
 func (s *Standing) annotate(a answer) answer {
 	if s.own.ttl != nil {
-		own := answer{at: s.FinishedAt.Add(s.own.ttl.duration), never: s.own.ttl.never, reason: ReasonExpired}
+		own := answer{at: s.FinishedAt.Add(s.own.ttl.duration), never: s.own.ttl.never, reason: a.reason}
 		if s.annotationTTL == gc.AnnotationAny || own.laterThan(a) {
 			a = own
 		}
 	}
-	if until := (answer{at: s.own.until, reason: ReasonExpired}); !s.own.until.IsZero() && until.laterThan(a) {
+	if until := (answer{at: s.own.until, reason: a.reason}); !s.own.until.IsZero() && until.laterThan(a) {
 		a = until
 	}
 	return a

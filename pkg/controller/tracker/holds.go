@@ -22,19 +22,14 @@ import (
 type cause struct {
 	// id tells it apart from all others, on every replica alike; text names it to people.
 	id, text string
-	// only is the policy that the change can be laid to alone; empty for any.
-	only types.UID
 }
 
 // causeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
 // observed before, is none.
 func causeOf(ps *policyState, created bool) (cause, bool) {
-	c := cause{id: generationCause(ps.stored.Generation), text: fmt.Sprintf("generation %d of policy %q", ps.stored.Generation, ps.title())}
-	if !created {
-		return c, true
-	}
-	c.only = ps.stored.UID
-	return c, ps.stored.Status.ObservedGeneration < ps.stored.Generation
+	return cause{
+		id: generationCause(ps.stored.Generation), text: fmt.Sprintf("generation %d of policy %q", ps.stored.Generation, ps.title()),
+	}, !created || ps.stored.Status.ObservedGeneration < ps.stored.Generation
 }
 
 func generationCause(generation int64) string { return fmt.Sprint("generation ", generation) }
@@ -120,7 +115,7 @@ func (t *Tracker) weigh(ns *namespace, now time.Time) {
 	if len(ns.causes) == 0 || !t.complete(ns) {
 		return
 	}
-	causes := ns.causes
+	last := ns.causes[len(ns.causes)-1]
 	ns.causes = nil
 	due := map[*policy.Policy]*dueBy{}
 	for _, rec := range ns.records {
@@ -138,8 +133,10 @@ func (t *Tracker) weigh(ns *namespace, now time.Time) {
 		}
 	}
 	for p, by := range due {
-		t.weighPolicy(ns, p, by, causes)
-		for _, rec := range by.all {
+		t.weighPolicy(ns, p, by, last)
+	}
+	for _, rec := range ns.records {
+		if rec.ripe || len(rec.previews) > 0 {
 			t.settle(ns, rec, now)
 		}
 	}
@@ -165,35 +162,20 @@ func heldBy(due map[*policy.Policy]*dueBy, uid types.UID) bool {
 	return false
 }
 
-func (t *Tracker) weighPolicy(ns *namespace, p *policy.Policy, by *dueBy, causes []cause) {
+func (t *Tracker) weighPolicy(ns *namespace, p *policy.Policy, by *dueBy, c cause) {
 	most := ns.bounds.HoldAbove
 	if most < 0 {
 		most = t.holdAbove
 	}
-	held := ns.holds[p.UID]
-	c, ok := latest(causes, p.UID)
-	if tooMany := most >= 0 && by.fresh > most; tooMany && ok {
-		id := holdID(p.UID, ns.name, c.id)
-		ps := t.policyState(p.NamespacedName)
+	if most >= 0 && by.fresh > most {
+		ps, id := t.policyState(p.NamespacedName), holdID(p.UID, ns.name, c.id)
 		if ps == nil || !ps.approved.Has(id) {
 			ns.holds[p.UID] = &hold{id: id, why: c.text}
 			return
 		}
-	} else if tooMany && held != nil {
-		return
 	}
 	delete(ns.holds, p.UID)
 	for _, rec := range by.all {
 		rec.weighed = true
 	}
-}
-
-// latest is the last of the changes that can be laid to a policy.
-func latest(causes []cause, policy types.UID) (cause, bool) {
-	for i := len(causes) - 1; i >= 0; i-- {
-		if c := causes[i]; c.only == "" || c.only == policy {
-			return c, true
-		}
-	}
-	return cause{}, false
 }

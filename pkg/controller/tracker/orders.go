@@ -255,10 +255,11 @@ func (t *Tracker) TakeGone() []Gone {
 	return out
 }
 
-// Busy tells whether anything is to be deleted by a given time, or is being deleted.
+// Busy tells whether anything is to be deleted by a given time, or is being deleted, or whether only a reading can tell: it
+// alone ends a doubt about clocks.
 func (t *Tracker) Busy(by time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, ok := t.timers.Next()
-	return !t.ready.empty() || t.underway > 0 || ok && !next.After(by)
+	return !t.ready.empty() || t.underway > 0 || t.clockDoubt != "" || ok && !next.After(by)
 }

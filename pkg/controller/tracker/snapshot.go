@@ -1,0 +1,205 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// Snapshot is what a Tracker knows where the change of a policy matters: in the namespaces that the policy is for, and in those
+// that share a ceiling with them. It is a copy, so that the change can be tried on it; only what never changes is shared.
+type Snapshot struct {
+	// Tracker has the namespaces with their policies and holds, and no objects yet.
+	Tracker *Tracker
+	// Facts are those of finished objects alone: nothing follows from others. Quotas and CronJobs are all of the namespaces.
+	Facts    []*lifecycle.Fact
+	CronJobs []*lifecycle.CronJob
+	Quotas   []*Quota
+	// Cut says that there are more facts than were asked for.
+	Cut bool
+	// Missing are the resources of which not all that matters is known, with the namespaces where it is not.
+	Missing map[string][]string
+}
+
+// Snapshot copies what is known where a change matters, with so many facts at the most.
+func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove}), Missing: map[string][]string{}}
+	s.Tracker.protected = t.protected
+	for _, ps := range t.clusters {
+		s.Tracker.clusters = append(s.Tracker.clusters, s.Tracker.copyPolicy(ps))
+	}
+	needs := t.needs(change)
+	for _, ns := range slices.SortedFunc(maps.Keys(needs), func(a, b *namespace) int { return cmp.Compare(a.name, b.name) }) {
+		s.copyNamespace(ns, now)
+		s.copyFacts(ns, most)
+		t.missing(s, ns, needs[ns])
+		s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(t.quotas.byNamespace[ns.name]))
+	}
+	for _, cj := range t.cronJobs {
+		if s.Tracker.namespaces[cj.Namespace] != nil {
+			s.CronJobs = append(s.CronJobs, cj)
+		}
+	}
+	return s
+}
+
+// needs are the namespaces where a change matters, with the resources whose objects decide what it does.
+func (t *Tracker) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
+	out := map[*namespace]sets.Set[string]{}
+	for _, p := range []metav1.Object{change.Before, change.After} {
+		if p == nil || p.GetNamespace() != "" && t.namespaces[p.GetNamespace()] == nil {
+			continue
+		}
+		ps := &policyState{}
+		t.compile(ps, observedEither(p))
+		for ns := range t.affected(ps, p.GetNamespace()) {
+			out[ns] = sets.KeySet(ns.kept).Union(out[ns]).Union(resourcesOf(ps.compiled))
+		}
+	}
+	for _, ns := range t.sharing(out) {
+		out[ns] = sets.KeySet(ns.kept)
+	}
+	return out
+}
+
+// sharing are the namespaces under a ceiling of which any of these takes a share, but for these themselves.
+func (t *Tracker) sharing(all map[*namespace]sets.Set[string]) []*namespace {
+	var out []*namespace
+	for _, ps := range t.clusters {
+		if len(ps.ceilings) == 0 {
+			continue
+		}
+		under := t.affected(ps, "")
+		within := len(out)
+		for ns := range under {
+			if all[ns] == nil {
+				out = append(out, ns)
+			}
+		}
+		if len(out)-within == len(under) {
+			out = out[:within]
+		}
+	}
+	return out
+}
+
+func observedEither(p metav1.Object) observed {
+	if p, ok := p.(*gc.ClusterCleanupPolicy); ok {
+		return observedCluster(p)
+	}
+	return observedPolicy(p.(*gc.CleanupPolicy))
+}
+
+// resourcesOf are those that must be known for a policy, Jobs as owners of Pods too.
+func resourcesOf(p *policy.Policy) sets.Set[string] {
+	out := sets.New[string]()
+	if p == nil {
+		return out
+	}
+	out.Insert(p.Resources()...)
+	if out.Has(gc.ResourcePods) {
+		out.Insert(gc.ResourceJobs)
+	}
+	if len(p.QuotaResources()) > 0 {
+		out.Insert(ResourceQuotas)
+	}
+	return out
+}
+
+// missing notes which of the needed resources of a namespace are not known completely.
+func (t *Tracker) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
+	if needed.Has(gc.ResourceJobs) && !t.cronJobsListed {
+		s.Missing[CronJobs] = append(s.Missing[CronJobs], ns.name)
+	}
+	for resource := range needed {
+		known := ns.keeps(resource) && ns.listed[resource] == ns.kept[resource]
+		if resource == ResourceQuotas {
+			known = t.quotas.listed
+		}
+		if !known {
+			s.Missing[resource] = append(s.Missing[resource], ns.name)
+		}
+	}
+}
+
+// copyPolicy copies a policy of another tracker. Ceilings count the objects of this one.
+func (t *Tracker) copyPolicy(ps *policyState) *policyState {
+	c := *ps
+	t.compile(&c, observed{Stored: ps.stored, compile: func() (*policy.Policy, error) { return ps.compiled, ps.err }})
+	c.selector = ps.selector
+	return &c
+}
+
+func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
+	c := s.Tracker.namespace(ns.name)
+	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
+	c.causes, c.holds = slices.Clone(ns.causes), maps.Clone(ns.holds)
+	for _, ps := range ns.policies {
+		c.policies = append(c.policies, s.Tracker.copyPolicy(ps))
+	}
+	s.Tracker.derive(c, now)
+}
+
+// copyFacts leaves out what is as good as gone.
+func (s *Snapshot) copyFacts(ns *namespace, most int) {
+	for _, rec := range ns.records {
+		switch {
+		case !rec.fact.Finished || rec.sent != nil:
+			continue
+		case len(s.Facts) >= most:
+			s.Cut = true
+			return
+		}
+		s.Facts = append(s.Facts, rec.fact)
+		if rec.recreated {
+			s.Tracker.recreated.names.Add(nameOf(rec.fact), returns{times: recreateMost + 1, last: rec.fact.UID})
+		}
+	}
+}
+
+// Due is an object that a policy has deleted now, or would if nothing held it or if it enforced.
+type Due struct {
+	*lifecycle.Fact
+	Policy types.NamespacedName
+	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold.
+	Reason policy.Reason
+	Hold   string
+	// Preview says that the policy only shows it.
+	Preview bool
+}
+
+// Due lists all objects that are due by any policy now, but for those that something else holds than the number of them.
+func (t *Tracker) Due() []Due {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []Due
+	add := func(rec *record, p *policy.Policy, d policy.Decision, preview bool) {
+		switch {
+		case d.Action == policy.Delete:
+			out = append(out, Due{Fact: rec.fact, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
+		case d.Reason == policy.ReasonHeld:
+			out = append(out, Due{Fact: rec.fact, Policy: p.NamespacedName, Reason: d.Reason, Hold: d.Detail, Preview: preview})
+		}
+	}
+	for _, rec := range t.records {
+		add(rec, rec.resolution.Policy, rec.decision, false)
+		for _, p := range rec.previews {
+			add(rec, p.policy, p.decision, true)
+		}
+	}
+	return out
+}
