@@ -45,6 +45,13 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
 	$(GO_TEST) -count=1 ./test/...
 
+# Steps of a random test are checks times steps.
+LONG_CHECKS ?= 17000
+
+.PHONY: test-long
+test-long: ## Hold the engine against its model for a million random steps; LONG_CHECKS times 60 of them, about an hour
+	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/tracker -rapid.checks=$(LONG_CHECKS)
+
 .PHONY: bench
 bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help names its flags, docs/performance.md has figures
 	@go build -o bin/bench ./test/bench
