@@ -19,9 +19,6 @@ type verdict struct {
 	policy PolicyRef
 }
 
-// due tells whether the object is past its time and not yet gone.
-func (v verdict) due() bool { return oneOf(v.Action, Hold, Delete, Await) }
-
 func (c *recount) answers() map[types.UID]Answer {
 	out := map[types.UID]Answer{}
 	for _, f := range c.Objects {

@@ -29,12 +29,14 @@ func (w *World) DueBy() map[PolicyInNamespace][]types.UID {
 	return out
 }
 
-// NewlyDue counts the objects that a change made due: those of after.DueBy that were not past their time before.
+// NewlyDue counts the objects that a change would have deleted: those of after.DueBy that nobody would have deleted before. What
+// was held for a reason of its own, and is no longer, is among them.
 func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 	was := map[types.UID]bool{}
-	c := before.recount(PolicyRef{})
-	for _, f := range before.Objects {
-		was[f.UID] = c.judge(f).due()
+	for _, uids := range before.DueBy() {
+		for _, uid := range uids {
+			was[uid] = true
+		}
 	}
 	out := map[PolicyInNamespace]int{}
 	for key, uids := range after.DueBy() {
