@@ -20,8 +20,13 @@ import (
 
 func newNamespace(t *testing.T) string {
 	t.Helper()
+	return newLabelledNamespace(t, nil)
+}
+
+func newLabelledNamespace(t *testing.T, labels map[string]string) string {
+	t.Helper()
 	ns, err := kube.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}, metav1.CreateOptions{})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-", Labels: labels}}, metav1.CreateOptions{})
 	must(t, err)
 	return ns.Name
 }

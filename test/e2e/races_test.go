@@ -87,17 +87,26 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 // TestLengthenedPolicy: with a thousand Jobs due and deletes under way the policy is lengthened. No DELETE is started more than a
 // second after the answer.
 func TestLengthenedPolicy(t *testing.T) {
-	ns := newNamespace(t)
+	g := newGroup()
+	ns := g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(10_000)})
+	stopStorm(t, ns, func() time.Time { return lengthen(t, ns) })
+}
+
+// stopStorm has a policy p delete more than a thousand Jobs, and stop, which returns when that was acknowledged, called among the
+// first of them. No DELETE may be started more than a second after it.
+func stopStorm(t *testing.T, ns string, stop func() time.Time) {
+	t.Helper()
 	const n = 1500
 	finishedJobs(t, ns, n)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	waitFirstDeletion(t, ns, n)
-	acknowledged := lengthen(t, ns)
+	acknowledged := stop()
 
 	settle(t, 3*time.Second)
 	left := len(jobNames(t, ns))
 	if left < 200 {
-		t.Fatalf("%d of %d Jobs were left when the policy was lengthened: too few to tell", left, n)
+		t.Fatalf("%d of %d Jobs were left at the stop: too few to tell", left, n)
 	}
 	late, last := 0, time.Duration(0)
 	for _, d := range deletions(t, ns) {
@@ -114,6 +123,34 @@ func TestLengthenedPolicy(t *testing.T) {
 	settle(t, time.Second)
 	if now := len(jobNames(t, ns)); now != left {
 		t.Errorf("%d Jobs were left, and now %d", left, now)
+	}
+}
+
+// TestSuspendedStorm: suspend of a cluster policy and the label that protects a namespace stop a storm as a longer TTL does. What
+// was stopped goes on when the stop is taken away.
+func TestSuspendedStorm(t *testing.T) {
+	for name, c := range map[string]struct {
+		set    func(t *testing.T, g group, ns string, stopped bool) time.Time
+		reason string
+	}{
+		"suspend": {func(t *testing.T, g group, _ string, stopped bool) time.Time {
+			return g.change(t, fmt.Sprintf(`{"suspend":%t}`, stopped))
+		}, "Suspended"},
+		"protected": {func(t *testing.T, _ group, ns string, stopped bool) time.Time {
+			return labelNamespace(t, ns, "gc.winnow.dev/protected", map[bool]string{true: "true"}[stopped])
+		}, "NamespaceProtected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup()
+			ns := g.namespace(t)
+			g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(10_000)})
+			stopStorm(t, ns, func() time.Time { return c.set(t, g, ns, true) })
+			waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+				return s.Conditions[0].Reason == c.reason && s.Conditions[0].Status == metav1.ConditionFalse
+			})
+			c.set(t, g, ns, false)
+			waitJobs(t, ns, 0)
+		})
 	}
 }
 

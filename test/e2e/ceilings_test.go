@@ -1,0 +1,133 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+func ceilingOf(n int32, resources ...string) *v1alpha1.Guardrails {
+	return &v1alpha1.Guardrails{Capacity: []v1alpha1.Ceiling{{Resources: resources, MaxObjects: &n}}}
+}
+
+// TestCeiling: 10, 200 and 3,000 finished Jobs under a ceiling of 600 end with 10, 200 and 390: each namespace has
+// its max-min fair share. Those go that finished first. What the ceiling makes due at once is more than one change may without
+// approval.
+func TestCeiling(t *testing.T) {
+	g := newGroup()
+	sizes := []int{10, 200, 3000}
+	var namespaces []string
+	var all [][]*batchv1.Job
+	for _, n := range sizes {
+		ns := g.namespace(t)
+		namespaces, all = append(namespaces, ns), append(all, shuffledJobs(t, ns, n))
+	}
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(600, "jobs.batch")})
+	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, namespaces[2], 2610) })
+	settle(t, time.Second)
+	for _, ns := range namespaces {
+		expectDeletions(t, ns)
+	}
+	approve(t, status)
+
+	decider := "ceiling=" + string(g)
+	expectShares := func(shares ...int) {
+		t.Helper()
+		for i, share := range shares {
+			waitJobs(t, namespaces[i], share)
+			expectDeletions(t, namespaces[i], allBut(share, decider, all[i])...)
+		}
+	}
+	expectShares(10, 200, 390)
+	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Deleted == 2610 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+	})
+}
+
+// finishedPod is a Pod that ran, or runs, without any kubelet; evicted tells why it failed.
+type finishedPod struct {
+	name    string
+	phase   corev1.PodPhase
+	evicted bool
+	// after is the second of its finish, counted from the creation of the last Pod.
+	after int
+}
+
+// TestPodCeiling has the cases of TestGCTerminated of Kubernetes' own Pod collector (pkg/controller/podgc) with
+// --terminated-pod-gc-threshold as the ceiling. There, Pods were created an hour apart in the order of the table; here they
+// finish a second apart. Ours differs in three things:
+//   - order is that of the finish, not of the creation: a Pod that ran for a week and just ended is the newest;
+//   - evicted Pods do not go before the others: why it failed says nothing of how long somebody wants to see it;
+//   - a ceiling of 0 keeps none; there, 0 switches the collector off. Without a ceiling there is none.
+func TestPodCeiling(t *testing.T) {
+	const failed, succeeded, running = corev1.PodFailed, corev1.PodSucceeded, corev1.PodRunning
+	for name, c := range map[string]struct {
+		pods    []finishedPod
+		ceiling int32
+		want    []string
+	}{
+		"failed a and succeeded b": {[]finishedPod{{"a", failed, false, 0}, {"b", succeeded, false, 1}, {"c", failed, false, 2}}, 1, []string{"a", "b"}},
+		"zero keeps none":          {[]finishedPod{{"a", failed, false, 0}, {"b", succeeded, false, 1}}, 0, []string{"a", "b"}},
+		"succeeded b, a runs":      {[]finishedPod{{"a", running, false, 0}, {"b", succeeded, false, 1}, {"c", failed, false, 2}}, 1, []string{"b"}},
+		"failed a":                 {[]finishedPod{{"a", failed, false, 0}, {"b", succeeded, false, 1}}, 1, []string{"a"}},
+		"fewer than five":          {[]finishedPod{{"a", failed, false, 0}, {"b", succeeded, false, 1}}, 5, nil},
+		"evicted c is the newest":  {[]finishedPod{{"a", failed, false, 0}, {"b", succeeded, false, 1}, {"c", failed, true, 2}}, 1, []string{"a", "b"}},
+		"evicted c, a runs":        {[]finishedPod{{"a", running, false, 0}, {"b", succeeded, false, 1}, {"c", failed, true, 2}}, 1, []string{"b"}},
+		"evicted c is the oldest":  {[]finishedPod{{"a", failed, false, 2}, {"b", succeeded, false, 1}, {"c", failed, true, 0}}, 1, []string{"b", "c"}},
+		"finish, not creation":     {[]finishedPod{{"a", failed, false, 3}, {"b", succeeded, false, 1}, {"c", failed, false, 2}}, 1, []string{"b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup()
+			ns := g.namespace(t)
+			g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(c.ceiling, "pods")})
+			createFinishedPods(t, ns, c.pods)
+			var want []string
+			for _, name := range c.want {
+				want = append(want, fmt.Sprintf("pods/%s ceiling=%s", name, g))
+			}
+			expectDeletions(t, ns, want...)
+			settle(t, time.Second)
+			expectDeletions(t, ns, want...)
+		})
+	}
+}
+
+// createFinishedPods creates all before the first finishes, so that no finish lies before a creation.
+func createFinishedPods(t *testing.T, ns string, pods []finishedPod) {
+	t.Helper()
+	created := make([]*corev1.Pod, len(pods))
+	for i, p := range pods {
+		created[i] = createPod(t, ns, pod(p.name, func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })) // Nobody else writes its status.
+	}
+	first := created[len(created)-1].CreationTimestamp.Time
+	for i, p := range pods {
+		at := metav1.NewTime(first.Add(time.Duration(p.after) * time.Second))
+		created[i].Status = statusOf(p, at)
+		_, err := kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), created[i], metav1.UpdateOptions{})
+		must(t, err)
+	}
+}
+
+func statusOf(p finishedPod, at metav1.Time) corev1.PodStatus {
+	s := corev1.PodStatus{Phase: p.phase}
+	switch {
+	case p.evicted:
+		s.Reason = "Evicted"
+		s.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: at}}
+	case p.phase != corev1.PodRunning:
+		s.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: at, FinishedAt: at}},
+		}}
+	}
+	return s
+}
