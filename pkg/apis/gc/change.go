@@ -1,0 +1,25 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen=false
+
+// PolicyChange is what a request does to a policy. It is never served.
+type PolicyChange struct {
+	// Before is nil for a new policy, and After for one that is deleted. Both are of the same kind: *CleanupPolicy or
+	// *ClusterCleanupPolicy.
+	Before, After metav1.Object
+	// DryRun says that nothing is going to be written.
+	DryRun bool
+}
+
+// Policy is whichever there is, the newer one first.
+func (c PolicyChange) Policy() metav1.Object {
+	if c.After != nil {
+		return c.After
+	}
+	return c.Before
+}

@@ -1,0 +1,129 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+const (
+	// namespacesMost is how many namespaces are listed each for itself; beyond it one list of all namespaces costs less.
+	namespacesMost = 20
+	// ended leaves out the Pods that have not, of which there may be many.
+	ended = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
+)
+
+// listing is what was listed, each object reduced as it arrived.
+type listing struct {
+	facts    []*lifecycle.Fact
+	cronJobs []*lifecycle.CronJob
+	quotas   []*tracker.Quota
+	// looked is how many objects were looked at; cut says that there are more, for which there was no time or no right.
+	looked int
+	cut    bool
+	errs   []error
+}
+
+// lister collects one listing under its lock.
+type lister struct {
+	*Forecaster
+	lock sync.Mutex
+	listing
+}
+
+var errEnough = errors.New("enough objects were looked at")
+
+// list reads what is missing, all resources at the same time, until ctx ends.
+func (f *Forecaster) list(ctx context.Context, missing map[string][]string) *listing {
+	l := &lister{Forecaster: f}
+	var group sync.WaitGroup
+	for resource, namespaces := range missing {
+		group.Go(func() { l.read(ctx, resource, namespaces) })
+	}
+	group.Wait()
+	return &l.listing
+}
+
+// read lists the objects of a resource in namespaces, until the first failure.
+func (l *lister) read(ctx context.Context, resource string, namespaces []string) {
+	wanted := sets.New(namespaces...)
+	if len(namespaces) > namespacesMost {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var err error
+	for i := 0; i < len(namespaces) && err == nil; i++ {
+		err = l.readNamespace(ctx, resource, namespaces[i], wanted)
+	}
+	if err == nil {
+		return
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.cut = true
+	if ctx.Err() == nil && !errors.Is(err, errEnough) {
+		l.errs = append(l.errs, fmt.Errorf("%s cannot be listed: %w", resource, err))
+	}
+}
+
+// readNamespace lists those of one namespace, or of all, page by page.
+func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		switch resource {
+		case gc.ResourceJobs:
+			return l.Cluster.BatchV1().Jobs(namespace).List(ctx, options)
+		case gc.ResourcePods:
+			options.FieldSelector = ended
+			return l.Cluster.CoreV1().Pods(namespace).List(ctx, options)
+		case tracker.CronJobs:
+			return l.Cluster.BatchV1().CronJobs(namespace).List(ctx, options)
+		default:
+			return l.Cluster.CoreV1().ResourceQuotas(namespace).List(ctx, options)
+		}
+	})
+	pages.FullListIfExpired = false
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error { return l.take(object, wanted) })
+}
+
+// take keeps what there is to know of one object. Nothing follows from objects that have not finished.
+func (l *lister) take(object runtime.Object, wanted sets.Set[string]) error {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.looked == l.listedMost {
+		return errEnough
+	}
+	l.looked++
+	if m, ok := object.(metav1.Object); !ok || !wanted.Has(m.GetNamespace()) {
+		return nil
+	}
+	switch object := object.(type) {
+	case *batchv1.CronJob:
+		l.cronJobs = append(l.cronJobs, lifecycle.FromCronJob(object))
+	case *corev1.ResourceQuota:
+		l.quotas = append(l.quotas, tracker.QuotaOf(object))
+	default:
+		fact, err := observe.Reduce(object)
+		if err != nil {
+			return err
+		}
+		if fact.Finished {
+			l.facts = append(l.facts, fact)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/status"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// fewMost is how many namespaces, policies or holds are named one by one.
+const fewMost = 3
+
+// account is what becomes due by a change, and how it was found out.
+type account struct {
+	gc.PolicyChange
+	fresh []tracker.Due
+	// looked is how many objects were looked at; cut says that there are more.
+	looked int
+	cut    bool
+	errs   []error
+}
+
+// lines say what becomes due, one for each fate.
+func (a *account) lines() []string {
+	own := nameOf(a.Policy())
+	var gone, held, shown, others []tracker.Due
+	for _, due := range a.fresh {
+		switch {
+		case due.Preview:
+			shown = append(shown, due)
+		case due.Policy != own:
+			others = append(others, due)
+		case due.Hold != "":
+			held = append(held, due)
+		default:
+			gone = append(gone, due)
+		}
+	}
+	lines := slices.Concat(a.gone(gone), a.held(held), a.shown(shown), a.others(others))
+	if len(lines) == 0 && a.cut {
+		lines = append(lines, fmt.Sprintf("nothing becomes due by this at once among the %s that were looked at in time; there are more", number(a.looked, "object")))
+	}
+	for _, err := range a.errs {
+		lines = append(lines, "not all that becomes due by this at once could be counted: "+err.Error())
+	}
+	return lines
+}
+
+// gone are deleted by the changed policy.
+func (a *account) gone(all []tracker.Due) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s and %s be deleted now%s", a.count(all), past(all), a.will(), most(all))}
+}
+
+// held would be, but are too many.
+func (a *account) held(all []tracker.Due) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	become := "become"
+	if len(all) == 1 {
+		become = "becomes"
+	}
+	line := fmt.Sprintf("%s %s due by this at once%s", a.count(all), become, most(all))
+	if a.DryRun && a.Before == nil { // The policy will have another UID, and so the hold another id.
+		return []string{line + "; none would be deleted before somebody approves"}
+	}
+	return []string{fmt.Sprintf("%s; none %s be deleted before this is approved: %s", line, a.will(), approve(all))}
+}
+
+// shown would be deleted if the changed policy enforced.
+func (a *account) shown(all []tracker.Due) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s and would be deleted now with mode: %s%s", a.count(all), past(all), gc.ModeEnforce, most(all))}
+}
+
+// others are due by other policies.
+func (a *account) others(all []tracker.Due) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	how := "with this change"
+	switch {
+	case a.Before == nil:
+		how = "with this policy"
+	case a.After == nil:
+		how = "without this policy"
+	}
+	line := fmt.Sprintf("%s, %s %s due%s", how, policies(all), a.count(all), most(all))
+	if held := only(all, func(due tracker.Due) bool { return due.Hold != "" }); len(held) > 0 {
+		line += fmt.Sprintf("; of these, none of %s %s be deleted before this is approved: %s", a.count(held), a.will(), approve(held))
+	}
+	return []string{line}
+}
+
+func only(all []tracker.Due, keep func(tracker.Due) bool) []tracker.Due {
+	return slices.DeleteFunc(slices.Clone(all), func(due tracker.Due) bool { return !keep(due) })
+}
+
+func (a *account) will() string {
+	if a.DryRun {
+		return "would"
+	}
+	return "will"
+}
+
+// count says how many there are, and in which namespace or in how many.
+func (a *account) count(all []tracker.Due) string {
+	resources, namespaces := map[string]int{}, map[string]int{}
+	for _, due := range all {
+		resources[due.Resource]++
+		namespaces[due.Namespace]++
+	}
+	var parts []string
+	for _, resource := range slices.Sorted(maps.Keys(resources)) {
+		parts = append(parts, number(resources[resource], kinds[resource]))
+	}
+	line := strings.Join(parts, " and ")
+	if a.cut {
+		line = "at least " + line
+	}
+	if len(namespaces) == 1 {
+		return line + " in " + all[0].Namespace
+	}
+	return fmt.Sprintf("%s in %s", line, number(len(namespaces), "namespace"))
+}
+
+var kinds = map[string]string{gc.ResourceJobs: "Job", gc.ResourcePods: "Pod"}
+
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// past says why they are due.
+func past(all []tracker.Due) string {
+	are := "are"
+	if len(all) == 1 {
+		are = "is"
+	}
+	reasons := map[policy.Reason]bool{}
+	for _, due := range all {
+		reasons[due.Reason] = true
+	}
+	var parts []string
+	for _, r := range []struct {
+		policy.Reason
+		says string
+	}{
+		{policy.ReasonExpired, "past this TTL"}, {policy.ReasonOverCapacity, "over this capacity"}, {policy.ReasonOverCeiling, "over this ceiling"},
+	} {
+		if reasons[r.Reason] {
+			parts = append(parts, r.says)
+		}
+	}
+	return are + " " + strings.Join(parts, " or ")
+}
+
+// most names the namespaces with the most of them, if there are several.
+func most(all []tracker.Due) string {
+	in := map[string]int{}
+	for _, due := range all {
+		in[due.Namespace]++
+	}
+	if len(in) < 2 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(in), func(a, b string) int { return cmp.Or(cmp.Compare(in[b], in[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, in[name])
+	}
+	return ": " + few(names)
+}
+
+// few joins what there is, or names the first.
+func few(names []string) string {
+	if len(names) > fewMost {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:fewMost], ", "), len(names)-fewMost)
+	}
+	return strings.Join(names, ", ")
+}
+
+// policies names those that the objects are due by, those with the most first.
+func policies(all []tracker.Due) string {
+	by := map[types.NamespacedName]int{}
+	for _, due := range all {
+		by[due.Policy]++
+	}
+	names := slices.SortedFunc(maps.Keys(by), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a.String(), b.String()))
+	})
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, title(name))
+	}
+	if len(parts) == 1 {
+		return parts[0] + " makes"
+	}
+	return few(parts) + " make"
+}
+
+func title(name types.NamespacedName) string {
+	if name.Namespace == "" {
+		return fmt.Sprintf("cluster policy %q", name.Name)
+	}
+	return fmt.Sprintf("policy %q", name.String())
+}
+
+// approve are the commands that release what holds them. One releases all holds of a policy.
+func approve(all []tracker.Due) string {
+	ids := map[types.NamespacedName]map[string]bool{}
+	for _, due := range all {
+		if ids[due.Policy] == nil {
+			ids[due.Policy] = map[string]bool{}
+		}
+		ids[due.Policy][due.Hold] = true
+	}
+	var commands []string
+	for _, p := range slices.SortedFunc(maps.Keys(ids), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
+		if len(ids[p]) > fewMost {
+			commands = append(commands, fmt.Sprintf("see the %d entries in status.holds of %s", len(ids[p]), title(p)))
+			continue
+		}
+		commands = append(commands, status.Approve(p.Namespace, p.Name, strings.Join(slices.Sorted(maps.Keys(ids[p])), ",")))
+	}
+	return strings.Join(commands, "; ")
+}
