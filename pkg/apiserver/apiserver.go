@@ -5,6 +5,7 @@
 package apiserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,12 +26,15 @@ type Config struct {
 	GenericConfig *genericapiserver.RecommendedConfig
 	// Clock tells the time that tables count from.
 	Clock clock.PassiveClock
+	// Forecast tells what becomes due at once by a change of a policy; nobody is told if it is nil.
+	Forecast func(context.Context, gc.PolicyChange) []string
 }
 
 type completedConfig struct {
-	generic genericapiserver.CompletedConfig
-	clock   clock.PassiveClock
-	options *genericapiserver.RecommendedConfig
+	generic  genericapiserver.CompletedConfig
+	clock    clock.PassiveClock
+	forecast func(context.Context, gc.PolicyChange) []string
+	options  *genericapiserver.RecommendedConfig
 }
 
 // CompletedConfig can be made by Complete alone.
@@ -40,7 +44,9 @@ type CompletedConfig struct {
 
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
-	return CompletedConfig{&completedConfig{generic: c.GenericConfig.Complete(), clock: c.Clock, options: c.GenericConfig}}
+	return CompletedConfig{&completedConfig{
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, options: c.GenericConfig,
+	}}
 }
 
 // New builds the server with the group gc.winnow.dev installed, and the storage in /readyz.
@@ -49,11 +55,12 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
-	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, c.options.Authorization.Authorizer, c.clock)
+	authorizer := c.options.Authorization.Authorizer
+	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, c.options.Authorization.Authorizer, c.clock)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}

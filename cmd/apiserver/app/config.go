@@ -32,6 +32,7 @@ type Config struct {
 	apiServer  *apiserver.Config
 	cluster    *rest.Config
 	controller *ControllerOptions
+	forecaster *forecaster
 }
 
 // Config asks the cluster what it has and what Winnow may do there, prepares the storage, and opens the port.
@@ -62,10 +63,12 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
+	asked := &forecaster{}
 	return &Config{
-		apiServer:  &apiserver.Config{GenericConfig: generic, Clock: clock.RealClock{}},
+		apiServer:  &apiserver.Config{GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast},
 		cluster:    clusterConfig,
 		controller: o.Controller,
+		forecaster: asked,
 	}, nil
 }
 
@@ -123,6 +126,7 @@ type completedConfig struct {
 	apiServer  apiserver.CompletedConfig
 	cluster    *rest.Config
 	controller *ControllerOptions
+	forecaster *forecaster
 }
 
 // CompletedConfig can be made by Complete alone.
@@ -132,7 +136,9 @@ type CompletedConfig struct {
 
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
-	return CompletedConfig{&completedConfig{apiServer: c.apiServer.Complete(), cluster: c.cluster, controller: c.controller}}
+	return CompletedConfig{&completedConfig{
+		apiServer: c.apiServer.Complete(), cluster: c.cluster, controller: c.controller, forecaster: c.forecaster,
+	}}
 }
 
 // Server is ready to run.
@@ -151,6 +157,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}
+	c.forecaster.controller.Store(controller)
 	return &Server{api: api, controller: controller}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
@@ -25,6 +27,19 @@ const (
 	// stopTimeout is how long the server waits for the last deletions of the controller before it stops answering.
 	stopTimeout = 15 * time.Second
 )
+
+// forecaster lets the API server ask the controller, which is built behind it.
+type forecaster struct {
+	controller atomic.Pointer[cleanup.Controller]
+}
+
+// Forecast says nothing before there is a controller.
+func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) []string {
+	if c := f.controller.Load(); c != nil {
+		return c.Forecast(ctx, change)
+	}
+	return nil
+}
 
 // newController reads policies from this server itself, over the loopback connection, and everything else from the cluster.
 func newController(cluster, loopback *rest.Config, o *ControllerOptions) (*cleanup.Controller, error) {

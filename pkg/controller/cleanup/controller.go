@@ -17,7 +17,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/status"
@@ -54,6 +56,7 @@ type Controller struct {
 	deleter  *deleter.Deleter
 	limit    *deleter.Limit
 	status   *status.Writer
+	forecast *forecast.Forecaster
 }
 
 // New makes a Controller that is yet to be run. It fails for configurations that no client can be made from.
@@ -91,6 +94,7 @@ func New(c Config) (*Controller, error) {
 		status: status.New(status.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
 		}),
+		forecast: forecast.New(forecast.Config{Tracker: t, Cluster: cluster, Clock: now}),
 	}, nil
 }
 
@@ -106,6 +110,15 @@ func client(c *rest.Config, userAgent, contentType string) *rest.Config {
 
 // Synced tells whether policies and namespaces were read, so that this replica could take over.
 func (c *Controller) Synced() bool { return c.observer.Synced() }
+
+// Forecast tells people what becomes due at once by a change that is about to be made; nothing before policies and namespaces are
+// known. It may be called at any time.
+func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) []string {
+	if !c.Synced() {
+		return nil
+	}
+	return c.forecast.Forecast(ctx, change)
+}
 
 // Run observes until ctx ends, and deletes while this replica leads. It returns when nothing is under way any more.
 func (c *Controller) Run(ctx context.Context) error {

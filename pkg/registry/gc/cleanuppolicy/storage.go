@@ -33,6 +33,8 @@ var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 }
 
 // NewStorage serves cleanuppolicies and their status.
-func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock)
+func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
+	forecast policy.Forecast,
+) (*policy.Storage, error) {
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast)
 }

@@ -48,8 +48,10 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 }
 
 // NewStorage serves clustercleanuppolicies and their status.
-func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock)
+func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
+	forecast policy.Forecast,
+) (*policy.Storage, error) {
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast)
 }
 
 // reach adds to the defaults and rules what goes by the guardrails: ceilings take objects, and maxTTL shortens what other

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -26,9 +27,9 @@ type Storage struct {
 }
 
 // NewStorage builds both over one store. The authorizer says what authors of policies may delete themselves; the clock tells
-// the time that tables count from.
+// the time that tables count from. The forecast may be nil.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast,
 ) (*Storage, error) {
 	s := newStrategy(kind, scheme)
 	resource := gc.Resource(kind.Resource)
@@ -57,7 +58,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		return kind.Reach(p.(P), before)
 	}
 	return &Storage{
-		Policies: &REST{Store: store, shortName: kind.ShortName, author: author{authorizer, resource, reach}},
+		Policies: &REST{Store: store, shortName: kind.ShortName, author: author{authorizer, resource, reach}, forecast: forecast},
 		Status:   &StatusREST{&status},
 	}, nil
 }
@@ -67,6 +68,7 @@ type REST struct {
 	*genericregistry.Store
 	shortName string
 	author    author
+	forecast  Forecast
 }
 
 var _ rest.ShortNamesProvider = (*REST)(nil)
@@ -76,7 +78,10 @@ func (r *REST) ShortNames() []string { return []string{r.shortName} }
 
 // Create creates a policy whose author may delete what it reaches.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	return r.Store.Create(ctx, obj, r.author.onCreate(validate), options)
+	outlook := r.outlook(options.DryRun)
+	created, err := r.Store.Create(ctx, obj, outlook.onCreate(r.author.onCreate(validate)), options)
+	outlook.warn(ctx, err)
+	return created, err
 }
 
 // Update changes a policy, or creates it by server-side apply, under the same condition.
@@ -84,7 +89,23 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, objInfo, r.author.onCreate(createValidation), r.author.onUpdate(updateValidation), forceAllowCreate, options)
+	outlook := r.outlook(options.DryRun)
+	updated, created, err := r.Store.Update(ctx, name, objInfo, outlook.onCreate(r.author.onCreate(createValidation)),
+		outlook.onUpdate(r.author.onUpdate(updateValidation)), forceAllowCreate, options)
+	outlook.warn(ctx, err)
+	return updated, created, err
+}
+
+// Delete deletes a policy.
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	outlook := r.outlook(options.DryRun)
+	deleted, now, err := r.Store.Delete(ctx, name, outlook.onDelete(validate), options)
+	outlook.warn(ctx, err)
+	return deleted, now, err
+}
+
+func (r *REST) outlook(dryRun []string) *outlook {
+	return &outlook{forecast: r.forecast, dryRun: dryrun.IsDryRun(dryRun)}
 }
 
 // StatusREST serves the status of the policies.

@@ -1,0 +1,100 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Forecast tells in lines for people what becomes due at once by a change that is about to be written. It must come back within
+// about a second, whatever happens.
+type Forecast func(ctx context.Context, change gc.PolicyChange) []string
+
+// outlook asks for the forecast of one request: behind all that may refuse it, and before anything is written, since what is due is
+// gone soon after. What it was told becomes a warning once the request has succeeded.
+type outlook struct {
+	forecast Forecast
+	dryRun   bool
+
+	asked state
+	lines []string
+}
+
+// state tells apart the states that a request may start from. One that met a conflict starts again, mostly from the same.
+type state struct {
+	any        bool
+	uid        types.UID
+	generation int64
+}
+
+func (o *outlook) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		err := then(ctx, obj)
+		if err == nil {
+			o.ask(ctx, nil, obj.(Policy))
+		}
+		return err
+	}
+}
+
+// onUpdate leaves out what changes no spec: nothing becomes due by it but what somebody has approved.
+func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		err := then(ctx, obj, old)
+		if p, before := obj.(Policy), old.(Policy); err == nil && p.GetGeneration() != before.GetGeneration() {
+			o.ask(ctx, before, p)
+		}
+		return err
+	}
+}
+
+// onDelete leaves out what cannot be decoded any more.
+func (o *outlook) onDelete(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		if then != nil {
+			if err := then(ctx, obj); err != nil {
+				return err
+			}
+		}
+		if p, ok := obj.(Policy); ok {
+			o.ask(ctx, p, nil)
+		}
+		return nil
+	}
+}
+
+func (o *outlook) ask(ctx context.Context, before, after Policy) {
+	if o.forecast == nil {
+		return
+	}
+	change, from := gc.PolicyChange{DryRun: o.dryRun}, state{any: true}
+	if before != nil {
+		change.Before = before
+		from.uid, from.generation = before.GetUID(), before.GetGeneration()
+	}
+	if after != nil {
+		change.After = after
+		from.uid = after.GetUID()
+	}
+	if from != o.asked {
+		o.asked, o.lines = from, o.forecast(ctx, change)
+	}
+}
+
+// warn tells the user, unless the request has failed.
+func (o *outlook) warn(ctx context.Context, err error) {
+	if err != nil {
+		return
+	}
+	for _, line := range o.lines {
+		warning.AddWarning(ctx, "", line)
+	}
+}
