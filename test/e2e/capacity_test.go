@@ -54,7 +54,9 @@ func TestCapacityPerOwner(t *testing.T) {
 	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int32(3)), Per: v1alpha1.CapacityPerOwner}))
 	want := allBut(3, "p/jobs", lists...)
 	expectDeletions(t, ns, want...)
-	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Deleted == 85 && s.Candidates == 15+7 && s.Due == 0 })
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Deleted == 85 && s.Candidates == 15+7 && s.Due == 0
+	})
 	expectDeletions(t, ns, want...)
 }
 

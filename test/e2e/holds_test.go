@@ -1,0 +1,134 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+// TestHeldAbove: a policy whose empty selector makes 5,000 old Jobs due deletes none of them before somebody approves, also
+// when Winnow is killed meanwhile; a wrong id approves nothing. The command in the condition approves.
+func TestHeldAbove(t *testing.T) {
+	ns := newNamespace(t)
+	const n = 5000
+	var names []string
+	for _, j := range shuffledJobs(t, ns, n) {
+		names = append(names, j.Name)
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{
+		Rules: []v1alpha1.CleanupRule{{Name: "all", Selector: &metav1.LabelSelector{}, TTL: ttl("0s")}},
+	})
+	held := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, n) && s.Due == n && s.Held == n }
+	status := waitStatus(t, ns, "p", held)
+	id := status.Holds[0].ID
+	command := fmt.Sprintf("kubectl annotate --overwrite cleanuppolicy p -n %s gc.winnow.dev/approved-hold=%s", ns, id)
+	if message := status.Conditions[0].Message; !strings.Contains(message, command) || !strings.Contains(message, "5000") {
+		t.Errorf("no %q and no 5000 in the condition: %s", command, message)
+	}
+	annotate(t, ns, "gc.winnow.dev/approved-hold", "0"+id[1:]+"0")
+	settle(t, time.Second)
+
+	kill(t, server.Replicas...)
+	for _, r := range server.Replicas {
+		must(t, r.Start(whole))
+	}
+	leader(t)
+	settle(t, 2*time.Second)
+	if now := waitStatus(t, ns, "p", held); now.Holds[0].ID != id {
+		t.Errorf("the hold is %s after the restart, and was %s", now.Holds[0].ID, id)
+	}
+	expectDeletions(t, ns)
+	approve(t, status)
+	expectEachDeletedOnce(t, ns, names, 0)
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Deleted == n && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+	})
+}
+
+func annotate(t *testing.T, ns, key, value string) {
+	t.Helper()
+	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value), metav1.PatchOptions{})
+	must(t, err)
+}
+
+// The changes of the following tests make ten Jobs due, where a guardrail holds more than five.
+
+// TestHoldUndone: a hold ends with a change after which the Jobs are not due any more, and its id approves no later one.
+func TestHoldUndone(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
+	finishedJobs(t, ns, 10)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	held := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) }
+	first := waitStatus(t, ns, "p", held).Holds[0].ID
+	lengthen(t, ns)
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return len(s.Holds) == 0 && s.Due == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+	})
+	annotate(t, ns, "gc.winnow.dev/approved-hold", first)
+	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"0s"}}`), metav1.PatchOptions{})
+	must(t, err)
+	again := waitStatus(t, ns, "p", held)
+	if again.Holds[0].ID == first {
+		t.Errorf("two holds with the id %s", first)
+	}
+	settle(t, time.Second)
+	expectDeletions(t, ns)
+	approve(t, again)
+	waitJobs(t, ns, 0)
+}
+
+// TestHoldAfterDeletedPolicy: the deletion of a policy that kept Jobs makes them due by the cluster default, which is held in that
+// namespace and goes on in another.
+func TestHoldAfterDeletedPolicy(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns, other := g.namespace(t), g.namespace(t)
+	createPolicy(t, ns, "keep", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("never")})
+	all := finishedJobs(t, ns, 10)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("0s"), Guardrails: holdAbove(5)})
+	settle(t, time.Second)
+	expectDeletions(t, ns)
+	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "keep", metav1.DeleteOptions{}))
+	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
+	if command := fmt.Sprintf("kubectl annotate --overwrite clustercleanuppolicy %s gc.winnow.dev/approved-hold=", g); !strings.Contains(status.Conditions[0].Message, command) {
+		t.Errorf("no %q in the condition: %s", command, status.Conditions[0].Message)
+	}
+	decider := string(g) + "/default"
+	expectDeletions(t, other, allBut(0, decider, finishedJobs(t, other, 3))...)
+	settle(t, time.Second)
+	expectDeletions(t, ns)
+	approve(t, status)
+	expectDeletions(t, ns, allBut(0, decider, all)...)
+}
+
+// TestHoldAfterLabel: a label that lets a cluster policy select a namespace holds it there; without the label the hold is gone.
+func TestHoldAfterLabel(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := newNamespace(t)
+	all := finishedJobs(t, ns, 10)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("0s"), Guardrails: holdAbove(5)})
+	labelNamespace(t, ns, groupLabel, string(g))
+	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
+	labelNamespace(t, ns, groupLabel, "")
+	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return len(s.Holds) == 0 && s.Candidates == 0 })
+	labelNamespace(t, ns, groupLabel, string(g))
+	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
+	settle(t, time.Second)
+	expectDeletions(t, ns)
+	approve(t, status)
+	expectDeletions(t, ns, allBut(0, string(g)+"/default", all)...)
+}
