@@ -141,6 +141,15 @@ func (r *Replica) Stop() error {
 	return nil
 }
 
+// Retire ends the replica and takes it off those of the server.
+func (r *Replica) Retire() error {
+	s := r.server
+	s.lock.Lock()
+	s.Replicas = slices.DeleteFunc(s.Replicas, func(other *Replica) bool { return other == r })
+	s.lock.Unlock()
+	return r.Stop()
+}
+
 // Pause freezes the replica with SIGSTOP, and cuts its connections as when its node goes away.
 func (r *Replica) Pause() error {
 	r.server.forwarder.remove(r.address())

@@ -52,7 +52,8 @@ type Server struct {
 	// Replicas in the order of their start. They can be killed, paused and started again one by one.
 	Replicas []*Replica
 
-	lock      sync.Mutex // of Replicas, while some are added
+	lock      sync.Mutex // of Replicas, while some are added, and of named
+	named     int        // how many replicas there have been
 	cluster   *cluster.Cluster
 	options   Options
 	caPEM     []byte
@@ -129,7 +130,8 @@ func (s *Server) NewReplica(flags ...string) (*Replica, error) {
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	r := &Replica{Name: fmt.Sprintf("winnow-%d", len(s.Replicas)), Port: port, flags: flags, server: s}
+	r := &Replica{Name: fmt.Sprintf("winnow-%d", s.named), Port: port, flags: flags, server: s}
+	s.named++
 	s.Replicas = append(s.Replicas, r)
 	return r, nil
 }
