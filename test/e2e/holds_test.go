@@ -16,7 +16,8 @@ import (
 )
 
 // TestHeldAbove: a policy whose empty selector makes 5,000 old Jobs due deletes none of them before somebody approves, also
-// when Winnow is killed meanwhile; a wrong id approves nothing. The command in the condition approves.
+// when Winnow is killed as soon as it has acknowledged the policy, and once more when it has told of the hold; a wrong id
+// approves nothing. The command in the condition approves.
 func TestHeldAbove(t *testing.T) {
 	ns := newNamespace(t)
 	const n = 5000
@@ -27,6 +28,7 @@ func TestHeldAbove(t *testing.T) {
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{
 		Rules: []v1alpha1.CleanupRule{{Name: "all", Selector: &metav1.LabelSelector{}, TTL: ttl("0s")}},
 	})
+	restart(t)
 	held := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, n) && s.Due == n && s.Held == n }
 	status := waitStatus(t, ns, "p", held)
 	id := status.Holds[0].ID
@@ -37,11 +39,7 @@ func TestHeldAbove(t *testing.T) {
 	annotate(t, ns, "gc.winnow.dev/approved-hold", "0"+id[1:]+"0")
 	settle(t, time.Second)
 
-	kill(t, server.Replicas...)
-	for _, r := range server.Replicas {
-		must(t, r.Start(whole))
-	}
-	leader(t)
+	restart(t)
 	settle(t, 2*time.Second)
 	if now := waitStatus(t, ns, "p", held); now.Holds[0].ID != id {
 		t.Errorf("the hold is %s after the restart, and was %s", now.Holds[0].ID, id)
@@ -52,6 +50,16 @@ func TestHeldAbove(t *testing.T) {
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.Deleted == n && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
+}
+
+// restart kills all replicas and waits until a new one leads.
+func restart(t *testing.T) {
+	t.Helper()
+	kill(t, server.Replicas...)
+	for _, r := range server.Replicas {
+		must(t, r.Start(whole))
+	}
+	leader(t)
 }
 
 func annotate(t *testing.T, ns, key, value string) {
@@ -131,4 +139,22 @@ func TestHoldAfterLabel(t *testing.T) {
 	expectDeletions(t, ns)
 	approve(t, status)
 	expectDeletions(t, ns, allBut(0, string(g)+"/default", all)...)
+}
+
+// TestHoldAfterQuota: a smaller quota makes Jobs due, and holds them.
+func TestHoldAfterQuota(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
+	all := finishedJobs(t, ns, 10)
+	setQuota(t, ns, 20)
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{PercentOfQuota: new(int32(50))}))
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 && s.Due == 0 })
+	setQuota(t, ns, 4)
+	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 8) })
+	settle(t, time.Second)
+	expectDeletions(t, ns)
+	approve(t, status)
+	expectDeletions(t, ns, allBut(2, "p/jobs", all)...)
 }
