@@ -1,0 +1,155 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// minutesAgo is n times the same.
+func minutesAgo(m, n int) []int { return slices.Repeat([]int{m}, n) }
+
+func TestAtLeast(t *testing.T) {
+	created := gc.PolicyChange{After: ttlPolicy("p", "1h")}
+	shortened := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h"))}
+	for name, tc := range map[string]struct {
+		world         *world
+		change        gc.PolicyChange
+		known, listed int
+		want          []string
+	}{
+		"listed, exactly as many": {
+			world: newWorld(jobs("team-a", minutesAgo(70, 3)...)...), change: created, listed: 3,
+			want: []string{"3 Jobs in team-a are past this TTL and will be deleted now"},
+		},
+		"listed, one too many": {
+			world: newWorld(jobs("team-a", minutesAgo(70, 4)...)...), change: created, listed: 3,
+			want: []string{"at least 3 Jobs in team-a are past this TTL and will be deleted now"},
+		},
+		"listed, none of them due": {
+			world: newWorld(jobs("team-a", minutesAgo(10, 4)...)...), change: created, listed: 3,
+			want: []string{"nothing becomes due by this at once among the 3 objects that were looked at in time; there are more"},
+		},
+		"known, one too many": {
+			world: newWorld(jobs("team-a", minutesAgo(70, 4)...)...).with(ttlPolicy("p", "1d")), change: shortened, known: 3,
+			want: []string{"at least 3 Jobs in team-a are past this TTL and will be deleted now"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := tc.world.forecaster()
+			f.knownMost, f.listedMost = tc.known, tc.listed
+			if got := f.Forecast(t.Context(), tc.change); !slices.Equal(got, tc.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+// TestPartlyListed: where the cluster does not answer in time, or says no, what is known is told.
+func TestPartlyListed(t *testing.T) {
+	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
+	ofJobs := given.Policy("p").Rules(given.Rule("jobs", "1d").For(gc.ResourceJobs))
+	for name, tc := range map[string]struct {
+		answer func(timeout func()) error
+		want   []string
+	}{
+		"no answer": {
+			answer: func(timeout func()) error { timeout(); return errors.New("cut off") },
+			want:   []string{counted},
+		},
+		"refused": {
+			answer: func(func()) error { return errors.New("no right") },
+			want:   []string{counted, "not all that becomes due by this at once could be counted: pods cannot be listed: no right"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, timeout := context.WithCancel(t.Context())
+			defer timeout()
+			w := newWorld(join(jobs("team-a", 70), pods("team-a", 70))...)
+			w.with(ofJobs.Obj())
+			cluster := fake.NewClientset()
+			cluster.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, tc.answer(timeout)
+			})
+			f := New(Config{Tracker: w.Tracker, Cluster: cluster, Clock: clocktesting.NewFakePassiveClock(given.Now)})
+			got := f.Forecast(ctx, gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))})
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTooManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newWorld(jobs("team-a", 70)...).forecaster()
+		for range atOnce {
+			f.slots <- struct{}{}
+		}
+		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
+		want := "what becomes due by this at once was not counted within 1s, too much else is under way"
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestManyNamespaces: beyond some, all are listed at once, and what else is in the cluster is left out.
+func TestManyNamespaces(t *testing.T) {
+	var objects []runtime.Object
+	names := []string{"other"}
+	for i := range namespacesMost + 1 {
+		names = append(names, fmt.Sprintf("ns-%02d", i))
+	}
+	for _, name := range names {
+		objects = append(objects, jobs(name, 70)...)
+	}
+	w := newWorld(objects...)
+	for _, name := range names {
+		w.SetNamespace(given.Namespace(name, "1", "of", name[:2]), given.Now)
+	}
+	change := gc.PolicyChange{After: clusterPolicy("p", func(s *gc.ClusterCleanupPolicySpec) {
+		s.TTLAfterFinished, s.NamespaceSelector = &hour, &metav1.LabelSelector{MatchLabels: map[string]string{"of": "ns"}}
+	})}
+	want := []string{"21 Jobs in 21 namespaces are past this TTL and will be deleted now: ns-00 (1), ns-01 (1), ns-02 (1) and 18 more"}
+	if got := w.forecaster().Forecast(t.Context(), change); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// BenchmarkForecast is of as many objects as are looked at, all of which become due.
+func BenchmarkForecast(b *testing.B) {
+	w := &world{Tracker: tracker.New(tracker.Config{HoldAbove: 1000})}
+	w.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
+	set(w.Tracker, ttlPolicy("p", "1d"), given.Now)
+	facts := make([]*lifecycle.Fact, knownMost)
+	for i := range facts {
+		facts[i] = given.Job(fmt.Sprint("job-", i)).Complete(given.Now.Add(-2 * time.Hour)).Fact()
+	}
+	w.ReplaceCronJobs(nil, given.Now)
+	w.Replace(gc.ResourceJobs, facts, 1, given.Now)
+	w.Replace(gc.ResourcePods, nil, 1, given.Now)
+	f := w.forecaster()
+	for b.Loop() {
+		f.Forecast(b.Context(), gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h"))})
+	}
+}

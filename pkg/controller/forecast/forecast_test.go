@@ -1,0 +1,297 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// world is a tracker and the cluster that it observes.
+type world struct {
+	*tracker.Tracker
+	objects []runtime.Object
+}
+
+const holdAbove = 5
+
+// newWorld has namespaces team-a, team-b and team-c, each with its name as label.
+func newWorld(objects ...runtime.Object) *world {
+	w := &world{tracker.New(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove}), objects}
+	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
+		w.SetNamespace(given.Namespace(name, "1", "name", name), given.Now)
+	}
+	return w
+}
+
+// with has these policies, and has observed what they cover.
+func (w *world) with(policies ...metav1.Object) *world {
+	for _, p := range policies {
+		set(w.Tracker, p, given.Now)
+	}
+	facts := map[string][]*lifecycle.Fact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	var cronJobs []*lifecycle.CronJob
+	var quotas []*tracker.Quota
+	for _, object := range w.objects {
+		switch object := object.(type) {
+		case *batchv1.Job:
+			fact, _ := lifecycle.FromJob(object)
+			facts[fact.Resource] = append(facts[fact.Resource], fact)
+		case *corev1.Pod:
+			fact, _ := lifecycle.FromPod(object)
+			facts[fact.Resource] = append(facts[fact.Resource], fact)
+		case *batchv1.CronJob:
+			cronJobs = append(cronJobs, lifecycle.FromCronJob(object))
+		case *corev1.ResourceQuota:
+			quotas = append(quotas, tracker.QuotaOf(object))
+		}
+	}
+	w.ReplaceCronJobs(cronJobs, given.Now)
+	w.ReplaceQuotas(quotas, given.Now)
+	for resource, all := range facts {
+		w.Replace(resource, all, 1, given.Now)
+	}
+	return w
+}
+
+func (w *world) forecaster() *Forecaster {
+	return New(Config{Tracker: w.Tracker, Cluster: fake.NewClientset(w.objects...), Clock: clocktesting.NewFakePassiveClock(given.Now)})
+}
+
+// jobs are Jobs that finished so many minutes ago.
+func jobs(namespace string, minutes ...int) []runtime.Object {
+	var out []runtime.Object
+	for i, m := range minutes {
+		name := fmt.Sprintf("%s-job-%d", namespace, i)
+		out = append(out, given.Job(name).In(namespace).Complete(given.Now.Add(-time.Duration(m)*time.Minute)).Obj())
+	}
+	return out
+}
+
+func pods(namespace string, minutes ...int) []runtime.Object {
+	var out []runtime.Object
+	for i, m := range minutes {
+		name := fmt.Sprintf("%s-pod-%d", namespace, i)
+		out = append(out, given.Pod(name).In(namespace).Failed(given.Now.Add(-time.Duration(m)*time.Minute)).Obj())
+	}
+	return out
+}
+
+func ttl(t gc.TTL) *gc.TTL { return &t }
+
+func quantity(s string) resource.Quantity { return resource.MustParse(s) }
+
+func join(all ...[]runtime.Object) []runtime.Object { return slices.Concat(all...) }
+
+func keep(n int32) *gc.Capacity { return &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace} }
+
+func policyOf(name string, change func(*gc.CleanupPolicySpec)) *gc.CleanupPolicy {
+	p := given.Policy(name).Obj()
+	change(&p.Spec)
+	return p
+}
+
+func ttlPolicy(name string, ttl gc.TTL) *gc.CleanupPolicy {
+	return given.Policy(name).Default(ttl).Obj()
+}
+
+// clusterPolicy selects all namespaces.
+func clusterPolicy(name string, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
+	p := &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: given.UID(name), Generation: 1, ResourceVersion: "1"},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, NamespaceSelector: &metav1.LabelSelector{},
+		},
+	}
+	change(&p.Spec)
+	return p
+}
+
+func clusterTTL(name string, ttl gc.TTL) *gc.ClusterCleanupPolicy {
+	return clusterPolicy(name, func(s *gc.ClusterCleanupPolicySpec) { s.TTLAfterFinished = &ttl })
+}
+
+// next is the policy after a change of its spec.
+func next[P metav1.Object](p P) P {
+	p.SetGeneration(p.GetGeneration() + 1)
+	return p
+}
+
+var hour = gc.TTL("1h")
+
+func TestForecast(t *testing.T) {
+	old := join(jobs("team-a", 10, 70, 80), pods("team-a", 5, 90))
+	many := jobs("team-a", 70, 71, 72, 73, 74, 75)
+	everywhere := join(jobs("team-a", 70, 80), jobs("team-b", 70), jobs("team-c", 10), jobs("winnow-system", 70))
+	annotated := given.Job("kept").Complete(given.Now.Add(-2 * time.Hour)).TTL("1d").Obj()
+	ofCronJob := given.Job("ticked").Complete(given.Now.Add(-2*time.Hour)).ControlledBy("batch/v1", "CronJob", "tick").Obj()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: "q", ResourceVersion: "1"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": quantity("4")}},
+	}
+	percent := int32(50)
+	for name, tc := range map[string]struct {
+		world  *world
+		change gc.PolicyChange
+		want   []string
+	}{
+		"created where nothing was covered": {
+			world: newWorld(old...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
+			want: []string{"2 Jobs and 1 Pod in team-a are past this TTL and will be deleted now"},
+		},
+		"created in a dry run": {
+			world: newWorld(jobs("team-a", 70)...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
+			want: []string{"1 Job in team-a is past this TTL and would be deleted now"},
+		},
+		"created, nothing due": {world: newWorld(old...), change: gc.PolicyChange{After: ttlPolicy("p", "1d")}},
+		"created in a namespace that is not known": {
+			world: newWorld(old...), change: gc.PolicyChange{After: given.Policy("p").In("new").Default("0s").Obj()},
+		},
+		"created beside one that keeps longer": {
+			world: newWorld(old...).with(ttlPolicy("longer", "75m")), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
+		},
+		"created, annotations and owners count": {
+			world: newWorld(annotated, ofCronJob, given.CronJob("tick")), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
+			want: []string{"1 Job in team-a is past this TTL and will be deleted now"},
+		},
+		"created in Preview": {
+			world: newWorld(old...), change: gc.PolicyChange{After: given.Policy("p").Default("1h").Preview().Obj()},
+			want: []string{"2 Jobs and 1 Pod in team-a are past this TTL and would be deleted now with mode: Enforce"},
+		},
+		"updated to a shorter TTL": {
+			world:  newWorld(old...).with(ttlPolicy("p", "75m")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "75m"), After: next(ttlPolicy("p", "1h"))},
+			want:   []string{"1 Job in team-a is past this TTL and will be deleted now"},
+		},
+		"updated before the watch has told of it": {
+			world: newWorld(old...), change: gc.PolicyChange{Before: ttlPolicy("p", "75m"), After: next(ttlPolicy("p", "1h"))},
+			want: []string{"1 Job in team-a is past this TTL and will be deleted now"},
+		},
+		"updated to a longer TTL": {
+			world:  newWorld(old...).with(ttlPolicy("p", "1h")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(ttlPolicy("p", "75m"))},
+		},
+		"updated to keep fewer": {
+			world: newWorld(old...).with(ttlPolicy("p", "1d")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(policyOf("p", func(s *gc.CleanupPolicySpec) {
+				s.Capacity = keep(2)
+			}))},
+			want: []string{"1 Job in team-a is over this capacity and will be deleted now"},
+		},
+		"updated to both": {
+			world: newWorld(old...).with(ttlPolicy("p", "1d")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(policyOf("p", func(s *gc.CleanupPolicySpec) {
+				s.TTLAfterFinished, s.Capacity = ttl("65m"), keep(2)
+			}))},
+			want: []string{"2 Jobs and 1 Pod in team-a are past this TTL or over this capacity and will be deleted now"},
+		},
+		"a share of a quota that nobody has needed yet": {
+			world: newWorld(append(slices.Clone(old), quota)...),
+			change: gc.PolicyChange{After: policyOf("p", func(s *gc.CleanupPolicySpec) {
+				s.Capacity = &gc.Capacity{PercentOfQuota: &percent, Per: gc.CapacityPerNamespace}
+			})},
+			want: []string{"1 Job in team-a is over this capacity and will be deleted now"},
+		},
+		"deleted before a cluster policy": {
+			world: newWorld(old...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")), change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
+			want: []string{`without this policy, cluster policy "defaults" makes 2 Jobs and 1 Pod in team-a due`},
+		},
+		"deleted beside one that keeps shorter": {
+			world:  newWorld(old...).with(ttlPolicy("shorter", "75m"), ttlPolicy("p", "1d")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
+			want:   []string{`without this policy, policy "team-a/shorter" makes 1 Job and 1 Pod in team-a due`},
+		},
+		"deleted, nothing else covers": {
+			world: newWorld(old...).with(ttlPolicy("p", "1d")), change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
+		},
+		"too many are held": {
+			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
+			want: []string{"6 Jobs in team-a become due by this at once; none will be deleted before this is approved: kubectl annotate --overwrite " +
+				"cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
+		},
+		"too many, in a dry run of a create": {
+			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
+			want: []string{"6 Jobs in team-a become due by this at once; none would be deleted before somebody approves"},
+		},
+		"too many, in a dry run of an update": {
+			world:  newWorld(many...).with(ttlPolicy("p", "1d")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
+			want: []string{"6 Jobs in team-a become due by this at once; none would be deleted before this is approved: kubectl annotate --overwrite " +
+				"cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
+		},
+		"held already, and now under another id": {
+			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(ttlPolicy("p", "65m"))},
+			want: []string{"6 Jobs in team-a become due by this at once; none will be deleted before this is approved: kubectl annotate --overwrite " +
+				"cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
+		},
+		"approved in the same request": {
+			world: newWorld(many...), change: gc.PolicyChange{After: given.Policy("p").Default("1h").
+				Annotation(gc.AnnotationApprovedHold, tracker.HoldID(given.UID("p"), 1, given.Home)).Obj()},
+			want: []string{"6 Jobs in team-a are past this TTL and will be deleted now"},
+		},
+		"deleted, too many for the cluster policy": {
+			world:  newWorld(many...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
+			want: []string{`without this policy, cluster policy "defaults" makes 6 Jobs in team-a due; ` +
+				"of these, none of 6 Jobs in team-a will be deleted before this is approved: kubectl annotate --overwrite " +
+				"clustercleanuppolicy defaults gc.winnow.dev/approved-hold="},
+		},
+		"a cluster policy created": {
+			world: newWorld(everywhere...), change: gc.PolicyChange{After: clusterTTL("defaults", "1h")},
+			want: []string{"3 Jobs in 2 namespaces are past this TTL and will be deleted now: team-a (2), team-b (1)"},
+		},
+		"a cluster policy where a policy decides": {
+			world: newWorld(everywhere...).with(ttlPolicy("own", "1d")), change: gc.PolicyChange{After: clusterTTL("defaults", "1h")},
+			want: []string{"1 Job in team-b is past this TTL and will be deleted now"},
+		},
+		"a ceiling": {
+			world: newWorld(everywhere...), change: gc.PolicyChange{After: clusterPolicy("bounds", func(s *gc.ClusterCleanupPolicySpec) {
+				most := int32(3)
+				s.Guardrails = &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
+			})},
+			want: []string{"1 Job in team-a is over this ceiling and will be deleted now"},
+		},
+		"maxTTL shortens others": {
+			world: newWorld(everywhere...).with(ttlPolicy("own", "1d")), change: gc.PolicyChange{
+				After: clusterPolicy("bounds", func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &gc.Guardrails{MaxTTL: &hour} }),
+			},
+			want: []string{`with this policy, policy "team-a/own" makes 2 Jobs in team-a due`},
+		},
+		"no longer suspended": {
+			world: newWorld(everywhere...).with(ttlPolicy("own", "1h"), clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true })),
+			change: gc.PolicyChange{
+				Before: clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }),
+				After:  next(clusterPolicy("stop", func(*gc.ClusterCleanupPolicySpec) {})),
+			},
+			want: []string{`with this change, policy "team-a/own" makes 2 Jobs in team-a due`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.world.forecaster().Forecast(t.Context(), tc.change)
+			if !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+			if again := tc.world.Due(); tc.world.forecaster().Forecast(t.Context(), tc.change) == nil != (tc.want == nil) || len(tc.world.Due()) != len(again) {
+				t.Error("to be asked has changed what is known")
+			}
+		})
+	}
+}
