@@ -24,7 +24,7 @@ const (
 	// patience is for how long somebody who writes a policy is kept waiting for what is to be listed first.
 	patience = time.Second
 	// knownMost and listedMost are how many objects are looked at: of those that are known, and of those that are not.
-	knownMost, listedMost = 100_000, 20_000
+	knownMost, listedMost = 50_000, 20_000
 	// atOnce is how many forecasts are made at a time; each may take a processor.
 	atOnce = 2
 )
@@ -86,11 +86,10 @@ func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, no
 			t.Replace(resource, all, 0, now)
 		}
 	}
-	fill()
 	if change.Before != nil {
 		set(t, change.Before, now) // The watch of it may lag.
-		fill()
 	}
+	fill()
 	before := map[types.UID]tracker.Due{}
 	for _, due := range t.Due() {
 		if !due.Preview {

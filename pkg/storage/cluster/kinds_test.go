@@ -43,11 +43,11 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		t.Fatal(err)
 	}
 	getter := host.RESTOptionsGetter(apiserver.StorageCodecs.LegacyCodec(v1alpha1.SchemeGroupVersion), v1alpha1.SchemeGroupVersion)
-	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{})
+	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{})
+	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
