@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -124,6 +126,9 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) []str
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
 	metrics.RegisterTracked(c.tracker.Totals)
+	if err := c.resume(ctx); err != nil {
+		return nil // told to end before the start
+	}
 	ctx, stop := context.WithCancel(ctx)
 	var observing sync.WaitGroup
 	defer observing.Wait()
@@ -139,6 +144,19 @@ func (c *Controller) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// resume learns when a controller last ran, however often it must ask. It fails when ctx ends.
+func (c *Controller) resume(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		last, err := c.lastLed(ctx)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot read the lease, trying again")
+			return false, nil
+		}
+		c.tracker.Resume(last)
+		return true, nil
+	})
 }
 
 // lead deletes and writes status until ctx ends.

@@ -53,15 +53,10 @@ func (t *Tracker) Replace(resource string, facts []*lifecycle.Fact, rv uint64, n
 			m.replaced(resource, rv)
 		}
 		if ns.keeps(resource) {
-			t.listed(ns, resource, now)
+			ns.listed[resource] = ns.kept[resource]
 		}
 	}
-}
-
-// listed takes in that all objects of a resource in a namespace are known.
-func (t *Tracker) listed(ns *namespace, resource string, now time.Time) {
-	ns.listed[resource] = ns.kept[resource]
-	t.weigh(ns, now)
+	t.weighPending(now)
 }
 
 func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
@@ -154,9 +149,7 @@ func (t *Tracker) ReplaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	defer t.mu.Unlock()
 	t.replaceCronJobs(all, now)
 	t.cronJobsListed = true
-	for _, ns := range t.namespaces {
-		t.weigh(ns, now)
-	}
+	t.weighPending(now)
 }
 
 // ForgetCronJobs takes in that CronJobs are not observed any more.

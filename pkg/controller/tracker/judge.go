@@ -49,29 +49,34 @@ func (t *Tracker) rejudgeAll(now time.Time) {
 
 // settleFlipped decides for those that came to lie beyond a limit, or were saved.
 func (t *Tracker) settleFlipped(now time.Time) {
-	for i := 0; i < len(t.flipped); i++ {
-		rec := t.flipped[i]
-		if rec.removed {
-			continue
+	for t.layGhosts(); len(t.flipped) > 0; t.layGhosts() {
+		flipped := t.flipped
+		t.flipped = nil
+		for _, rec := range flipped {
+			if rec.removed {
+				continue
+			}
+			if !rec.ripe {
+				rec.overSince = now
+			}
+			t.settle(t.namespace(rec.fact.Namespace), rec, now)
 		}
-		if rec.overSince.IsZero() || !rec.ripe {
-			rec.overSince = now
-		}
-		t.settle(t.namespace(rec.fact.Namespace), rec, now)
 	}
-	clear(t.flipped)
-	t.flipped = t.flipped[:0]
 }
 
 // settle decides for a record, arms its timer, and queues it if it is to be deleted.
 func (t *Tracker) settle(ns *namespace, rec *record, now time.Time) {
 	r, d := t.decide(ns, rec, ns.voters, ns.clusterVoters, now)
-	rec.ripe = d.Action == policy.Delete
+	rec.ripe, rec.reason = d.Action == policy.Delete, d.Reason
 	switch {
-	case !rec.ripe:
+	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false
-	case len(ns.causes) == 0 && ns.holds[r.Policy.UID] == nil:
-		rec.weighed = true
+	case !rec.weighed && len(ns.causes) == 0:
+		if c, ok := rec.blameElsewhere(); ok {
+			t.blame(ns, c)
+		} else {
+			rec.weighed = true
+		}
 	}
 	rec.resolution, rec.decision = r, t.restrain(ns, rec, r, d, now)
 	next := timer{}
@@ -174,7 +179,7 @@ func (t *Tracker) restrain(ns *namespace, rec *record, r policy.Resolution, d po
 		return hold(policy.ReasonClockInDoubt, t.clockDoubt)
 	case blind != "":
 		return hold(policy.ReasonUnobserved, blind)
-	case len(ns.causes) > 0:
+	case len(ns.causes) > 0 && !rec.weighed:
 		return hold(policy.ReasonUnobserved, "not all objects of the namespace are known yet")
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)

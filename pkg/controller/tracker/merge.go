@@ -51,7 +51,8 @@ func (m *Merge) End(complete bool, now time.Time) {
 	ns := m.tracker.namespace(m.namespace)
 	delete(ns.merges, m)
 	if complete && ns.keeps(m.resource) && ns.kept[m.resource] == m.covering {
-		m.tracker.listed(ns, m.resource, now)
+		ns.listed[m.resource] = m.covering
+		m.tracker.weighPending(now)
 	}
 	m.tracker.forget(ns)
 }

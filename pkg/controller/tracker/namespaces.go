@@ -71,6 +71,7 @@ func (t *Tracker) namespace(name string) *namespace {
 // forget drops a namespace of which nothing is known any more.
 func (t *Tracker) forget(ns *namespace) {
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
+		t.absolve(ns)
 		delete(t.namespaces, ns.name)
 	}
 }
@@ -133,7 +134,12 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		}
 	}
 	d.bounds = policy.BoundsOf(selecting)
+	causes := ns.causes
+	t.absolve(ns)
 	ns.derived = d
+	for _, c := range causes {
+		t.blame(ns, c)
+	}
 	t.cover(ns, resources, now)
 }
 
@@ -247,10 +253,12 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	if wasOpen == (ns.closed() == "") && before.same(&ns.derived) && wasKnown {
 		return
 	}
-	if wasKnown {
-		ns.causes = append(ns.causes, cause{
-			id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace",
-		})
+	if !wasKnown {
+		if c, ok := t.unseenCause(); ok {
+			t.blame(ns, c)
+		}
+	} else {
+		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace"})
 	}
 	t.change([]*namespace{ns}, now)
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/capacity"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -202,7 +201,7 @@ func (t *Tracker) setPolicy(o observed, now time.Time) {
 			ns.adopt(ps)
 		}
 		if c, ok := causeOf(ps, created); ok {
-			ns.causes = append(ns.causes, c)
+			t.blame(ns, c)
 		}
 	}
 	t.policiesChanged(affected, now)
@@ -230,9 +229,7 @@ func (t *Tracker) compile(ps *policyState, o observed) {
 		return
 	}
 	for resource, total := range ps.compiled.Cluster.Ceilings {
-		ps.ceilings = append(ps.ceilings, &ceiling{
-			policy: ps.compiled, resource: resource, Ceiling: capacity.NewCeiling(total, t.flip),
-		})
+		ps.ceilings = append(ps.ceilings, t.newCeiling(ps.compiled, resource, total))
 	}
 }
 
@@ -264,7 +261,7 @@ func (t *Tracker) removePolicy(name types.NamespacedName, now time.Time) {
 	affected := t.affected(ps, name.Namespace)
 	for ns := range affected {
 		delete(ns.holds, ps.stored.UID)
-		ns.causes = append(ns.causes, cause{
+		t.blame(ns, cause{
 			id: fmt.Sprint("deleted ", ps.stored.UID), text: fmt.Sprintf("the deletion of policy %q", ps.title()),
 		})
 	}

@@ -30,6 +30,68 @@ type ceiling struct {
 	policy   *policy.Policy
 	resource string
 	*capacity.Ceiling[*record]
+	// pending are the changes in its namespaces that are yet to be weighed.
+	pending map[*namespace]cause
+	// over is how many members are beyond their share, ghosts too.
+	over int
+	// ghosts are members that were deleted because of this ceiling, one for a namespace. While any other is still to go, they keep
+	// their namespaces at their share, or what rounding leaves over would save the last of those that were to go.
+	ghosts map[string]*capacity.Member[*record]
+}
+
+func (t *Tracker) newCeiling(p *policy.Policy, resource string, total int) *ceiling {
+	c := &ceiling{policy: p, resource: resource, pending: map[*namespace]cause{}, ghosts: map[string]*capacity.Member[*record]{}}
+	c.Ceiling = capacity.NewCeiling(total, func(m *capacity.Member[*record]) {
+		if m.Over() {
+			c.over++
+		} else {
+			c.over--
+		}
+		t.flip(m)
+	})
+	return c
+}
+
+// deletes tells whether the delete of a record was sent because of the ceiling.
+func (c *ceiling) deletes(rec *record) bool {
+	by := func(o *Order) bool { return o != nil && o.Rule == "" && o.PolicyUID == c.policy.UID }
+	return by(rec.sent) || by(rec.order)
+}
+
+// leave takes a member out. One that goes because of the ceiling stays as a ghost.
+func (c *ceiling) leave(t *Tracker, ns string, m *capacity.Member[*record]) {
+	switch {
+	case m.Over() && m.Value.removed && c.deletes(m.Value) && c.ghosts[ns] == nil:
+		c.ghosts[ns] = m
+		t.haunted.Insert(c)
+		return
+	case m.Over():
+		c.over--
+	}
+	m.Leave()
+}
+
+// lay ends the ghosts that the ceiling would save, and all once nobody else is to go.
+func (c *ceiling) lay() {
+	all := c.over == len(c.ghosts)
+	for ns, m := range c.ghosts {
+		if all || !m.Over() {
+			delete(c.ghosts, ns)
+			if m.Over() {
+				c.over--
+			}
+			m.Leave()
+		}
+	}
+}
+
+// layGhosts does so for all ceilings.
+func (t *Tracker) layGhosts() {
+	for c := range t.haunted {
+		if c.lay(); len(c.ghosts) == 0 {
+			t.haunted.Delete(c)
+		}
+	}
 }
 
 // place is where a record is counted: in a pool or under a ceiling.
@@ -55,6 +117,7 @@ func (t *Tracker) enlist(ns *namespace, rec *record, now time.Time) {
 		p := &rec.places[i]
 		p.member = capacity.NewMember(rec, rec.fact.FinishedAt, rec.fact.UID)
 		if p.pool != nil {
+			ns.pools[p.pool.poolKey] = p.pool // The record may have been the last to leave it.
 			p.pool.Insert(p.member)
 		} else {
 			p.ceiling.Insert(ns.name, p.member)
@@ -65,8 +128,12 @@ func (t *Tracker) enlist(ns *namespace, rec *record, now time.Time) {
 // leave takes a record out of all pools and ceilings.
 func (t *Tracker) leave(ns *namespace, rec *record) {
 	for _, p := range rec.places {
+		if p.ceiling != nil {
+			p.ceiling.leave(t, ns.name, p.member)
+			continue
+		}
 		p.member.Leave()
-		if p.pool != nil && p.pool.Len() == 0 {
+		if p.pool.Len() == 0 {
 			delete(ns.pools, p.pool.poolKey)
 		}
 	}
@@ -75,10 +142,18 @@ func (t *Tracker) leave(ns *namespace, rec *record) {
 
 // wanted are the places where a record is to be counted now. Of a preview policy it is the pool that it would have.
 func (t *Tracker) wanted(ns *namespace, rec *record, now time.Time) []place {
-	if ns.closed() != "" || rec.sent != nil {
+	if ns.closed() != "" {
 		return nil
 	}
 	var out []place
+	if rec.sent != nil {
+		for _, p := range rec.places {
+			if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(ns.ceilings, p.ceiling) {
+				out = append(out, place{ceiling: p.ceiling})
+			}
+		}
+		return out
+	}
 	t.votes = policy.Votes(t.votes[:0], rec.fact, ns.voters, ns.clusterVoters)
 	if t.counts(rec, ns.limited(t.votes, rec.fact), now) {
 		for i := range t.votes {

@@ -121,8 +121,9 @@ func (p *pace) wait() time.Time { return p.next }
 
 // sent counts a deletion at a rate of so many in a minute.
 func (p *pace) sent(perMinute int, now time.Time) {
-	if saved := now.Add(-paceBurst); p.next.Before(saved) {
+	each := time.Minute / time.Duration(perMinute)
+	if saved := now.Add(-max(paceBurst-each, 0)); p.next.Before(saved) {
 		p.next = saved
 	}
-	p.next = p.next.Add(time.Minute / time.Duration(perMinute))
+	p.next = p.next.Add(each)
 }

@@ -96,11 +96,7 @@ func (t *Tracker) ReplaceQuotas(all []*Quota, now time.Time) {
 		}
 	}
 	t.quotas.listed = true
-	for _, ns := range t.namespaces {
-		if ns.keeps(ResourceQuotas) {
-			t.weigh(ns, now)
-		}
-	}
+	t.weighPending(now)
 }
 
 // ForgetQuotas takes in that quotas are not observed any more.
@@ -143,7 +139,7 @@ func (t *Tracker) quotaChanged(q *Quota, now time.Time) {
 		}
 	}
 	if t.quotas.listed { // Before, no quota has changed: it is read for the first time.
-		ns.causes = append(ns.causes, cause{
+		t.blame(ns, cause{
 			id: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), text: fmt.Sprintf("a change of ResourceQuota %q", q.Name),
 		})
 	}

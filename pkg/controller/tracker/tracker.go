@@ -36,6 +36,7 @@ type Tracker struct {
 	mu        sync.Mutex
 	protected sets.Set[string]
 	holdAbove int
+	resumed   time.Time // when a controller was last seen to run before this one
 
 	records  map[types.UID]*record
 	cronJobs map[types.UID]*lifecycle.CronJob
@@ -50,6 +51,9 @@ type Tracker struct {
 
 	timers expiry.Heap[types.UID]
 	ready  queue
+	// pending are the namespaces with changes that are yet to be weighed.
+	pending sets.Set[*namespace]
+	haunted sets.Set[*ceiling] // those with ghosts
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
 	flipped []*record
 	votes   []policy.Vote // of the record that is being judged
@@ -78,6 +82,8 @@ func New(c Config) *Tracker {
 		views:      newViews(),
 		recreated:  newMemory(),
 		dirty:      sets.New[string](),
+		pending:    sets.New[*namespace](),
+		haunted:    sets.New[*ceiling](),
 		changed:    make(chan struct{}, 1),
 		coverage:   make(chan struct{}, 1),
 	}
@@ -114,6 +120,7 @@ type record struct {
 	// ripe says that policies and bounds want the object deleted, whatever else holds it; weighed, that the change which made it
 	// so was not too large, or approved.
 	ripe, weighed bool
+	reason        policy.Reason // for which it is ripe
 	// previews are the preview policies that would decide for the object, with what they would.
 	previews []preview
 

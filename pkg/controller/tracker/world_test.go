@@ -76,6 +76,13 @@ func (w *world) policy(b *given.PolicyBuilder) {
 	w.listed()
 }
 
+func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
+	p.ResourceVersion = w.next()
+	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+	w.SetClusterPolicy(p, w.now)
+	w.listed()
+}
+
 func (w *world) withoutPolicy(b *given.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	delete(w.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})

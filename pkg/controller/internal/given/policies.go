@@ -120,3 +120,21 @@ func (b *RuleBuilder) WithoutTTL() *RuleBuilder {
 	b.rule.TTL = nil
 	return b
 }
+
+// Keeping limits how many are kept.
+func (b *RuleBuilder) Keeping(n int32) *RuleBuilder {
+	b.rule.Capacity = &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace}
+	return b
+}
+
+// KeepingPercent limits how many are kept by a share of a quota.
+func (b *RuleBuilder) KeepingPercent(n int32) *RuleBuilder {
+	b.rule.Capacity = &gc.Capacity{PercentOfQuota: &n, Per: gc.CapacityPerNamespace}
+	return b
+}
+
+// Annotated sets an annotation.
+func (b *PolicyBuilder) Annotated(key, value string) *PolicyBuilder {
+	b.policy.Annotations = map[string]string{key: value}
+	return b
+}

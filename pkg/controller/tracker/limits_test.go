@@ -1,0 +1,242 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// everywhere is a cluster policy for all namespaces with these guardrails.
+func everywhere(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
+	return &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "uid-all", Generation: generation},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, AnnotationTTL: gc.AnnotationExtendOnly, Guardrails: &g,
+		},
+	}
+}
+
+// fill gives a namespace finished Jobs of distinct ages.
+func (w *world) fill(namespace string, n int) {
+	w.namespace(namespace)
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", namespace, i)
+		w.upsert(given.Job(name).In(namespace).Complete(w.now.Add(-time.Duration(i) * time.Second)).Fact())
+	}
+}
+
+// work deletes what is due, a few at a time, until nothing is.
+func (w *world) work() {
+	w.Helper()
+	for {
+		var batch []*Order
+		for len(batch) < 7 {
+			o, ok := w.Take(w.now)
+			if !ok {
+				break
+			}
+			batch = append(batch, o)
+		}
+		if len(batch) == 0 {
+			return
+		}
+		for i, o := range batch {
+			if i%2 == 0 { // The watch is as often faster than the answer.
+				w.Remove(o.Fact, w.now)
+			}
+			w.Done(o, Result{Outcome: Accepted}, w.now)
+			if i%2 != 0 {
+				w.Remove(o.Fact, w.now)
+			}
+			delete(w.facts, o.Fact.Name)
+		}
+	}
+}
+
+// left counts the objects of each namespace, and fails unless those that finished last are left.
+func (w *world) left() map[string]int {
+	w.Helper()
+	out := map[string]int{}
+	oldest := map[string]time.Time{}
+	for _, f := range w.facts {
+		out[f.Namespace]++
+		if at := oldest[f.Namespace]; at.IsZero() || f.FinishedAt.Before(at) {
+			oldest[f.Namespace] = f.FinishedAt
+		}
+	}
+	for ns, n := range out {
+		if want := w.now.Add(-time.Duration(n-1) * time.Second); !oldest[ns].Equal(want) {
+			w.Errorf("of namespace %s the oldest that is left finished at %s, want %s", ns, oldest[ns], want)
+		}
+	}
+	return out
+}
+
+func TestCeilingEndsAtTheShares(t *testing.T) {
+	w := newWorld(t)
+	w.holdAbove = -1
+	w.fill("a", 10)
+	w.fill("b", 200)
+	w.fill("c", 3000)
+	for _, step := range []struct {
+		do   func()
+		want map[string]int
+	}{
+		{func() {
+			w.clusterPolicy(everywhere(1, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int32(600))}}}))
+			for _, f := range w.facts { // What was passed over before is listed now.
+				w.Upsert(f, w.now)
+			}
+		}, map[string]int{"a": 10, "b": 200, "c": 390}},
+		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 196, "c": 196, "d": 196}},
+	} {
+		step.do()
+		w.agree()
+		w.work()
+		if got := w.left(); !maps.Equal(got, step.want) {
+			t.Fatalf("left %v, want %v", got, step.want)
+		}
+		if len(w.haunted) != 0 {
+			t.Errorf("%d ceilings are haunted after all", len(w.haunted))
+		}
+	}
+	// What rounding leaves over is free again for those who come.
+	w.upsert(given.Job("late").In("b").Complete(w.now).Fact(), given.Job("later").In("b").Complete(w.now).Fact())
+	w.takes()
+	w.upsert(given.Job("too late").In("b").Complete(w.now).Fact())
+	w.takes("b-195")
+}
+
+func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Rules(given.Rule("few", "").WithoutTTL().Keeping(1), given.Rule("r", "0s").For(gc.ResourcePods)))
+	w.Heard(gc.ResourceJobs, w.now)
+	w.Heard(CronJobs, w.now)
+	w.pass(StaleAfter - time.Second)
+	w.upsert(jobs(time.Minute, "a", "b")...)
+	w.takes("b")
+	w.done("b", Refused)
+	w.pass(time.Second)
+	w.decided("b", policy.Hold, policy.ReasonUnobserved)
+	if next, ok := w.Next(); ok && !next.After(w.now) {
+		t.Errorf("there is something to do at %s, which was done", next)
+	}
+	w.Heard(gc.ResourceJobs, w.now)
+	w.pass(time.Minute)
+	w.takes("b")
+}
+
+func TestQuotasMoveLimits(t *testing.T) {
+	quota := func(n int64) *Quota {
+		w := resource.NewQuantity(n, resource.DecimalSI)
+		return QuotaOf(&corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": *w}},
+		})
+	}
+	w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
+	w.upsert(jobs(time.Minute, "a", "b", "c")...)
+	w.takes()
+	w.ReplaceQuotas(nil, w.now)
+	w.takes()
+	if got := w.report("p").WithoutQuota; len(got) != 1 || got[0] != "count/jobs.batch" {
+		t.Errorf("without quota: %q", got)
+	}
+	w.SetQuota(quota(6), w.now)
+	w.takes()
+	w.SetQuota(quota(5), w.now) // Half of it is two, rounded down.
+	w.takes("c")
+	w.done("c", Conflict)
+	w.SetQuota(quota(6), w.now)
+	w.pass(time.Minute)
+	w.decided("c", policy.Keep, policy.ReasonNever)
+	w.RemoveQuota(quota(6), w.now)
+	w.upsert(jobs(time.Minute, "d", "e")...)
+	w.takes()
+}
+
+func TestPace(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int32(60))}))
+	w.upsert(jobs(time.Minute, "a", "b", "c", "d", "e")...)
+	w.agree()
+	taken := func() int {
+		n := 0
+		for _, ok := w.Take(w.now); ok; _, ok = w.Take(w.now) {
+			n++
+		}
+		return n
+	}
+	if n := taken(); n != 1 {
+		t.Fatalf("%d at once at one a second", n)
+	}
+	if got := w.report("p").Paced; len(got) != 1 {
+		t.Errorf("paced in %q", got)
+	}
+	if next, ok := w.Next(); !ok || next.Sub(w.now) > time.Second {
+		t.Errorf("the next is at %s", next)
+	}
+	for range 4 {
+		w.pass(time.Second)
+		if n := taken(); n != 1 {
+			t.Fatalf("%d a second", n)
+		}
+	}
+	if got := w.report("p").Paced; len(got) != 0 {
+		t.Errorf("paced in %q with nothing left", got)
+	}
+}
+
+// TestAChangeThatNobodySaw: after a start, what was due for long and no status tells of was made due by a change meanwhile.
+func TestAChangeThatNobodySaw(t *testing.T) {
+	for name, c := range map[string]struct {
+		last time.Time // when a controller was last seen
+		told int64     // as due, by the status
+		held bool
+	}{
+		"nobody ran before":               {held: false},
+		"they came due since":             {last: given.Now.Add(-time.Hour), held: false},
+		"they should have gone":           {last: given.Now, held: true},
+		"they should have gone, but held": {last: given.Now, told: 4, held: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Tracker = New(Config{HoldAbove: 2})
+			w.Resume(c.last)
+			w.ReplaceCronJobs(nil, w.now)
+			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
+			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
+			w.namespaces = map[types.NamespacedName]Stamp{}
+			w.policies[types.NamespacedName{Namespace: given.Home, Name: "p"}] = PolicyStamp("uid-p", 1)
+			m := given.Namespace(given.Home, w.next())
+			w.namespaces[home] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+			w.SetNamespace(m, w.now)
+			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
+			w.listed()
+			w.agree()
+			if !c.held {
+				w.takes("a", "b", "c", "d")
+				return
+			}
+			w.takes()
+			r := w.report("p")
+			if len(r.Waiting) != 1 || r.Waiting[0].Objects != 4 {
+				t.Fatalf("waiting: %+v", r.Waiting)
+			}
+			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Waiting[0].ID))
+			w.takes("a", "b", "c", "d")
+		})
+	}
+}
