@@ -1,0 +1,124 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// generations is what a change is from and to, and whether it is a dry run.
+func generations(c gc.PolicyChange) string {
+	of := func(p metav1.Object) string {
+		if p == nil {
+			return "none"
+		}
+		return fmt.Sprint(p.GetGeneration())
+	}
+	return fmt.Sprintf("%s to %s, %t", of(c.Before), of(c.After), c.DryRun)
+}
+
+func generation(n int64) *gc.CleanupPolicy {
+	return &gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", UID: "a", Generation: n}}
+}
+
+// TestOutlook: the forecast is asked once for what is about to be written, and told when it was.
+func TestOutlook(t *testing.T) {
+	refuse := errors.New("refused")
+	for name, tc := range map[string]struct {
+		dryRun  bool
+		request func(ctx context.Context, o *outlook, validate error) error
+		invalid error // what validation says
+		failed  error // what the store says
+		asked   []string
+		warned  []string
+	}{
+		"create":            {request: creates, asked: []string{"none to 1, false"}, warned: []string{"none to 1, false"}},
+		"create in dry run": {request: creates, dryRun: true, asked: []string{"none to 1, true"}, warned: []string{"none to 1, true"}},
+		"invalid create":    {request: creates, invalid: refuse},
+		"failed create":     {request: creates, failed: refuse, asked: []string{"none to 1, false"}},
+		"update":            {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"}},
+		"invalid update":    {request: updates(1, 2), invalid: refuse},
+		"update of labels":  {request: updates(1, 1)},
+		"update after a conflict with a status": {
+			request: updates(1, 2, 1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"},
+		},
+		"update after a conflict with a spec": {
+			request: updates(1, 2, 2, 3), asked: []string{"1 to 2, false", "2 to 3, false"}, warned: []string{"2 to 3, false"},
+		},
+		"delete":         {request: deletes, asked: []string{"1 to none, false"}, warned: []string{"1 to none, false"}},
+		"refused delete": {request: deletes, invalid: refuse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			ctx, w := request("")
+			r := &REST{forecast: func(_ context.Context, change gc.PolicyChange) []string {
+				asked = append(asked, generations(change))
+				return []string{generations(change)}
+			}}
+			var dryRun []string
+			if tc.dryRun {
+				dryRun = []string{metav1.DryRunAll}
+			}
+			o := r.outlook(dryRun)
+			err := tc.request(ctx, o, tc.invalid)
+			if !errors.Is(err, tc.invalid) {
+				t.Errorf("validation: got %v, want %v", err, tc.invalid)
+			}
+			o.warn(ctx, errors.Join(err, tc.failed))
+			if !slices.Equal(asked, tc.asked) || !slices.Equal(w.texts, tc.warned) {
+				t.Errorf("asked for %q, warned of %q, want %q, %q", asked, w.texts, tc.asked, tc.warned)
+			}
+		})
+	}
+}
+
+func creates(ctx context.Context, o *outlook, invalid error) error {
+	return o.onCreate(func(context.Context, runtime.Object) error { return invalid })(ctx, generation(1))
+}
+
+func deletes(ctx context.Context, o *outlook, invalid error) error {
+	return o.onDelete(func(context.Context, runtime.Object) error { return invalid })(ctx, generation(1))
+}
+
+// updates tries with these pairs of generations.
+func updates(tries ...int64) func(context.Context, *outlook, error) error {
+	return func(ctx context.Context, o *outlook, invalid error) (err error) {
+		validate := o.onUpdate(func(context.Context, runtime.Object, runtime.Object) error { return invalid })
+		for i := 0; i < len(tries); i += 2 {
+			err = validate(ctx, generation(tries[i+1]), generation(tries[i]))
+		}
+		return err
+	}
+}
+
+// TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.
+func TestNobodyForecasts(t *testing.T) {
+	ctx, w := request("")
+	silent := (&REST{}).outlook(nil)
+	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
+		t.Error(err)
+	}
+	o := (&REST{forecast: func(context.Context, gc.PolicyChange) []string { return []string{"due"} }}).outlook(nil)
+	if err := o.onDelete(nil)(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	if o.warn(ctx, nil); len(w.texts) != 0 {
+		t.Errorf("warned of %q", w.texts)
+	}
+	if err := o.onDelete(nil)(ctx, generation(1)); err != nil {
+		t.Error(err)
+	}
+	if o.warn(ctx, nil); !slices.Equal(w.texts, []string{"due"}) {
+		t.Errorf("warned of %q", w.texts)
+	}
+}
