@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
@@ -122,14 +121,14 @@ func compileCapacity(c *gc.Capacity) (*Capacity, error) {
 	if c.Per == gc.CapacityPerLabel && c.LabelKey == "" {
 		return nil, errors.New("labelKey is missing")
 	}
+	if (c.MaxObjects == nil) == (c.PercentOfQuota == nil) {
+		return nil, errors.New("exactly one of maxObjects and percentOfQuota must be set")
+	}
 	out := &Capacity{per: c.Per, labelKey: c.LabelKey}
-	switch {
-	case c.MaxObjects != nil && c.PercentOfQuota == nil && *c.MaxObjects >= 0:
+	if c.MaxObjects != nil {
 		out.MaxObjects = int(*c.MaxObjects)
-	case c.PercentOfQuota != nil && c.MaxObjects == nil && *c.PercentOfQuota > 0:
+	} else {
 		out.PercentOfQuota = int(*c.PercentOfQuota)
-	default:
-		return nil, errors.New("exactly one of maxObjects and percentOfQuota must be set, and not be negative")
 	}
 	if c.MinAge != nil {
 		minAge, err := parseDuration(*c.MinAge)

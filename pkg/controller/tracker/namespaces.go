@@ -98,33 +98,12 @@ func (ns *namespace) selectedBy(selector labels.Selector) bool {
 func (t *Tracker) derive(ns *namespace, now time.Time) {
 	var d derived
 	resources := sets.New[string]()
-	add := func(ps *policyState, voters, previews *[]*policy.Policy) {
-		switch {
-		case ps.compiled == nil:
-			if d.unreadable == nil {
-				d.unreadable = ps
-			}
-			return
-		case ps.compiled.Preview:
-			*previews = append(*previews, ps.compiled)
-		default:
-			*voters = append(*voters, ps.compiled)
-		}
-		resources.Insert(ps.compiled.Resources()...)
-		if len(ps.compiled.QuotaResources()) > 0 {
-			resources.Insert(ResourceQuotas)
-		}
-	}
 	for _, ps := range ns.policies {
-		add(ps, &d.voters, &d.previews)
+		d.add(ps, &d.voters, &d.previews, resources)
 	}
 	var selecting []*policy.Policy
 	for _, ps := range t.clusters {
-		if !ns.selectedBy(ps.selector) {
-			continue
-		}
-		add(ps, &d.clusterVoters, &d.clusterPreviews)
-		if ps.compiled == nil {
+		if !ns.selectedBy(ps.selector) || !d.add(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
 			continue
 		}
 		selecting = append(selecting, ps.compiled)
@@ -141,6 +120,27 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		t.blame(ns, c)
 	}
 	t.cover(ns, resources, now)
+}
+
+// add adds a policy to those that have a vote or to those that preview, with what must be observed for it. It tells whether the
+// policy could be read.
+func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
+	switch {
+	case ps.compiled == nil:
+		if d.unreadable == nil {
+			d.unreadable = ps
+		}
+		return false
+	case ps.compiled.Preview:
+		*previews = append(*previews, ps.compiled)
+	default:
+		*voters = append(*voters, ps.compiled)
+	}
+	resources.Insert(ps.compiled.Resources()...)
+	if len(ps.compiled.QuotaResources()) > 0 {
+		resources.Insert(ResourceQuotas)
+	}
+	return true
 }
 
 // cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
@@ -280,8 +280,7 @@ func (t *Tracker) removeNamespace(name string, now time.Time) {
 	t.forget(ns)
 }
 
-func (ns *namespace) find(policyName string) (int, bool) { return find(ns.policies, policyName) }
-
+// find finds a policy, or its place, among those that are sorted by name.
 func find(policies []*policyState, name string) (int, bool) {
 	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
 		return strings.Compare(ps.name, name)

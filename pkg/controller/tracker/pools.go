@@ -145,15 +145,10 @@ func (t *Tracker) wanted(ns *namespace, rec *record, now time.Time) []place {
 	if ns.closed() != "" {
 		return nil
 	}
-	var out []place
 	if rec.sent != nil {
-		for _, p := range rec.places {
-			if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(ns.ceilings, p.ceiling) {
-				out = append(out, place{ceiling: p.ceiling})
-			}
-		}
-		return out
+		return haunting(ns, rec)
 	}
+	var out []place
 	t.votes = policy.Votes(t.votes[:0], rec.fact, ns.voters, ns.clusterVoters)
 	if t.counts(rec, ns.limited(t.votes, rec.fact), now) {
 		for i := range t.votes {
@@ -172,6 +167,16 @@ func (t *Tracker) wanted(ns *namespace, rec *record, now time.Time) []place {
 		out = t.appendPreview(out, ns, rec, p, ns.voters, withPreview(ns.clusterVoters, p), now)
 	}
 	return out
+}
+
+// haunting is the ceiling because of which the record is being deleted, if that is why.
+func haunting(ns *namespace, rec *record) []place {
+	for _, p := range rec.places {
+		if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(ns.ceilings, p.ceiling) {
+			return []place{{ceiling: p.ceiling}}
+		}
+	}
+	return nil
 }
 
 func (t *Tracker) appendPreview(out []place, ns *namespace, rec *record, p *policy.Policy, own, cluster []*policy.Policy, now time.Time) []place {
