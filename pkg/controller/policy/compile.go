@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
 // Compile makes a stored policy ready. It fails when the policy could not have passed validation, such as one that a newer
@@ -121,14 +121,9 @@ func compileCapacity(c *gc.Capacity) (*Capacity, error) {
 	if c.Per == gc.CapacityPerLabel && c.LabelKey == "" {
 		return nil, errors.New("labelKey is missing")
 	}
-	if (c.MaxObjects == nil) == (c.PercentOfQuota == nil) {
-		return nil, errors.New("exactly one of maxObjects and percentOfQuota must be set")
-	}
 	out := &Capacity{per: c.Per, labelKey: c.LabelKey}
-	if c.MaxObjects != nil {
-		out.MaxObjects = int(*c.MaxObjects)
-	} else {
-		out.PercentOfQuota = int(*c.PercentOfQuota)
+	if err := out.setLimit(c); err != nil {
+		return nil, err
 	}
 	if c.MinAge != nil {
 		minAge, err := parseDuration(*c.MinAge)
@@ -138,6 +133,18 @@ func compileCapacity(c *gc.Capacity) (*Capacity, error) {
 		out.minAge = minAge.duration
 	}
 	return out, nil
+}
+
+func (c *Capacity) setLimit(from *gc.Capacity) error {
+	switch {
+	case from.MaxObjects != nil && from.PercentOfQuota == nil && *from.MaxObjects >= 0:
+		c.MaxObjects = int(*from.MaxObjects)
+	case from.PercentOfQuota != nil && from.MaxObjects == nil && *from.PercentOfQuota > 0:
+		c.PercentOfQuota = int(*from.PercentOfQuota)
+	default:
+		return errors.New("exactly one of maxObjects and percentOfQuota must be set, and not be negative")
+	}
+	return nil
 }
 
 func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
