@@ -162,12 +162,23 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 	set("maxTTL", g.MaxTTL, &c.bounds.maxTTL)
 	c.bounds.minTTL = least.duration
 	c.bounds.cutNever = g.AllowNever != nil && !*g.AllowNever
-	if g.MaxDeletionsPerMinute != nil {
-		c.bounds.PerMinute = int(*g.MaxDeletionsPerMinute)
+	number := func(field string, n *int32, least int32, to *int) {
+		switch {
+		case n == nil:
+		case *n < least:
+			errs = append(errs, fmt.Errorf("%s: %d is less than %d", field, *n, least))
+		default:
+			*to = int(*n)
+		}
 	}
-	if g.HoldAbove != nil && g.HoldAbove.Objects != nil {
-		c.bounds.HoldAbove = int(*g.HoldAbove.Objects)
+	number("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, &c.bounds.PerMinute)
+	if g.HoldAbove != nil {
+		number("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove)
 	}
+	return errors.Join(append(errs, c.compileCeilings(g)...)...)
+}
+
+func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 	c.Ceilings = map[string]int{}
 	for i := range g.Capacity {
 		resources := g.Capacity[i].Resources
@@ -176,14 +187,14 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 		}
 		for _, resource := range resources {
 			errs = append(errs, known(fmt.Sprintf("capacity[%d].resources", i), resource, defaultResources...))
-			if g.Capacity[i].MaxObjects == nil {
-				errs = append(errs, fmt.Errorf("capacity[%d].maxObjects is missing", i))
+			if n := g.Capacity[i].MaxObjects; n == nil || *n < 0 {
+				errs = append(errs, fmt.Errorf("capacity[%d].maxObjects is missing or less than 0", i))
 				continue
 			}
 			c.Ceilings[resource] = int(*g.Capacity[i].MaxObjects)
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func knownRule(r *gc.CleanupRule) error {

@@ -138,3 +138,6 @@ func (b *PolicyBuilder) Annotated(key, value string) *PolicyBuilder {
 	b.policy.Annotations = map[string]string{key: value}
 	return b
 }
+
+// Capacity is the limit of the rule.
+func (b *RuleBuilder) Capacity() *gc.Capacity { return b.rule.Capacity }

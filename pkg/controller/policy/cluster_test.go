@@ -1,0 +1,120 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// cluster is a cluster policy for every namespace, changed.
+func cluster(change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
+	p := &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "uid-c", Generation: 2},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, AnnotationTTL: gc.AnnotationExtendOnly,
+		},
+	}
+	change(&p.Spec)
+	return p
+}
+
+func guarded(g gc.Guardrails) *gc.ClusterCleanupPolicy {
+	return cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &g })
+}
+
+func TestCompileCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy    *gc.ClusterCleanupPolicy
+		resources []string
+		nothing   bool
+	}{
+		"empty":         {policy: cluster(func(*gc.ClusterCleanupPolicySpec) {}), nothing: true},
+		"a stop button": {policy: cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true })},
+		"a bound":       {policy: guarded(gc.Guardrails{MinTTL: new(gc.TTL("1h"))})},
+		"no bound":      {policy: guarded(gc.Guardrails{AllowNever: new(true)}), nothing: true},
+		"defaults": {
+			policy:    cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").Keeping(3).Capacity() }),
+			resources: []string{gc.ResourceJobs, gc.ResourcePods},
+		},
+		"a ceiling of Pods": {
+			policy:    guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourcePods}, MaxObjects: new(int32(5))}}}),
+			resources: []string{gc.ResourcePods},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := policy.CompileCluster(c.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Namespace != "" || p.Name != "c" || p.Generation != 2 || !p.Selects(labels.Set{"any": "thing"}) {
+				t.Errorf("got %+v", p)
+			}
+			if got := p.Resources(); !slices.Equal(got, c.resources) {
+				t.Errorf("resources %q, want %q", got, c.resources)
+			}
+			if p.DoesNothing() != c.nothing {
+				t.Errorf("does nothing: %v", p.DoesNothing())
+			}
+		})
+	}
+}
+
+func TestCompileClusterRefusesWhatItCannotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy *gc.ClusterCleanupPolicy
+		want   string
+	}{
+		"no selector": {cluster(func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector = nil }), "spec.namespaceSelector is missing"},
+		"a selector of another version": {cluster(func(s *gc.ClusterCleanupPolicySpec) {
+			s.NamespaceSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}
+		}), "spec.namespaceSelector: "},
+		"a mode of another version": {cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Mode = "" }), "spec.mode: "},
+		"a bound that is never":     {guarded(gc.Guardrails{MinTTL: new(gc.TTLNever)}), "spec.guardrails: minTTL: "},
+		"a bound":                   {guarded(gc.Guardrails{MaxTTL: new(gc.TTL("1y"))}), "spec.guardrails: maxTTL: has the unknown unit"},
+		"a ceiling of what":         {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int32(1))}}}), `capacity[0].resources: "secrets" is not`},
+		"a ceiling of how many":     {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{}}}), "capacity[0].maxObjects is missing"},
+		"a capacity below zero": {
+			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").Keeping(-1).Capacity() }), "maxObjects"},
+		"a rate of nothing": {guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(0))}), "spec.guardrails: maxDeletionsPerMinute: "},
+		"a hold below zero": {guarded(gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int32(-1))}}), "spec.guardrails: holdAbove.objects: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := policy.CompileCluster(c.policy)
+			if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, %v; want an error with %q", p, err, c.want)
+			}
+		})
+	}
+}
+
+// TestStrictest: of several cluster policies the strictest bound holds, and one that previews binds nothing.
+func TestStrictest(t *testing.T) {
+	compile := func(p *gc.ClusterCleanupPolicy) *policy.Policy {
+		c, err := policy.CompileCluster(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	low := compile(guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(10)), HoldAbove: &gc.HoldAbove{Objects: new(int32(500))}}))
+	high := compile(guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(20)), HoldAbove: &gc.HoldAbove{Objects: new(int32(0))}}))
+	previewing := guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(1))})
+	previewing.Spec.Mode = gc.ModePreview
+	got := policy.BoundsOf([]*policy.Policy{high, compile(previewing), low})
+	if got.PerMinute != 10 || got.HoldAbove != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if policy.BoundsOf(nil) != policy.NoBounds {
+		t.Errorf("without policies: %+v", policy.BoundsOf(nil))
+	}
+}
