@@ -489,9 +489,9 @@ func (e *engine) work(t *rapid.T) {
 		orders = append(orders, o)
 		byNamespace[o.Fact.Namespace] = append(byNamespace[o.Fact.Namespace], o.Fact.UID)
 	}
-	propagations := e.Propagations()
+	propagations, wants := e.Propagations(), e.wants()
 	for _, name := range model.DrawnNamespaces {
-		want, got := e.order(name), byNamespace[name]
+		want, got := e.order(name, wants), byNamespace[name]
 		_, paced := e.MaxDeletionsPerMinute(name)
 		if paced && len(got) <= len(want) {
 			want = want[:len(got)]
@@ -527,10 +527,10 @@ func (e *engine) work(t *rapid.T) {
 
 // order is in which the objects of a namespace are to be deleted: whoever finished first goes first, and of equals whoever
 // ranks last.
-func (e *engine) order(namespace string) []types.UID {
+func (e *engine) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
 	var due []*lifecycle.Fact
 	for _, f := range e.Objects {
-		if f.Namespace == namespace && e.want(f).Action == model.Delete {
+		if f.Namespace == namespace && wants[f.UID].Action == model.Delete {
 			due = append(due, f)
 		}
 	}
@@ -544,9 +544,7 @@ func (e *engine) order(namespace string) []types.UID {
 	return out
 }
 
-// want is the answer of the model, with what it does not know: holds for approval, and the clock.
-func (e *engine) want(f *lifecycle.Fact) model.Answer { return e.wants()[f.UID] }
-
+// wants are the answers of the model, with what it does not know: holds for approval, and the clock.
 func (e *engine) wants() map[types.UID]model.Answer {
 	out := e.Answers()
 	held := map[types.UID]bool{}
@@ -601,7 +599,11 @@ var actionNames = map[policy.Action]string{
 
 // agrees compares all that follows for all objects.
 func (e *engine) agrees(t *rapid.T) {
-	wants, previews := e.wants(), e.Previews()
+	wants, limited := e.wants(), e.limited()
+	var previews map[model.PolicyRef]map[types.UID]model.Answer
+	if !limited {
+		previews = e.Previews()
+	}
 	for _, f := range e.Objects {
 		want := wants[f.UID]
 		rec, ok := e.tracker.records[f.UID]
@@ -618,15 +620,13 @@ func (e *engine) agrees(t *rapid.T) {
 		if got.Action != model.Ignore && got != want || got.Action != want.Action {
 			t.Fatalf("%s: got %+v, want %+v\n%+v", f.UID, got, want, f)
 		}
-		if !e.limited() {
+		if !limited {
 			e.previewsAgree(t, previews, rec)
 		}
 	}
 	for ref, left := range previews {
 		for uid, a := range left {
-			if !e.limited() {
-				t.Fatalf("policy %s previews nothing for %s, want %+v", ref, uid, a)
-			}
+			t.Fatalf("policy %s previews nothing for %s, want %+v", ref, uid, a)
 		}
 	}
 	e.reportsAgree(t, wants)
