@@ -251,7 +251,7 @@ func TestForecast(t *testing.T) {
 			world:  newWorld(many...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 			want: []string{`without this policy, cluster policy "defaults" makes 6 Jobs in team-a due; ` +
-				"of these, none of 6 Jobs in team-a will be deleted before this is approved: kubectl annotate --overwrite " +
+				"none will be deleted before this is approved: kubectl annotate --overwrite " +
 				"clustercleanuppolicy defaults gc.winnow.dev/approved-hold="},
 		},
 		"a cluster policy created": {

@@ -102,8 +102,12 @@ func (a *account) others(all []tracker.Due) []string {
 		how = "without this policy"
 	}
 	line := fmt.Sprintf("%s, %s %s due%s", how, policies(all), a.count(all), most(all))
-	if held := only(all, func(due tracker.Due) bool { return due.Hold != "" }); len(held) > 0 {
-		line += fmt.Sprintf("; of these, none of %s %s be deleted before this is approved: %s", a.count(held), a.will(), approve(held))
+	switch held := only(all, func(due tracker.Due) bool { return due.Hold != "" }); len(held) {
+	case 0:
+	case len(all):
+		line += fmt.Sprintf("; none %s be deleted before this is approved: %s", a.will(), approve(held))
+	default:
+		line += fmt.Sprintf("; of these, %s %s only be deleted once this is approved: %s", a.count(held), a.will(), approve(held))
 	}
 	return []string{line}
 }

@@ -1,0 +1,97 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/test/jobs"
+)
+
+// warned runs kubectl and returns the warnings that it shows, a line each.
+func warned(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	_, stderr, err := shared.KubectlStdin(t.Context(), stdin, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stderr
+}
+
+// finishedJobs makes so many Jobs that have just finished.
+func finishedJobs(t *testing.T, namespace string, n int) {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(shared.RESTConfig())
+	made, err := jobs.Create(t.Context(), client, namespace, n)
+	if err == nil {
+		err = jobs.Finish(t.Context(), client, made, func(int) time.Time { return time.Now() })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWarnedOfWhatBecomesDue runs beside no other test: cluster policies of theirs would concern its Jobs.
+func TestWarnedOfWhatBecomesDue(t *testing.T) {
+	p := scope{ofNamespace, t, namespace(t)}
+	defaults := scope{ofCluster, t, identifier(t)}
+	t.Cleanup(func() {
+		for _, args := range [][]string{{"delete", "ccup", "--selector=" + defaults.selector()}, {"delete", "namespace", p.id}} {
+			if _, _, err := shared.Kubectl(context.Background(), args...); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	finishedJobs(t, p.id, 7)
+	due := func(verb string) string {
+		return fmt.Sprintf("Warning: 6 Jobs in %s are over this capacity and %s be deleted now\n", p.id, verb)
+	}
+	expect := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got\n%swant\n%s", what, got, want)
+		}
+	}
+
+	manifest := p.manifest("a", `{capacity: {maxObjects: 1}}`)
+	eventually(t, 10*time.Second, func(context.Context) error { // once Winnow knows of the namespace
+		if got := warned(t, manifest, "create", "--dry-run=server", "-f", "-"); got != due("would") {
+			return fmt.Errorf("a dry run of create warns of %q", got)
+		}
+		return nil
+	})
+	expect("a dry run of server-side apply", warned(t, manifest, "apply", "--server-side", "--dry-run=server", "-f", "-"), due("would"))
+	contains(t, refused(t, "", p.on("get", "a")...), "not found")
+	contains(t, warned(t, p.manifest("a", `{rules: [{name: all, resources: [jobs.batch], ttl: 0s}]}`), "create", "--dry-run=server", "-f", "-"),
+		"Warning: spec.rules[0].ttl: 0s is under a minute", fmt.Sprintf("Warning: 7 Jobs in %s are past this TTL and would be deleted now\n", p.id))
+	expect("create", warned(t, manifest, "create", "-f", "-"), due("will"))
+	expect("a label", warned(t, "", p.on("label", "a", "team=blue")...), "")
+	expect("more that are kept", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":7}}}`)...), "")
+	expect("the dry run of fewer", warned(t, "", p.on("patch", "a", "--dry-run=server", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":1}}}`)...), due("would"))
+	expect("and the real one", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":1}}}`)...), due("will"))
+
+	expect("a cluster policy that decides for nothing", warned(t, defaults.manifest("defaults",
+		fmt.Sprintf(`{capacity: {maxObjects: 1}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}, guardrails: {holdAbove: {objects: 5}}}`, p.id)),
+		"create", "-f", "-"), "")
+	expect("more again", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":7}}}`)...), "")
+	before := kubectl(t, "get", "cup,jobs", "-n", p.id, "-o", "name")
+	without := fmt.Sprintf(`Warning: without this policy, cluster policy %q makes 6 Jobs in %s due; none would be deleted before this is approved: `+
+		"kubectl annotate --overwrite clustercleanuppolicy %s gc.winnow.dev/approved-hold=", defaults.called("defaults"), p.id, defaults.called("defaults"))
+	eventually(t, 10*time.Second, func(context.Context) error { // once Winnow knows of the cluster policy
+		if got := warned(t, "", p.on("delete", "a", "--dry-run=server")...); !strings.HasPrefix(got, without) {
+			return fmt.Errorf("a dry run of delete warns of %q, want %q", got, without)
+		}
+		return nil
+	})
+	expect("what a dry run leaves", kubectl(t, "get", "cup,jobs", "-n", p.id, "-o", "name"), before)
+	if got, want := warned(t, "", p.on("delete", "a")...), strings.Replace(without, "would", "will", 1); !strings.HasPrefix(got, want) {
+		t.Errorf("delete: got\n%swant\n%s", got, want)
+	}
+}
