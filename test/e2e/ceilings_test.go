@@ -19,9 +19,9 @@ func ceilingOf(n int32, resources ...string) *v1alpha1.Guardrails {
 	return &v1alpha1.Guardrails{Capacity: []v1alpha1.Ceiling{{Resources: resources, MaxObjects: &n}}}
 }
 
-// TestCeiling: 10, 200 and 3,000 finished Jobs under a ceiling of 600 end with 10, 200 and 390: each namespace has
-// its max-min fair share. Those go that finished first. What the ceiling makes due at once is more than one change may without
-// approval.
+// TestCeiling: 10, 200 and 3,000 finished Jobs under a ceiling of 600 end with 10, 200 and 390, and with 10, 196, 196 and 196
+// when a fourth namespace of 500 appears: each has its max-min fair share, rounded down. Those go that finished first. What
+// the ceiling makes due at once is more than one change may without approval.
 func TestCeiling(t *testing.T) {
 	g := newGroup()
 	sizes := []int{10, 200, 3000}
@@ -48,8 +48,11 @@ func TestCeiling(t *testing.T) {
 		}
 	}
 	expectShares(10, 200, 390)
+	fourth := g.namespace(t)
+	namespaces, all = append(namespaces, fourth), append(all, shuffledJobs(t, fourth, 500))
+	expectShares(10, 196, 196, 196)
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Deleted == 2610 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+		return s.Deleted == 2610+4+194+304 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
 }
 
