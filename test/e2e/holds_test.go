@@ -46,9 +46,11 @@ func TestHeldAbove(t *testing.T) {
 	}
 	expectDeletions(t, ns)
 	approve(t, status)
+	waitFirstDeletion(t, ns, n)
+	restart(t) // What was approved stays approved.
 	expectEachDeletedOnce(t, ns, names, 0)
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Deleted == n && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+		return s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
 }
 
