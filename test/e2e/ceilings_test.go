@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,45 @@ func TestCeiling(t *testing.T) {
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.Deleted == 2610+4+194+304 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
+}
+
+// TestCeilingCounts: a ceiling counts what no policy decides for, what a policy never deletes and what has a TTL of its own, and takes it
+// in its turn. What runs, is kept by its annotation or held is not counted, and not taken.
+func TestCeilingCounts(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{
+		Rules: []v1alpha1.CleanupRule{{Name: "never", Selector: matching(map[string]string{"keep": "yes"}), TTL: ttl("never")}},
+	})
+	hour := int32(3600)
+	var all []*batchv1.Job
+	for name, change := range map[string]func(*batchv1.Job){
+		"kept": func(j *batchv1.Job) {
+			j.Annotations["gc.winnow.dev/keep-until"] = time.Now().Add(time.Hour).Format(time.RFC3339)
+		},
+		"held":         func(j *batchv1.Job) { j.Annotations["argocd.argoproj.io/hook"] = "PreSync" },
+		"older-native": func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &hour },
+		"older-never":  jobLabel("keep", "yes"),
+		"young-none":   func(*batchv1.Job) {},
+		"young-never":  jobLabel("keep", "yes"),
+	} {
+		all = append(all, createJob(t, ns, job(name, unmanaged, change)))
+	}
+	createJob(t, ns, job("runs", unmanaged))
+	first := all[len(all)-1].CreationTimestamp.Time
+	for _, j := range all {
+		at := first
+		if strings.HasPrefix(j.Name, "young") {
+			at = first.Add(time.Second)
+		}
+		finish(t, j, at)
+	}
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(2, "jobs.batch")})
+	want := []string{"jobs/older-native ceiling=" + string(g), "jobs/older-never ceiling=" + string(g)}
+	expectDeletions(t, ns, want...)
+	settle(t, time.Second)
+	expectDeletions(t, ns, want...)
 }
 
 // finishedPod is a Pod that ran, or runs, without any kubelet; evicted tells why it failed.

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,4 +153,20 @@ func TestClusterPreview(t *testing.T) {
 	settle(t, time.Second)
 	expectDeletions(t, ns)
 	expectDeletions(t, other)
+}
+
+// TestSuspendInPreview: suspend stops everything in either mode, and lets it go on.
+func TestSuspendInPreview(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Mode: v1alpha1.ModePreview, Suspend: true})
+	all := finishedJobs(t, ns, 3)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Held == 3 && s.Conditions[0].Reason == "Suspended" && strings.Contains(s.Conditions[0].Message, string(g))
+	})
+	expectDeletions(t, ns)
+	g.change(t, `{"suspend":false}`)
+	expectDeletions(t, ns, allBut(0, "p/default", all)...)
 }
