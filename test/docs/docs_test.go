@@ -7,6 +7,7 @@ package docs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,8 +16,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -108,27 +111,32 @@ func anchors(text string) []string {
 	return out
 }
 
-// TestPolicies decodes each CleanupPolicy of the pages strictly, and checks it as the server does.
+// TestPolicies decodes each policy of either kind on the pages strictly, and checks it as the server does.
 func TestPolicies(t *testing.T) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(v1alpha1.SchemeGroupVersion)
-	found := 0
+	found := map[string]int{}
 	for path, text := range pages(t) {
 		for _, manifest := range manifests(t, path, text) {
-			if !strings.Contains(string(manifest), "kind: CleanupPolicy") {
+			kind := policyKind.FindStringSubmatch(string(manifest))
+			if kind == nil {
 				continue
 			}
-			found++
+			found[kind[1]]++
 			if err := check(t.Context(), scheme, decoder, manifest); err != nil {
 				t.Errorf("%s: %v\n%s", path, err, manifest)
 			}
 		}
 	}
-	if found == 0 {
-		t.Error("no page shows a policy")
+	for _, kind := range []string{"CleanupPolicy", "ClusterCleanupPolicy"} {
+		if found[kind] == 0 {
+			t.Errorf("no page shows a %s", kind)
+		}
 	}
 }
+
+var policyKind = regexp.MustCompile(`(?m)^kind: ((?:Cluster)?CleanupPolicy)\b`)
 
 // manifests are the YAML documents of a page.
 func manifests(t *testing.T, path, text string) [][]byte {
@@ -155,18 +163,29 @@ func manifests(t *testing.T, path, text string) [][]byte {
 }
 
 func check(ctx context.Context, scheme *runtime.Scheme, decoder runtime.Decoder, manifest []byte) error {
-	object, _, err := decoder.Decode(manifest, nil, nil)
+	versioned, _, err := decoder.Decode(manifest, nil, nil)
 	if err != nil {
 		return err
 	}
-	versioned := object.(*v1alpha1.CleanupPolicy)
-	if versioned.Namespace == "" {
-		versioned.Namespace = "default"
+	var errs field.ErrorList
+	switch p := versioned.(type) {
+	case *v1alpha1.CleanupPolicy:
+		if p.Namespace == "" {
+			p.Namespace = metav1.NamespaceDefault
+		}
+		var policy gc.CleanupPolicy
+		if err := scheme.Convert(p, &policy, nil); err != nil {
+			return err
+		}
+		errs = validation.ValidateCleanupPolicy(&policy)
+	case *v1alpha1.ClusterCleanupPolicy:
+		var policy gc.ClusterCleanupPolicy
+		if err := scheme.Convert(p, &policy, nil); err != nil {
+			return err
+		}
+		errs = validation.ValidateClusterCleanupPolicy(&policy)
+	default:
+		return fmt.Errorf("%T is no policy", versioned)
 	}
-	var policy gc.CleanupPolicy
-	if err := scheme.Convert(versioned, &policy, nil); err != nil {
-		return err
-	}
-	errs := append(validation.ValidateCleanupPolicy(&policy), scheme.Validate(ctx, nil, versioned)...)
-	return errs.ToAggregate()
+	return append(errs, scheme.Validate(ctx, nil, versioned)...).ToAggregate()
 }
