@@ -138,7 +138,7 @@ func TestManyNamespaces(t *testing.T) {
 
 // BenchmarkForecast is of as many objects as are looked at, all of which become due.
 func BenchmarkForecast(b *testing.B) {
-	w := &world{Tracker: tracker.New(tracker.Config{HoldAbove: 1000})}
+	w := &world{Tracker: begun(tracker.New(tracker.Config{HoldAbove: 1000}))}
 	w.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
 	set(w.Tracker, ttlPolicy("p", "1d"), given.Now)
 	facts := make([]*lifecycle.Fact, knownMost)

@@ -34,7 +34,7 @@ const holdAbove = 5
 
 // newWorld has namespaces team-a, team-b and team-c, each with its name as label.
 func newWorld(objects ...runtime.Object) *world {
-	w := &world{tracker.New(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove}), objects}
+	w := &world{begun(tracker.New(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove})), objects}
 	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
 		w.SetNamespace(given.Namespace(name, "1", "name", name), given.Now)
 	}
@@ -294,4 +294,12 @@ func TestForecast(t *testing.T) {
 			}
 		})
 	}
+}
+
+// begun is a tracker that has read all policies and namespaces of an empty cluster.
+func begun(t *tracker.Tracker) *tracker.Tracker {
+	t.ReplaceNamespaces(nil, "", given.Now)
+	t.ReplacePolicies(nil, "", given.Now)
+	t.ReplaceClusterPolicies(nil, "", given.Now)
+	return t
 }

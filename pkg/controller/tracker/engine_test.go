@@ -111,6 +111,7 @@ func (e *engine) start() { e.startWith(Config{HoldAbove: holdAboveByDefault}) }
 
 func (e *engine) startWith(c Config) {
 	e.tracker = New(c)
+	e.tracker.ReplaceNamespaces(nil, "", e.Now)
 	e.version += len(e.Objects) + 1
 	for name, ns := range e.Namespaces {
 		e.tellNamespace(name, ns)

@@ -58,6 +58,8 @@ type freshness struct {
 	agreed time.Time // when the last reading that agreed was begun
 	// seen is the highest resource version of each collection that memory has taken in, read that of readings that agreed.
 	seen, read [collections]uint64
+	// begun says that a collection was listed once: before, it is not known what is in it.
+	begun [collections]bool
 	// clockDoubt is why no clock is believed; empty when they agree.
 	clockDoubt string
 }
@@ -73,7 +75,7 @@ func (f *freshness) advance(c collection, rv string) { f.seen[c] = max(f.seen[c]
 // restart takes in that the watch of a collection starts over, from a list that may be older than what was known.
 func (f *freshness) restart(c collection, rv string) {
 	f.disagree()
-	f.seen[c] = parseVersion(rv)
+	f.seen[c], f.begun[c] = parseVersion(rv), true
 }
 
 // covers tells whether rv has been seen. One that cannot be read has not.

@@ -105,6 +105,7 @@ func TestAgree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := New(Config{HoldAbove: -1})
+			tr.begun = [collections]bool{true, true, true}
 			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), given.Now)
 			tr.SetNamespace(given.Namespace(given.Home, "20"), given.Now)
 			tr.ObservePolicies("12")

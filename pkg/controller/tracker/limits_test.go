@@ -216,6 +216,7 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			w.Tracker = New(Config{HoldAbove: 2})
 			w.Resume(c.last)
 			w.ReplaceCronJobs(nil, w.now)
+			w.ReplaceNamespaces(nil, "", w.now)
 			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
 			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
 			w.namespaces = map[types.NamespacedName]Stamp{}
@@ -223,6 +224,7 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			m := given.Namespace(given.Home, w.next())
 			w.namespaces[home] = Stamp{UID: m.UID, Version: m.ResourceVersion}
 			w.SetNamespace(m, w.now)
+			w.begun = [collections]bool{true, true, true} // Policies come last.
 			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
 			w.listed()
 			w.agree()

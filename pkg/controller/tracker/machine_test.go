@@ -77,6 +77,7 @@ func newMachine(covered bool) *machine {
 		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*Order{}, map[types.UID]bool{}},
 	}
 	m.tracker.ReplaceCronJobs(nil, m.now)
+	m.tracker.begun = [collections]bool{true, true, true}
 	for _, name := range simNamespaces {
 		m.setNamespace(name, simNamespace{})
 		if covered {

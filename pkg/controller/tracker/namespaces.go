@@ -194,8 +194,12 @@ func (t *Tracker) Coverage() map[string]map[string]Covering {
 	return out
 }
 
-// complete tells whether all objects that matter in the namespace are known, with those that may own them.
+// complete tells whether all objects that matter in the namespace are known, with those that may own them, and what makes them
+// matter.
 func (t *Tracker) complete(ns *namespace) bool {
+	if t.begun != [collections]bool{true, true, true} {
+		return false
+	}
 	if ns.keeps(gc.ResourceJobs) && !t.cronJobsListed || ns.keeps(ResourceQuotas) && !t.quotas.listed {
 		return false
 	}
@@ -240,6 +244,7 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 			t.removeNamespace(name, now)
 		}
 	}
+	t.weighPending(now)
 }
 
 func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {

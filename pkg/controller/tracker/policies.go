@@ -126,6 +126,7 @@ func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.T
 	for _, ns := range t.namespaces {
 		t.removeUnlisted(ns.policies, listed, now)
 	}
+	t.weighPending(now)
 }
 
 // ReplaceClusterPolicies takes in all cluster policies; see ReplacePolicies.
@@ -140,6 +141,7 @@ func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv stri
 		t.setPolicy(o, now)
 	}
 	t.removeUnlisted(t.clusters, listed, now)
+	t.weighPending(now)
 }
 
 func (t *Tracker) removeUnlisted(known []*policyState, listed sets.Set[types.NamespacedName], now time.Time) {

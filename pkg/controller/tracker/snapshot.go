@@ -38,7 +38,7 @@ func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Sna
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove}), Missing: map[string][]string{}}
-	s.Tracker.protected = t.protected
+	s.Tracker.protected, s.Tracker.begun = t.protected, t.begun
 	for _, ps := range t.clusters {
 		s.Tracker.clusters = append(s.Tracker.clusters, s.Tracker.copyPolicy(ps))
 	}

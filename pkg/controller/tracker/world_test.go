@@ -37,13 +37,19 @@ func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 		policies: map[types.NamespacedName]Stamp{}, clusterPolicies: map[types.NamespacedName]Stamp{}, namespaces: map[types.NamespacedName]Stamp{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*Order{},
 	}
-	w.ReplaceCronJobs(nil, w.now)
+	w.begin()
 	w.namespace(given.Home)
 	for _, p := range policies {
 		w.policy(p)
 	}
 	w.agree()
 	return w
+}
+
+// begin is a start with nothing there.
+func (w *world) begin() {
+	w.ReplaceCronJobs(nil, w.now)
+	w.begun = [collections]bool{true, true, true}
 }
 
 func (w *world) next() string {
