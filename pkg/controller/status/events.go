@@ -147,9 +147,13 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 		}
 		if h.told.IsZero() || now.Sub(h.told) >= repeatAfter {
 			h.told = now
+			note := what + g.String()
+			if g.Reason == policy.ReasonHeld {
+				note = waiting(r)
+			}
 			out = append(out, event{
 				subject: subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID},
-				kind:    corev1.EventTypeWarning, reason: string(g.Reason), note: what + g.String(),
+				kind:    corev1.EventTypeWarning, reason: string(g.Reason), note: note,
 			})
 		}
 	}

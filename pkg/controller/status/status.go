@@ -106,7 +106,7 @@ func waiting(r *tracker.Report) string {
 		parts = append(parts, fmt.Sprintf("In namespace %s, %s became due by %s, and none is deleted before that is approved: %s",
 			h.Namespace, objects(h.Objects), h.Why, Approve(r.Namespace, r.Name, h.ID)))
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, "\n") // Each ends with a command.
 }
 
 // Approve is the command that releases a hold of a policy; of a cluster policy when namespace is empty.

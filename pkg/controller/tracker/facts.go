@@ -75,7 +75,8 @@ func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
 		t.unlink(rec.fact)
 		rec.trial.newer()
 		if !rec.fact.FinishedAt.Equal(f.FinishedAt) {
-			t.leave(ns, rec) // It ranks elsewhere.
+			t.leave(ns, rec) // It ranks elsewhere, and has another turn.
+			t.ready.remove(rec)
 		}
 	}
 	rec.fact = f

@@ -71,9 +71,9 @@ func holdID(policy types.UID, namespace, cause string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// approvals are the ids that a policy's annotation releases; several may stand in it, with commas between.
+// approvals are the ids that a policy's annotation releases.
 func approvals(m *metav1.ObjectMeta) sets.Set[string] {
-	return sets.New(strings.FieldsFunc(m.Annotations[gc.AnnotationApprovedHold], func(c rune) bool { return c == ',' || c == ' ' })...)
+	return sets.New(gc.ApprovedHolds(m.Annotations[gc.AnnotationApprovedHold])...)
 }
 
 // adopt takes over the holds that another replica has left in the status of a policy.

@@ -157,13 +157,13 @@ func (t *Tracker) sumUp(ns *namespace) {
 	ns.sums = map[*policy.Policy]*sum{}
 	for _, rec := range ns.records {
 		if p := rec.resolution.Policy; p != nil {
-			ns.sum(p).add(rec, rec.decision)
+			ns.sum(p).add(p, rec, rec.decision)
 			if rec.ripe {
 				ns.sum(p).ripe++
 			}
 		}
 		for _, p := range rec.previews {
-			ns.sum(p.policy).add(rec, p.decision)
+			ns.sum(p.policy).add(p.policy, rec, p.decision)
 		}
 	}
 }
@@ -185,7 +185,7 @@ type sum struct {
 	holds, awaiting       map[policy.Reason]*Group
 }
 
-func (s *sum) add(rec *record, d policy.Decision) {
+func (s *sum) add(p *policy.Policy, rec *record, d policy.Decision) {
 	if !d.Candidate() {
 		return
 	}
@@ -200,10 +200,10 @@ func (s *sum) add(rec *record, d policy.Decision) {
 		s.ready++
 	case policy.Hold:
 		s.held++
-		group(&s.holds, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(rec), Count: 1})
+		group(&s.holds, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(p, rec), Count: 1})
 	case policy.Await:
 		if rec.fact.Terminating {
-			group(&s.awaiting, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(rec), Count: 1})
+			group(&s.awaiting, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(p, rec), Count: 1})
 		}
 	}
 }
@@ -215,9 +215,9 @@ func (s *sum) soonest(at time.Time) {
 }
 
 // objectOf names the namespace too where the policy does not.
-func objectOf(rec *record) string {
+func objectOf(p *policy.Policy, rec *record) string {
 	object := rec.fact.Resource + "/" + rec.fact.Name
-	if p := rec.resolution.Policy; p != nil && p.Namespace == "" {
+	if p.Namespace == "" {
 		return rec.fact.Namespace + "/" + object
 	}
 	return object

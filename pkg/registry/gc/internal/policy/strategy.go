@@ -108,13 +108,14 @@ func (s strategy[P, S]) WarningsOnCreate(_ context.Context, obj runtime.Object) 
 	return s.kind.Warnings(obj.(P))
 }
 
-// WarningsOnUpdate does so when the spec changed.
+// WarningsOnUpdate does so when the spec changed. When it did not, an approval must be of something that waits for it.
 func (s strategy[P, S]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	policy := obj.(P)
-	if policy.GetGeneration() == old.(P).GetGeneration() {
-		return nil
+	policy, before := obj.(P), old.(P)
+	if policy.GetGeneration() != before.GetGeneration() {
+		return s.kind.Warnings(policy)
 	}
-	return s.kind.Warnings(policy)
+	const approved = gc.AnnotationApprovedHold
+	return validation.ApprovalWarnings(policy.GetAnnotations()[approved], before.GetAnnotations()[approved], s.kind.Status(before).Holds)
 }
 
 // Canonicalize changes nothing: what was written is kept as written.

@@ -1,0 +1,11 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import "strings"
+
+// ApprovedHolds are the ids of holds in a value of AnnotationApprovedHold; commas stand between them.
+func ApprovedHolds(annotation string) []string {
+	return strings.FieldsFunc(annotation, func(c rune) bool { return c == ',' || c == ' ' })
+}
