@@ -18,7 +18,15 @@ import (
 // TestHeldAbove: a policy whose empty selector makes 5,000 old Jobs due deletes none of them before somebody approves, also
 // when Winnow is killed as soon as it has acknowledged the policy, and once more when it has told of the hold; a wrong id
 // approves nothing. The command in the condition approves.
+//
+// Meanwhile, with no replica running, a label puts another namespace under a cluster policy: that is a change too, and holds.
 func TestHeldAbove(t *testing.T) {
+	g := newGroup()
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("0s"), Guardrails: holdAbove(5)})
+	labelled := newNamespace(t)
+	// They are due long before the replicas end: what became due just then may have done so by time.
+	dueOnceLabelled := finishedJobs(t, labelled, 10)
+
 	ns := newNamespace(t)
 	const n = 5000
 	var names []string
@@ -39,8 +47,10 @@ func TestHeldAbove(t *testing.T) {
 	annotate(t, ns, "gc.winnow.dev/approved-hold", "0"+id[1:]+"0")
 	settle(t, time.Second)
 
-	restart(t)
+	restart(t, func() { labelNamespace(t, labelled, groupLabel, string(g)) })
 	settle(t, 2*time.Second)
+	heldUnseen := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, labelled, 10) }
+	g.waitStatus(t, heldUnseen)
 	if now := waitStatus(t, ns, "p", held); now.Holds[0].ID != id {
 		t.Errorf("the hold is %s after the restart, and was %s", now.Holds[0].ID, id)
 	}
@@ -52,12 +62,20 @@ func TestHeldAbove(t *testing.T) {
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
+
+	status = g.waitStatus(t, heldUnseen)
+	expectDeletions(t, labelled)
+	approve(t, status)
+	expectDeletions(t, labelled, allBut(0, string(g)+"/default", dueOnceLabelled)...)
 }
 
-// restart kills all replicas and waits until a new one leads.
-func restart(t *testing.T) {
+// restart kills all replicas, lets somebody do something meanwhile, and waits until a new one leads.
+func restart(t *testing.T, meanwhile ...func()) {
 	t.Helper()
 	kill(t, server.Replicas...)
+	for _, f := range meanwhile {
+		f()
+	}
 	for _, r := range server.Replicas {
 		must(t, r.Start(whole))
 	}
