@@ -37,6 +37,8 @@ type options struct {
 	expiries int
 	spread   time.Duration
 	rounds   int
+
+	policies, namespaces int
 }
 
 // measurements by name, in the order in which they run. Each has a cluster of its own.
@@ -47,6 +49,7 @@ var measurements = []struct {
 	{"start", measureStart},
 	{"idle", measureIdle},
 	{"expiry", measureExpiry},
+	{"policies", measurePolicies},
 }
 
 func main() {
@@ -73,12 +76,14 @@ func dispatch(ctx context.Context, args []string) error {
 	selection := flags.String("run", "", "measure only what this regular expression matches of: "+strings.Join(names(), ", "))
 	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to measure")
 	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
-	flags.IntVar(&o.starts, "starts", 5, "start: how often each server is started")
+	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
-	flags.DurationVar(&o.window, "window", time.Minute, "idle: how long memory and CPU are watched")
-	flags.IntVar(&o.expiries, "expiries", 500, "expiry: Jobs that expire in each round")
-	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry: over how long they expire")
+	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies: how long memory and CPU are watched")
+	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies: Jobs that expire in each round")
+	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies: over how long they expire")
 	flags.IntVar(&o.rounds, "rounds", 3, "expiry: how often it is repeated, Winnow and the native controller in turn")
+	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
+	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	_ = flags.Parse(args) // ends the process on an error
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flags.Arg(0))
