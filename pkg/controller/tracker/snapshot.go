@@ -70,8 +70,10 @@ func (t *Tracker) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] 
 			out[ns] = sets.KeySet(ns.kept).Union(out[ns]).Union(resourcesOf(ps.compiled))
 		}
 	}
-	for _, ns := range t.sharing(out) {
-		out[ns] = sets.KeySet(ns.kept)
+	if change.Policy().GetNamespace() == "" { // What one namespace does to the shares of others is not worth looking at all of them.
+		for _, ns := range t.sharing(out) {
+			out[ns] = sets.KeySet(ns.kept)
+		}
 	}
 	return out
 }
@@ -169,6 +171,21 @@ func (s *Snapshot) copyFacts(ns *namespace, most int) {
 			s.Tracker.recreated.names.Add(nameOf(rec.fact), returns{times: recreateMost + 1, last: rec.fact.UID})
 		}
 	}
+}
+
+// Decision is what follows for an object now, or, where no policy has a vote, what the first of those that preview would do. The
+// policy of the resolution is nil where nothing decides.
+func (t *Tracker) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rec, ok := t.records[uid]
+	switch {
+	case !ok:
+		return policy.Resolution{}, policy.Decision{}
+	case rec.resolution.Policy == nil && len(rec.previews) > 0:
+		return policy.Resolution{Policy: rec.previews[0].policy}, rec.previews[0].decision
+	}
+	return rec.resolution, rec.decision
 }
 
 // Due is an object that a policy has deleted now, or would if nothing held it or if it enforced.
