@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 var now = time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
@@ -35,21 +35,19 @@ func finished(name string, ago time.Duration, change ...func(*object)) *object {
 }
 
 // modelOf has the policy "defaults" with a TTL, in a mode, and its condition's message.
-func modelOf(t *testing.T, ttl v1alpha1.TTL, mode v1alpha1.PolicyMode, message string, objects ...*object) *model {
-	t.Helper()
+func modelOf(ttl gc.TTL, mode gc.PolicyMode, message string, objects ...*object) *model {
 	m := newModel(now.Add(-time.Minute))
-	m.policies = []v1alpha1.CleanupPolicy{{
+	m.namespaces = []*metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
+	p := &gc.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "defaults"},
-		Spec:       v1alpha1.CleanupPolicySpec{Mode: cmp.Or(mode, v1alpha1.ModeEnforce), TTLAfterFinished: &ttl, AnnotationTTL: v1alpha1.AnnotationExtendOnly},
-		Status:     v1alpha1.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
-	}}
-	var err error
-	if m.forecast, err = newForecaster(m.policies); err != nil {
-		t.Fatal(err)
+		Spec:       gc.CleanupPolicySpec{Mode: cmp.Or(mode, gc.ModeEnforce), TTLAfterFinished: &ttl, AnnotationTTL: gc.AnnotationExtendOnly},
+		Status:     gc.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
 	}
+	m.policies = []policyRow{{Stored: tracker.StoredPolicy(p), object: p}}
 	for _, o := range objects {
 		m.objects[o.fact.UID] = o
 	}
+	m.forecast = m.foresee(now)
 	m.look(now)
 	return m
 }
@@ -60,8 +58,8 @@ func TestOutlook(t *testing.T) {
 		Lateness: lateness(8 * time.Millisecond),
 	}
 	for name, c := range map[string]struct {
-		ttl     v1alpha1.TTL
-		mode    v1alpha1.PolicyMode
+		ttl     gc.TTL
+		mode    gc.PolicyMode
 		message string
 		object  *object
 		want    string
@@ -73,8 +71,8 @@ func TestOutlook(t *testing.T) {
 			want: "kept: for ever by demo/defaults, rule default"},
 		"annotated": {ttl: "10s", object: finished("a", 5*time.Second, func(o *object) { o.fact.TTL = new("1h") }),
 			want: "kept 59m: until 16:04:00 by demo/defaults, rule default, annotated ttl=1h"},
-		"preview": {ttl: "3s", mode: v1alpha1.ModePreview, object: finished("a", 5*time.Second),
-			want: "previewed: would have gone at 15:04:03 by demo/defaults, rule default"},
+		"preview": {ttl: "3s", mode: gc.ModePreview, object: finished("a", 5*time.Second),
+			want: "previewed: would have gone at 15:04:03 by demo/defaults"},
 		"due": {ttl: "3s", object: finished("a", 5*time.Second), want: "due 2s: by demo/defaults, rule default"},
 		"refused": {ttl: "3s", object: finished("a", 5*time.Second),
 			message: "Deletes what is due. Held, Refused: jobs.batch/a (a webhook said no).", want: "due 2s: Refused: a webhook said no"},
@@ -90,7 +88,7 @@ func TestOutlook(t *testing.T) {
 		"gone otherwise": {ttl: "10s", object: finished("a", 0, func(o *object) { o.gone = now }), want: "gone: not by Winnow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := modelOf(t, c.ttl, c.mode, c.message).withObject(c.object).outlook(c.object, now)
+			got := modelOf(c.ttl, c.mode, c.message, c.object).outlook(c.object, now)
 			if text := got.state + ": " + got.why; text != c.want {
 				t.Errorf("got %q, want %q", text, c.want)
 			}
@@ -98,9 +96,50 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-func (m *model) withObject(o *object) *model {
-	m.objects[o.fact.UID] = o
-	return m
+// TestOutlookOfMany is of what depends on more than the object itself.
+func TestOutlookOfMany(t *testing.T) {
+	m := modelOf("10s", "", "")
+	m.namespaces[0].Labels = map[string]string{"guarded": "true"}
+	for i, ago := range []time.Duration{6, 8, 9, 2} {
+		o := finished(fmt.Sprint("job-", i), ago*time.Second)
+		m.objects[o.fact.UID] = o
+	}
+	own := &gc.CleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "defaults", UID: "u", Generation: 1},
+		Spec: gc.CleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly,
+			Capacity: &gc.Capacity{MaxObjects: new(int32(1)), Per: gc.CapacityPerNamespace},
+		},
+	}
+	guardrails := &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "guardrails"},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}},
+			Guardrails:        &gc.Guardrails{MinTTL: new(gc.TTL("7s")), HoldAbove: &gc.HoldAbove{Objects: new(int32(1))}},
+		},
+	}
+	m.policies = []policyRow{
+		{Stored: tracker.StoredPolicy(own), object: own}, {Stored: tracker.StoredClusterPolicy(guardrails), object: guardrails},
+	}
+	id := tracker.HoldID("u", 1, namespace)
+	check := func(want ...string) {
+		t.Helper()
+		m.forecast = m.foresee(now)
+		for i, o := range m.sorted() {
+			outlook := m.outlook(o, now)
+			if text := outlook.state + ": " + outlook.why; !strings.HasPrefix(text, want[i]) {
+				t.Errorf("%s: got %q, want %q", o.fact.Name, text, want[i])
+			}
+		}
+	}
+	waits, stays := "waiting 1s: goes at 15:04:06 by demo/defaults, rule default", "kept: until newer ones take its place by demo/defaults, rule default"
+	held := "held: until somebody approves hold " + id + " of demo/defaults"
+	check(waits, held, held, stays)
+	own.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: id, Namespace: namespace}}}
+	check(waits, held, held, stays)
+	own.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
+	check(waits, "due ", "due ", stays)
 }
 
 func TestFrameFillsTheTerminal(t *testing.T) {
@@ -109,7 +148,7 @@ func TestFrameFillsTheTerminal(t *testing.T) {
 		objects = append(objects, finished(fmt.Sprintf("job-%d", i), time.Duration(i)*time.Second/4))
 	}
 	objects = append(objects, finished("held", time.Minute, func(o *object) { o.deleting = now }))
-	m := modelOf(t, "10s", v1alpha1.ModeEnforce, "", objects...)
+	m := modelOf("10s", gc.ModeEnforce, "", objects...)
 	for i := range 50 {
 		m.tell(now, "line %d", i)
 	}

@@ -13,46 +13,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// forecaster knows the policies by namespace, those in Preview apart.
-type forecaster struct {
-	enforced, previewed map[string][]*policy.Policy
-}
-
-func newForecaster(policies []v1alpha1.CleanupPolicy) (forecaster, error) {
-	f := forecaster{map[string][]*policy.Policy{}, map[string][]*policy.Policy{}}
-	for i := range policies {
-		internal := &gc.CleanupPolicy{}
-		if err := v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(&policies[i], internal, nil); err != nil {
-			return f, err
-		}
-		p, err := policy.Compile(internal)
-		if err != nil {
-			return f, fmt.Errorf("policy %s/%s: %w", internal.Namespace, internal.Name, err)
-		}
-		if p.Preview {
-			f.previewed[p.Namespace] = append(f.previewed[p.Namespace], p)
-		} else {
-			f.enforced[p.Namespace] = append(f.enforced[p.Namespace], p)
+// foresee tells a tracker of the demonstration's own all that is known, so that it decides as Winnow's does.
+func (m *model) foresee(now time.Time) *tracker.Tracker {
+	t := tracker.New(tracker.Config{HoldAbove: -1})
+	var own []*gc.CleanupPolicy
+	var cluster []*gc.ClusterCleanupPolicy
+	for _, p := range m.policies {
+		switch p := p.object.(type) {
+		case *gc.CleanupPolicy:
+			own = append(own, p)
+		case *gc.ClusterCleanupPolicy:
+			cluster = append(cluster, p)
 		}
 	}
-	return f, nil
-}
-
-// decide tells what is to become of an object. Nothing that is shown has a controller that counts on it.
-func (f forecaster) decide(fact *lifecycle.Fact, now time.Time) (r policy.Resolution, d policy.Decision, preview bool) {
-	votes := policy.Votes(nil, fact, f.enforced[fact.Namespace], nil)
-	if len(votes) == 0 {
-		votes = policy.Votes(nil, fact, f.previewed[fact.Namespace], nil)
-		preview = len(votes) > 0
+	facts := map[string][]*lifecycle.Fact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	for _, o := range m.objects {
+		if o.gone.IsZero() {
+			facts[o.fact.Resource] = append(facts[o.fact.Resource], o.fact)
+		}
 	}
-	standing := policy.Resolve(policy.Object{Fact: fact}, votes)
-	r, d = standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, now)
-	return r, d, preview
+	t.ReplaceNamespaces(m.namespaces, "", now)
+	t.ReplaceClusterPolicies(cluster, "", now)
+	t.ReplacePolicies(own, "", now)
+	t.ReplaceQuotas(nil, now)
+	t.ReplaceCronJobs(m.cronJobs, now)
+	for resource, all := range facts {
+		t.Replace(resource, all, 0, now)
+	}
+	t.Lead(now) // With the holds that stand in the status of policies.
+	return t
 }
 
 // mood is how a state is to be seen at a glance, the least interesting first.
@@ -90,26 +84,44 @@ func (m *model) outlook(o *object, now time.Time) outlook {
 
 // forecastOf is the outlook of what has finished and is there.
 func (m *model) forecastOf(o *object, now time.Time) outlook {
-	r, d, preview := m.forecast.decide(o.fact, now)
+	r, d := m.forecast.Decision(o.fact.UID)
 	if r.Policy == nil {
-		return outlook{"finished " + short(now.Sub(o.fact.FinishedAt)), "no policy matches it", kept}
+		return outlook{"finished " + short(now.Sub(o.fact.FinishedAt)), "no policy matches it", calm}
 	}
-	why := fmt.Sprintf("by %s, rule %s%s", r.Policy, r.RuleName(), own(o.fact, r))
+	why := fmt.Sprintf("by %s%s", byRule(r.Policy.String(), r.RuleName()), own(o.fact, r))
 	at := clock(d.At)
 	left := d.At.Sub(now)
 	switch {
-	case preview && d.Action == policy.Delete:
+	case r.Policy.Preview && d.Action == policy.Delete:
 		return outlook{"previewed", "would have gone at " + at + " " + why, previewed}
 	case d.Action == policy.Keep:
-		return outlook{"kept", "for ever " + why, kept}
+		return outlook{"kept", howLong(r) + " " + why, kept}
 	case d.Action == policy.Wait && left >= time.Minute:
 		return outlook{"kept " + short(left), "until " + at + " " + why, kept}
 	case d.Action == policy.Wait:
 		return outlook{"waiting " + short(left), "goes at " + at + " " + why, soon}
+	case d.Reason == policy.ReasonHeld:
+		return outlook{"held", fmt.Sprintf("until somebody approves hold %s of %s", d.Detail, r.Policy), stuck}
 	case d.Action == policy.Hold:
 		return outlook{"held", m.words(o, string(d.Reason)+" "+d.Detail), stuck}
 	}
 	return outlook{"due " + short(-left), m.words(o, why), soon}
+}
+
+// howLong is for how long something is kept that no time ends.
+func howLong(r policy.Resolution) string {
+	if r.Rule != nil && r.Rule.Capacity != nil {
+		return "until newer ones take its place"
+	}
+	return "for ever"
+}
+
+// byRule names what decides, with its rule if it has one.
+func byRule(policy, rule string) string {
+	if rule == "" {
+		return policy
+	}
+	return policy + ", rule " + rule
 }
 
 // own names what the object itself asks for.
@@ -129,8 +141,7 @@ func own(f *lifecycle.Fact, r policy.Resolution) string {
 
 // words are what the status of a policy says of an object, or else the given ones.
 func (m *model) words(o *object, otherwise string) string {
-	for i := range m.policies {
-		p := &m.policies[i]
+	for _, p := range m.policies {
 		if p.Namespace != o.fact.Namespace {
 			continue
 		}

@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 const (
@@ -27,17 +28,19 @@ const (
 )
 
 // model is what is known. What has happened and why is what Winnow has said: its log, status and events. Only what is yet to
-// come is forecast, with the functions that Winnow decides with.
+// come is forecast, by a tracker as Winnow's.
 type model struct {
-	began     time.Time
-	objects   map[types.UID]*object
-	policies  []v1alpha1.CleanupPolicy
-	table     *metav1.Table
-	forecast  forecaster
-	trouble   error // why the policies cannot be shown; nil when they can
-	extension *extension
-	lines     []line // what happened
-	sights    []sight
+	began      time.Time
+	objects    map[types.UID]*object
+	namespaces []*metav1.PartialObjectMetadata
+	cronJobs   []*lifecycle.CronJob
+	policies   []policyRow
+	trouble    error // why the policies cannot be shown; nil when they can
+	forecast   *tracker.Tracker
+	extension  *extension
+	approval   *approval
+	lines      []line // what happened
+	sights     []sight
 }
 
 // object is one that a policy could match, from its first appearance on; gone ones stay.
@@ -55,6 +58,12 @@ type object struct {
 type extension struct {
 	uid     types.UID
 	at, due time.Time
+}
+
+// approval of a hold by the demonstration itself.
+type approval struct {
+	gc.PolicyHold
+	at time.Time
 }
 
 // line is a line of text at a time, if it has one.
@@ -77,20 +86,23 @@ func (m *model) tell(at time.Time, format string, args ...any) {
 func (m *model) update(o *observation, now time.Time) {
 	before := len(m.lines)
 	defer func() { slices.SortStableFunc(m.lines[before:], func(a, b line) int { return a.at.Compare(b.at) }) }()
-	m.updatePolicies(o)
+	m.updatePolicies(o, now)
+	m.namespaces, m.cronJobs = o.namespaces, o.cronJobs
 	present := sets.New[types.UID]()
 	slices.SortFunc(o.objects, func(a, b state) int {
 		return cmp.Or(a.fact.Created.Compare(b.fact.Created), cmp.Compare(a.fact.Name, b.fact.Name))
 	})
 	for _, s := range o.objects {
 		present.Insert(s.fact.UID)
-		m.updateObject(s, now)
+		m.updateObject(s)
 	}
 	for uid, object := range m.objects {
 		if object.gone.IsZero() && !present.Has(uid) {
 			object.gone = now
 		}
 	}
+	m.forecast = m.foresee(now)
+	m.tellFinished(now)
 	for i := range o.log {
 		m.hear(&o.log[i])
 	}
@@ -100,45 +112,40 @@ func (m *model) update(o *observation, now time.Time) {
 	m.tellGone(now)
 }
 
-func (m *model) updatePolicies(o *observation) {
+func (m *model) updatePolicies(o *observation, now time.Time) {
 	if o.reason != nil {
 		m.trouble = o.reason
 	}
 	if o.policies == nil {
 		return
 	}
-	policies := make([]v1alpha1.CleanupPolicy, 0, len(o.policies.Rows))
-	for i := range o.policies.Rows {
-		p, err := policyOf(&o.policies.Rows[i])
-		if err != nil {
-			m.trouble = err
-			return
-		}
-		policies = append(policies, *p)
-		m.tellReady(p)
+	for _, p := range o.policies {
+		m.tellReady(p.Stored, now)
 	}
-	m.policies, m.table = policies, o.policies
-	m.forecast, m.trouble = newForecaster(policies)
+	m.policies, m.trouble = o.policies, nil
 }
 
 // tellReady tells when the condition Ready of a policy has changed.
-func (m *model) tellReady(p *v1alpha1.CleanupPolicy) {
+func (m *model) tellReady(p tracker.Stored, now time.Time) {
 	ready := meta.FindStatusCondition(p.Status.Conditions, gc.ConditionReady)
 	before := meta.FindStatusCondition(m.policy(p.Namespace, p.Name).Status.Conditions, gc.ConditionReady)
 	if ready == nil || before != nil && before.Status == ready.Status && before.Reason == ready.Reason {
 		return
 	}
-	m.tell(ready.LastTransitionTime.Time, "policy %s/%s: Ready is %s, %s: %s", p.Namespace, p.Name, ready.Status, ready.Reason, ready.Message)
+	m.tell(now, "policy %s: Ready is %s, %s: %s", titleOf(p), ready.Status, ready.Reason, ready.Message)
 }
 
+// titleOf names a policy as Winnow's log does; a cluster policy has no namespace.
+func titleOf(p tracker.Stored) string { return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/") }
+
 // policy returns the policy as last seen; an empty one when there is none.
-func (m *model) policy(namespace, name string) *v1alpha1.CleanupPolicy {
-	for i := range m.policies {
-		if p := &m.policies[i]; p.Namespace == namespace && p.Name == name {
-			return p
+func (m *model) policy(namespace, name string) tracker.Stored {
+	for _, p := range m.policies {
+		if p.Namespace == namespace && p.Name == name {
+			return p.Stored
 		}
 	}
-	return &v1alpha1.CleanupPolicy{}
+	return tracker.StoredPolicy(&gc.CleanupPolicy{})
 }
 
 // nextDeletion is what the status of a policy says of it; zero when it says nothing.
@@ -149,7 +156,7 @@ func (m *model) nextDeletion(namespace, name string) time.Time {
 	return time.Time{}
 }
 
-func (m *model) updateObject(s state, now time.Time) {
+func (m *model) updateObject(s state) {
 	o := m.objects[s.fact.UID]
 	if o == nil {
 		o = &object{}
@@ -157,16 +164,22 @@ func (m *model) updateObject(s state, now time.Time) {
 		m.tell(s.fact.Created, "%s created", nameOf(s.fact))
 	}
 	o.state = s
-	if s.fact.Finished && !o.finished {
-		o.finished = true
-		outlook := m.outlook(o, now)
-		m.tell(now, "%s %s; %s: %s", nameOf(s.fact), strings.ToLower(string(s.fact.Outcome)), outlook.state, outlook.why)
+}
+
+// tellFinished tells what has finished since, and what is to come of it.
+func (m *model) tellFinished(now time.Time) {
+	for _, o := range m.sorted() {
+		if o.fact.Finished && !o.finished {
+			o.finished = true
+			outlook := m.outlook(o, now)
+			m.tell(now, "%s %s; %s: %s", nameOf(o.fact), strings.ToLower(string(o.fact.Outcome)), outlook.state, outlook.why)
+		}
 	}
 }
 
 // hear takes in a line of Winnow's log.
 func (m *model) hear(e *logEntry) {
-	at := time.UnixMilli(int64(e.Milliseconds))
+	at := e.at()
 	o := m.objects[e.UID]
 	switch {
 	case e.Message == "Leading":
@@ -187,14 +200,31 @@ func (m *model) hear(e *logEntry) {
 	}
 }
 
+// at is when the line was written.
+func (e *logEntry) at() time.Time { return time.UnixMilli(int64(e.Milliseconds)) }
+
 // why tells by what and when Winnow deleted an object.
 func (e *logEntry) why() string {
-	return fmt.Sprintf("by %s, rule %s, %s after it finished, %d ms late", e.Policy, e.Rule, e.Due.Sub(e.FinishedAt), time.Duration(e.Lateness).Milliseconds())
+	by := byRule(e.Policy, e.Rule)
+	if e.late() {
+		return fmt.Sprintf("by %s, %s", by, e.lateness())
+	}
+	return fmt.Sprintf("by %s, %s after it finished, %s", by, e.Due.Sub(e.FinishedAt), e.lateness())
 }
 
 // short is the same for a table.
 func (e *logEntry) short() string {
-	return fmt.Sprintf("at %s by %s, rule %s, %d ms late", clock(e.Due), e.Policy, e.Rule, time.Duration(e.Lateness).Milliseconds())
+	return fmt.Sprintf("at %s by %s, %s", clock(e.Due.Add(time.Duration(e.Lateness))), byRule(e.Policy, e.Rule), e.lateness())
+}
+
+// late tells whether something has held the object when it was due.
+func (e *logEntry) late() bool { return time.Duration(e.Lateness) >= time.Second }
+
+func (e *logEntry) lateness() string {
+	if e.late() {
+		return seconds(time.Duration(e.Lateness)) + " after it was due"
+	}
+	return fmt.Sprintf("%d ms late", time.Duration(e.Lateness).Milliseconds())
 }
 
 // tellGone tells what has gone otherwise than at once after its deletion by Winnow.
@@ -222,6 +252,26 @@ func (m *model) extend(uid types.UID, due, at time.Time) {
 	if o := m.objects[uid]; o != nil {
 		m.tell(at, "%s extended by this demonstration, %s before its time: %s=%s", nameOf(o.fact), seconds(due.Sub(at)), gc.AnnotationTTL, longerTTL)
 	}
+}
+
+// approve takes in that a hold was approved at a time.
+func (m *model) approve(hold gc.PolicyHold, command string, at time.Time) {
+	m.approval = &approval{PolicyHold: hold, at: at}
+	m.tell(at, "hold %s of %d objects approved by this demonstration: %s", hold.ID, hold.Objects, command)
+}
+
+// tellWarnings tells what kubectl has written to its standard error.
+func (m *model) tellWarnings(at time.Time, stderr string) {
+	for line := range strings.Lines(stderr) {
+		m.tell(at, "kubectl apply: %s", strings.TrimSpace(line))
+	}
+}
+
+// within returns all objects of a namespace, those that finished first before the others.
+func (m *model) within(namespace string) []*object {
+	out := slices.DeleteFunc(m.sorted(), func(o *object) bool { return o.fact.Namespace != namespace })
+	slices.SortStableFunc(out, func(a, b *object) int { return a.fact.FinishedAt.Compare(b.fact.FinishedAt) })
+	return out
 }
 
 // sorted returns all objects, the oldest first.

@@ -17,6 +17,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -26,8 +28,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
 )
@@ -35,16 +38,25 @@ import (
 // askEvery is how often the policies are asked for.
 const askEvery = 500 * time.Millisecond
 
-var namespaces = []string{namespace, previewNamespace}
+var namespaces = []string{namespace, previewNamespace, recentNamespace, backlogNamespace}
 
 // observation is what there is at one moment, and what Winnow has said since the last one.
 type observation struct {
 	objects []state
-	// policies is the table that kubectl prints; nil when it was not asked for, or could not be had for the given reason.
-	policies *metav1.Table
-	reason   error
-	log      []logEntry
-	events   []*eventsv1.Event
+	// policies is nil when they were not asked for, or could not be had for the given reason.
+	policies   []policyRow
+	reason     error
+	namespaces []*metav1.PartialObjectMetadata
+	cronJobs   []*lifecycle.CronJob
+	log        []logEntry
+	events     []*eventsv1.Event
+}
+
+// policyRow is a policy of either kind.
+type policyRow struct {
+	tracker.Stored
+	object runtime.Object
+	cells  map[string]any // of the table that kubectl prints, by column
 }
 
 // state is one object that a policy could match.
@@ -81,14 +93,17 @@ func (l *lateness) UnmarshalText(text []byte) error {
 
 // observer watches the objects and the events, asks for the policies, and reads Winnow's log.
 type observer struct {
-	jobs     batchlisters.JobLister
-	pods     corelisters.PodLister
-	events   eventslisters.EventLister
-	known    map[types.UID]bool // events that were told
-	policies rest.Interface
-	nextAsk  time.Time
-	logFile  string
-	read     int64 // of the log file
+	jobs       batchlisters.JobLister
+	cronJobs   batchlisters.CronJobLister
+	pods       corelisters.PodLister
+	namespaces corelisters.NamespaceLister
+	events     eventslisters.EventLister
+	known      map[types.UID]bool // events that were told
+	policies   rest.Interface
+	decoder    runtime.Decoder
+	nextAsk    time.Time
+	logFile    string
+	read       int64 // of the log file
 }
 
 func newObserver(ctx context.Context, c *cluster.Cluster, logFile string) (*observer, error) {
@@ -103,14 +118,18 @@ func newObserver(ctx context.Context, c *cluster.Cluster, logFile string) (*obse
 	if err != nil {
 		return nil, err
 	}
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
 	objects := informers.NewSharedInformerFactory(client, 0)
 	events := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = "reportingController=" + gc.GroupName + "/winnow"
 	}))
 	o := &observer{
-		jobs: objects.Batch().V1().Jobs().Lister(), pods: objects.Core().V1().Pods().Lister(),
+		jobs: objects.Batch().V1().Jobs().Lister(), cronJobs: objects.Batch().V1().CronJobs().Lister(),
+		pods: objects.Core().V1().Pods().Lister(), namespaces: objects.Core().V1().Namespaces().Lister(),
 		events: events.Events().V1().Events().Lister(), known: map[types.UID]bool{},
 		policies: policies.GcV1alpha1().RESTClient(), logFile: logFile,
+		decoder: serializer.NewCodecFactory(scheme).UniversalDecoder(),
 	}
 	for _, factory := range []informers.SharedInformerFactory{objects, events} {
 		factory.Start(ctx.Done())
@@ -129,6 +148,9 @@ func (o *observer) observe(ctx context.Context, now time.Time) (*observation, er
 		if err := o.observeObjects(ns, out); err != nil {
 			return nil, err
 		}
+	}
+	if err := o.observeOthers(out); err != nil {
+		return nil, err
 	}
 	if !now.Before(o.nextAsk) {
 		o.nextAsk = now.Add(askEvery)
@@ -175,6 +197,22 @@ func (o *observer) observeObjects(ns string, out *observation) error {
 	return err
 }
 
+// observeOthers observes what matters for the objects.
+func (o *observer) observeOthers(out *observation) error {
+	all, err := o.namespaces.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	for _, ns := range all {
+		out.namespaces = append(out.namespaces, &metav1.PartialObjectMetadata{ObjectMeta: ns.ObjectMeta})
+	}
+	cronJobs, err := o.cronJobs.List(labels.Everything())
+	for _, cj := range cronJobs {
+		out.cronJobs = append(out.cronJobs, lifecycle.FromCronJob(cj))
+	}
+	return err
+}
+
 func newState(fact *lifecycle.Fact, m *metav1.ObjectMeta, progress string) state {
 	s := state{fact: fact, progress: progress, finalizers: m.Finalizers}
 	if m.DeletionTimestamp != nil {
@@ -191,23 +229,48 @@ func progress(job *batchv1.Job) string {
 	return fmt.Sprintf("%d of %d completions", job.Status.Succeeded, *job.Spec.Completions)
 }
 
-// askPolicies asks as kubectl does, for the table that the server prints.
-func (o *observer) askPolicies(ctx context.Context) (*metav1.Table, error) {
-	raw, err := o.policies.Get().Resource("cleanuppolicies").
-		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
-		Param("includeObject", string(metav1.IncludeObject)).
-		DoRaw(ctx)
-	if err != nil {
-		return nil, err
+// askPolicies asks as kubectl does, for the tables that the server prints.
+func (o *observer) askPolicies(ctx context.Context) ([]policyRow, error) {
+	var out []policyRow
+	for _, resource := range []string{"cleanuppolicies", "clustercleanuppolicies"} {
+		raw, err := o.policies.Get().Resource(resource).
+			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+			Param("includeObject", string(metav1.IncludeObject)).
+			DoRaw(ctx)
+		if err != nil {
+			return nil, err
+		}
+		table := &metav1.Table{}
+		if err := json.Unmarshal(raw, table); err != nil {
+			return nil, err
+		}
+		for i := range table.Rows {
+			row, err := o.policyRow(table.ColumnDefinitions, &table.Rows[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, row)
+		}
 	}
-	table := &metav1.Table{}
-	return table, json.Unmarshal(raw, table)
+	return out, nil
 }
 
-// policyOf is the policy of a row.
-func policyOf(row *metav1.TableRow) (*v1alpha1.CleanupPolicy, error) {
-	p := &v1alpha1.CleanupPolicy{}
-	return p, json.Unmarshal(row.Object.Raw, p)
+func (o *observer) policyRow(columns []metav1.TableColumnDefinition, row *metav1.TableRow) (policyRow, error) {
+	object, err := runtime.Decode(o.decoder, row.Object.Raw)
+	if err != nil {
+		return policyRow{}, err
+	}
+	out := policyRow{object: object, cells: map[string]any{}}
+	switch p := object.(type) {
+	case *gc.CleanupPolicy:
+		out.Stored = tracker.StoredPolicy(p)
+	case *gc.ClusterCleanupPolicy:
+		out.Stored = tracker.StoredClusterPolicy(p)
+	}
+	for i, c := range columns {
+		out.cells[c.Name] = row.Cells[i]
+	}
+	return out, nil
 }
 
 // readLog returns the whole lines that were added to Winnow's log. Lines that are not of the structured log are passed over.

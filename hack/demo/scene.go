@@ -34,11 +34,7 @@ func newScene(ctx context.Context, c *cluster.Cluster, logFile string, screen *s
 		return nil, err
 	}
 	s := &scene{story: story, observer: observer, model: newModel(time.Now()), screen: screen}
-	warnings, err := story.begin(ctx)
-	for _, w := range warnings {
-		s.model.tell(s.model.began, "kubectl apply: %s", w)
-	}
-	return s, err
+	return s, story.begin(ctx, s.model)
 }
 
 // step observes, goes on with the story, and shows what is new.

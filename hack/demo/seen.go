@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ func allSights() []sight {
 		{what: "held by finalizer", look: (*model).seeHeld},
 		{what: "extended, kept", look: (*model).seeExtended},
 		{what: "rest gone", look: (*model).seeRest},
+		{what: "last 3 kept", look: (*model).seeLast},
+		{what: "kept for minTTL", look: (*model).seeMinimum},
+		{what: "held, then approved", look: (*model).seeApproved},
 	}
 }
 
@@ -124,4 +128,45 @@ func (m *model) seeRest(time.Time) string {
 		latest = max(latest, o.deletion.Lateness)
 	}
 	return fmt.Sprintf("%d objects deleted, at most %d ms late", len(goers), time.Duration(latest).Milliseconds())
+}
+
+// seeLast wants of many Jobs those that finished last to be all that a policy counts, and the others gone by it.
+func (m *model) seeLast(time.Time) string {
+	builds := slices.DeleteFunc(m.within(recentNamespace), func(o *object) bool { return o.fact.Name == scratch })
+	if len(builds) != buildJobs || m.policy(recentNamespace, keepLast).Status.Candidates != lastKept {
+		return ""
+	}
+	kept := builds[buildJobs-lastKept:]
+	for i, o := range builds {
+		if went := !o.gone.IsZero() && o.deletes == 1; !o.fact.Finished || went == slices.Contains(kept, o) || o.deletes != 0 && !went {
+			return ""
+		}
+		if i > 0 && o.fact.FinishedAt.Before(builds[i-1].fact.FinishedAt) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("of %d, the %d that finished last, from %s on", buildJobs, lastKept, nameOf(kept[0].fact))
+}
+
+// seeMinimum wants a Job that may go at once to be due no sooner than the cluster policy allows.
+func (m *model) seeMinimum(time.Time) string {
+	for _, o := range m.within(recentNamespace) {
+		if o.fact.Name == scratch && !o.gone.IsZero() && o.deletes == 1 && o.deletion.Due.Sub(o.deletion.FinishedAt) == minTTL {
+			return fmt.Sprintf("%s, ttl 0s by %s, deleted %s after it finished", nameOf(o.fact), o.deletion.Policy, minTTL)
+		}
+	}
+	return ""
+}
+
+// seeApproved wants all Jobs that a new policy made due at once to go after they were approved, and none before.
+func (m *model) seeApproved(time.Time) string {
+	if m.approval == nil || m.approval.Objects != backlogJobs || m.policy(backlogNamespace, sweep).Status.Deleted != backlogJobs {
+		return ""
+	}
+	for _, o := range m.within(backlogNamespace) {
+		if o.gone.IsZero() || o.deletes != 1 || o.deletion.at().Before(m.approval.at) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%d Jobs by %s/%s, none before hold %s was approved", backlogJobs, backlogNamespace, sweep, m.approval.ID)
 }

@@ -31,6 +31,17 @@ const (
 	failuresPolicy, reportsPolicy = "keep-failures", "reports"
 	longerTTL                     = "1h"
 
+	// Of the Jobs of one namespace a policy keeps the last; one of them may go at once, were it not for the cluster policy.
+	recentNamespace, keepLast, scratch = "recent", "keep-last", "scratch"
+	buildJobs, lastKept                = 6, 3
+	minTTL                             = 5 * time.Second
+
+	// The Jobs of another have no policy, until there comes one that makes more of them due at once than the cluster policy allows.
+	backlogNamespace, sweep = "backlog", "sweep"
+	backlogJobs             = 7
+	// heldShown is how long they are seen to be held.
+	heldShown = 5 * time.Second
+
 	// nextJobEvery keeps the view alive.
 	nextJobEvery = 10 * time.Second
 	// lastMoment is when before its time a Job is extended: within its last second, with room for the request.
@@ -40,8 +51,12 @@ const (
 // goers are the first objects that are to go.
 var goers = []string{"convert", "lint", "backup", "migrate", "index", "import", "shell"}
 
-//go:embed demo.yaml
-var manifests string
+var (
+	//go:embed demo.yaml
+	manifests string
+	//go:embed sweep.yaml
+	sweepManifest string
+)
 
 // story creates what is to be seen.
 type story struct {
@@ -49,6 +64,9 @@ type story struct {
 	client  kubernetes.Interface
 	renders int
 	nextJob time.Time
+	swept   bool
+	// approveAt is zero until something is held.
+	approveAt time.Time
 }
 
 func newStory(c *cluster.Cluster) (*story, error) {
@@ -56,22 +74,27 @@ func newStory(c *cluster.Cluster) (*story, error) {
 	return &story{cluster: c, client: client}, err
 }
 
-// begin creates namespaces, policies and the first Jobs, and returns what the API server warns of.
-func (s *story) begin(ctx context.Context) (warnings []string, err error) {
-	_, stderr, err := s.cluster.KubectlStdin(ctx, manifests, "apply", "-f", "-")
-	if err != nil {
-		return nil, err
+// begin creates namespaces, policies and the first Jobs, and tells what the API server warns of.
+func (s *story) begin(ctx context.Context, m *model) error {
+	if err := s.apply(ctx, manifests, m, m.began); err != nil {
+		return err
 	}
 	for _, job := range firstJobs() {
 		if err := s.create(ctx, job); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' }), nil
+	return nil
+}
+
+func (s *story) apply(ctx context.Context, manifests string, m *model, at time.Time) error {
+	_, stderr, err := s.cluster.KubectlStdin(ctx, manifests, "apply", "-f", "-")
+	m.tellWarnings(at, stderr)
+	return err
 }
 
 func firstJobs() []*batchv1.Job {
-	return []*batchv1.Job{
+	out := []*batchv1.Job{
 		newJob(namespace, failing, "2s", func(j *batchv1.Job) {
 			j.Spec.Template.Labels = map[string]string{"test.winnow.dev/outcome": "Failed"}
 		}),
@@ -88,10 +111,18 @@ func firstJobs() []*batchv1.Job {
 		newJob(namespace, "import", "6s"),
 		newJob(previewNamespace, "draft-1", "2s"),
 		newJob(previewNamespace, "draft-2", "4s"),
+		newJob(recentNamespace, scratch, "1s"),
 	}
+	for i := 1; i <= buildJobs; i++ {
+		out = append(out, newJob(recentNamespace, fmt.Sprintf("build-%d", i), fmt.Sprintf("%ds", 2*i)))
+	}
+	for i := 1; i <= backlogJobs; i++ {
+		out = append(out, newJob(backlogNamespace, fmt.Sprintf("old-%d", i), "1s"))
+	}
+	return out
 }
 
-// goOn creates a Job from time to time, and extends one when its time has almost come.
+// goOn creates a Job from time to time, extends one when its time has almost come, and then makes many due at once.
 func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 	if s.nextJob.IsZero() {
 		s.nextJob = now.Add(nextJobEvery)
@@ -103,8 +134,16 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 			return err
 		}
 	}
+	if m.extension != nil {
+		return s.sweep(ctx, m, now) // Only now: kubectl takes its time, and the last moment is short.
+	}
+	return s.extend(ctx, m, now)
+}
+
+// extend extends a Job in its last moment.
+func (s *story) extend(ctx context.Context, m *model, now time.Time) error {
 	due := m.nextDeletion(namespace, reportsPolicy)
-	if m.extension != nil || due.IsZero() || now.Before(due.Add(-lastMoment)) {
+	if due.IsZero() || now.Before(due.Add(-lastMoment)) {
 		return nil
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, gc.AnnotationTTL, longerTTL)
@@ -114,6 +153,33 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 	}
 	m.extend(job.UID, due, time.Now())
 	return nil
+}
+
+// sweep creates the policy that makes many Jobs due at once, and approves it after a while.
+func (s *story) sweep(ctx context.Context, m *model, now time.Time) error {
+	if !s.swept {
+		for _, o := range m.within(backlogNamespace) {
+			if !o.fact.Finished || now.Before(o.fact.FinishedAt.Add(minTTL+time.Second)) {
+				return nil
+			}
+		}
+		s.swept = true
+		return s.apply(ctx, sweepManifest, m, now)
+	}
+	holds := m.policy(backlogNamespace, sweep).Status.Holds
+	switch {
+	case len(holds) == 0 || m.approval != nil:
+		return nil
+	case s.approveAt.IsZero():
+		s.approveAt = now.Add(heldShown)
+		return nil
+	case now.Before(s.approveAt):
+		return nil
+	}
+	annotate := []string{"annotate", "--overwrite", "cleanuppolicy", sweep, "-n", backlogNamespace, gc.AnnotationApprovedHold + "=" + holds[0].ID}
+	m.approve(holds[0], "kubectl "+strings.Join(annotate, " "), now)
+	_, _, err := s.cluster.Kubectl(ctx, annotate...)
+	return err
 }
 
 func (s *story) create(ctx context.Context, job *batchv1.Job) error {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -70,40 +68,25 @@ func frame(m *model, hints []string, height int, now time.Time) []styled {
 
 // policyTable shows columns of the table that the server made for kubectl.
 func policyTable(m *model) []styled {
-	var rows [][]string
-	if m.table != nil {
-		rows = tableRows(m.table, m)
-	}
-	out := aligned(rows)
-	if len(out) > 0 {
-		out[0].style = bold
-	}
-	if m.trouble != nil {
-		out = append(out, styled{"the policies cannot be shown: " + m.trouble.Error(), red})
-	}
-	return out
-}
-
-func tableRows(table *metav1.Table, m *model) [][]string {
 	columns := []string{"Mode", "TTL", "Candidates", "Due", "Deleted", "Next", "Ready"}
 	header := []string{"POLICY"}
 	for _, c := range columns {
 		header = append(header, strings.ToUpper(c))
 	}
 	rows := [][]string{header}
-	for i := range table.Rows {
-		p := &m.policies[i]
-		row := []string{p.Namespace + "/" + p.Name}
+	for _, p := range m.policies {
+		row := []string{titleOf(p.Stored)}
 		for _, c := range columns {
-			for j := range table.ColumnDefinitions {
-				if table.ColumnDefinitions[j].Name == c {
-					row = append(row, fmt.Sprint(table.Rows[i].Cells[j]))
-				}
-			}
+			row = append(row, fmt.Sprint(p.cells[c]))
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	out := aligned(rows)
+	out[0].style = bold
+	if m.trouble != nil {
+		out = append(out, styled{"the policies cannot be shown: " + m.trouble.Error(), red})
+	}
+	return out
 }
 
 // shown is an object in the table.
@@ -152,20 +135,30 @@ func dropOne(all []shown) []shown {
 	return slices.Delete(all, least, least+1)
 }
 
+// seenInLine is how many of what is to be seen a line of 80 characters takes.
+const seenInLine = 4
+
 // seenLines tells what was seen of all that is to be seen.
 func seenLines(m *model) []styled {
-	text := "Seen:"
-	for _, s := range m.sights {
-		mark := " "
-		if s.how != "" {
-			mark = "x"
+	var out []styled
+	for some := range slices.Chunk(m.sights, seenInLine) {
+		text := "Seen:"
+		for _, s := range some {
+			mark := " "
+			if s.how != "" {
+				mark = "x"
+			}
+			text += fmt.Sprintf(" [%s] %s", mark, s.what)
 		}
-		text += fmt.Sprintf(" [%s] %s", mark, s.what)
+		out = append(out, styled{text, plain})
 	}
 	if len(m.missing()) > 0 {
-		return []styled{{text, plain}, {"Soon all of these are to be seen.", dim}}
+		return append(out, styled{"Soon all of these are to be seen.", dim})
 	}
-	return []styled{{text, green}, {"That was all. Look around: kubectl create job mine --image=none -n " + namespace, plain}}
+	for i := range out {
+		out[i].style = green
+	}
+	return append(out, styled{"That was all. Look around: kubectl create job mine --image=none -n " + namespace, plain})
 }
 
 // aligned pads all columns but the last.

@@ -59,10 +59,23 @@ func TestShowsWhatIsToBeSeen(t *testing.T) {
 		`SEEN held by finalizer: job/upload, Terminating: waits for finalizers \["demo.winnow.dev/hold"\]\n`,
 		`SEEN extended, kept: job/report, `,
 		`SEEN rest gone: 7 objects deleted, at most \d+ ms late\n`,
+		`job/scratch -n recent succeeded; waiting \ds: goes at [0-9:]{8} by recent/keep-last, rule at-once\n`,
+		`job/build-1 -n recent deleted by recent/keep-last, rule default, \d+s after it finished, \d+ ms late\n`,
+		`kubectl apply: Warning: .*7 Jobs in backlog become due by this at once; none will be deleted before this is approved: `,
+		`policy backlog/sweep: Ready is False, Held: In namespace backlog, 7 objects became due by .*: kubectl annotate .*\n`,
+		`job/old-1 -n backlog deleted by backlog/sweep, rule default, \d+\.\d s after it was due\n`,
+		`hold [0-9a-f]{12} of 7 objects approved by this demonstration: kubectl annotate `,
+		`job/build-6 -n recent succeeded; kept: until newer ones take its place by recent/keep-last, rule default\n`,
+		`SEEN last 3 kept: of 6, the 3 that finished last, from job/build-4 -n recent on\n`,
+		`SEEN kept for minTTL: job/scratch -n recent, ttl 0s by recent/keep-last, deleted 5s after it finished\n`,
+		`SEEN held, then approved: 7 Jobs by backlog/sweep, none before hold [0-9a-f]{12} was approved\n`,
 		`SEEN all: `,
 		`\nPOLICY +MODE +TTL +CANDIDATES +DUE +DELETED +NEXT +READY\n`,
 		`\ndemo/keep-failures +Enforce +<none> +1 +0 +0 +in 59m +True\n`,
 		`\npreview/defaults +Preview +10s +2 +\d +0 +\S.* +True\n`,
+		`\nrecent/keep-last +Enforce +<none> +3 +0 +4 +- +True\n`,
+		`\nbacklog/sweep +Enforce +1s +0 +0 +7 +- +True\n`,
+		`\nguardrails +Enforce +<none> +0 +0 +0 +- +True\n`,
 		`\nNothing is left running.\n$`,
 	} {
 		if !regexp.MustCompile(want).Match(output) {
@@ -75,7 +88,7 @@ func TestShowsWhatIsToBeSeen(t *testing.T) {
 			t.Errorf("%s: %d lines say that it was deleted, want one", name, n)
 		}
 	}
-	for _, kept := range []string{"job/train", "job/report", "job/serve", "job/draft-1", "job/draft-2"} {
+	for _, kept := range []string{"job/train", "job/report", "job/serve", "job/draft-1", "job/draft-2", "job/build-[456]"} {
 		if regexp.MustCompile(kept + `.* (deleted|gone)`).Match(output) {
 			t.Errorf("%s is gone", kept)
 		}
