@@ -110,6 +110,9 @@ func client(c *rest.Config, userAgent, contentType string) *rest.Config {
 	return c
 }
 
+// syncedEvery is how often it is looked whether the first lists have arrived.
+const syncedEvery = 20 * time.Millisecond
+
 // Synced tells whether policies and namespaces were read, so that this replica could take over.
 func (c *Controller) Synced() bool { return c.observer.Synced() }
 
@@ -134,6 +137,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer observing.Wait()
 	defer stop()
 	observing.Go(func() { c.observer.Run(ctx) })
+	// Whoever leads must know what others have found to wait for approval.
+	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
+		return nil // told to end before that
+	}
 	if !c.config.LeaderElection.LeaderElect {
 		c.lead(ctx)
 		return nil

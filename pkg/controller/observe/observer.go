@@ -123,8 +123,8 @@ func (o *Observer) extend(ctx context.Context, resource string, r *running, name
 	r.covered = namespaces
 	switch {
 	case resource == tracker.ResourceQuotas:
-	case len(added) > mergeMost:
-		o.stop(resource, r)
+	case len(added) > mergeMost: // Meanwhile what was heard last grows old.
+		r.end()
 		o.running[resource] = o.start(ctx, resource, namespaces)
 	default:
 		for _, ns := range added {
@@ -152,11 +152,15 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 	return r
 }
 
-// stop returns when nothing more comes from r, so that whoever is started next has the last word. What was known of CronJobs
-// grows old from then on.
-func (o *Observer) stop(resource string, r *running) {
+// end returns when nothing more comes from r, so that whoever is started next has the last word.
+func (r *running) end() {
 	r.cancel()
 	r.done.Wait()
+}
+
+// stop ends what nothing needs any more. What was known of owners and quotas would grow old from then on.
+func (o *Observer) stop(resource string, r *running) {
+	r.end()
 	delete(o.running, resource)
 	o.Tracker.Unheard(resource)
 	switch resource {

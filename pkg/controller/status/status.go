@@ -27,7 +27,7 @@ const (
 // Of makes the status of a policy from its report. The transition time of a condition that stays is kept.
 func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
-		ObservedGeneration: r.Stored.Generation,
+		ObservedGeneration: observed(r),
 		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Holds: r.Waiting, Deleted: r.Deleted,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
@@ -38,6 +38,15 @@ func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = gc.ConditionReady, r.Stored.Generation, now
 	meta.SetStatusCondition(&out.Conditions, ready)
 	return out
+}
+
+// observed is the last generation of which it is known whether it must wait for approval: a controller that starts knows from it
+// what it must weigh.
+func observed(r *tracker.Report) int64 {
+	if r.Unweighed {
+		return r.Status.ObservedGeneration
+	}
+	return r.Generation
 }
 
 // seconds cuts a time to what the API keeps of it, so that it compares equal with what comes back.

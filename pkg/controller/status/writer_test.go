@@ -60,7 +60,10 @@ func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
 		return true, &v1alpha1.CleanupPolicy{}, o.refuse
 	})
 	o.Writer = New(Config{Tracker: tracker.New(tracker.Config{HoldAbove: -1}), Policies: client.GcV1alpha1(), Events: o.cluster, Clock: o.clock, Instance: "replica-1"})
-	o.Tracker.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
+	o.Tracker.ReplacePolicies(nil, "", given.Now)
+	o.Tracker.ReplaceClusterPolicies(nil, "", given.Now)
+	o.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "", given.Now)
+	o.Tracker.ReplaceCronJobs(nil, given.Now)
 	for _, p := range policies {
 		o.policy(p.Obj())
 	}
@@ -70,6 +73,9 @@ func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
 func (o *office) policy(p *gc.CleanupPolicy) {
 	o.policies[p.Name] = p
 	o.Tracker.SetPolicy(p, o.clock.Now())
+	for resource := range o.Tracker.Coverage() {
+		o.Tracker.BeginMerge(resource, given.Home).End(true, o.clock.Now())
+	}
 }
 
 func (o *office) upsert(facts ...*lifecycle.Fact) {

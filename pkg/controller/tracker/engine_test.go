@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestNamedCases(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			e := &engine{World: c.World, weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}}
+			e := &engine{World: c.World, weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}, rules: map[string]string{}}
 			e.startWith(Config{HoldAbove: -1})
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
@@ -69,6 +70,7 @@ type engine struct {
 	// weighed are the objects that are due and need no approval; held are the policies that wait for one.
 	weighed   map[types.UID]bool
 	held      map[model.PolicyInNamespace]bool
+	rules     map[string]string // what ruled each namespace when it was last weighed
 	clockLies bool
 }
 
@@ -76,7 +78,7 @@ type engine struct {
 const holdAboveByDefault = 4
 
 func newEngine(t *rapid.T) *engine {
-	e := &engine{World: model.Draw(t), weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}}
+	e := &engine{World: model.Draw(t), weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}, rules: map[string]string{}}
 	e.start()
 	e.weigh()
 	return e
@@ -152,6 +154,11 @@ func (e *engine) succeed() {
 	if e.clockLies {
 		e.read()
 	}
+	for _, name := range model.DrawnNamespaces {
+		e.rules[name] = e.rulesOf(name)
+	}
+	clear(e.weighed) // Whoever takes over knows what is due, not since when.
+	e.settle()
 }
 
 func (e *engine) list(resource string) {
@@ -234,6 +241,7 @@ func (e *engine) policy(t *rapid.T) {
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
 		e.tracker.RemovePolicy(e.Policies[i], e.Now)
 		e.Policies = slices.Delete(e.Policies, i, i+1)
+		delete(e.held, model.PolicyInNamespace{Policy: model.PolicyRef{Namespace: ns, Name: name}, Namespace: ns})
 		e.changed()
 		return
 	default:
@@ -241,7 +249,7 @@ func (e *engine) policy(t *rapid.T) {
 		e.Policies[i] = p
 	}
 	e.tracker.SetPolicy(p, e.Now)
-	e.changed()
+	e.changed(model.PolicyRef{Namespace: ns, Name: name})
 }
 
 func (e *engine) clusterPolicy(t *rapid.T) {
@@ -256,6 +264,7 @@ func (e *engine) clusterPolicy(t *rapid.T) {
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
 		e.tracker.RemoveClusterPolicy(e.ClusterPolicies[i], e.Now)
 		e.ClusterPolicies = slices.Delete(e.ClusterPolicies, i, i+1)
+		maps.DeleteFunc(e.held, func(key model.PolicyInNamespace, _ bool) bool { return key.Policy == model.PolicyRef{Name: name} })
 		e.changed()
 		return
 	default:
@@ -263,7 +272,7 @@ func (e *engine) clusterPolicy(t *rapid.T) {
 		e.ClusterPolicies[i] = p
 	}
 	e.tracker.SetClusterPolicy(p, e.Now)
-	e.changed()
+	e.changed(model.PolicyRef{Name: name})
 }
 
 func (e *engine) tellNamespace(name string, ns model.Namespace) {
@@ -293,6 +302,7 @@ func (e *engine) namespace(t *rapid.T) {
 	e.tellNamespace(name, e.Namespaces[name])
 	if !known { // What is there when a namespace is first seen was there before: nobody has changed it.
 		e.cover()
+		e.rules[name] = e.rulesOf(name)
 		e.settle()
 		return
 	}
@@ -352,6 +362,7 @@ func (e *engine) time(t *rapid.T) {
 func (e *engine) clock(*rapid.T) {
 	e.clockLies = !e.clockLies
 	e.read()
+	e.settle()
 }
 
 // read agrees with what is there.
@@ -376,16 +387,21 @@ func (e *engine) relist(t *rapid.T) {
 }
 
 // changed is after a change that people made: what it made due is weighed.
-func (e *engine) changed() {
+func (e *engine) changed(policies ...model.PolicyRef) {
 	e.cover()
-	e.weigh()
+	e.weigh(policies...)
 }
 
-// weigh finds what is due and was not before, and holds the policies by which there is too much of it.
-func (e *engine) weigh() {
+// weigh finds what is due and was not before, and holds the policies by which there is too much of it. A hold stays, unless a new
+// spec of its policy leaves little that is due.
+func (e *engine) weigh(changed ...model.PolicyRef) {
 	due := e.DueBy()
 	e.forgetUndue(due)
+	affected := e.affected(due)
 	for key, uids := range due {
+		if !affected[key.Namespace] {
+			continue
+		}
 		most, ok := e.HoldAbove(key.Namespace)
 		if !ok {
 			most = holdAboveByDefault
@@ -399,7 +415,7 @@ func (e *engine) weigh() {
 		if e.held[key] {
 			fresh = len(uids)
 		}
-		if fresh > most {
+		if fresh > most || e.held[key] && !slices.Contains(changed, key.Policy) {
 			e.held[key] = true
 			e.unweigh(uids)
 			continue
@@ -411,6 +427,71 @@ func (e *engine) weigh() {
 	}
 }
 
+// affected are the namespaces that are ruled by something else than when they were last weighed, and those where that put an object
+// beyond a ceiling.
+func (e *engine) affected(due map[model.PolicyInNamespace][]types.UID) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range model.DrawnNamespaces {
+		before := e.rules[name]
+		e.rules[name] = e.rulesOf(name)
+		out[name] = before != e.rules[name]
+	}
+	answers := e.Answers()
+	for key, uids := range due {
+		for _, uid := range uids {
+			a := answers[uid]
+			stopped := a.Reason == string(policy.ReasonSuspended) || a.Reason == string(policy.ReasonPolicyUnreadable)
+			if strings.HasPrefix(a.By, "ceiling=") && !e.weighed[uid] && !stopped && !e.held[key] {
+				out[key.Namespace] = true
+			}
+		}
+	}
+	return out
+}
+
+func (e *engine) uidOf(ref model.PolicyRef) types.UID {
+	for _, p := range e.Policies {
+		if p.Namespace == ref.Namespace && p.Name == ref.Name {
+			return p.UID
+		}
+	}
+	for _, p := range e.ClusterPolicies {
+		if ref.Namespace == "" && p.Name == ref.Name {
+			return p.UID
+		}
+	}
+	return "none"
+}
+
+// rulesOf names the policies that rule a namespace, and the quotas if they matter.
+func (e *engine) rulesOf(name string) string {
+	ns, known := e.Namespaces[name]
+	out := fmt.Sprint(known, ns.Terminating, ns.Protected || ns.Labels[gc.LabelProtected] == "true")
+	quota := false
+	add := func(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) {
+		out += fmt.Sprint(" ", m.UID, "/", m.Generation)
+		quota = quota || spec.Capacity != nil && spec.Capacity.PercentOfQuota != nil ||
+			slices.ContainsFunc(spec.Rules, func(r gc.CleanupRule) bool { return r.Capacity != nil && r.Capacity.PercentOfQuota != nil })
+	}
+	for _, p := range e.Policies {
+		if p.Namespace == name {
+			add(&p.ObjectMeta, &p.Spec)
+		}
+	}
+	for _, p := range e.ClusterPolicies {
+		selector, err := metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
+		if known && !ns.Protected && ns.Labels[gc.LabelProtected] != "true" && (err != nil || selector.Matches(labels.Set(ns.Labels))) {
+			add(&p.ObjectMeta, p.Spec.Defaults())
+		}
+	}
+	for _, q := range e.Quotas {
+		if quota && q.Namespace == name {
+			out += fmt.Sprint(" ", q.Name, QuotaOf(q).Counts)
+		}
+	}
+	return out
+}
+
 // settle is after anything else: what comes due by a policy that is not held needs no approval.
 func (e *engine) settle() {
 	due := e.DueBy()
@@ -420,8 +501,11 @@ func (e *engine) settle() {
 			e.unweigh(uids)
 			continue
 		}
-		for _, uid := range uids {
-			e.weighed[uid] = true
+		answers := e.Answers()
+		for _, uid := range uids { // What somebody stops now is made due by whoever ends that.
+			if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
+				e.weighed[uid] = true
+			}
 		}
 	}
 }
@@ -442,7 +526,10 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 		}
 	}
 	maps.DeleteFunc(e.weighed, func(uid types.UID, _ bool) bool { return !still[uid] })
-	maps.DeleteFunc(e.held, func(key model.PolicyInNamespace, _ bool) bool { return len(due[key]) == 0 })
+	// While the clock is in doubt nothing is known not to be due.
+	maps.DeleteFunc(e.held, func(key model.PolicyInNamespace, _ bool) bool {
+		return len(due[key]) == 0 && !e.clockLies || !strings.Contains(e.rulesOf(key.Namespace), fmt.Sprint(" ", e.uidOf(key.Policy), "/"))
+	})
 	e.tracker.Reports("")
 	for _, name := range model.DrawnNamespaces {
 		e.tracker.Reports(name)
@@ -473,6 +560,9 @@ func (e *engine) approve(t *rapid.T) {
 		}
 	}
 	delete(e.held, key)
+	for _, uid := range e.DueBy()[key] {
+		e.weighed[uid] = true
+	}
 	e.settle()
 }
 

@@ -70,6 +70,9 @@ func (f *freshness) fresh(now time.Time) bool {
 	return now.Before(f.agreed.Add(FreshFor)) && wall >= 0 && wall < FreshFor
 }
 
+// allBegun tells whether it is known what is in all collections.
+func (f *freshness) allBegun() bool { return f.begun == [collections]bool{true, true, true} }
+
 func (f *freshness) advance(c collection, rv string) { f.seen[c] = max(f.seen[c], parseVersion(rv)) }
 
 // restart takes in that the watch of a collection starts over, from a list that may be older than what was known.

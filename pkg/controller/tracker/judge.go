@@ -71,11 +71,12 @@ func (t *Tracker) settle(ns *namespace, rec *record, now time.Time) {
 	switch {
 	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false
-	case !rec.weighed && len(ns.causes) == 0:
-		if c, ok := rec.blameElsewhere(); ok {
+	case rec.weighed, len(ns.causes) > 0:
+	case ns.suspended != "", ns.unreadable != nil: // Whoever ends that makes it due.
+	default:
+		c, elsewhere := rec.blameElsewhere()
+		if rec.weighed = !elsewhere; elsewhere {
 			t.blame(ns, c)
-		} else {
-			rec.weighed = true
 		}
 	}
 	rec.resolution, rec.decision = r, t.restrain(ns, rec, r, d, now)
@@ -180,7 +181,7 @@ func (t *Tracker) restrain(ns *namespace, rec *record, r policy.Resolution, d po
 	case blind != "":
 		return hold(policy.ReasonUnobserved, blind)
 	case len(ns.causes) > 0 && !rec.weighed:
-		return hold(policy.ReasonUnobserved, "not all objects of the namespace are known yet")
+		return hold(policy.ReasonUnobserved, t.unknown(ns))
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)
 	case now.Before(rec.trial.until):

@@ -46,9 +46,10 @@ type namespace struct {
 
 // derived is what follows for a namespace from the policies of both kinds.
 type derived struct {
-	voters, previews               []*policy.Policy // by name
-	clusterVoters, clusterPreviews []*policy.Policy // by name
-	ceilings                       []*ceiling       // by name of their policy
+	policies                       sets.Set[types.UID] // all of them, even those that cannot be read
+	voters, previews               []*policy.Policy    // by name
+	clusterVoters, clusterPreviews []*policy.Policy    // by name
+	ceilings                       []*ceiling          // by name of their policy
 	bounds                         policy.Bounds
 	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
 	suspended  string
@@ -96,7 +97,7 @@ func (ns *namespace) selectedBy(selector labels.Selector) bool {
 
 // derive works out what follows from the policies for a namespace.
 func (t *Tracker) derive(ns *namespace, now time.Time) {
-	var d derived
+	d := derived{policies: sets.New[types.UID]()}
 	resources := sets.New[string]()
 	for _, ps := range ns.policies {
 		d.add(ps, &d.voters, &d.previews, resources)
@@ -116,6 +117,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 	causes := ns.causes
 	t.absolve(ns)
 	ns.derived = d
+	maps.DeleteFunc(ns.holds, func(uid types.UID, _ *hold) bool { return !d.policies.Has(uid) })
 	for _, c := range causes {
 		t.blame(ns, c)
 	}
@@ -125,6 +127,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 // add adds a policy to those that have a vote or to those that preview, with what must be observed for it. It tells whether the
 // policy could be read.
 func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
+	d.policies.Insert(ps.stored.UID)
 	switch {
 	case ps.compiled == nil:
 		if d.unreadable == nil {
@@ -196,19 +199,32 @@ func (t *Tracker) Coverage() map[string]map[string]Covering {
 
 // complete tells whether all objects that matter in the namespace are known, with those that may own them, and what makes them
 // matter.
-func (t *Tracker) complete(ns *namespace) bool {
-	if t.begun != [collections]bool{true, true, true} {
-		return false
-	}
-	if ns.keeps(gc.ResourceJobs) && !t.cronJobsListed || ns.keeps(ResourceQuotas) && !t.quotas.listed {
-		return false
+func (t *Tracker) complete(ns *namespace) bool { return t.unlisted(ns) == "" }
+
+// unlisted is the first of what matters in the namespace that was not listed yet; empty when all was.
+func (t *Tracker) unlisted(ns *namespace) string {
+	switch {
+	case !t.allBegun():
+		return "policies and namespaces"
+	case ns.keeps(gc.ResourceJobs) && !t.cronJobsListed:
+		return CronJobs
+	case ns.keeps(ResourceQuotas) && !t.quotas.listed:
+		return ResourceQuotas
 	}
 	for resource, covering := range ns.kept {
 		if resource != ResourceQuotas && ns.listed[resource] != covering {
-			return false
+			return resource
 		}
 	}
-	return true
+	return ""
+}
+
+// unknown says what keeps a change of the namespace from being weighed.
+func (t *Tracker) unknown(ns *namespace) string {
+	if what := t.unlisted(ns); what != "" {
+		return "a change is weighed once all " + what + " were listed"
+	}
+	return "a change is weighed once all namespaces that share a ceiling with this one were listed"
 }
 
 // SetNamespace takes in the metadata of a namespace.
@@ -259,6 +275,7 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 		return
 	}
 	if !wasKnown {
+		t.adoptAll(ns)
 		if c, ok := t.unseenCause(); ok {
 			t.blame(ns, c)
 		}

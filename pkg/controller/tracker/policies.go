@@ -82,7 +82,7 @@ func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.advance(policies, p.ResourceVersion)
-	t.setPolicy(observedPolicy(p), now)
+	t.policiesChanged(t.setPolicy(observedPolicy(p), now), now)
 }
 
 // SetClusterPolicy takes in a state of a cluster policy.
@@ -90,7 +90,7 @@ func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.advance(clusterPolicies, p.ResourceVersion)
-	t.setPolicy(observedCluster(p), now)
+	t.policiesChanged(t.setPolicy(observedCluster(p), now), now)
 }
 
 // RemovePolicy takes in that a policy is gone, at the resource version that the last state of it carries.
@@ -99,7 +99,7 @@ func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
 	defer t.mu.Unlock()
 	t.advance(policies, p.ResourceVersion)
 	t.replayed(policies, p.ResourceVersion)
-	t.removePolicy(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, now)
+	t.policiesChanged(t.removePolicy(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}), now)
 }
 
 // RemoveClusterPolicy takes in that a cluster policy is gone.
@@ -108,7 +108,7 @@ func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time)
 	defer t.mu.Unlock()
 	t.advance(clusterPolicies, p.ResourceVersion)
 	t.replayed(clusterPolicies, p.ResourceVersion)
-	t.removePolicy(types.NamespacedName{Name: p.Name}, now)
+	t.policiesChanged(t.removePolicy(types.NamespacedName{Name: p.Name}), now)
 }
 
 // ReplacePolicies takes in all policies as they were at resource version rv, which may be older than what was known: until a
@@ -117,16 +117,16 @@ func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.T
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.restart(policies, rv)
-	listed := sets.New[types.NamespacedName]()
+	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, p := range all {
 		o := observedPolicy(p)
 		listed.Insert(o.named())
-		t.setPolicy(o, now)
+		affected.Insert(t.setPolicy(o, now).UnsortedList()...)
 	}
 	for _, ns := range t.namespaces {
-		t.removeUnlisted(ns.policies, listed, now)
+		affected.Insert(t.removeUnlisted(ns.policies, listed).UnsortedList()...)
 	}
-	t.weighPending(now)
+	t.policiesChanged(affected, now)
 }
 
 // ReplaceClusterPolicies takes in all cluster policies; see ReplacePolicies.
@@ -134,22 +134,23 @@ func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv stri
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.restart(clusterPolicies, rv)
-	listed := sets.New[types.NamespacedName]()
+	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, p := range all {
 		o := observedCluster(p)
 		listed.Insert(o.named())
-		t.setPolicy(o, now)
+		affected.Insert(t.setPolicy(o, now).UnsortedList()...)
 	}
-	t.removeUnlisted(t.clusters, listed, now)
-	t.weighPending(now)
+	t.policiesChanged(affected.Union(t.removeUnlisted(t.clusters, listed)), now)
 }
 
-func (t *Tracker) removeUnlisted(known []*policyState, listed sets.Set[types.NamespacedName], now time.Time) {
+func (t *Tracker) removeUnlisted(known []*policyState, listed sets.Set[types.NamespacedName]) sets.Set[*namespace] {
+	affected := sets.New[*namespace]()
 	for _, ps := range slices.Clone(known) {
 		if !listed.Has(ps.stored.named()) {
-			t.removePolicy(ps.stored.named(), now)
+			affected.Insert(t.removePolicy(ps.stored.named()).UnsortedList()...)
 		}
 	}
+	return affected
 }
 
 // family is the slice that holds the policies beside which one of this namespace stands; of cluster policies for "".
@@ -172,7 +173,8 @@ func (t *Tracker) policyState(name types.NamespacedName) *policyState {
 	return nil
 }
 
-func (t *Tracker) setPolicy(o observed, now time.Time) {
+// setPolicy takes in a state of a policy, and returns the namespaces that are to be judged for it.
+func (t *Tracker) setPolicy(o observed, now time.Time) sets.Set[*namespace] {
 	family := t.family(o.Namespace)
 	i, found := find(*family, o.Name)
 	if !found {
@@ -190,10 +192,11 @@ func (t *Tracker) setPolicy(o observed, now time.Time) {
 	ps.approved = approvals(o.ObjectMeta)
 	if found && before.UID == o.UID && before.Generation == o.Generation {
 		t.release(ps, now) // The status or metadata alone: they delete nothing, but may approve.
-		return
+		return nil
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
 	t.dirty.Insert(o.Namespace)
+	t.urgent.Insert(o.Namespace)
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))
@@ -206,7 +209,7 @@ func (t *Tracker) setPolicy(o observed, now time.Time) {
 			t.blame(ns, c)
 		}
 	}
-	t.policiesChanged(affected, now)
+	return affected
 }
 
 func (s Stored) collection() collection {
@@ -252,22 +255,22 @@ func (t *Tracker) affected(ps *policyState, own string) sets.Set[*namespace] {
 	return out
 }
 
-func (t *Tracker) removePolicy(name types.NamespacedName, now time.Time) {
+// removePolicy takes a policy out, and returns the namespaces that are to be judged for it.
+func (t *Tracker) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	ps := t.policyState(name)
 	if ps == nil {
-		return
+		return nil
 	}
 	family := t.family(name.Namespace)
 	i, _ := find(*family, name.Name)
 	*family = slices.Delete(*family, i, i+1)
 	affected := t.affected(ps, name.Namespace)
 	for ns := range affected {
-		delete(ns.holds, ps.stored.UID)
 		t.blame(ns, cause{
 			id: fmt.Sprint("deleted ", ps.stored.UID), text: fmt.Sprintf("the deletion of policy %q", ps.title()),
 		})
 	}
-	t.policiesChanged(affected, now)
+	return affected
 }
 
 // title is how people name the policy.

@@ -243,7 +243,8 @@ func (t *Tracker) limit(ns *namespace, c *policy.Capacity, resource string) int 
 	if !ok {
 		return capacity.Unlimited
 	}
-	return int(quota * int64(c.PercentOfQuota) / 100)
+	percent := int64(c.PercentOfQuota)
+	return int(quota/100*percent + quota%100*percent/100) // A quota may be as large as an int64.
 }
 
 // over tells whether the record lies beyond the limit of a rule.

@@ -36,6 +36,8 @@ type Report struct {
 	DoesNothing bool
 	// Waiting are the changes that wait for approval.
 	Waiting []gc.PolicyHold
+	// Unweighed says that it is yet to be found out whether changes must wait.
+	Unweighed bool
 
 	Candidates, Due, Held, Deleted int64
 	NextDeletion, LastDeletion     *metav1.Time
@@ -58,6 +60,15 @@ func (t *Tracker) TakeDirty() []string {
 	defer t.mu.Unlock()
 	out := t.dirty.UnsortedList()
 	clear(t.dirty)
+	return out
+}
+
+// TakeUrgent returns those of them where a policy has a new spec.
+func (t *Tracker) TakeUrgent() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.urgent.UnsortedList()
+	clear(t.urgent)
 	return out
 }
 
@@ -133,6 +144,7 @@ func (t *Tracker) report(ps *policyState) Report {
 func (t *Tracker) add(r *Report, s *sum, ns *namespace, ps *policyState) {
 	s.merge(ns.sums[ps.compiled])
 	r.Suspended = ns.suspended
+	r.Unweighed = r.Unweighed || len(ns.causes) > 0
 	r.WithoutQuota = append(r.WithoutQuota, t.withoutQuota(ns, ps.compiled)...)
 	theirs := ns.sums[ps.compiled]
 	if _, paced := t.ready.resting.At(ns.name); paced && theirs != nil && theirs.ready > 0 {
@@ -142,11 +154,15 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, ps *policyState) {
 	if h == nil {
 		return
 	}
-	if theirs == nil || theirs.ripe == 0 { // Nothing waits for it any more.
+	waiting := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
+	if theirs != nil {
+		waiting.Objects = theirs.ripe
+	}
+	if waiting.Objects == 0 && t.certain(ns) { // Nothing waits for it any more.
 		delete(ns.holds, ps.stored.UID)
 		return
 	}
-	r.Waiting = append(r.Waiting, gc.PolicyHold{ID: h.id, Namespace: ns.name, Objects: theirs.ripe, Why: h.why})
+	r.Waiting = append(r.Waiting, waiting)
 }
 
 // sumUp counts the objects of a namespace by policy, unless nothing has changed since that was done.

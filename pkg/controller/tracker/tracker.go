@@ -60,7 +60,8 @@ type Tracker struct {
 	// underway counts the orders that were taken and are not done.
 	underway int
 	gone     []Gone
-	dirty    sets.Set[string] // namespaces whose reports may have changed
+	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed.
+	dirty, urgent sets.Set[string]
 	// coverings is the last Covering that was given out.
 	coverings Covering
 
@@ -82,6 +83,7 @@ func New(c Config) *Tracker {
 		views:      newViews(),
 		recreated:  newMemory(),
 		dirty:      sets.New[string](),
+		urgent:     sets.New[string](),
 		pending:    sets.New[*namespace](),
 		haunted:    sets.New[*ceiling](),
 		changed:    make(chan struct{}, 1),

@@ -54,15 +54,15 @@ func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, autho
 	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast)
 }
 
-// reach adds to the defaults and rules what goes by the guardrails: ceilings take objects, and maxTTL shortens what other
-// policies grant. Whoever changes a policy that has restrained others may let go what it restrained.
+// reach adds to the defaults and rules what goes by the guardrails: ceilings take objects, maxTTL shortens what other policies
+// grant, and holdAbove lets go without approval what would have waited for one. Whoever changes a policy that has restrained others may let go what it restrained.
 func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 	reached := policy.Reach(p.Spec.Defaults())
 	if guardrails := p.Spec.Guardrails; guardrails != nil {
 		for i := range guardrails.Capacity {
 			reached.Insert(policy.Named(guardrails.Capacity[i].Resources)...)
 		}
-		if guardrails.MaxTTL != nil {
+		if guardrails.MaxTTL != nil || guardrails.HoldAbove != nil {
 			reached.Insert(policy.DefaultResources()...)
 		}
 	}

@@ -25,7 +25,8 @@ func TestReach(t *testing.T) {
 		want []string
 	}{
 		"a stop button":            {spec: suspending.Spec},
-		"lower bounds":             {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h"), HoldAbove: &gc.HoldAbove{}}}},
+		"a lower bound":            {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}},
+		"what needs no approval":   {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{HoldAbove: &gc.HoldAbove{}}}, want: both},
 		"defaults":                 {spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}, want: both},
 		"a default capacity":       {spec: gc.ClusterCleanupPolicySpec{Capacity: &gc.Capacity{}}, want: both},
 		"a rule":                   {spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{{Resources: pods}}}, want: pods},
