@@ -314,10 +314,11 @@ func TestRightsToRestrain(t *testing.T) {
 		spec, change string
 		lacking      []string // to create it, or else to change it
 	}{
-		"stop":    {`{suspend: true}`, `{"spec":{"suspend":false}}`, toDelete},
-		"bounds":  {`{guardrails: {minTTL: 1h, holdAbove: {objects: 10}}}`, `{"spec":{"guardrails":{"minTTL":"1m"}}}`, toDelete},
-		"maximum": {`{guardrails: {maxTTL: 1h}}`, "", toDelete},
-		"ceiling": {`{guardrails: {capacity: [{resources: [pods], maxObjects: 5}]}}`, "", []string{"delete pods", "list pods"}},
+		"stop":     {`{suspend: true}`, `{"spec":{"suspend":false}}`, toDelete},
+		"bounds":   {`{guardrails: {minTTL: 1h}}`, `{"spec":{"guardrails":{"minTTL":"1m"}}}`, toDelete},
+		"approval": {`{guardrails: {holdAbove: {objects: 1000000}}}`, "", toDelete},
+		"maximum":  {`{guardrails: {maxTTL: 1h}}`, "", toDelete},
+		"ceiling":  {`{guardrails: {capacity: [{resources: [pods], maxObjects: 5}]}}`, "", []string{"delete pods", "list pods"}},
 	} {
 		_, err := who.Create(t.Context(), p.object(name, tc.spec), metav1.CreateOptions{})
 		if tc.change != "" {
