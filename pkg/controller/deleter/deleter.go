@@ -6,7 +6,9 @@ package deleter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -122,6 +124,16 @@ func (d *Deleter) request(verb string, f *lifecycle.Fact) *rest.Request {
 	return client.Verb(verb).Namespace(f.Namespace).Resource(resource).Name(f.Name).MaxRetries(0)
 }
 
+// noAnswer says why there was no answer, without the addresses of the connection: they differ each time, and so would the status
+// that tells of it.
+func noAnswer(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return "no answer from the API server: " + op.Err.Error()
+	}
+	return err.Error()
+}
+
 // result sorts the answers of the API server.
 func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) tracker.Result {
 	if err == nil {
@@ -130,8 +142,7 @@ func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) trac
 	out := tracker.Result{Detail: err.Error()}
 	status, ok := err.(apierrors.APIStatus)
 	if !ok {
-		out.Outcome = tracker.Unknown
-		return out
+		return tracker.Result{Outcome: tracker.Unknown, Detail: noAnswer(err)}
 	}
 	switch status.Status().Code {
 	case http.StatusNotFound:
