@@ -61,7 +61,11 @@ func newCrowd(ctx context.Context, o options, policies, namespaces int) (*crowd,
 }
 
 func (c *crowd) String() string {
-	return fmt.Sprintf("%d policies in %d namespaces", c.policies, c.namespaces)
+	spaces := "namespaces"
+	if c.namespaces == 1 {
+		spaces = "namespace"
+	}
+	return fmt.Sprintf("%d policies in %d %s", c.policies, c.namespaces, spaces)
 }
 
 func (c *crowd) namespace(i int) string { return fmt.Sprintf("crowd-%04d", i%c.namespaces) }
@@ -153,7 +157,7 @@ func (c *crowd) single(ctx context.Context, ns, name, job, share string) (int64,
 	return p.GetGeneration(), err
 }
 
-// parallel calls f for 0 to n-1, several at once, and returns the first errors.
+// parallel calls f for 0 to n-1, several at once, and returns the first error.
 func parallel(ctx context.Context, n int, f func(int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

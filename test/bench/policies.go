@@ -25,20 +25,18 @@ type crowdFigures struct {
 	changes        []changeFigures
 }
 
-// measurePolicies measures a crowd of policies, and before it a handful.
+// measurePolicies measures a crowd of policies, and before it a handful. What was measured is told even if the crowd was too
+// many for something.
 func measurePolicies(ctx context.Context, o options, r *report) error {
 	few, err := measureCrowd(ctx, o, r, 10, 1)
 	if err != nil {
 		return err
 	}
 	many, err := measureCrowd(ctx, o, r, o.policies, o.namespaces)
-	if err != nil {
-		return err
-	}
 	r.add(crowdRows(many, few)...)
 	r.add(readingRows(many, few)...)
 	r.add(changeRows(many, few)...)
-	return r.writeCSV("changes", append(changeLines(few), changeLines(many)[1:]...))
+	return errors.Join(err, r.writeCSV("changes", append(changeLines(few), changeLines(many)[1:]...)))
 }
 
 func measureCrowd(ctx context.Context, o options, r *report, policies, namespaces int) (f crowdFigures, err error) {

@@ -22,7 +22,11 @@ import (
 // sample is what was measured again and again.
 type sample []float64
 
+// quantile of nothing is no number.
 func (s sample) quantile(q float64) float64 {
+	if len(s) == 0 {
+		return math.NaN()
+	}
 	sorted := slices.Sorted(slices.Values(s))
 	// The nearest rank: a value that was measured.
 	rank := int(q*float64(len(sorted)) + 0.999999)
@@ -63,6 +67,8 @@ func (s sample) cells() []string {
 // number keeps three digits.
 func number(v float64) string {
 	switch size := math.Abs(v); {
+	case math.IsNaN(v):
+		return "-"
 	case size >= 100 || size == 0:
 		return fmt.Sprintf("%.0f", v)
 	case size >= 10:
