@@ -31,6 +31,7 @@ const setupTimeout = time.Minute
 type Config struct {
 	apiServer  *apiserver.Config
 	cluster    *rest.Config
+	stored     *cleanup.StoredPolicies // nil when policies are kept in an etcd of their own
 	controller *ControllerOptions
 	forecaster *forecaster
 }
@@ -64,9 +65,14 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		return nil, err
 	}
 	asked := &forecaster{}
+	var stored *cleanup.StoredPolicies
+	if !o.usesEtcd() {
+		stored = storedPolicies()
+	}
 	return &Config{
 		apiServer:  &apiserver.Config{GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast},
 		cluster:    clusterConfig,
+		stored:     stored,
 		controller: o.Controller,
 		forecaster: asked,
 	}, nil
@@ -125,6 +131,7 @@ func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) erro
 type completedConfig struct {
 	apiServer  apiserver.CompletedConfig
 	cluster    *rest.Config
+	stored     *cleanup.StoredPolicies
 	controller *ControllerOptions
 	forecaster *forecaster
 }
@@ -137,7 +144,7 @@ type CompletedConfig struct {
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
-		apiServer: c.apiServer.Complete(), cluster: c.cluster, controller: c.controller, forecaster: c.forecaster,
+		apiServer: c.apiServer.Complete(), cluster: c.cluster, stored: c.stored, controller: c.controller, forecaster: c.forecaster,
 	}}
 }
 
@@ -153,7 +160,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.controller)
+	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.stored, c.controller)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
+	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
@@ -41,15 +42,25 @@ func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) []str
 	return nil
 }
 
+// storedPolicies is where pkg/storage/cluster keeps policies.
+func storedPolicies() *cleanup.StoredPolicies {
+	return &cleanup.StoredPolicies{
+		Policies:        cluster.HostResource(gc.Resource("cleanuppolicies")),
+		ClusterPolicies: cluster.HostResource(gc.Resource("clustercleanuppolicies")),
+		UID:             cluster.UIDAnnotation, Generation: cluster.GenerationAnnotation,
+	}
+}
+
 // newController reads policies from this server itself, over the loopback connection, and everything else from the cluster.
-func newController(cluster, loopback *rest.Config, o *ControllerOptions) (*cleanup.Controller, error) {
+func newController(clusterConfig, loopback *rest.Config, stored *cleanup.StoredPolicies, o *ControllerOptions) (*cleanup.Controller, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
 	}
 	return cleanup.New(cleanup.Config{
-		Cluster:             cluster,
+		Cluster:             clusterConfig,
 		Loopback:            loopback,
+		StoredPolicies:      stored,
 		UserAgent:           version.UserAgent(),
 		Instance:            host + "_" + uuid.NewString(),
 		ConcurrentDeletions: o.ConcurrentDeletions,

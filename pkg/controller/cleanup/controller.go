@@ -33,6 +33,8 @@ import (
 type Config struct {
 	// Cluster reaches the cluster, Loopback this server itself, for the policies.
 	Cluster, Loopback *rest.Config
+	// StoredPolicies is nil when policies are not kept in the cluster.
+	StoredPolicies *StoredPolicies
 	// UserAgent begins that of every request, such as "winnow/v1.0.0".
 	UserAgent string
 	// Instance names this replica, different from all others.
@@ -68,8 +70,8 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("client of the cluster: %w", err)
 	}
 	dated := client(c.Cluster, c.UserAgent, "")
-	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dating{rt} })
-	namespaces, err := metadata.NewForConfig(dated)
+	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dateReader{rt} })
+	dating, err := metadata.NewForConfig(dated)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client of the cluster: %w", err)
 	}
@@ -86,10 +88,10 @@ func New(c Config) (*Controller, error) {
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{
-			Tracker: t, Policies: policies.GcV1alpha1(), Cluster: cluster, Metadata: namespaces, Clock: now,
+			Tracker: t, Policies: policies.GcV1alpha1(), Cluster: cluster, Metadata: dating, Clock: now,
 		}),
 		reader: &reader{
-			policies: policyMetadata, namespaces: namespaces, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
+			policies: policyMetadata, metadata: dating, stored: c.StoredPolicies, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
 		},
 		deleter: deleter.New(cluster, c.UserAgent, now),
 		limit:   deleter.NewLimit(c.ConcurrentDeletions),
@@ -104,6 +106,7 @@ func New(c Config) (*Controller, error) {
 func client(c *rest.Config, userAgent, contentType string) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.UserAgent, c.QPS = userAgent, -1
+	c.DisableCompression = true // The API server is near; to pack what is large costs both more than to send it.
 	if contentType != "" {
 		c.ContentType, c.AcceptContentTypes = contentType, contentType+",application/json"
 	}

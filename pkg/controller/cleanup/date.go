@@ -16,11 +16,11 @@ func withDate(ctx context.Context, date *time.Time) context.Context {
 	return context.WithValue(ctx, dateKey{}, date)
 }
 
-// dating notes the Date of answers for whom withDate asks.
-type dating struct{ http.RoundTripper }
+// dateReader notes the Date of answers for whom withDate asks.
+type dateReader struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (d dating) RoundTrip(request *http.Request) (*http.Response, error) {
+func (d dateReader) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := d.RoundTripper.RoundTrip(request)
 	if date, ok := request.Context().Value(dateKey{}).(*time.Time); ok && err == nil {
 		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {

@@ -25,13 +25,23 @@ import (
 // readTimeout bounds a reading; one that took longer would allow nothing any more.
 const readTimeout = 5 * time.Second
 
+// StoredPolicies says where policies are kept in the cluster's own API: what a reading needs of them stands there in annotations,
+// so that no policy is decoded for it.
+type StoredPolicies struct {
+	Policies, ClusterPolicies schema.GroupVersionResource
+	// UID and Generation are the keys of the annotations that have those of the policy.
+	UID, Generation string
+}
+
 // reader reads what must agree with memory before anything is deleted: policies and namespaces, consistently, by their
 // metadata alone, and the lease.
 type reader struct {
-	policies, namespaces metadata.Interface
-	cluster              kubernetes.Interface
-	instance             string
-	election             componentbaseconfig.LeaderElectionConfiguration
+	// policies reads from this server itself, metadata from the cluster.
+	policies, metadata metadata.Interface
+	stored             *StoredPolicies // nil when policies are not kept in the cluster
+	cluster            kubernetes.Interface
+	instance           string
+	election           componentbaseconfig.LeaderElectionConfiguration
 }
 
 var errNotLeading = errors.New("the lease names another replica")
@@ -43,16 +53,23 @@ func (r *reader) read(ctx context.Context, began time.Time) (tracker.Reading, er
 	var date time.Time
 	out := tracker.Reading{Began: began}
 	group, ctx := errgroup.WithContext(ctx)
+	from, stamp, of := r.policies, policyStamp, StoredPolicies{
+		Policies:        v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies"),
+		ClusterPolicies: v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"),
+	}
+	if r.stored != nil {
+		from, stamp, of = r.metadata, r.stored.stamp, *r.stored
+	}
 	group.Go(func() (err error) {
-		out.Policies, err = contents(ctx, r.policies, v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies"), policyStamp)
+		out.Policies, err = contents(ctx, from, of.Policies, stamp)
 		return err
 	})
 	group.Go(func() (err error) {
-		out.ClusterPolicies, err = contents(ctx, r.policies, v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"), policyStamp)
+		out.ClusterPolicies, err = contents(ctx, from, of.ClusterPolicies, stamp)
 		return err
 	})
 	group.Go(func() (err error) {
-		out.Namespaces, err = contents(withDate(ctx, &date), r.namespaces, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceStamp)
+		out.Namespaces, err = contents(withDate(ctx, &date), r.metadata, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceStamp)
 		return err
 	})
 	group.Go(func() error { return wrap("lease", r.checkLease(ctx)) })
@@ -80,6 +97,11 @@ func contents(
 }
 
 func policyStamp(m *metav1.ObjectMeta) tracker.Stamp { return tracker.PolicyStamp(m.UID, m.Generation) }
+
+// stamp is that of the policy that an object holds.
+func (s *StoredPolicies) stamp(m *metav1.ObjectMeta) tracker.Stamp {
+	return tracker.Stamp{UID: types.UID(m.Annotations[s.UID]), Version: m.Annotations[s.Generation]}
+}
 
 func namespaceStamp(m *metav1.ObjectMeta) tracker.Stamp {
 	return tracker.Stamp{UID: m.UID, Version: m.ResourceVersion}

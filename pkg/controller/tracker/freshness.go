@@ -161,7 +161,8 @@ func (t *Tracker) same(c collection, read map[types.NamespacedName]Stamp) bool {
 	n, all := 0, true
 	compare := func(name types.NamespacedName, stamp Stamp) {
 		n++
-		all = all && read[name] == stamp
+		theirs, ok := read[name]
+		all = all && ok && (theirs == stamp || stamp == Stamp{})
 	}
 	switch c {
 	case clusterPolicies:
@@ -180,9 +181,15 @@ func (t *Tracker) same(c collection, read map[types.NamespacedName]Stamp) bool {
 	return all && n == len(read)
 }
 
+// comparePolicies compares one that cannot be read by its name alone: it is not known which state of it that is, and whichever it
+// is, it holds all that it could select.
 func comparePolicies(all []*policyState, compare func(types.NamespacedName, Stamp)) {
 	for _, ps := range all {
-		compare(ps.stored.named(), PolicyStamp(ps.stored.UID, ps.stored.Generation))
+		stamp := PolicyStamp(ps.stored.UID, ps.stored.Generation)
+		if ps.err != nil {
+			stamp = Stamp{}
+		}
+		compare(ps.stored.named(), stamp)
 	}
 }
 

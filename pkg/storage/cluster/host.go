@@ -43,7 +43,8 @@ func NewHost(config *rest.Config) (*Host, error) {
 	hostConfig.AcceptContentTypes = runtime.ContentTypeJSON
 	hostConfig.NegotiatedSerializer = statusCodecs().WithoutConversion()
 	hostConfig.QPS, hostConfig.RateLimiter = -1, nil
-	hostConfig.Timeout = 0 // would cut watches; callers bring a deadline in their context
+	hostConfig.DisableCompression = true // the cluster is near; to pack what is large costs both more than to send it
+	hostConfig.Timeout = 0               // would cut watches; callers bring a deadline in their context
 	hostConfig.WarningHandlerWithContext = rest.NoWarnings{}
 	if !strings.HasPrefix(hostConfig.UserAgent, "winnow") {
 		hostConfig.UserAgent = "winnow"

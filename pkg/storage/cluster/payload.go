@@ -22,6 +22,8 @@ import (
 )
 
 const (
+	// UIDAnnotation mirrors metadata.uid of the payload on the host object, which has one of its own.
+	UIDAnnotation = "internal.gc.winnow.dev/uid"
 	// GenerationAnnotation mirrors metadata.generation of the payload on the host object.
 	GenerationAnnotation = "internal.gc.winnow.dev/generation"
 	// DigestAnnotation holds the Digest of the payload. A write of the status alone leaves it as it is,
@@ -86,6 +88,7 @@ func (s *store) wrap(at target, resourceVersion, payload string, object runtime.
 			ResourceVersion: resourceVersion,
 			Labels:          accessor.GetLabels(),
 			Annotations: map[string]string{
+				UIDAnnotation:        string(accessor.GetUID()),
 				GenerationAnnotation: strconv.FormatInt(accessor.GetGeneration(), 10),
 				DigestAnnotation:     Digest([]byte(payload)),
 			},
