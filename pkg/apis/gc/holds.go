@@ -9,3 +9,9 @@ import "strings"
 func ApprovedHolds(annotation string) []string {
 	return strings.FieldsFunc(annotation, func(c rune) bool { return c == ',' || c == ' ' })
 }
+
+// Protects tells whether the labels of a namespace keep everything in it.
+func Protects(namespace map[string]string) bool {
+	value, ok := namespace[LabelProtected]
+	return ok && value != "false"
+}

@@ -11,7 +11,8 @@ const (
 	AnnotationTTL = "gc.winnow.dev/ttl"
 	// AnnotationKeepUntil on an object is a time as RFC 3339 has it, before which it is not deleted. It only lengthens.
 	AnnotationKeepUntil = "gc.winnow.dev/keep-until"
-	// LabelProtected with the value "true" on a Namespace keeps everything in it from being deleted by Winnow.
+	// LabelProtected on a Namespace keeps everything in it from being deleted by Winnow, unless its value is "false": whoever wrote
+	// "True" or "yes" meant to keep it.
 	LabelProtected = "gc.winnow.dev/protected"
 
 	// DefaultRuleName names a policy's defaults wherever a rule's name is shown, hence no rule may have it.

@@ -466,22 +466,27 @@ func (e *engine) uidOf(ref model.PolicyRef) types.UID {
 // rulesOf names the policies that rule a namespace, and the quotas if they matter.
 func (e *engine) rulesOf(name string) string {
 	ns, known := e.Namespaces[name]
-	out := fmt.Sprint(known, ns.Terminating, ns.Protected || ns.Labels[gc.LabelProtected] == "true")
+	out := fmt.Sprint(known, ns.Terminating, ns.Protected || gc.Protects(ns.Labels))
 	quota := false
-	add := func(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) {
+	add := func(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec, unreadable error) {
 		out += fmt.Sprint(" ", m.UID, "/", m.Generation)
+		if unreadable != nil {
+			return
+		}
 		quota = quota || spec.Capacity != nil && spec.Capacity.PercentOfQuota != nil ||
 			slices.ContainsFunc(spec.Rules, func(r gc.CleanupRule) bool { return r.Capacity != nil && r.Capacity.PercentOfQuota != nil })
 	}
 	for _, p := range e.Policies {
 		if p.Namespace == name {
-			add(&p.ObjectMeta, &p.Spec)
+			_, err := policy.Compile(p)
+			add(&p.ObjectMeta, &p.Spec, err)
 		}
 	}
 	for _, p := range e.ClusterPolicies {
 		selector, err := metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector)
-		if known && !ns.Protected && ns.Labels[gc.LabelProtected] != "true" && (err != nil || selector.Matches(labels.Set(ns.Labels))) {
-			add(&p.ObjectMeta, p.Spec.Defaults())
+		if known && !ns.Protected && !gc.Protects(ns.Labels) && (err != nil || selector.Matches(labels.Set(ns.Labels))) {
+			_, err := policy.CompileCluster(p)
+			add(&p.ObjectMeta, p.Spec.Defaults(), err)
 		}
 	}
 	for _, q := range e.Quotas {

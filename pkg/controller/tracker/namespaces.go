@@ -267,7 +267,7 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	ns := t.namespace(m.Name)
 	before, wasOpen, wasKnown := ns.derived, ns.closed() == "", ns.known
 	ns.terminating = m.DeletionTimestamp != nil
-	ns.protected = t.protected.Has(m.Name) || m.Labels[gc.LabelProtected] == "true"
+	ns.protected = t.protected.Has(m.Name) || gc.Protects(m.Labels)
 	ns.known, ns.labels = true, m.Labels
 	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
 	t.derive(ns, now)

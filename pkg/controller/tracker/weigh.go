@@ -197,28 +197,32 @@ func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int
 
 // holds tells whether a policy is to be held in a namespace, and notes why and under which id.
 func (t *Tracker) holds(ns *namespace, p *policy.Policy, by *dueBy, causes []cause, overdue int) bool {
-	most := ns.bounds.HoldAbove
-	if most < 0 {
-		most = t.holdAbove
-	}
-	ps, c, h := t.policyState(p.NamespacedName), weightiest(causes), ns.holds[p.UID]
-	var tooMany bool
-	switch status := ps.stored.Status; {
-	case most < 0:
-	case h != nil:
+	ps, c := t.policyState(p.NamespacedName), weightiest(causes)
+	if h := ns.holds[p.UID]; h != nil {
 		anew := slices.ContainsFunc(causes, func(c cause) bool { return c.policy == p.UID })
-		if tooMany = len(by.all) > most || !anew; tooMany && len(by.all) <= h.objects && !anew {
+		switch {
+		case !anew && len(by.all) <= h.objects:
 			return true
+		case anew && !t.tooMany(ns, len(by.all)):
+			return false
 		}
-	case c.unseen:
-		tooMany = by.unseen > most && overdue-int(max(0, status.Due-status.Held)) > most
-	default:
-		tooMany = by.fresh > most
+	} else if status := ps.stored.Status; !t.tooMany(ns, by.fresh) ||
+		c.unseen && (!t.tooMany(ns, by.unseen) || !t.tooMany(ns, overdue-int(max(0, status.Due-status.Held)))) {
+		return false
 	}
 	id := holdID(p.UID, ns.name, c.id)
-	if !tooMany || ps.approved.Has(id) {
+	if ps.approved.Has(id) {
 		return false
 	}
 	ns.holds[p.UID] = &hold{id: id, why: c.text, objects: len(by.all)}
 	return true
+}
+
+// tooMany tells whether one change may not make so many objects of a namespace due.
+func (t *Tracker) tooMany(ns *namespace, n int) bool {
+	most := ns.bounds.HoldAbove
+	if most < 0 {
+		most = t.holdAbove
+	}
+	return most >= 0 && n > most
 }

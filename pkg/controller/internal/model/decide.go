@@ -94,10 +94,16 @@ func (w *World) namespaceForbids(name string) string {
 		return "NamespaceUnknown"
 	case ns.Terminating:
 		return "NamespaceTerminating"
-	case ns.Protected || ns.Labels[gc.LabelProtected] == "true":
+	case ns.Protected, ns.labelProtects():
 		return "NamespaceProtected"
 	}
 	return ""
+}
+
+// labelProtects: any value of the label but "false" does.
+func (ns Namespace) labelProtects() bool {
+	value, labelled := ns.Labels[gc.LabelProtected]
+	return labelled && value != "false"
 }
 
 // hasCeiling tells whether some ceiling is over the objects of this resource and namespace.

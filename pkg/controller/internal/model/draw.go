@@ -82,7 +82,7 @@ func Draw(t *rapid.T) *World {
 func DrawNamespace(t *rapid.T) Namespace {
 	ns := Namespace{Labels: drawLabels(t), Terminating: rarely(t, 20), Protected: rarely(t, 20)}
 	if rarely(t, 15) {
-		ns.Labels[gc.LabelProtected] = pick(t, "true", "false")
+		ns.Labels[gc.LabelProtected] = pick(t, "true", "false", "True", "")
 	}
 	return ns
 }

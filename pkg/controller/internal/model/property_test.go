@@ -34,7 +34,7 @@ func TestNothingGoesThatMustStay(t *testing.T) {
 			case a.Action == Wait && !a.At.After(w.Now):
 				t.Errorf("%s waits for what has passed: %+v", f.Name, a)
 			case a.Action != Delete:
-			case !known || ns.Protected || ns.Terminating || ns.Labels[gc.LabelProtected] == "true":
+			case !known || ns.Protected || ns.Terminating || ns.labelProtects():
 				t.Errorf("%s goes, but its namespace is %+v", f.Name, ns)
 			case !f.Finished || f.FinishedAt.After(w.Now) || f.Doubt != "":
 				t.Errorf("%s goes, but has not finished for sure: %+v", f.Name, f)

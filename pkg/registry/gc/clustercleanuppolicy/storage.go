@@ -7,6 +7,7 @@ package clustercleanuppolicy
 import (
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -57,6 +58,9 @@ func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, autho
 // reach adds to the defaults and rules what goes by the guardrails: ceilings take objects, maxTTL shortens what other policies
 // grant, and holdAbove lets go without approval what would have waited for one. Whoever changes a policy that has restrained others may let go what it restrained.
 func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
+	if old != nil && stops(p, old) {
+		return nil
+	}
 	reached := policy.Reach(p.Spec.Defaults())
 	if guardrails := p.Spec.Guardrails; guardrails != nil {
 		for i := range guardrails.Capacity {
@@ -70,6 +74,13 @@ func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 		reached.Insert(policy.DefaultResources()...)
 	}
 	return reached
+}
+
+// stops tells whether all that changes is that everything stops: in an emergency nobody must look for rights.
+func stops(p, old *gc.ClusterCleanupPolicy) bool {
+	stopped := old.Spec
+	stopped.Suspend = true
+	return p.Spec.Suspend && apiequality.Semantic.DeepEqual(p.Spec, stopped)
 }
 
 // namespaces is the selector in the words of kubectl.

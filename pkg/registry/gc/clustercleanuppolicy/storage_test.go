@@ -36,6 +36,10 @@ func TestReach(t *testing.T) {
 		"after nothing":            {old: &gc.ClusterCleanupPolicy{}},
 		"bounds relaxed":           {old: restraining, want: both},
 		"the stop button released": {old: suspending, want: both},
+		"stopped, and nothing else": {
+			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h"), Suspend: true}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}},
+		"stopped, and something else": {
+			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1m"), Suspend: true}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}, want: both},
 	} {
 		got := sets.List(kind.Reach(&gc.ClusterCleanupPolicy{Spec: tc.spec}, tc.old))
 		if !slices.Equal(got, tc.want) {

@@ -115,6 +115,9 @@ func (s strategy[P, S]) WarningsOnUpdate(_ context.Context, obj, old runtime.Obj
 		return s.kind.Warnings(policy)
 	}
 	const approved = gc.AnnotationApprovedHold
+	if s.kind.Status(before).ObservedGeneration != before.GetGeneration() {
+		return nil // Its holds are yet to be found.
+	}
 	return validation.ApprovalWarnings(policy.GetAnnotations()[approved], before.GetAnnotations()[approved], s.kind.Status(before).Holds)
 }
 
