@@ -15,7 +15,7 @@ func TestDefaultsAndGeneration(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		created := p.create("a", `{ttlAfterFinished: 1h30m, rules: [{name: keep, ttl: 7d}]}`)
 		spec := created.Spec
-		if spec.Mode != "Enforce" || spec.AnnotationTTL != "ExtendOnly" || spec.Rules[0].Dependents != "WithOwner" || spec.Rules[0].PropagationPolicy != "Background" {
+		if spec.Mode != "Enforce" || spec.AnnotationTTL != "ExtendOnly" || spec.Rules[0].Dependents != "" || spec.Rules[0].PropagationPolicy != "" {
 			t.Errorf("defaults: %+v", spec)
 		}
 		if *spec.TTLAfterFinished != "1h30m" || spec.Rules[0].Resources != nil {

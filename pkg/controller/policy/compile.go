@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,7 +62,6 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 	if spec.TTLAfterFinished != nil || spec.Capacity != nil {
 		r, err := compileRule(&gc.CleanupRule{
 			Name: gc.DefaultRuleName, TTL: spec.TTLAfterFinished, Capacity: spec.Capacity,
-			Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground, GitOpsManaged: gc.GitOpsManagedHold,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("spec.%w", err)
@@ -81,7 +81,8 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	out := &Rule{
 		Name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome, ttl: ttl{never: true},
-		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, applied: r.GitOpsManaged, propagation: r.PropagationPolicy,
+		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, applied: r.GitOpsManaged,
+		propagation: cmp.Or(r.PropagationPolicy, metav1.DeletePropagationBackground),
 	}
 	if len(out.resources) == 0 {
 		out.resources = defaultResources
@@ -115,7 +116,7 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 }
 
 func compileCapacity(c *gc.Capacity) (*Capacity, error) {
-	if err := known("per", c.Per, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel); err != nil {
+	if err := known("per", c.Per, "", gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel); err != nil {
 		return nil, err
 	}
 	if c.Per == gc.CapacityPerLabel && c.LabelKey == "" {
@@ -197,11 +198,12 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 	return errs
 }
 
+// knownRule lets a field be empty that has a default. The API server fills in none of them: rules are an atomic list, and what it
+// added there would be a difference for whoever applies them.
 func knownRule(r *gc.CleanupRule) error {
 	errs := []error{
-		known("dependents", r.Dependents, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
-		known("propagationPolicy", r.PropagationPolicy, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
-		// Before there was this field, objects of GitOps tools were stored without it; they are to be held.
+		known("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
+		known("propagationPolicy", r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
 		known("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
 	}
 	if r.Outcome != "" {

@@ -116,7 +116,6 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					"per": {
 						SchemaProps: spec.SchemaProps{
 							Description: "per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.\n\nPossible enum values:\n - `\"Label\"` counts those with the same value of a label.\n - `\"Namespace\"` counts all of a namespace.\n - `\"Owner\"` counts those of one controller.",
-							Default:     "Namespace",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Label", "Namespace", "Owner"},
@@ -529,7 +528,6 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
 							Description: "dependents says when an object that another one controls may be deleted: WithOwner (the default) leaves it to its owner; AfterOwnerFinished lets it go once its owner has finished too. What a CronJob, ReplicaSet, StatefulSet or DaemonSet controls is not counted on by it once finished, and goes as if it had no owner.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` lets it go once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
-							Default:     "WithOwner",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"AfterOwnerFinished", "WithOwner"},
@@ -538,7 +536,6 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					"propagationPolicy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "propagationPolicy of the deletion: Background (the default) deletes the object and lets its dependents follow; Foreground deletes the dependents first. An object that carries the orphan or foregroundDeletion finalizer keeps that meaning.\n\nPossible enum values:\n - `\"Background\"` deletes the object, its dependents follow.\n - `\"Foreground\"` deletes the dependents first.",
-							Default:     "Background",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Background", "Foreground"},
@@ -547,7 +544,6 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					"gitOpsManaged": {
 						SchemaProps: spec.SchemaProps{
 							Description: "gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps them, Delete deletes them as any other.\n\nPossible enum values:\n - `\"Delete\"` deletes them as any other.\n - `\"Hold\"` keeps them.",
-							Default:     "Hold",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Hold"},

@@ -257,7 +257,6 @@ type Capacity struct {
 	// with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.
 	// +optional
 	// +k8s:optional
-	// +default="Namespace"
 	Per CapacityPer `json:"per,omitempty"`
 	// labelKey is the label whose value makes the pool. It is set with "per: Label" and not otherwise.
 	// +optional
@@ -317,19 +316,16 @@ type CleanupRule struct {
 	// controls is not counted on by it once finished, and goes as if it had no owner.
 	// +optional
 	// +k8s:optional
-	// +default="WithOwner"
 	Dependents DependentsPolicy `json:"dependents,omitempty"`
 	// propagationPolicy of the deletion: Background (the default) deletes the object and lets its dependents follow; Foreground
 	// deletes the dependents first. An object that carries the orphan or foregroundDeletion finalizer keeps that meaning.
 	// +optional
 	// +k8s:optional
-	// +default="Background"
 	PropagationPolicy DeletionPropagation `json:"propagationPolicy,omitempty"`
 	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps
 	// them, Delete deletes them as any other.
 	// +optional
 	// +k8s:optional
-	// +default="Hold"
 	GitOpsManaged GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
 }
 

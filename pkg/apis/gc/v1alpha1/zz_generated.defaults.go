@@ -27,30 +27,8 @@ func SetObjectDefaults_CleanupPolicy(in *CleanupPolicy) {
 	if in.Spec.Mode == "" {
 		in.Spec.Mode = "Enforce"
 	}
-	if in.Spec.Capacity != nil {
-		if in.Spec.Capacity.Per == "" {
-			in.Spec.Capacity.Per = "Namespace"
-		}
-	}
 	if in.Spec.AnnotationTTL == "" {
 		in.Spec.AnnotationTTL = "ExtendOnly"
-	}
-	for i := range in.Spec.Rules {
-		a := &in.Spec.Rules[i]
-		if a.Capacity != nil {
-			if a.Capacity.Per == "" {
-				a.Capacity.Per = "Namespace"
-			}
-		}
-		if a.Dependents == "" {
-			a.Dependents = "WithOwner"
-		}
-		if a.PropagationPolicy == "" {
-			a.PropagationPolicy = "Background"
-		}
-		if a.GitOpsManaged == "" {
-			a.GitOpsManaged = "Hold"
-		}
 	}
 }
 
@@ -62,30 +40,8 @@ func SetObjectDefaults_CleanupPolicyList(in *CleanupPolicyList) {
 }
 
 func SetObjectDefaults_ClusterCleanupPolicy(in *ClusterCleanupPolicy) {
-	if in.Spec.Capacity != nil {
-		if in.Spec.Capacity.Per == "" {
-			in.Spec.Capacity.Per = "Namespace"
-		}
-	}
 	if in.Spec.AnnotationTTL == "" {
 		in.Spec.AnnotationTTL = "ExtendOnly"
-	}
-	for i := range in.Spec.Rules {
-		a := &in.Spec.Rules[i]
-		if a.Capacity != nil {
-			if a.Capacity.Per == "" {
-				a.Capacity.Per = "Namespace"
-			}
-		}
-		if a.Dependents == "" {
-			a.Dependents = "WithOwner"
-		}
-		if a.PropagationPolicy == "" {
-			a.PropagationPolicy = "Background"
-		}
-		if a.GitOpsManaged == "" {
-			a.GitOpsManaged = "Hold"
-		}
 	}
 }
 

@@ -64,9 +64,9 @@ func drawSpec(t *rapid.T) gc.CleanupPolicySpec {
 func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	r := gc.CleanupRule{
 		Name: name, Resources: pick(t, drawnResources...), Outcome: pick(t, "", gc.OutcomeSucceeded, gc.OutcomeFailed),
-		Dependents:        pick(t, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
-		PropagationPolicy: pick(t, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
-		GitOpsManaged:     pick(t, gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
+		Dependents:        pick(t, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, ""),
+		PropagationPolicy: pick(t, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, ""),
+		GitOpsManaged:     pick(t, gc.GitOpsManagedHold, gc.GitOpsManagedDelete, ""),
 	}
 	if rarely(t, 2) {
 		r.Selector = drawSelector(t)
@@ -86,7 +86,7 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 }
 
 func drawCapacity(t *rapid.T) *gc.Capacity {
-	c := &gc.Capacity{Per: pick(t, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel)}
+	c := &gc.Capacity{Per: pick(t, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel, "")}
 	if c.Per == gc.CapacityPerLabel {
 		c.LabelKey = pick(t, "app", "run")
 	}

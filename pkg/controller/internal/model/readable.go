@@ -30,15 +30,15 @@ func readableRule(r gc.CleanupRule) bool {
 		all(r.Resources, readableResource) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
-		oneOf(r.Dependents, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
-		oneOf(r.PropagationPolicy, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
-		oneOf(r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete) // Older versions stored none.
+		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
+		oneOf(r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
+		oneOf(r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
 }
 
 func readableCapacity(c *gc.Capacity) bool {
 	return c == nil ||
 		(c.MaxObjects == nil) != (c.PercentOfQuota == nil) &&
-			oneOf(c.Per, gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel) &&
+			oneOf(c.Per, "", gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel) &&
 			(c.Per == gc.CapacityPerLabel) == (c.LabelKey != "") &&
 			readableDuration(c.MinAge)
 }

@@ -100,9 +100,9 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 		if ruleMatches(r, f) {
 			return []vote{{
 				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
-				withOwner:      r.Dependents == gc.DependentsWithOwner,
+				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.GitOpsManaged == gc.GitOpsManagedDelete,
-				propagation:    r.PropagationPolicy,
+				propagation:    orBackground(r.PropagationPolicy),
 			}}
 		}
 	}
@@ -113,6 +113,13 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 		policy: p.ref, rule: gc.DefaultRuleName, annotations: p.spec.AnnotationTTL, ttl: p.spec.TTLAfterFinished, capacity: p.spec.Capacity,
 		withOwner: true, propagation: metav1.DeletePropagationBackground,
 	}}
+}
+
+func orBackground(p metav1.DeletionPropagation) metav1.DeletionPropagation {
+	if p == "" {
+		return metav1.DeletePropagationBackground
+	}
+	return p
 }
 
 // ruleMatches tells whether resources, selector and outcome match. An outcome that is not known yet may come true.
