@@ -315,6 +315,7 @@ func TestRightsToRestrain(t *testing.T) {
 		lacking      []string // to create it, or else to change it
 	}{
 		"stop":     {`{suspend: true}`, `{"spec":{"suspend":false}}`, toDelete},
+		"halt":     {`{guardrails: {minTTL: 1h}}`, `{"spec":{"suspend":true}}`, nil},
 		"bounds":   {`{guardrails: {minTTL: 1h}}`, `{"spec":{"guardrails":{"minTTL":"1m"}}}`, toDelete},
 		"approval": {`{guardrails: {holdAbove: {objects: 1000000}}}`, "", toDelete},
 		"maximum":  {`{guardrails: {maxTTL: 1h}}`, "", toDelete},

@@ -178,3 +178,35 @@ func TestHoldAfterQuota(t *testing.T) {
 	approve(t, status)
 	expectDeletions(t, ns, allBut(2, "p/jobs", all)...)
 }
+
+// TestHoldAfterSuspend: of what comes due by time while all is stopped, more than is allowed waits for approval when that ends, and
+// so the end of a stop lets no flood go. Where it is few, it goes at once.
+func TestHoldAfterSuspend(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	many, few := g.namespace(t), g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5), Suspend: true})
+	suspended := func(n int64) func(*v1alpha1.CleanupPolicyStatus) bool {
+		return func(s *v1alpha1.CleanupPolicyStatus) bool {
+			return s.Due == n && s.Held == n && len(s.Holds) == 0 && s.Conditions[0].Reason == "Suspended"
+		}
+	}
+	for _, ns := range []string{many, few} {
+		createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("3s")})
+		waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.ObservedGeneration == 1 && suspended(0)(s) })
+	}
+	waiting, going := finishedJobs(t, many, 10), finishedJobs(t, few, 5)
+	waitStatus(t, many, "p", suspended(10))
+	waitStatus(t, few, "p", suspended(5))
+
+	g.change(t, `{"suspend":false}`)
+	status := waitStatus(t, many, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, many, 10) })
+	if cause := fmt.Sprintf("generation 2 of policy %q", g); status.Holds[0].Why != cause {
+		t.Errorf("held by %s, and the stop ended by %s", status.Holds[0].Why, cause)
+	}
+	expectDeletions(t, few, allBut(0, "p/default", going)...)
+	settle(t, time.Second)
+	expectDeletions(t, many)
+	approve(t, status)
+	expectDeletions(t, many, allBut(0, "p/default", waiting)...)
+}
