@@ -421,7 +421,15 @@ func (e *engine) weigh(changed ...model.PolicyRef) {
 			continue
 		}
 		delete(e.held, key)
-		for _, uid := range uids {
+		e.weighAll(uids)
+	}
+}
+
+// weighAll takes objects for weighed, unless somebody stops them now: then they are made due by whoever ends that.
+func (e *engine) weighAll(uids []types.UID) {
+	answers := e.Answers()
+	for _, uid := range uids {
+		if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
 			e.weighed[uid] = true
 		}
 	}
@@ -506,12 +514,7 @@ func (e *engine) settle() {
 			e.unweigh(uids)
 			continue
 		}
-		answers := e.Answers()
-		for _, uid := range uids { // What somebody stops now is made due by whoever ends that.
-			if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
-				e.weighed[uid] = true
-			}
-		}
+		e.weighAll(uids)
 	}
 }
 

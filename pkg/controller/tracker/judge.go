@@ -72,7 +72,7 @@ func (t *Tracker) settle(ns *namespace, rec *record, now time.Time) {
 	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false
 	case rec.weighed, len(ns.causes) > 0:
-	case ns.suspended != "", ns.unreadable != nil: // Whoever ends that makes it due.
+	case ns.stopped(): // Whoever ends that makes it due.
 	default:
 		c, elsewhere := rec.blameElsewhere()
 		if rec.weighed = !elsewhere; elsewhere {

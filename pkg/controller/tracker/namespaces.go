@@ -90,6 +90,9 @@ func (ns *namespace) closed() policy.Reason {
 	return ""
 }
 
+// stopped tells whether policies stop everything in the namespace.
+func (ns *namespace) stopped() bool { return ns.suspended != "" || ns.unreadable != nil }
+
 // selectedBy tells whether a cluster policy with this selector is for the namespace.
 func (ns *namespace) selectedBy(selector labels.Selector) bool {
 	return ns.known && !ns.protected && selector.Matches(ns.labels)

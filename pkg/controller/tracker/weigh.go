@@ -183,8 +183,8 @@ func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int
 	for p, by := range due {
 		if !t.holds(ns, p, by, causes, overdue[p.UID]) {
 			delete(ns.holds, p.UID)
-			for _, rec := range by.all {
-				rec.weighed = true
+			for _, rec := range by.all { // What is stopped is weighed with what else comes due until that ends.
+				rec.weighed = rec.weighed || !ns.stopped()
 			}
 		}
 	}
@@ -206,8 +206,7 @@ func (t *Tracker) holds(ns *namespace, p *policy.Policy, by *dueBy, causes []cau
 		case anew && !t.tooMany(ns, len(by.all)):
 			return false
 		}
-	} else if status := ps.stored.Status; !t.tooMany(ns, by.fresh) ||
-		c.unseen && (!t.tooMany(ns, by.unseen) || !t.tooMany(ns, overdue-int(max(0, status.Due-status.Held)))) {
+	} else if !t.tooMany(ns, by.fresh) || c.unseen && (!t.tooMany(ns, by.unseen) || !t.tooMany(ns, overdue-ps.told())) {
 		return false
 	}
 	id := holdID(p.UID, ns.name, c.id)
@@ -216,6 +215,17 @@ func (t *Tracker) holds(ns *namespace, p *policy.Policy, by *dueBy, causes []cau
 	}
 	ns.holds[p.UID] = &hold{id: id, why: c.text, objects: len(by.all)}
 	return true
+}
+
+// told is how many objects were free to go by the last status of the policy, with those that were approved since.
+func (ps *policyState) told() int {
+	n := max(0, ps.stored.Status.Due-ps.stored.Status.Held)
+	for _, h := range ps.stored.Status.Holds {
+		if ps.approved.Has(h.ID) {
+			n += h.Objects
+		}
+	}
+	return int(n)
 }
 
 // tooMany tells whether one change may not make so many objects of a namespace due.
