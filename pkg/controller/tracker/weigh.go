@@ -159,9 +159,7 @@ type dueBy struct {
 	fresh, unseen int
 }
 
-// weigh counts what changes of a namespace have made due, and holds the policies that would delete too many. Until then nothing of
-// it is deleted.
-func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int, now time.Time) {
+func (t *Tracker) dueBy(ns *namespace) map[*policy.Policy]*dueBy {
 	due := map[*policy.Policy]*dueBy{}
 	for _, rec := range ns.records {
 		if !rec.ripe {
@@ -180,6 +178,13 @@ func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int
 			by.unseen++
 		}
 	}
+	return due
+}
+
+// weigh counts what changes of a namespace have made due, and holds the policies that would delete too many. Until then nothing of
+// it is deleted.
+func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int, now time.Time) {
+	due := t.dueBy(ns)
 	for p, by := range due {
 		if !t.holds(ns, p, by, causes, overdue[p.UID]) {
 			delete(ns.holds, p.UID)
