@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
 // Compile makes a stored policy ready. It fails when the policy could not have passed validation, such as one that a newer
