@@ -116,7 +116,10 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 			d.suspended = ps.name
 		}
 	}
-	d.bounds = policy.BoundsOf(selecting)
+	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
+		ns.pace = pace{}
+		t.ready.resume(ns.name)
+	}
 	causes := ns.causes
 	t.absolve(ns)
 	ns.derived = d

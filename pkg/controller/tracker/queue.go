@@ -77,6 +77,14 @@ func (q *queue) rest(ns string, until time.Time) {
 	}
 }
 
+// resume ends the rest of a namespace, whose pace may be another now.
+func (q *queue) resume(ns string) {
+	if _, rests := q.resting.At(ns); rests {
+		q.resting.Remove(ns)
+		q.turns = append(q.turns, ns)
+	}
+}
+
 func (q *queue) empty() bool { return len(q.byNamespace) == 0 }
 
 // backlog are the queued records of a namespace, as container/heap has them.
