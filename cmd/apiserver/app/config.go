@@ -55,6 +55,10 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		return nil, err
 	}
 
+	var stored *cleanup.StoredPolicies
+	if !o.usesEtcd() {
+		stored = storedPolicies()
+	}
 	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
 	generic.ClientConfig = clusterConfig
 	generic.SharedInformerFactory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(withoutManagedFields))
@@ -65,10 +69,6 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		return nil, err
 	}
 	asked := &forecaster{}
-	var stored *cleanup.StoredPolicies
-	if !o.usesEtcd() {
-		stored = storedPolicies()
-	}
 	return &Config{
 		apiServer:  &apiserver.Config{GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast},
 		cluster:    clusterConfig,
