@@ -88,11 +88,9 @@ func (t *Tracker) Reports(namespace string) []Report {
 	for _, ps := range ns.policies {
 		r := t.report(ps)
 		r.Closed = ns.closed()
-		if ps.compiled != nil {
-			s := sum{}
-			t.add(&r, &s, ns, ps)
-			s.fill(&r)
-		}
+		s := sum{}
+		t.add(&r, &s, ns, ps)
+		s.fill(&r)
 		out = append(out, r)
 	}
 	return out
@@ -102,24 +100,22 @@ func (t *Tracker) clusterReports() []Report {
 	out := make([]Report, 0, len(t.clusters))
 	for _, ps := range t.clusters {
 		r := t.report(ps)
-		if ps.compiled != nil {
-			s := sum{}
-			for _, ns := range t.namespaces {
-				if ns.selectedBy(ps.selector) {
-					t.sumUp(ns)
-					t.add(&r, &s, ns, ps)
-				}
+		s := sum{}
+		for _, ns := range t.namespaces {
+			if ns.selectedBy(ps.selector) {
+				t.sumUp(ns)
+				t.add(&r, &s, ns, ps)
 			}
-			r.Suspended = ""
-			if ps.compiled.Cluster.Suspend {
-				r.Suspended = ps.name
-			}
-			slices.SortFunc(r.Waiting, func(a, b gc.PolicyHold) int { return cmp.Compare(a.Namespace, b.Namespace) })
-			slices.Sort(r.Paced)
-			slices.Sort(r.WithoutQuota)
-			r.WithoutQuota = slices.Compact(r.WithoutQuota)
-			s.fill(&r)
 		}
+		r.Suspended = ""
+		if ps.compiled != nil && ps.compiled.Cluster.Suspend {
+			r.Suspended = ps.name
+		}
+		slices.SortFunc(r.Waiting, func(a, b gc.PolicyHold) int { return cmp.Compare(a.Namespace, b.Namespace) })
+		slices.Sort(r.Paced)
+		slices.Sort(r.WithoutQuota)
+		r.WithoutQuota = slices.Compact(r.WithoutQuota)
+		s.fill(&r)
 		out = append(out, r)
 	}
 	return out
@@ -140,12 +136,14 @@ func (t *Tracker) report(ps *policyState) Report {
 	return r
 }
 
-// add adds what a policy does in a namespace to its report.
+// add adds what a policy does in a namespace to its report. One that cannot be read does nothing, but may be held.
 func (t *Tracker) add(r *Report, s *sum, ns *namespace, ps *policyState) {
 	s.merge(ns.sums[ps.compiled])
 	r.Suspended = ns.suspended
 	r.Unweighed = r.Unweighed || len(ns.causes) > 0
-	r.WithoutQuota = append(r.WithoutQuota, t.withoutQuota(ns, ps.compiled)...)
+	if ps.compiled != nil {
+		r.WithoutQuota = append(r.WithoutQuota, t.withoutQuota(ns, ps.compiled)...)
+	}
 	theirs := ns.sums[ps.compiled]
 	if _, paced := t.ready.resting.At(ns.name); paced && theirs != nil && theirs.ready > 0 {
 		r.Paced = append(r.Paced, ns.name)
