@@ -39,6 +39,7 @@ type options struct {
 	rounds   int
 
 	policies, namespaces int
+	settle               time.Duration
 }
 
 // measurements by name, in the order in which they run. Each has a cluster of its own.
@@ -83,6 +84,7 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies: over how long they expire")
 	flags.IntVar(&o.rounds, "rounds", 3, "expiry: how often it is repeated, Winnow and the native controller in turn")
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
+	flags.DurationVar(&o.settle, "settle", 30*time.Minute, "policies: how long it is waited at the most for the first statuses of all, of which ten are written a second")
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	_ = flags.Parse(args) // ends the process on an error
 	if flags.NArg() > 0 {

@@ -60,7 +60,7 @@ func measureCrowd(ctx context.Context, o options, r *report, policies, namespace
 	return f, nil
 }
 
-func (c *crowd) create(ctx context.Context, _ options, f *crowdFigures) (_ any, err error) {
+func (c *crowd) create(ctx context.Context, o options, f *crowdFigures) (_ any, err error) {
 	if err := c.populate(ctx); err != nil {
 		return nil, err
 	}
@@ -68,15 +68,16 @@ func (c *crowd) create(ctx context.Context, _ options, f *crowdFigures) (_ any, 
 		return nil, err
 	}
 	begin := time.Now()
-	last, err := c.quiet(ctx)
+	last, err := c.quiet(ctx, o.settle)
 	f.told = max(0, last.Sub(begin).Seconds())
 	return []float64{f.created, f.told}, err
 }
 
-// quiet waits until no status was written for a while, and returns when the last one was, to a second.
-func (c *crowd) quiet(ctx context.Context) (last time.Time, err error) {
-	last = time.Now()
-	for written := -1.; time.Since(last) < 5*time.Second; {
+// quiet waits until no status was written for a while, but no longer than most, and returns when the last one was, to a second.
+func (c *crowd) quiet(ctx context.Context, most time.Duration) (last time.Time, err error) {
+	begun := time.Now()
+	last = begun
+	for written := -1.; time.Since(last) < 5*time.Second && time.Since(begun) < most; {
 		m, err := c.winnowMetrics(ctx)
 		if err != nil {
 			return last, err

@@ -69,20 +69,21 @@ func (w *Writer) Run(ctx context.Context) {
 func (w *Writer) flush(ctx context.Context) {
 	w.pending.Insert(w.Tracker.TakeDirty()...)
 	done := sets.New[string]()
-	once := func(ns string) {
-		if !done.Has(ns) && w.flushNamespace(ctx, ns) {
+	flush := func(ns string) {
+		if done.Insert(ns); w.flushNamespace(ctx, ns) {
 			w.pending.Delete(ns)
 		}
-		done.Insert(ns)
 	}
 	for _, ns := range sets.List(w.pending) {
 		for _, urgent := range w.Tracker.TakeUrgent() { // The budget may last for few of the others in the meantime.
-			once(urgent)
+			flush(urgent)
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		once(ns)
+		if !done.Has(ns) {
+			flush(ns)
+		}
 	}
 	for _, e := range w.teller.deletions(w.Clock.Now()) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
