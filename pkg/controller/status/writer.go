@@ -75,7 +75,8 @@ func (w *Writer) flush(ctx context.Context) {
 		}
 	}
 	for _, ns := range sets.List(w.pending) {
-		for _, urgent := range w.Tracker.TakeUrgent() { // The budget may last for few of the others in the meantime.
+		// The budget may last for few of the others in the meantime, and when many are urgent, somebody waits for the last of them.
+		for urgent, ok := w.Tracker.PopUrgent(); ok && ctx.Err() == nil; urgent, ok = w.Tracker.PopUrgent() {
 			flush(urgent)
 		}
 		if ctx.Err() != nil {

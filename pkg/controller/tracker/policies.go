@@ -196,7 +196,8 @@ func (t *Tracker) setPolicy(o observed, now time.Time) sets.Set[*namespace] {
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
 	t.dirty.Insert(o.Namespace)
-	t.urgent.Insert(o.Namespace)
+	t.urgents++
+	t.urgent[o.Namespace] = t.urgents
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))

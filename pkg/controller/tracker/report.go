@@ -63,13 +63,18 @@ func (t *Tracker) TakeDirty() []string {
 	return out
 }
 
-// TakeUrgent returns those of them where a policy has a new spec.
-func (t *Tracker) TakeUrgent() []string {
+// PopUrgent returns that of them where a policy has got a new spec last; false when none has.
+func (t *Tracker) PopUrgent() (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := t.urgent.UnsortedList()
-	clear(t.urgent)
-	return out
+	latest, found := "", false
+	for ns, at := range t.urgent {
+		if !found || at > t.urgent[latest] {
+			latest, found = ns, true
+		}
+	}
+	delete(t.urgent, latest)
+	return latest, found
 }
 
 // Reports sums up all policies of a namespace, or all cluster policies for "", in the order of their names.

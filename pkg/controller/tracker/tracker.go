@@ -60,8 +60,11 @@ type Tracker struct {
 	// underway counts the orders that were taken and are not done.
 	underway int
 	gone     []Gone
-	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed.
-	dirty, urgent sets.Set[string]
+	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed,
+	// numbered in their order.
+	dirty   sets.Set[string]
+	urgent  map[string]uint64
+	urgents uint64
 	// coverings is the last Covering that was given out.
 	coverings Covering
 
@@ -83,7 +86,7 @@ func New(c Config) *Tracker {
 		views:      newViews(),
 		recreated:  newMemory(),
 		dirty:      sets.New[string](),
-		urgent:     sets.New[string](),
+		urgent:     map[string]uint64{},
 		pending:    sets.New[*namespace](),
 		haunted:    sets.New[*ceiling](),
 		changed:    make(chan struct{}, 1),
