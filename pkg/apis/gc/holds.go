@@ -3,11 +3,20 @@
 
 package gc
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ApprovedHolds are the ids of holds in a value of AnnotationApprovedHold; commas stand between them.
 func ApprovedHolds(annotation string) []string {
 	return strings.FieldsFunc(annotation, func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// NewlyApproved are those of them that were not in the annotation before.
+func NewlyApproved(annotation, before string) []string {
+	old := ApprovedHolds(before)
+	return slices.DeleteFunc(ApprovedHolds(annotation), func(id string) bool { return slices.Contains(old, id) })
 }
 
 // Protects tells whether the labels of a namespace keep everything in it.

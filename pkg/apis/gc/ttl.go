@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // TTL is how long something is kept: a duration as ParseDuration reads it, or "never" for always. It is kept as written.
@@ -21,6 +22,8 @@ const MaxDuration = 10 * 365 * 24 * time.Hour
 
 // TTLExample ends the messages about durations that cannot be read.
 const TTLExample = `a good value is "30m", "1h30m", "7d" or "0s" for at once`
+
+const unitNames = "units are w, d, h, m and s"
 
 var durationUnits = []struct {
 	suffix byte
@@ -60,7 +63,10 @@ func ParseDuration(s string) (time.Duration, error) {
 			return 0, err
 		}
 		if tail == "" {
-			return 0, fmt.Errorf("has no unit after %q; units are w, d, h, m and s", rest)
+			return 0, fmt.Errorf("has no unit after %q; %s", rest, unitNames)
+		}
+		if word := leadingLetters(tail); len(word) > 1 {
+			return 0, fmt.Errorf("has the unknown unit %q; %s", word, unitNames)
 		}
 		i, err := unitIndex(tail[0], next)
 		if err != nil {
@@ -88,6 +94,11 @@ func leadingNumber(s string) (n int64, rest string, err error) {
 	return n, s[i:], nil
 }
 
+// leadingLetters are those that s begins with.
+func leadingLetters(s string) string {
+	return s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsLetter))]
+}
+
 // unitIndex finds a unit among durationUnits, which must not come before index from.
 func unitIndex(suffix byte, from int) (int, error) {
 	for i, u := range durationUnits {
@@ -99,5 +110,5 @@ func unitIndex(suffix byte, from int) (int, error) {
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("has the unknown unit %q; units are w, d, h, m and s", suffix)
+	return 0, fmt.Errorf("has the unknown unit %q; %s", suffix, unitNames)
 }

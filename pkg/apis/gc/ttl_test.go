@@ -22,7 +22,7 @@ func TestParseDuration(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"": "empty", "-1h": "negative", "1": "no unit", "1h30": "no unit", "h": "no whole number", "1.5h": "unknown unit",
-		"1y": "unknown unit", "5ms": "no whole number", "1m1h": "out of order", "1h1h": "twice", " 1h": "no whole number",
+		"1y": "unknown unit", "500ms": `unknown unit "ms"`, "2days": `unknown unit "days"`, "1hm": `unknown unit "hm"`, "1m1h": "out of order", "1h1h": "twice", " 1h": "no whole number",
 		"1 h": "unknown unit", "+1h": "no whole number", "1H": "unknown unit", "3650d1s": "ten years", "522w": "ten years",
 		"99999999999999999999999s": "ten years", "never": "no whole number", "1h ": "no whole number", "٣h": "no whole number",
 	} {

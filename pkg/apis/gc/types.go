@@ -3,7 +3,11 @@
 
 package gc
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"math"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 const (
 	// AnnotationTTL on an object is how long it is kept after it finished: a TTL as policies have it. What it may
@@ -22,6 +26,10 @@ const (
 	// ConditionReady is the type of the condition that says whether a policy is carried out.
 	ConditionReady = "Ready"
 )
+
+// MaxNumber is the largest that any number of a policy may be. The fields have room for more, since apimachinery converts without
+// looking: 4294967296, applied to a field of 32 bits, would be 0, and keep nothing.
+const MaxNumber = math.MaxInt32
 
 // Resources that a policy may name, as "resource.group".
 const (
@@ -119,7 +127,7 @@ type Guardrails struct {
 	// AllowNever lets "never" stand; false cuts it to MaxTTL too. Nil is true.
 	AllowNever *bool
 	// MaxDeletionsPerMinute paces the deletions of each namespace.
-	MaxDeletionsPerMinute *int32
+	MaxDeletionsPerMinute *int64
 	// HoldAbove holds a change that makes more objects of a namespace due at once.
 	HoldAbove *HoldAbove
 	// Capacity are ceilings over all selected namespaces together.
@@ -128,22 +136,22 @@ type Guardrails struct {
 
 // HoldAbove is how many objects of a namespace one change may make due at once.
 type HoldAbove struct {
-	Objects *int32
+	Objects *int64
 }
 
 // Ceiling bounds the finished objects of its resources in all selected namespaces together; each namespace has its max-min
 // fair share.
 type Ceiling struct {
 	Resources  []string
-	MaxObjects *int32
+	MaxObjects *int64
 }
 
 // Capacity bounds how many finished objects are kept; beyond it those go first that finished first.
 type Capacity struct {
 	// MaxObjects of a pool; exactly one of it and PercentOfQuota is set.
-	MaxObjects *int32
+	MaxObjects *int64
 	// PercentOfQuota is the bound as a share of the smallest ResourceQuota of the namespace for the number of such objects.
-	PercentOfQuota *int32
+	PercentOfQuota *int64
 	// Per says which objects make a pool.
 	Per CapacityPer
 	// LabelKey is the label whose value makes the pool, with CapacityPerLabel.

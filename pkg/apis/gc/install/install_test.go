@@ -74,7 +74,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, half := int32(0), int32(50)
+	none, half := int64(0), int64(50)
 	want := gc.ClusterCleanupPolicySpec{
 		AnnotationTTL: gc.AnnotationExtendOnly,
 		Capacity:      &gc.Capacity{MaxObjects: &none},

@@ -197,7 +197,10 @@ type Guardrails struct {
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
-	MaxDeletionsPerMinute *int32 `json:"maxDeletionsPerMinute,omitempty"`
+	// +k8s:maximum=2147483647
+	// +k8s:validation:minimum=1
+	// +k8s:validation:maximum=2147483647
+	MaxDeletionsPerMinute *int64 `json:"maxDeletionsPerMinute,omitempty"`
 	// holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is
 	// written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.
 	// +optional
@@ -219,7 +222,10 @@ type HoldAbove struct {
 	// +required
 	// +k8s:required
 	// +k8s:minimum=0
-	Objects *int32 `json:"objects"`
+	// +k8s:maximum=2147483647
+	// +k8s:validation:minimum=0
+	// +k8s:validation:maximum=2147483647
+	Objects *int64 `json:"objects"`
 }
 
 // Ceiling bounds the finished objects of its resources.
@@ -235,7 +241,10 @@ type Ceiling struct {
 	// +required
 	// +k8s:required
 	// +k8s:minimum=0
-	MaxObjects *int32 `json:"maxObjects"`
+	// +k8s:maximum=2147483647
+	// +k8s:validation:minimum=0
+	// +k8s:validation:maximum=2147483647
+	MaxObjects *int64 `json:"maxObjects"`
 }
 
 // Capacity bounds how many finished objects are kept; beyond it those go first that finished first, whenever they were
@@ -245,14 +254,19 @@ type Capacity struct {
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
-	MaxObjects *int32 `json:"maxObjects,omitempty"`
+	// +k8s:maximum=2147483647
+	// +k8s:validation:minimum=0
+	// +k8s:validation:maximum=2147483647
+	MaxObjects *int64 `json:"maxObjects,omitempty"`
 	// percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for
 	// "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
 	// +k8s:maximum=100
-	PercentOfQuota *int32 `json:"percentOfQuota,omitempty"`
+	// +k8s:validation:minimum=1
+	// +k8s:validation:maximum=100
+	PercentOfQuota *int64 `json:"percentOfQuota,omitempty"`
 	// per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those
 	// with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.
 	// +optional

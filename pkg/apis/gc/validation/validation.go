@@ -137,7 +137,7 @@ func validateDuration(d *gc.TTL, path *field.Path) field.ErrorList {
 	switch {
 	case d == nil:
 		return nil
-	case *d == gc.TTLNever:
+	case meantTTL(*d) == gc.TTLNever:
 		return field.ErrorList{field.Invalid(path, *d, `must be a duration; `+gc.TTLExample+`, or leave it out`)}
 	}
 	return validateText(*d, path, "; "+gc.TTLExample)
@@ -153,10 +153,15 @@ func validateText(ttl gc.TTL, path *field.Path, example string) field.ErrorList 
 		err.Detail += example
 		return field.ErrorList{err}
 	}
-	if _, _, err := ttl.Parse(); err != nil {
-		return field.ErrorList{field.Invalid(path, ttl, err.Error()+example)}
+	_, _, err := ttl.Parse()
+	if err == nil {
+		return nil
 	}
-	return nil
+	detail := err.Error() + example
+	if meant := meantTTL(ttl); meant != "" {
+		detail += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return field.ErrorList{field.Invalid(path, ttl, detail)}
 }
 
 // validateSelector says which operators there are, where the check of apimachinery only says that one is not.

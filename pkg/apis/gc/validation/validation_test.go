@@ -30,7 +30,7 @@ func policy(rules ...gc.CleanupRule) *gc.CleanupPolicy {
 	}
 }
 
-func number(n int32) *int32 { return &n }
+func number(n int64) *int64 { return &n }
 
 func limited(c gc.Capacity) func(*gc.CleanupRule) {
 	return func(r *gc.CleanupRule) { r.Capacity = &c }

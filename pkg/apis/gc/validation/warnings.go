@@ -163,8 +163,8 @@ func requirements(selector *metav1.LabelSelector) sets.Set[string] {
 // ApprovalWarnings names the ids that are new in the annotation that approves holds, and of which none waits.
 func ApprovalWarnings(approved, before string, waiting []gc.PolicyHold) []string {
 	var warnings []string
-	for _, id := range gc.ApprovedHolds(approved) {
-		if !slices.Contains(gc.ApprovedHolds(before), id) && !slices.ContainsFunc(waiting, func(h gc.PolicyHold) bool { return h.ID == id }) {
+	for _, id := range gc.NewlyApproved(approved, before) {
+		if !slices.ContainsFunc(waiting, func(h gc.PolicyHold) bool { return h.ID == id }) {
 			warnings = append(warnings, fmt.Sprintf(
 				"%s: %q is the id of nothing that waits for approval; status.holds has the ids of all that does",
 				field.NewPath("metadata", "annotations").Key(gc.AnnotationApprovedHold), id))

@@ -55,7 +55,7 @@ const robot = "system:serviceaccount:team-a:robot"
 func TestAuthor(t *testing.T) {
 	ofPods := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourcePods}, TTL: ttl("1h")}}}
 	ofAll := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", TTL: ttl("1h")}}}
-	limit := int32(5)
+	limit := int64(5)
 	pods := []string{"delete pods", "list pods"}
 	jobs := []string{"delete jobs.batch", "list jobs.batch"}
 	all := []string{jobs[0], pods[0], jobs[1], pods[1]}

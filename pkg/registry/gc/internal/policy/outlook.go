@@ -5,6 +5,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,9 +24,13 @@ type Forecast func(ctx context.Context, change gc.PolicyChange) []string
 type outlook struct {
 	forecast Forecast
 	dryRun   bool
+	// doubts are about the ids of holds that an update approves.
+	doubts func(p, old Policy) []string
 
 	asked state
 	lines []string
+	// unknown is what doubts said last.
+	unknown []string
 }
 
 // state tells apart the states that a request may start from. One that met a conflict starts again, mostly from the same.
@@ -45,14 +50,20 @@ func (o *outlook) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc
 	}
 }
 
-// onUpdate leaves out what changes no spec: nothing becomes due by it but what somebody has approved.
+// onUpdate leaves out what neither changes the spec nor approves a hold: nothing goes by it.
 func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
-		err := then(ctx, obj, old)
-		if p, before := obj.(Policy), old.(Policy); err == nil && p.GetGeneration() != before.GetGeneration() {
-			o.ask(ctx, before, p)
+		if err := then(ctx, obj, old); err != nil {
+			return err
 		}
-		return err
+		switch p, before := obj.(Policy), old.(Policy); {
+		case p.GetGeneration() != before.GetGeneration():
+			o.ask(ctx, before, p)
+		case approvesHold(p, before):
+			o.ask(ctx, before, p)
+			o.unknown = o.doubts(p, before)
+		}
+		return nil
 	}
 }
 
@@ -94,7 +105,7 @@ func (o *outlook) warn(ctx context.Context, err error) {
 	if err != nil {
 		return
 	}
-	for _, line := range o.lines {
+	for _, line := range slices.Concat(o.unknown, o.lines) {
 		warning.AddWarning(ctx, "", line)
 	}
 }

@@ -49,6 +49,11 @@ func TestOutlook(t *testing.T) {
 		"update":            {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"}},
 		"invalid update":    {request: updates(1, 2), invalid: refuse},
 		"update of labels":  {request: updates(1, 1)},
+		"approval": {
+			request: approves, asked: []string{"1 to 1, false"}, warned: []string{"is 5f3c known?", "1 to 1, false"},
+		},
+		"refused approval": {request: approves, invalid: refuse},
+		"failed approval":  {request: approves, failed: refuse, asked: []string{"1 to 1, false"}},
 		"update after a conflict with a status": {
 			request: updates(1, 2, 1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"},
 		},
@@ -64,6 +69,8 @@ func TestOutlook(t *testing.T) {
 			r := &REST{forecast: func(_ context.Context, change gc.PolicyChange) []string {
 				asked = append(asked, generations(change))
 				return []string{generations(change)}
+			}, doubts: func(p, _ Policy) []string {
+				return []string{"is " + p.GetAnnotations()[gc.AnnotationApprovedHold] + " known?"}
 			}}
 			var dryRun []string
 			if tc.dryRun {
@@ -99,6 +106,12 @@ func updates(tries ...int64) func(context.Context, *outlook, error) error {
 		}
 		return err
 	}
+}
+
+func approves(ctx context.Context, o *outlook, invalid error) error {
+	approved := generation(1)
+	approved.Annotations = map[string]string{gc.AnnotationApprovedHold: "5f3c"}
+	return o.onUpdate(func(context.Context, runtime.Object, runtime.Object) error { return invalid })(ctx, approved, generation(1))
 }
 
 // TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.

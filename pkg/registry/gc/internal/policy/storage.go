@@ -58,8 +58,10 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		return kind.Reach(p.(P), before)
 	}
 	return &Storage{
-		Policies: &REST{Store: store, shortName: kind.ShortName, author: author{authorizer, resource, reach}, forecast: forecast},
-		Status:   &StatusREST{&status},
+		Policies: &REST{
+			Store: store, shortName: kind.ShortName, author: author{authorizer, resource, reach}, forecast: forecast, doubts: s.doubts,
+		},
+		Status: &StatusREST{&status},
 	}, nil
 }
 
@@ -69,6 +71,7 @@ type REST struct {
 	shortName string
 	author    author
 	forecast  Forecast
+	doubts    func(p, old Policy) []string
 }
 
 var _ rest.ShortNamesProvider = (*REST)(nil)
@@ -105,7 +108,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 }
 
 func (r *REST) outlook(dryRun []string) *outlook {
-	return &outlook{forecast: r.forecast, dryRun: dryrun.IsDryRun(dryRun)}
+	return &outlook{forecast: r.forecast, doubts: r.doubts, dryRun: dryrun.IsDryRun(dryRun)}
 }
 
 // StatusREST serves the status of the policies.

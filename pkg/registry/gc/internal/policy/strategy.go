@@ -100,7 +100,8 @@ func (s strategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Objec
 func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runtime.Object, byHand field.ErrorList,
 	op operation.Type, config rest.DeclarativeValidationConfig,
 ) field.ErrorList {
-	return validation.OneErrorForEachField(s.DeclarativeValidation.ValidateDeclaratively(ctx, obj, old, byHand, op, config))
+	errs := s.DeclarativeValidation.ValidateDeclaratively(ctx, obj, old, byHand, op, config)
+	return validation.DidYouMean(validation.OneErrorForEachField(errs))
 }
 
 // WarningsOnCreate tells what is valid and yet probably not meant.
@@ -108,17 +109,22 @@ func (s strategy[P, S]) WarningsOnCreate(_ context.Context, obj runtime.Object) 
 	return s.kind.Warnings(obj.(P))
 }
 
-// WarningsOnUpdate does so when the spec changed. When it did not, an approval must be of something that waits for it.
+// WarningsOnUpdate does so when the spec changed. What an approval does is told once it has succeeded.
 func (s strategy[P, S]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	policy, before := obj.(P), old.(P)
-	if policy.GetGeneration() != before.GetGeneration() {
+	if policy := obj.(P); policy.GetGeneration() != old.(P).GetGeneration() {
 		return s.kind.Warnings(policy)
 	}
+	return nil
+}
+
+// doubts name the ids that are approved and that nothing waits for. None is doubted while holds are yet to be found.
+func (s strategy[P, S]) doubts(p, old Policy) []string {
 	const approved = gc.AnnotationApprovedHold
-	if s.kind.Status(before).ObservedGeneration != before.GetGeneration() {
-		return nil // Its holds are yet to be found.
+	before := s.kind.Status(old.(P))
+	if before.ObservedGeneration != old.GetGeneration() {
+		return nil
 	}
-	return validation.ApprovalWarnings(policy.GetAnnotations()[approved], before.GetAnnotations()[approved], s.kind.Status(before).Holds)
+	return validation.ApprovalWarnings(p.GetAnnotations()[approved], old.GetAnnotations()[approved], before.Holds)
 }
 
 // Canonicalize changes nothing: what was written is kept as written.

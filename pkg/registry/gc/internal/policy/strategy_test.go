@@ -98,7 +98,7 @@ func TestErrorsAreMerged(t *testing.T) {
 	ctx, _ := request("")
 	p := stored()
 	p.ResourceVersion = ""
-	p.Spec.Mode = "Dry"
+	p.Spec.Mode = "enforce"
 	p.Spec.TTLAfterFinished = ttl(gc.TTL(strings.Repeat("1", 40)))
 	p.Spec.Rules = []gc.CleanupRule{{
 		Resources: []string{"jobs"}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
@@ -112,7 +112,7 @@ func TestErrorsAreMerged(t *testing.T) {
 		t.Fatal("it was accepted")
 	}
 	for _, want := range []string{
-		"spec.mode: Unsupported value", "spec.ttlAfterFinished: Too long", "spec.rules[0].name: Required value: every rule needs a name",
+		`spec.mode: Unsupported value: "enforce": supported values: "Enforce", "Preview"; did you mean "Enforce"?`, "spec.ttlAfterFinished: Too long", "spec.rules[0].name: Required value: every rule needs a name",
 		"spec.rules[0].resources[0]: Invalid value", "spec.rules[0].outcome: Unsupported value", "spec.rules[0].ttl: Required value: a rule inherits nothing",
 		"spec.rules[0].propagationPolicy: Unsupported value", "spec.rules[1].name: Invalid value", "spec.rules[1].dependents: Unsupported value",
 	} {
@@ -159,6 +159,31 @@ func TestUpdate(t *testing.T) {
 		if p.Generation != tc.generation || p.Status.Candidates != 12 || len(w.texts) != tc.warnings {
 			t.Errorf("%s: generation %d, %d candidates, warnings %q; want generation %d, 12 candidates, %d warnings",
 				name, p.Generation, p.Status.Candidates, w.texts, tc.generation, tc.warnings)
+		}
+	}
+}
+
+// TestDoubts: an id is unknown once all holds of the spec are known.
+func TestDoubts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		approved string
+		observed int64
+		want     int
+	}{
+		"one that waits":      {approved: "5f3c", observed: 3},
+		"another":             {approved: "5f3c,77aa", observed: 3, want: 1},
+		"yet to be found":     {approved: "77aa", observed: 2},
+		"nothing is approved": {observed: 3},
+	} {
+		old, p := stored(), stored()
+		old.Status.ObservedGeneration, old.Status.Holds = tc.observed, []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}}
+		p.Annotations[gc.AnnotationApprovedHold] = tc.approved
+		if got := testStrategy().doubts(p, old); len(got) != tc.want {
+			t.Errorf("%s: got %q, want %d", name, got, tc.want)
+		}
+		ctx, w := request("")
+		if err := rest.BeforeUpdate(testStrategy(), ctx, p, old); err != nil || len(w.texts) > 0 {
+			t.Errorf("%s: got %v, and before anybody was allowed to approve %q", name, err, w.texts)
 		}
 	}
 }
