@@ -102,15 +102,19 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					"maxObjects": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
-							Format:      "int32",
+							Format:      "int64",
 						},
 					},
 					"percentOfQuota": {
 						SchemaProps: spec.SchemaProps{
 							Description: "percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for \"count/<resource>.<group>\", rounded down. Without such a quota there is no limit.",
+							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},
-							Format:      "int32",
+							Format:      "int64",
 						},
 					},
 					"per": {
@@ -173,8 +177,10 @@ func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.Op
 					"maxObjects": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxObjects of each of the resources that are kept in all selected namespaces together.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
-							Format:      "int32",
+							Format:      "int64",
 						},
 					},
 				},
@@ -783,8 +789,10 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					"maxDeletionsPerMinute": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxDeletionsPerMinute paces the deletions of each namespace.",
+							Minimum:     ptr.To[float64](1),
+							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
-							Format:      "int32",
+							Format:      "int64",
 						},
 					},
 					"holdAbove": {
@@ -829,8 +837,10 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 					"objects": {
 						SchemaProps: spec.SchemaProps{
 							Description: "objects that one change may make due at once in a namespace; one more, and it waits for approval.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
-							Format:      "int32",
+							Format:      "int64",
 						},
 					},
 				},

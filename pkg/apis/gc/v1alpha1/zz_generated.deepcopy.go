@@ -18,12 +18,12 @@ func (in *Capacity) DeepCopyInto(out *Capacity) {
 	*out = *in
 	if in.MaxObjects != nil {
 		in, out := &in.MaxObjects, &out.MaxObjects
-		*out = new(int32)
+		*out = new(int64)
 		**out = **in
 	}
 	if in.PercentOfQuota != nil {
 		in, out := &in.PercentOfQuota, &out.PercentOfQuota
-		*out = new(int32)
+		*out = new(int64)
 		**out = **in
 	}
 	if in.MinAge != nil {
@@ -54,7 +54,7 @@ func (in *Ceiling) DeepCopyInto(out *Ceiling) {
 	}
 	if in.MaxObjects != nil {
 		in, out := &in.MaxObjects, &out.MaxObjects
-		*out = new(int32)
+		*out = new(int64)
 		**out = **in
 	}
 	return
@@ -360,7 +360,7 @@ func (in *Guardrails) DeepCopyInto(out *Guardrails) {
 	}
 	if in.MaxDeletionsPerMinute != nil {
 		in, out := &in.MaxDeletionsPerMinute, &out.MaxDeletionsPerMinute
-		*out = new(int32)
+		*out = new(int64)
 		**out = **in
 	}
 	if in.HoldAbove != nil {
@@ -393,7 +393,7 @@ func (in *HoldAbove) DeepCopyInto(out *HoldAbove) {
 	*out = *in
 	if in.Objects != nil {
 		in, out := &in.Objects, &out.Objects
-		*out = new(int32)
+		*out = new(int64)
 		**out = **in
 	}
 	return

@@ -84,7 +84,7 @@ func Validate_Capacity(
 	{ // field Capacity.MaxObjects
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *int32,
+			obj, oldObj *int64,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -100,13 +100,16 @@ func Validate_Capacity(
 			if earlyReturn {
 				return // do not proceed
 			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 2147483647); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Capacity) *int32 {
+			func(oldObj *Capacity) *int64 {
 				return oldObj.MaxObjects
 			})
 		errs = append(errs, fn(fldPath.Child("maxObjects"), obj.MaxObjects, oldVal, oldObj != nil)...)
@@ -115,7 +118,7 @@ func Validate_Capacity(
 	{ // field Capacity.PercentOfQuota
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *int32,
+			obj, oldObj *int64,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -140,7 +143,7 @@ func Validate_Capacity(
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Capacity) *int32 {
+			func(oldObj *Capacity) *int64 {
 				return oldObj.PercentOfQuota
 			})
 		errs = append(errs, fn(fldPath.Child("percentOfQuota"), obj.PercentOfQuota, oldVal, oldObj != nil)...)
@@ -294,7 +297,7 @@ func Validate_Ceiling(
 	{ // field Ceiling.MaxObjects
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *int32,
+			obj, oldObj *int64,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -311,13 +314,16 @@ func Validate_Ceiling(
 			if earlyReturn {
 				return // do not proceed
 			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 2147483647); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Ceiling) *int32 {
+			func(oldObj *Ceiling) *int64 {
 				return oldObj.MaxObjects
 			})
 		errs = append(errs, fn(fldPath.Child("maxObjects"), obj.MaxObjects, oldVal, oldObj != nil)...)
@@ -1566,7 +1572,7 @@ func Validate_Guardrails(
 	{ // field Guardrails.MaxDeletionsPerMinute
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *int32,
+			obj, oldObj *int64,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1582,13 +1588,16 @@ func Validate_Guardrails(
 			if earlyReturn {
 				return // do not proceed
 			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 2147483647); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 1); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *Guardrails) *int32 {
+			func(oldObj *Guardrails) *int64 {
 				return oldObj.MaxDeletionsPerMinute
 			})
 		errs = append(errs, fn(fldPath.Child("maxDeletionsPerMinute"), obj.MaxDeletionsPerMinute, oldVal, oldObj != nil)...)
@@ -1672,7 +1681,7 @@ func Validate_HoldAbove(
 	{ // field HoldAbove.Objects
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *int32,
+			obj, oldObj *int64,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1689,13 +1698,16 @@ func Validate_HoldAbove(
 			if earlyReturn {
 				return // do not proceed
 			}
+			if e := validate.Maximum(ctx, op, fldPath, obj, oldObj, 2147483647); len(e) != 0 {
+				errs = append(errs, e...)
+			}
 			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
 				errs = append(errs, e...)
 			}
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *HoldAbove) *int32 {
+			func(oldObj *HoldAbove) *int64 {
 				return oldObj.Objects
 			})
 		errs = append(errs, fn(fldPath.Child("objects"), obj.Objects, oldVal, oldObj != nil)...)

@@ -16,10 +16,10 @@ import (
 // created.
 type CapacityApplyConfiguration struct {
 	// maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.
-	MaxObjects *int32 `json:"maxObjects,omitempty"`
+	MaxObjects *int64 `json:"maxObjects,omitempty"`
 	// percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for
 	// "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
-	PercentOfQuota *int32 `json:"percentOfQuota,omitempty"`
+	PercentOfQuota *int64 `json:"percentOfQuota,omitempty"`
 	// per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those
 	// with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.
 	Per *gcv1alpha1.CapacityPer `json:"per,omitempty"`
@@ -38,7 +38,7 @@ func Capacity() *CapacityApplyConfiguration {
 // WithMaxObjects sets the MaxObjects field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MaxObjects field is set to the value of the last call.
-func (b *CapacityApplyConfiguration) WithMaxObjects(value int32) *CapacityApplyConfiguration {
+func (b *CapacityApplyConfiguration) WithMaxObjects(value int64) *CapacityApplyConfiguration {
 	b.MaxObjects = &value
 	return b
 }
@@ -46,7 +46,7 @@ func (b *CapacityApplyConfiguration) WithMaxObjects(value int32) *CapacityApplyC
 // WithPercentOfQuota sets the PercentOfQuota field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the PercentOfQuota field is set to the value of the last call.
-func (b *CapacityApplyConfiguration) WithPercentOfQuota(value int32) *CapacityApplyConfiguration {
+func (b *CapacityApplyConfiguration) WithPercentOfQuota(value int64) *CapacityApplyConfiguration {
 	b.PercentOfQuota = &value
 	return b
 }

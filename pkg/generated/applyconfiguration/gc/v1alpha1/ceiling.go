@@ -13,7 +13,7 @@ type CeilingApplyConfiguration struct {
 	// resources that are counted, each as "resource.group", and each for itself. Left out, it is jobs.batch and pods.
 	Resources []string `json:"resources,omitempty"`
 	// maxObjects of each of the resources that are kept in all selected namespaces together.
-	MaxObjects *int32 `json:"maxObjects,omitempty"`
+	MaxObjects *int64 `json:"maxObjects,omitempty"`
 }
 
 // CeilingApplyConfiguration constructs a declarative configuration of the Ceiling type for use with
@@ -35,7 +35,7 @@ func (b *CeilingApplyConfiguration) WithResources(values ...string) *CeilingAppl
 // WithMaxObjects sets the MaxObjects field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MaxObjects field is set to the value of the last call.
-func (b *CeilingApplyConfiguration) WithMaxObjects(value int32) *CeilingApplyConfiguration {
+func (b *CeilingApplyConfiguration) WithMaxObjects(value int64) *CeilingApplyConfiguration {
 	b.MaxObjects = &value
 	return b
 }

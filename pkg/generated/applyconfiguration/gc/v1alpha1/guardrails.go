@@ -22,7 +22,7 @@ type GuardrailsApplyConfiguration struct {
 	// allowNever lets the answer "never" stand, which is the default; false cuts it to maxTTL too.
 	AllowNever *bool `json:"allowNever,omitempty"`
 	// maxDeletionsPerMinute paces the deletions of each namespace.
-	MaxDeletionsPerMinute *int32 `json:"maxDeletionsPerMinute,omitempty"`
+	MaxDeletionsPerMinute *int64 `json:"maxDeletionsPerMinute,omitempty"`
 	// holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is
 	// written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.
 	HoldAbove *HoldAboveApplyConfiguration `json:"holdAbove,omitempty"`
@@ -64,7 +64,7 @@ func (b *GuardrailsApplyConfiguration) WithAllowNever(value bool) *GuardrailsApp
 // WithMaxDeletionsPerMinute sets the MaxDeletionsPerMinute field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MaxDeletionsPerMinute field is set to the value of the last call.
-func (b *GuardrailsApplyConfiguration) WithMaxDeletionsPerMinute(value int32) *GuardrailsApplyConfiguration {
+func (b *GuardrailsApplyConfiguration) WithMaxDeletionsPerMinute(value int64) *GuardrailsApplyConfiguration {
 	b.MaxDeletionsPerMinute = &value
 	return b
 }

@@ -11,7 +11,7 @@ package v1alpha1
 // HoldAbove is how many objects of a namespace one change may make due at once.
 type HoldAboveApplyConfiguration struct {
 	// objects that one change may make due at once in a namespace; one more, and it waits for approval.
-	Objects *int32 `json:"objects,omitempty"`
+	Objects *int64 `json:"objects,omitempty"`
 }
 
 // HoldAboveApplyConfiguration constructs a declarative configuration of the HoldAbove type for use with
@@ -23,7 +23,7 @@ func HoldAbove() *HoldAboveApplyConfiguration {
 // WithObjects sets the Objects field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Objects field is set to the value of the last call.
-func (b *HoldAboveApplyConfiguration) WithObjects(value int32) *HoldAboveApplyConfiguration {
+func (b *HoldAboveApplyConfiguration) WithObjects(value int64) *HoldAboveApplyConfiguration {
 	b.Objects = &value
 	return b
 }
