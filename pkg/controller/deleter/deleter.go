@@ -32,6 +32,10 @@ const requestTimeout = 30 * time.Second
 // retryAfterMost bounds what a server, or a webhook of somebody else behind it, may ask for.
 const retryAfterMost = time.Minute
 
+// byWebhook begins the message of every refusal by an admission webhook, whatever its status (apiserver/pkg/admission/plugin/webhook/errors).
+// The headers of Priority and Fairness tell nothing: they are on all answers.
+const byWebhook = "admission webhook "
+
 // Deleter sends one request for each order: a DELETE of exactly the state that was judged.
 type Deleter struct {
 	cluster   kubernetes.Interface
@@ -45,8 +49,16 @@ func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveCloc
 	return &Deleter{cluster: cluster, userAgent: userAgent, clock: clock, rights: rights{cluster: cluster}}
 }
 
+// Answer is what became of an order.
+type Answer struct {
+	tracker.Result
+	// Overloaded tells, of one that was throttled, that the API server itself asked to be spared, and not somebody behind it who has a
+	// say in the deletion of this object.
+	Overloaded bool
+}
+
 // Delete carries out an order, and tells what the API server answered.
-func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) tracker.Result {
+func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var expired atomic.Bool
@@ -60,7 +72,7 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) tracker.Result {
 		},
 	})
 	if missing := d.rights.known(o.Fact, d.clock.Now()); missing != "" {
-		return tracker.Result{Outcome: tracker.Unauthorized, Detail: missing}
+		return answered(tracker.Unauthorized, missing)
 	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
 	err := d.request(http.MethodDelete, o.Fact).
@@ -71,7 +83,7 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) tracker.Result {
 		}).
 		Do(ctx).Error()
 	if err != nil && expired.Load() {
-		return tracker.Result{Outcome: tracker.Unknown, Detail: "not sent: it had waited too long for a connection"}
+		return answered(tracker.Unknown, "not sent: it had waited too long for a connection")
 	}
 	return d.result(ctx, o.Fact, err)
 }
@@ -135,34 +147,35 @@ func noAnswer(err error) string {
 }
 
 // result sorts the answers of the API server.
-func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) tracker.Result {
+func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answer {
 	if err == nil {
-		return tracker.Result{Outcome: tracker.Accepted}
+		return answered(tracker.Accepted, "")
 	}
-	out := tracker.Result{Detail: err.Error()}
 	status, ok := err.(apierrors.APIStatus)
 	if !ok {
-		return tracker.Result{Outcome: tracker.Unknown, Detail: noAnswer(err)}
+		return answered(tracker.Unknown, noAnswer(err))
 	}
+	out := answered(tracker.Refused, err.Error())
 	switch status.Status().Code {
 	case http.StatusNotFound:
 		out.Outcome = tracker.NotFound
 	case http.StatusConflict:
 		out.Outcome = tracker.Conflict
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out.Outcome = tracker.Throttled
+		out.Outcome, out.Overloaded = tracker.Throttled, !strings.HasPrefix(status.Status().Message, byWebhook)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			out.RetryAfter = min(time.Duration(seconds)*time.Second, retryAfterMost)
 		}
 	case http.StatusGatewayTimeout:
 		out.Outcome = tracker.Unknown
 	case http.StatusForbidden:
-		out.Outcome = tracker.Refused
 		if missing := d.rights.missing(ctx, f, d.clock.Now()); missing != "" {
 			out.Outcome, out.Detail = tracker.Unauthorized, missing
 		}
-	default:
-		out.Outcome = tracker.Refused
 	}
 	return out
+}
+
+func answered(outcome tracker.Outcome, detail string) Answer {
+	return Answer{Result: tracker.Result{Outcome: outcome, Detail: detail}}
 }

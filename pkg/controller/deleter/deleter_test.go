@@ -6,6 +6,7 @@ package deleter
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestWhatIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			got := New(s.client, "winnow/v1.2.3", fixedClock()).Delete(context.Background(), order(c.fact, c.propagation))
-			if got != (tracker.Result{Outcome: tracker.Accepted}) {
+			if got != (Answer{Result: tracker.Result{Outcome: tracker.Accepted}}) {
 				t.Fatalf("got %+v", got)
 			}
 			seen := s.requests()
@@ -49,7 +50,7 @@ func TestWhatIsSent(t *testing.T) {
 				seen[0].userAgent != "winnow/v1.2.3 (policy=team-a/p; rule=keep-failures)" {
 				t.Fatalf("sent %+v", seen)
 			}
-			o, rv := seen[0].options, c.fact.GetObjectMeta().GetResourceVersion()
+			o, rv := seen[0].options, strconv.FormatUint(c.fact.ResourceVersion, 10)
 			if p := o.Preconditions; p == nil || p.UID == nil || *p.UID != "uid-a" || p.ResourceVersion == nil || *p.ResourceVersion != rv {
 				t.Errorf("preconditions %+v", p)
 			}
@@ -72,6 +73,7 @@ func TestAnswers(t *testing.T) {
 		outcome              tracker.Outcome
 		detail               string // that it contains
 		retryAfter           time.Duration
+		hindered             bool // throttled by somebody behind the API server
 	}{
 		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").Obj()) }, outcome: tracker.Accepted},
 		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: tracker.Accepted},
@@ -81,19 +83,21 @@ func TestAnswers(t *testing.T) {
 		"429, from Priority and Fairness": {answer: plain(429, "Too many requests", "Retry-After", "2"), outcome: tracker.Throttled, retryAfter: 2 * time.Second},
 		"429, without a time":             {answer: plain(429, "Too many requests"), outcome: tracker.Throttled},
 		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: tracker.Throttled, retryAfter: time.Minute},
-		"503":                             {answer: failed(503, "shutting down", retry(5)), outcome: tracker.Throttled, retryAfter: 5 * time.Second},
-		"503, from a proxy":               {answer: plain(503, "no backend", "Retry-After", "1"), outcome: tracker.Throttled, retryAfter: time.Second},
-		"403, the right is missing":       {answer: failed(403, "forbidden", nil), outcome: tracker.Unauthorized, detail: canI},
-		"403, by admission":               {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: tracker.Refused, detail: `admission webhook "w" denied the request: no`},
-		"403, and nobody can tell why":    {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: tracker.Refused, detail: "forbidden"},
-		"400":                             {answer: failed(400, "bad", nil), outcome: tracker.Refused, detail: "bad"},
-		"401":                             {answer: failed(401, "who are you", nil), outcome: tracker.Refused, detail: "who are you"},
-		"405":                             {answer: failed(405, "not here", nil), outcome: tracker.Refused, detail: "not here"},
-		"422":                             {answer: failed(422, "invalid", nil), outcome: tracker.Refused, detail: "invalid"},
-		"500, a webhook that fails":       {answer: failed(500, `failed calling webhook "w"`, nil), outcome: tracker.Refused, detail: `failed calling webhook "w"`},
-		"502":                             {answer: plain(502, "bad gateway"), outcome: tracker.Refused},
-		"504":                             {answer: failed(504, "timed out", retry(1)), outcome: tracker.Unknown, detail: "timed out"},
-		"cut off":                         {answer: cut, outcome: tracker.Unknown},
+		"429, by admission": {answer: failed(429, `admission webhook "w" denied the request: slow down`, retry(7)), outcome: tracker.Throttled, retryAfter: 7 * time.Second,
+			detail: `admission webhook "w" denied the request: slow down`, hindered: true},
+		"503":                          {answer: failed(503, "shutting down", retry(5)), outcome: tracker.Throttled, retryAfter: 5 * time.Second},
+		"503, from a proxy":            {answer: plain(503, "no backend", "Retry-After", "1"), outcome: tracker.Throttled, retryAfter: time.Second},
+		"403, the right is missing":    {answer: failed(403, "forbidden", nil), outcome: tracker.Unauthorized, detail: canI},
+		"403, by admission":            {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: tracker.Refused, detail: `admission webhook "w" denied the request: no`},
+		"403, and nobody can tell why": {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: tracker.Refused, detail: "forbidden"},
+		"400":                          {answer: failed(400, "bad", nil), outcome: tracker.Refused, detail: "bad"},
+		"401":                          {answer: failed(401, "who are you", nil), outcome: tracker.Refused, detail: "who are you"},
+		"405":                          {answer: failed(405, "not here", nil), outcome: tracker.Refused, detail: "not here"},
+		"422":                          {answer: failed(422, "invalid", nil), outcome: tracker.Refused, detail: "invalid"},
+		"500, a webhook that fails":    {answer: failed(500, `failed calling webhook "w"`, nil), outcome: tracker.Refused, detail: `failed calling webhook "w"`},
+		"502":                          {answer: plain(502, "bad gateway"), outcome: tracker.Refused},
+		"504":                          {answer: failed(504, "timed out", retry(1)), outcome: tracker.Unknown, detail: "timed out"},
+		"cut off":                      {answer: cut, outcome: tracker.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -101,6 +105,9 @@ func TestAnswers(t *testing.T) {
 			got := New(s.client, "winnow", fixedClock()).Delete(context.Background(), order(given.Job("a").Fact(), metav1.DeletePropagationBackground))
 			if got.Outcome != c.outcome || got.RetryAfter != c.retryAfter || !strings.Contains(got.Detail, c.detail) {
 				t.Errorf("got %s, retry after %v, %q", got.Outcome, got.RetryAfter, got.Detail)
+			}
+			if got.Overloaded != (c.outcome == tracker.Throttled && !c.hindered) {
+				t.Errorf("overloaded: %v", got.Overloaded)
 			}
 			if n := len(s.requests()); n != 1 {
 				t.Errorf("%d requests were sent, want 1", n)

@@ -4,58 +4,158 @@
 package deleter
 
 import (
+	"container/heap"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 )
 
-func TestLimit(t *testing.T) {
+// simulated is an API server that answers so fast with so many under way, and whoever deletes as fast as the limit lets it.
+type simulated struct {
+	*Limit
+	latency func(underway int) time.Duration
+	random  *rand.Rand
+	now     time.Time
+	ends    ends // of what is under way
+}
+
+func simulate(l *Limit, latency func(int) time.Duration) *simulated {
+	return &simulated{Limit: l, latency: latency, random: rand.New(rand.NewPCG(1, 1)), now: given.Now}
+}
+
+// run makes n deletions, and returns how many a second that were.
+func (s *simulated) run(n int) float64 {
+	begin := s.now
+	for range n {
+		for s.Allows(len(s.ends), s.now) {
+			noise := 0.7 + 0.6*s.random.Float64()
+			heap.Push(&s.ends, s.now.Add(time.Duration(noise*float64(s.latency(len(s.ends)+1)))))
+		}
+		underway := len(s.ends)
+		s.now = heap.Pop(&s.ends).(time.Time)
+		s.Deleted(underway, s.now)
+	}
+	return float64(n) / s.now.Sub(begin).Seconds()
+}
+
+type ends []time.Time
+
+func (e ends) Len() int           { return len(e) }
+func (e ends) Less(i, j int) bool { return e[i].Before(e[j]) }
+func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *ends) Push(x any)        { *e = append(*e, x.(time.Time)) }
+func (e *ends) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// atOnce serves so many at the same time, each for 5 ms; others wait.
+func atOnce(n int) func(int) time.Duration {
+	return func(underway int) time.Duration {
+		return 5 * time.Millisecond * time.Duration(max(underway, n)) / time.Duration(n)
+	}
+}
+
+// gradual gains less and less: per second 200 with one, 600 with four, 900 with sixteen, 1,050 with 64 under way.
+func gradual(underway int) time.Duration {
+	n := float64(underway)
+	return time.Duration((4 + 0.87*n) * float64(time.Millisecond))
+}
+
+func TestLimitFindsWhatTheServerNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		most, least, atMost int
+		latency             func(int) time.Duration
+	}{
+		"one at once":        {64, 1, 3, atOnce(1)},
+		"four at once":       {64, 3, 8, atOnce(4)},
+		"sixteen at once":    {64, 12, 28, atOnce(16)},
+		"more than its most": {64, 53, 64, atOnce(1000)},
+		"less and less":      {64, 18, 64, gradual},
+		"a small bound":      {2, 1, 2, atOnce(100)},
+		"a bound of one":     {1, 1, 1, atOnce(100)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			best := 0.
+			for n := 1; n <= c.most; n++ {
+				best = max(best, float64(n)/c.latency(n).Seconds())
+			}
+			s := simulate(NewLimit(c.most), c.latency)
+			s.run(30_000)
+			for range 20 {
+				if got := s.run(10_000); got < 0.9*best && c.most > 2 {
+					t.Errorf("%.0f a second with about %d under way, not near %.0f", got, s.Current(), best)
+				}
+				if s.Current() < c.least || s.Current() > c.atMost {
+					t.Errorf("the limit is %d, want from %d to %d", s.Current(), c.least, c.atMost)
+				}
+			}
+		})
+	}
+}
+
+// TestLimitFollowsTheServer: it becomes busy with something else, and free again.
+func TestLimitFollowsTheServer(t *testing.T) {
+	s := simulate(NewLimit(64), atOnce(1000))
+	for _, phase := range []struct{ atOnce, least, most int }{{1000, 53, 64}, {4, 3, 8}, {1000, 53, 64}} {
+		s.latency = atOnce(phase.atOnce)
+		s.run(40_000)
+		if s.Current() < phase.least || s.Current() > phase.most {
+			t.Errorf("the limit is %d when the server does %d at once, want from %d to %d", s.Current(), phase.atOnce, phase.least, phase.most)
+		}
+	}
+}
+
+func TestLimitIsCut(t *testing.T) {
 	now := given.Now
-	l := NewLimit(8)
+	l := NewLimit(16)
 	current := func(want int) {
 		t.Helper()
 		if l.Current() != want {
 			t.Fatalf("the limit is %d, want %d", l.Current(), want)
 		}
 	}
-	succeed := func(n int) {
-		for range n {
-			l.Succeeded()
-		}
+	current(16)
+	if !l.Allows(15, now) || l.Allows(16, now) {
+		t.Error("it must allow 16 and no more")
 	}
-	current(8)
-	if !l.Allows(7, now) || l.Allows(8, now) {
-		t.Error("it must allow 8 and no more")
-	}
-	succeed(100)
-	current(8)
-
 	l.Throttled(0, now)
-	current(4)
-	l.Throttled(0, now.Add(cutEvery-1)) // Of the same burst.
-	current(4)
-	now = now.Add(cutEvery)
-	if !l.Allows(3, now) || l.Allows(4, now) {
-		t.Error("it must allow 4 and no more")
-	}
-	for i, want := range []int{2, 1, 1, 1} {
-		l.Throttled(0, now.Add(time.Duration(i)*cutEvery))
+	current(6) // a little less than the half is tried
+	l.Throttled(0, now.Add(cutEvery-1))
+	current(6) // of the same burst
+	for i, want := range []int{3, 1, 1, 1} {
+		l.Throttled(0, now.Add(time.Duration(i+1)*cutEvery))
 		current(want)
 	}
-	now = now.Add(3 * cutEvery)
-	if !l.Allows(0, now) {
+	if !l.Allows(0, now.Add(time.Minute)) {
 		t.Error("it must always allow one")
 	}
+	for range 1000 {
+		l.Deleted(0, now) // never held back
+	}
+	if l.Current() < 13 {
+		t.Errorf("the limit is still %d", l.Current())
+	}
+}
 
-	succeed(1)
-	current(2)
-	succeed(2) // One round at 2 is almost one more.
-	current(2)
-	succeed(1)
-	current(3)
-	succeed(40)
-	current(8)
+func TestLimitIsCutByOthersOnlyWhenMostAreHindered(t *testing.T) {
+	l := NewLimit(16)
+	for range 1000 {
+		l.Hindered()
+		l.Deleted(1, given.Now)
+	}
+	if l.Current() != 16 || !l.Allows(15, given.Now) {
+		t.Errorf("the limit is %d", l.Current())
+	}
+	for range 17 {
+		l.Hindered()
+	}
+	if l.Current() != 6 || !l.Allows(5, given.Now) {
+		t.Errorf("the limit is %d after a round in which all were hindered", l.Current())
+	}
 }
 
 func TestLimitWaitsAsItIsAsked(t *testing.T) {

@@ -29,7 +29,7 @@ var (
 	Readings = counter("readings_total",
 		"Consistent reads of policies and namespaces before deletes, by result (agreed, disagreed, failed).", "result")
 	// Concurrency is how many deletes may be under way.
-	Concurrency = gauge("delete_concurrency_limit", "Deletes that may be under way at once; falls when the API server throttles.")
+	Concurrency = gauge("delete_concurrency_limit", "Deletes that may be under way at once: as many as the API server needs to delete about as fast as it can.")
 	// Leading is 1 on the replica that deletes.
 	Leading = gauge("leading", "1 while this replica leads and deletes, 0 otherwise.")
 	// StatusWrites counts the writes of policy status and events.
