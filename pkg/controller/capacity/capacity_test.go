@@ -22,6 +22,11 @@ import (
 
 func ignore[T any](*capacity.Member[T]) {}
 
+func newMember[T any](value T, since time.Time, uid types.UID) *capacity.Member[T] {
+	m := capacity.MakeMember(value, since, uid)
+	return &m
+}
+
 func TestPoolRanks(t *testing.T) {
 	type finished struct {
 		name string
@@ -38,7 +43,7 @@ func TestPoolRanks(t *testing.T) {
 		"the oldest goes":              {2, []finished{{"a", 1}, {"b", 3}, {"c", 2}}, "b"},
 		"whenever it came":             {2, []finished{{"b", 3}, {"a", 1}, {"c", 2}}, "b"},
 		"the one inserted is over":     {1, []finished{{"a", 1}, {"b", 2}}, "b"},
-		"a nanosecond decides":         {1, []finished{{"b", 1}, {"a", 2}}, "a"},
+		"a microsecond decides":        {1, []finished{{"b", 1}, {"a", 2}}, "a"},
 		"of one time, the larger UID":  {1, []finished{{"b", 1}, {"a", 1}, {"c", 1}}, "b c"},
 		"nothing is kept by a limit 0": {0, []finished{{"a", 1}, {"b", 2}}, "a b"},
 		"below 0 is 0":                 {-1, []finished{{"a", 1}}, "a"},
@@ -48,7 +53,7 @@ func TestPoolRanks(t *testing.T) {
 			over := map[string]bool{}
 			p := capacity.NewPool(c.limit, func(m *capacity.Member[string]) { over[m.Value] = m.Over() })
 			for _, f := range c.given {
-				p.Insert(capacity.NewMember(f.name, given.Now.Add(-f.ago), types.UID(f.name)))
+				p.Insert(newMember(f.name, given.Now.Add(-f.ago*time.Microsecond), types.UID(f.name)))
 			}
 			maps.DeleteFunc(over, func(_ string, is bool) bool { return !is })
 			if got := strings.Join(slices.Sorted(maps.Keys(over)), " "); got != c.over || p.Len() != len(c.given) {
@@ -60,7 +65,7 @@ func TestPoolRanks(t *testing.T) {
 
 func TestMembersMove(t *testing.T) {
 	p, c := capacity.NewPool(0, ignore[string]), capacity.NewCeiling(1, ignore[string])
-	m := capacity.NewMember("m", given.Now, "m")
+	m := newMember("m", given.Now, "m")
 	where := func(wantPool, wantCeiling int, wantOver bool) {
 		t.Helper()
 		if p.Len() != wantPool || c.Len() != wantCeiling || m.Over() != wantOver {
@@ -165,7 +170,7 @@ func resize(c *capacity.Ceiling[int], group int, members []*capacity.Member[int]
 		members = members[:len(members)-1]
 	}
 	for i := len(members); i < size; i++ {
-		m := capacity.NewMember(i, given.Now.Add(time.Duration(i)), types.UID(strconv.Itoa(i)))
+		m := newMember(i, given.Now.Add(time.Duration(i)*time.Microsecond), types.UID(strconv.Itoa(i)))
 		c.Insert(strconv.Itoa(group), m)
 		members = append(members, m)
 	}
@@ -195,7 +200,7 @@ func randomMembers() []*capacity.Member[int] {
 	random := rand.New(rand.NewPCG(1, 2))
 	members := make([]*capacity.Member[int], benchMembers)
 	for i := range members {
-		members[i] = capacity.NewMember(i, given.Now.Add(time.Duration(random.IntN(math.MaxInt32))), types.UID(strconv.Itoa(i)))
+		members[i] = newMember(i, given.Now.Add(time.Duration(random.IntN(math.MaxInt32))*time.Microsecond), types.UID(strconv.Itoa(i)))
 	}
 	return members
 }

@@ -20,16 +20,17 @@ const Unlimited = math.MaxInt
 type Member[T any] struct {
 	Value T
 
-	since int64 // in nanoseconds since 1970
+	since int64 // in microseconds since 1970
 	uid   types.UID
 	pool  *Pool[T] // nil when in none
 	place int32    // in the queue of the pool that it is in
 	over  bool
 }
 
-// NewMember makes a member, in no pool yet, that ranks by since (between the years 1678 and 2262), then by UID.
-func NewMember[T any](value T, since time.Time, uid types.UID) *Member[T] {
-	return &Member[T]{Value: value, since: since.UnixNano(), uid: uid}
+// MakeMember makes a member, in no pool yet, that ranks by since to the microsecond, then by UID. It must not be copied once it is in
+// one.
+func MakeMember[T any](value T, since time.Time, uid types.UID) Member[T] {
+	return Member[T]{Value: value, since: since.UnixMicro(), uid: uid}
 }
 
 // Over tells whether the member lies beyond the limit of its pool; false when it is in none.

@@ -42,7 +42,7 @@ func (y *yard) flipped(m *member) {
 }
 
 func (y *yard) make(o object) *member {
-	m := capacity.NewMember(o, given.Now.Add(time.Duration(o.second)*time.Second), o.uid)
+	m := newMember(o, given.Now.Add(time.Duration(o.second)*time.Second), o.uid)
 	y.members = append(y.members, m)
 	return m
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -22,15 +23,15 @@ var (
 
 // carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are
 // under way when ctx ends are not cut off: their outcome would be unknown.
-func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) tracker.Result {
+func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
 	if order.Reread {
 		read, err := c.deleter.Read(requests, order.Fact)
 		switch {
 		case err != nil:
-			return c.finish(ctx, order, tracker.Result{Outcome: tracker.Unknown, Detail: err.Error()})
+			return c.finish(ctx, order, deleter.Answer{Result: tracker.Result{Outcome: tracker.Unknown, Detail: err.Error()}})
 		case read == nil:
-			return c.finish(ctx, order, tracker.Result{Outcome: tracker.NotFound})
+			return c.finish(ctx, order, deleter.Answer{Result: tracker.Result{Outcome: tracker.NotFound}})
 		}
 		judged, ok := c.tracker.Judge(order, read, c.clock.Now())
 		if !ok {
@@ -41,33 +42,33 @@ func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) tracker
 	if !c.clock.Now().Before(order.Until) { // The tracker was busy since the order was asked for.
 		return c.release(order)
 	}
-	result := c.deleter.Delete(requests, order)
-	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, result.Outcome.String()).Inc()
-	return c.finish(ctx, order, result)
+	answer := c.deleter.Delete(requests, order)
+	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
+	return c.finish(ctx, order, answer)
 }
 
 // release gives an order back for which nothing was sent.
-func (c *Controller) release(order *tracker.Order) tracker.Result {
+func (c *Controller) release(order *tracker.Order) deleter.Answer {
 	c.tracker.Release(order, c.clock.Now())
-	return tracker.Result{Outcome: tracker.NotFound}
+	return deleter.Answer{Result: tracker.Result{Outcome: tracker.NotFound}}
 }
 
-func (c *Controller) finish(ctx context.Context, order *tracker.Order, result tracker.Result) tracker.Result {
+func (c *Controller) finish(ctx context.Context, order *tracker.Order, answer deleter.Answer) deleter.Answer {
 	now := c.clock.Now()
-	c.tracker.Done(order, result, now)
+	c.tracker.Done(order, answer.Result, now)
 	logger := klog.LoggerWithValues(klog.FromContext(ctx),
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
-	switch result.Outcome {
+	switch answer.Outcome {
 	case tracker.Accepted:
 		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
 			"lateness", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case tracker.NotFound, tracker.Conflict:
-		logger.V(2).Info("Not deleted", "outcome", result.Outcome.String(), "detail", result.Detail)
+		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	default:
-		logger.Info("Not deleted", "outcome", result.Outcome.String(), "detail", result.Detail)
+		logger.Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	}
-	return result
+	return answer
 }
 
 // tell passes on the deletions that were confirmed.

@@ -140,6 +140,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer observing.Wait()
 	defer stop()
 	observing.Go(func() { c.observer.Run(ctx) })
+	observing.Go(func() { c.judge(ctx) })
 	// Whoever leads must know what others have found to wait for approval.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that
@@ -167,6 +168,19 @@ func (c *Controller) resume(ctx context.Context) error {
 		c.tracker.Resume(last)
 		return true, nil
 	})
+}
+
+// judge judges anew what a change concerns, until ctx ends.
+func (c *Controller) judge(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.tracker.Behind():
+		}
+		for c.tracker.CatchUp(c.clock.Now()) && ctx.Err() == nil {
+		}
+	}
 }
 
 // lead deletes and writes status until ctx ends.

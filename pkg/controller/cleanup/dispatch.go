@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -31,7 +32,7 @@ const (
 type dispatcher struct {
 	*Controller
 	underway int
-	done     chan tracker.Result
+	done     chan deleter.Answer
 	read     chan error
 	reading  bool
 	nextRead time.Time
@@ -40,7 +41,7 @@ type dispatcher struct {
 
 // dispatch deletes what is due until ctx ends, and waits for what is under way then.
 func (c *Controller) dispatch(ctx context.Context) {
-	d := &dispatcher{Controller: c, done: make(chan tracker.Result), read: make(chan error)}
+	d := &dispatcher{Controller: c, done: make(chan deleter.Answer), read: make(chan error)}
 	timer := c.clock.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -54,16 +55,16 @@ func (c *Controller) dispatch(ctx context.Context) {
 		case <-ctx.Done():
 		case <-timer.C():
 		case <-c.tracker.Changed():
-		case r := <-d.done:
-			d.deleted(r)
+		case a := <-d.done:
+			d.deleted(a)
 		case err := <-d.read:
 			d.wasRead(ctx, err)
 		}
 	}
 	for d.underway > 0 || d.reading {
 		select {
-		case r := <-d.done:
-			d.deleted(r)
+		case a := <-d.done:
+			d.deleted(a)
 		case err := <-d.read:
 			d.wasRead(ctx, err)
 		}
@@ -121,14 +122,16 @@ func (d *dispatcher) startDeletes(ctx context.Context) {
 	}
 }
 
-func (d *dispatcher) deleted(r tracker.Result) {
-	d.underway--
-	switch r.Outcome {
-	case tracker.Throttled:
-		d.limit.Throttled(min(r.RetryAfter, pauseMost), d.clock.Now())
-	case tracker.Accepted:
-		d.limit.Succeeded()
+func (d *dispatcher) deleted(a deleter.Answer) {
+	switch {
+	case a.Outcome == tracker.Accepted:
+		d.limit.Deleted(d.underway, d.clock.Now())
+	case a.Outcome == tracker.Throttled && a.Overloaded:
+		d.limit.Throttled(min(a.RetryAfter, pauseMost), d.clock.Now())
+	case a.Outcome == tracker.Throttled:
+		d.limit.Hindered()
 	}
+	d.underway--
 	metrics.Concurrency.Set(float64(d.limit.Current()))
 }
 

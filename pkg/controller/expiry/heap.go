@@ -1,96 +1,107 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expiry keeps what is to happen when: a heap by time whose entries can be moved and removed by key. It is pure: it
-// knows no clock and takes no lock.
+// Package expiry keeps what is to happen when: a heap by time whose entries can be moved and removed. It is pure: it knows no
+// clock and takes no lock.
 package expiry
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
-// Heap orders keys by time. Its zero value is empty and ready.
-type Heap[K comparable] struct {
-	entries entries[K]
+// Entry is what stands in a heap. It keeps its place for the heap, and does nothing else with it.
+type Entry interface {
+	comparable
+	// Place is where MoveTo has put it; anything before that.
+	Place() int
+	MoveTo(place int)
 }
 
-// Set puts key at a time, wherever it stood before.
-func (h *Heap[K]) Set(key K, at time.Time) {
-	if h.entries.index == nil {
-		h.entries.index = make(map[K]int)
+// Heap orders entries by time, rounded up to the microsecond. Its zero value is empty and ready. An entry is in one at a time.
+type Heap[E Entry] struct {
+	list []timed[E]
+}
+
+type timed[E Entry] struct {
+	entry E
+	at    int64 // in microseconds since 1970: nanoseconds end in 2262
+}
+
+// Set puts an entry at a time, wherever it stood before.
+func (h *Heap[E]) Set(e E, at time.Time) {
+	i, ok := h.find(e)
+	if !ok {
+		i = len(h.list)
+		h.list = append(h.list, timed[E]{})
 	}
-	if i, ok := h.entries.index[key]; ok {
-		h.entries.list[i].at = at
-		heap.Fix(&h.entries, i)
+	// Rounded up, or an entry would be popped before its time.
+	h.put(i, timed[E]{e, at.Add(time.Microsecond - 1).UnixMicro()})
+}
+
+// Remove takes an entry out, if it is there.
+func (h *Heap[E]) Remove(e E) {
+	i, ok := h.find(e)
+	if !ok {
 		return
 	}
-	heap.Push(&h.entries, entry[K]{key: key, at: at})
-}
-
-// Remove takes key out, if it is there.
-func (h *Heap[K]) Remove(key K) {
-	if i, ok := h.entries.index[key]; ok {
-		heap.Remove(&h.entries, i)
+	last := h.list[len(h.list)-1]
+	h.list[len(h.list)-1] = timed[E]{}
+	h.list = h.list[:len(h.list)-1]
+	if i < len(h.list) {
+		h.put(i, last)
 	}
 }
 
-// PopDue takes out the earliest key whose time is not after now; false when there is none.
-func (h *Heap[K]) PopDue(now time.Time) (key K, ok bool) {
-	if at, ok := h.Next(); !ok || at.After(now) {
-		return key, false
+func (h *Heap[E]) find(e E) (int, bool) {
+	i := e.Place()
+	return i, i >= 0 && i < len(h.list) && h.list[i].entry == e
+}
+
+// put puts an entry where i is free, and moves it up or down from there to where its time belongs.
+func (h *Heap[E]) put(i int, e timed[E]) {
+	for i > 0 && e.at < h.list[(i-1)/2].at {
+		h.place(i, h.list[(i-1)/2])
+		i = (i - 1) / 2
 	}
-	return heap.Pop(&h.entries).(entry[K]).key, true
+	for child := 2*i + 1; child < len(h.list); child = 2*i + 1 {
+		if right := child + 1; right < len(h.list) && h.list[right].at < h.list[child].at {
+			child = right
+		}
+		if e.at <= h.list[child].at {
+			break
+		}
+		h.place(i, h.list[child])
+		i = child
+	}
+	h.place(i, e)
+}
+
+func (h *Heap[E]) place(i int, e timed[E]) {
+	h.list[i] = e
+	e.entry.MoveTo(i)
+}
+
+// PopDue takes out the earliest entry whose time is not after now; false when there is none.
+func (h *Heap[E]) PopDue(now time.Time) (e E, ok bool) {
+	if len(h.list) == 0 || h.list[0].at > now.UnixMicro() {
+		return e, false
+	}
+	e = h.list[0].entry
+	h.Remove(e)
+	return e, true
 }
 
 // Next is the earliest time; false when the heap is empty.
-func (h *Heap[K]) Next() (time.Time, bool) {
-	if len(h.entries.list) == 0 {
+func (h *Heap[E]) Next() (time.Time, bool) {
+	if len(h.list) == 0 {
 		return time.Time{}, false
 	}
-	return h.entries.list[0].at, true
+	return time.UnixMicro(h.list[0].at).UTC(), true
 }
 
-// At is the time of key; false when it is not in the heap.
-func (h *Heap[K]) At(key K) (time.Time, bool) {
-	if i, ok := h.entries.index[key]; ok {
-		return h.entries.list[i].at, true
-	}
-	return time.Time{}, false
+// Has tells whether an entry is in the heap.
+func (h *Heap[E]) Has(e E) bool {
+	_, ok := h.find(e)
+	return ok
 }
 
-// Len is the number of keys.
-func (h *Heap[K]) Len() int { return len(h.entries.list) }
-
-type entry[K comparable] struct {
-	key K
-	at  time.Time
-}
-
-// entries implements heap.Interface. index holds the place of each key in list, and only Swap, Push and Pop change it.
-type entries[K comparable] struct {
-	list  []entry[K]
-	index map[K]int
-}
-
-func (e *entries[K]) Len() int           { return len(e.list) }
-func (e *entries[K]) Less(i, j int) bool { return e.list[i].at.Before(e.list[j].at) }
-
-func (e *entries[K]) Swap(i, j int) {
-	e.list[i], e.list[j] = e.list[j], e.list[i]
-	e.index[e.list[i].key], e.index[e.list[j].key] = i, j
-}
-
-func (e *entries[K]) Push(x any) {
-	added := x.(entry[K])
-	e.index[added.key] = len(e.list)
-	e.list = append(e.list, added)
-}
-
-func (e *entries[K]) Pop() any {
-	last := e.list[len(e.list)-1]
-	e.list[len(e.list)-1] = entry[K]{}
-	e.list = e.list[:len(e.list)-1]
-	delete(e.index, last.key)
-	return last
-}
+// Len is the number of entries.
+func (h *Heap[E]) Len() int { return len(h.list) }

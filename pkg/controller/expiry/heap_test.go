@@ -16,38 +16,65 @@ import (
 
 func at(seconds int) time.Time { return given.Now.Add(time.Duration(seconds) * time.Second) }
 
+// key is an entry with a name.
+type key struct {
+	name  string
+	place int
+}
+
+func (k *key) Place() int       { return k.place }
+func (k *key) MoveTo(place int) { k.place = place }
+
+// named is a heap of keys, by their names.
+type named struct {
+	Heap[*key]
+	keys map[string]*key
+}
+
+func newNamed() *named { return &named{keys: map[string]*key{}} }
+
+func (n *named) key(name string) *key {
+	if n.keys[name] == nil {
+		n.keys[name] = &key{name: name}
+	}
+	return n.keys[name]
+}
+
+func (n *named) set(name string, at time.Time) { n.Set(n.key(name), at) }
+func (n *named) remove(name string)            { n.Remove(n.key(name)) }
+
 // popAll takes out what is due at a time.
-func popAll(h *Heap[string], now time.Time) []string {
+func popAll(h *named, now time.Time) []string {
 	var out []string
-	for key, ok := h.PopDue(now); ok; key, ok = h.PopDue(now) {
-		out = append(out, key)
+	for k, ok := h.PopDue(now); ok; k, ok = h.PopDue(now) {
+		out = append(out, k.name)
 	}
 	return out
 }
 
 func TestHeap(t *testing.T) {
 	for name, c := range map[string]struct {
-		given func(h *Heap[string])
+		given func(h *named)
 		due   []string // at second 10
 		left  int
 	}{
-		"empty":                                 {func(*Heap[string]) {}, nil, 0},
-		"due to the second":                     {func(h *Heap[string]) { h.Set("a", at(10)) }, []string{"a"}, 0},
-		"not a moment before":                   {func(h *Heap[string]) { h.Set("a", at(10).Add(1)) }, nil, 1},
-		"in the order of time":                  {func(h *Heap[string]) { h.Set("c", at(3)); h.Set("a", at(1)); h.Set("d", at(11)); h.Set("b", at(2)) }, []string{"a", "b", "c"}, 1},
-		"put off":                               {func(h *Heap[string]) { h.Set("a", at(1)); h.Set("b", at(2)); h.Set("a", at(11)) }, []string{"b"}, 1},
-		"put off, but still due":                {func(h *Heap[string]) { h.Set("a", at(1)); h.Set("b", at(2)); h.Set("a", at(3)) }, []string{"b", "a"}, 0},
-		"brought forward":                       {func(h *Heap[string]) { h.Set("a", at(11)); h.Set("b", at(2)); h.Set("a", at(1)) }, []string{"a", "b"}, 0},
-		"removed":                               {func(h *Heap[string]) { h.Set("a", at(1)); h.Set("b", at(2)); h.Remove("a") }, []string{"b"}, 0},
-		"removed from the middle":               {func(h *Heap[string]) { h.Set("a", at(1)); h.Set("b", at(2)); h.Set("c", at(3)); h.Remove("b") }, []string{"a", "c"}, 0},
-		"removed twice, and what was not there": {func(h *Heap[string]) { h.Set("a", at(1)); h.Remove("a"); h.Remove("a"); h.Remove("x") }, nil, 0},
-		"set again after it was removed":        {func(h *Heap[string]) { h.Set("a", at(1)); h.Remove("a"); h.Set("a", at(4)) }, []string{"a"}, 0},
-		"nothing to remove from the zero value": {func(h *Heap[string]) { h.Remove("a") }, nil, 0},
+		"empty":                                 {func(*named) {}, nil, 0},
+		"due to the second":                     {func(h *named) { h.set("a", at(10)) }, []string{"a"}, 0},
+		"not a moment before":                   {func(h *named) { h.set("a", at(10).Add(time.Microsecond)) }, nil, 1},
+		"in the order of time":                  {func(h *named) { h.set("c", at(3)); h.set("a", at(1)); h.set("d", at(11)); h.set("b", at(2)) }, []string{"a", "b", "c"}, 1},
+		"put off":                               {func(h *named) { h.set("a", at(1)); h.set("b", at(2)); h.set("a", at(11)) }, []string{"b"}, 1},
+		"put off, but still due":                {func(h *named) { h.set("a", at(1)); h.set("b", at(2)); h.set("a", at(3)) }, []string{"b", "a"}, 0},
+		"brought forward":                       {func(h *named) { h.set("a", at(11)); h.set("b", at(2)); h.set("a", at(1)) }, []string{"a", "b"}, 0},
+		"removed":                               {func(h *named) { h.set("a", at(1)); h.set("b", at(2)); h.remove("a") }, []string{"b"}, 0},
+		"removed from the middle":               {func(h *named) { h.set("a", at(1)); h.set("b", at(2)); h.set("c", at(3)); h.remove("b") }, []string{"a", "c"}, 0},
+		"removed twice, and what was not there": {func(h *named) { h.set("a", at(1)); h.remove("a"); h.remove("a"); h.remove("x") }, nil, 0},
+		"set again after it was removed":        {func(h *named) { h.set("a", at(1)); h.remove("a"); h.set("a", at(4)) }, []string{"a"}, 0},
+		"nothing to remove from the zero value": {func(h *named) { h.remove("a") }, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var h Heap[string]
-			c.given(&h)
-			if got := popAll(&h, at(10)); !slices.Equal(got, c.due) || h.Len() != c.left {
+			h := newNamed()
+			c.given(h)
+			if got := popAll(h, at(10)); !slices.Equal(got, c.due) || h.Len() != c.left {
 				t.Errorf("popped %q, %d left; want %q, %d left", got, h.Len(), c.due, c.left)
 			}
 		})
@@ -63,30 +90,31 @@ func TestHeapAgreesWithASortedSlice(t *testing.T) {
 	}
 	keys, times := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h"}), rapid.IntRange(0, 20)
 	rapid.Check(t, func(t *rapid.T) {
-		var h Heap[string]
+		h := newNamed()
 		var list []timed
 		remove := func(key string) { list = slices.DeleteFunc(list, func(e timed) bool { return e.key == key }) }
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
 				key, second := keys.Draw(t, "key"), times.Draw(t, "at")
-				h.Set(key, at(second))
+				h.set(key, at(second))
 				remove(key)
 				list = append(list, timed{key, second})
 			},
 			"remove": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
-				h.Remove(key)
+				h.remove(key)
 				remove(key)
 			},
 			"pop": func(t *rapid.T) {
 				now := times.Draw(t, "now")
-				key, ok := h.PopDue(at(now))
+				popped, ok := h.PopDue(at(now))
 				if want := len(list) > 0 && list[0].at <= now; ok != want {
-					t.Fatalf("popped %q, %v at %d from %v", key, ok, now, list)
+					t.Fatalf("popped %v, %v at %d from %v", popped, ok, now, list)
 				}
 				if !ok {
 					return
 				}
+				key := popped.name
 				// Of equal times any may come first.
 				if i := slices.IndexFunc(list, func(e timed) bool { return e.key == key }); i < 0 || list[i].at != list[0].at {
 					t.Fatalf("popped %q from %v", key, list)

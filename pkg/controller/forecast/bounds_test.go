@@ -20,8 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -141,12 +141,12 @@ func BenchmarkForecast(b *testing.B) {
 	w := &world{Tracker: begun(tracker.New(tracker.Config{HoldAbove: 1000}))}
 	w.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
 	set(w.Tracker, ttlPolicy("p", "1d"), given.Now)
-	facts := make([]*lifecycle.Fact, knownMost)
-	for i := range facts {
-		facts[i] = given.Job(fmt.Sprint("job-", i)).Complete(given.Now.Add(-2 * time.Hour)).Fact()
+	all := make([]*facts.Kept, knownMost)
+	for i := range all {
+		all[i] = facts.Keep(given.Job(fmt.Sprint("job-", i)).Complete(given.Now.Add(-2 * time.Hour)).Fact())
 	}
 	w.ReplaceCronJobs(nil, given.Now)
-	w.Replace(gc.ResourceJobs, facts, 1, given.Now)
+	w.Replace(gc.ResourceJobs, all, 1, given.Now)
 	w.Replace(gc.ResourcePods, nil, 1, given.Now)
 	f := w.forecaster()
 	for b.Loop() {

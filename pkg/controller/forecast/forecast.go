@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -58,14 +58,15 @@ func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) []str
 	case f.slots <- struct{}{}:
 		defer func() { <-f.slots }()
 	case <-ctx.Done():
-		return []string{fmt.Sprintf("what becomes due by this at once was not counted within %s, too much else is under way", patience)}
+		a := account{PolicyChange: change}
+		return append(a.approved(), fmt.Sprintf("what becomes due by this at once was not counted within %s, too much else is under way", patience))
 	}
 	now := f.Clock.Now()
 	snapshot := f.Tracker.Snapshot(change, f.knownMost, now)
 	listed := f.list(ctx, snapshot.Missing)
 	a := account{
 		PolicyChange: change, fresh: try(snapshot, listed, change, now),
-		looked: len(snapshot.Facts) + listed.looked, cut: snapshot.Cut || listed.cut, errs: listed.errs,
+		looked: len(snapshot.Kept) + listed.looked, cut: snapshot.Cut || listed.cut, errs: listed.errs,
 	}
 	return a.lines()
 }
@@ -75,14 +76,14 @@ func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, no
 	t := snapshot.Tracker
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), now)
-	facts := map[string][]*lifecycle.Fact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
-	for _, all := range [][]*lifecycle.Fact{snapshot.Facts, listed.facts} {
-		for _, fact := range all {
-			facts[fact.Resource] = append(facts[fact.Resource], fact)
+	byResource := map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	for _, all := range [][]*facts.Kept{snapshot.Kept, listed.kept} {
+		for _, k := range all {
+			byResource[k.Resource] = append(byResource[k.Resource], k)
 		}
 	}
 	fill := func() {
-		for resource, all := range facts {
+		for resource, all := range byResource {
 			t.Replace(resource, all, 0, now)
 		}
 	}
@@ -93,7 +94,7 @@ func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, no
 	before := map[types.UID]tracker.Due{}
 	for _, due := range t.Due() {
 		if !due.Preview {
-			before[due.UID] = due
+			before[due.UID()] = due
 		}
 	}
 	if change.After != nil {
@@ -110,7 +111,7 @@ func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, no
 func fresh(before map[types.UID]tracker.Due, after []tracker.Due, changed metav1.Object) []tracker.Due {
 	var out []tracker.Due
 	for _, due := range after {
-		was, ok := before[due.UID]
+		was, ok := before[due.UID()]
 		switch {
 		case ok && (was.Hold == "" || was.Hold == due.Hold && was.Policy == due.Policy):
 		case due.Preview && due.Policy != nameOf(changed):
@@ -124,6 +125,17 @@ func fresh(before map[types.UID]tracker.Due, after []tracker.Due, changed metav1
 
 func nameOf(p metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
+}
+
+// holdsOf are the holds that the status of a policy tells of.
+func holdsOf(p metav1.Object) []gc.PolicyHold {
+	switch p := p.(type) {
+	case *gc.CleanupPolicy:
+		return p.Status.Holds
+	case *gc.ClusterCleanupPolicy:
+		return p.Status.Holds
+	}
+	return nil
 }
 
 func set(t *tracker.Tracker, p metav1.Object, now time.Time) {

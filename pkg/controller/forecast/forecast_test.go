@@ -19,8 +19,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -46,17 +48,14 @@ func (w *world) with(policies ...metav1.Object) *world {
 	for _, p := range policies {
 		set(w.Tracker, p, given.Now)
 	}
-	facts := map[string][]*lifecycle.Fact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	facts := map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
 	var cronJobs []*lifecycle.CronJob
 	var quotas []*tracker.Quota
 	for _, object := range w.objects {
 		switch object := object.(type) {
-		case *batchv1.Job:
-			fact, _ := lifecycle.FromJob(object)
-			facts[fact.Resource] = append(facts[fact.Resource], fact)
-		case *corev1.Pod:
-			fact, _ := lifecycle.FromPod(object)
-			facts[fact.Resource] = append(facts[fact.Resource], fact)
+		case *batchv1.Job, *corev1.Pod:
+			kept, _ := observe.Reduce(object)
+			facts[kept.Resource] = append(facts[kept.Resource], kept)
 		case *batchv1.CronJob:
 			cronJobs = append(cronJobs, lifecycle.FromCronJob(object))
 		case *corev1.ResourceQuota:
@@ -100,7 +99,7 @@ func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
 func join(all ...[]runtime.Object) []runtime.Object { return slices.Concat(all...) }
 
-func keep(n int32) *gc.Capacity { return &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace} }
+func keep(n int64) *gc.Capacity { return &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace} }
 
 func policyOf(name string, change func(*gc.CleanupPolicySpec)) *gc.CleanupPolicy {
 	p := given.Policy(name).Obj()
@@ -134,6 +133,18 @@ func next[P metav1.Object](p P) P {
 	return p
 }
 
+// approved is the policy with the annotation that approves these holds.
+func approved[P metav1.Object](p P, ids ...string) P {
+	p.SetAnnotations(map[string]string{gc.AnnotationApprovedHold: strings.Join(ids, ",")})
+	return p
+}
+
+// holding is the policy whose status tells of these holds.
+func holding(p *gc.CleanupPolicy, holds ...gc.PolicyHold) *gc.CleanupPolicy {
+	p.Status.Holds = holds
+	return p
+}
+
 var hour = gc.TTL("1h")
 
 func TestForecast(t *testing.T) {
@@ -146,7 +157,9 @@ func TestForecast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: "q", ResourceVersion: "1"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": quantity("4")}},
 	}
-	percent := int32(50)
+	percent := int64(50)
+	stop := clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true })
+	id := func(policy, namespace string) string { return tracker.HoldID(given.UID(policy), 1, namespace) }
 	for name, tc := range map[string]struct {
 		world  *world
 		change gc.PolicyChange
@@ -242,6 +255,36 @@ func TestForecast(t *testing.T) {
 			want: []string{"6 Jobs in team-a become due by this at once; none will be deleted before this is approved: kubectl annotate --overwrite " +
 				"cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
 		},
+		"approved": {
+			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id("p", given.Home)), DryRun: true},
+			want:   []string{"6 Jobs in team-a are past this TTL and would be deleted now"},
+		},
+		"another id approved": {
+			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), "5f3c")},
+		},
+		"approved in one namespace of two": {
+			world:  newWorld(join(many, jobs("team-b", minutesAgo(70, 7)...))...).with(clusterTTL("defaults", "1h")),
+			change: gc.PolicyChange{Before: clusterTTL("defaults", "1h"), After: approved(clusterTTL("defaults", "1h"), id("defaults", "team-b"))},
+			want:   []string{"7 Jobs in team-b are past this TTL and will be deleted now"},
+		},
+		"approved in two namespaces": {
+			world: newWorld(join(many, jobs("team-b", minutesAgo(70, 7)...))...).with(clusterTTL("defaults", "1h")),
+			change: gc.PolicyChange{
+				Before: clusterTTL("defaults", "1h"),
+				After:  approved(clusterTTL("defaults", "1h"), id("defaults", "team-a"), id("defaults", "team-b")),
+			},
+			want: []string{"13 Jobs in 2 namespaces are past this TTL and will be deleted now: team-b (7), team-a (6)"},
+		},
+		"approved while all is stopped": {
+			world: newWorld(many...).with(ttlPolicy("p", "1h"), stop),
+			change: gc.PolicyChange{
+				Before: holding(ttlPolicy("p", "1h"), gc.PolicyHold{ID: "5f3c", Namespace: given.Home, Objects: 6}, gc.PolicyHold{ID: "other"}),
+				After:  approved(ttlPolicy("p", "1h"), "5f3c"),
+			},
+			want: []string{"6 objects in team-a will be deleted by this approval, as soon as nothing else holds them"},
+		},
 		"approved in the same request": {
 			world: newWorld(many...), change: gc.PolicyChange{After: given.Policy("p").Default("1h").
 				Annotation(gc.AnnotationApprovedHold, tracker.HoldID(given.UID("p"), 1, given.Home)).Obj()},
@@ -264,7 +307,7 @@ func TestForecast(t *testing.T) {
 		},
 		"a ceiling": {
 			world: newWorld(everywhere...), change: gc.PolicyChange{After: clusterPolicy("bounds", func(s *gc.ClusterCleanupPolicySpec) {
-				most := int32(3)
+				most := int64(3)
 				s.Guardrails = &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
 			})},
 			want: []string{"1 Job in team-a is over this ceiling and will be deleted now"},

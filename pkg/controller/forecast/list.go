@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -31,7 +32,7 @@ const (
 
 // listing is what was listed, each object reduced as it arrived.
 type listing struct {
-	facts    []*lifecycle.Fact
+	kept     []*facts.Kept
 	cronJobs []*lifecycle.CronJob
 	quotas   []*tracker.Quota
 	// looked is how many objects were looked at; cut says that there are more, for which there was no time or no right.
@@ -117,12 +118,12 @@ func (l *lister) take(object runtime.Object, wanted sets.Set[string]) error {
 	case *corev1.ResourceQuota:
 		l.quotas = append(l.quotas, tracker.QuotaOf(object))
 	default:
-		fact, err := observe.Reduce(object)
+		kept, err := observe.Reduce(object)
 		if err != nil {
 			return err
 		}
-		if fact.Finished {
-			l.facts = append(l.facts, fact)
+		if kept.Finished {
+			l.kept = append(l.kept, kept)
 		}
 	}
 	return nil

@@ -48,6 +48,9 @@ func (a *account) lines() []string {
 		}
 	}
 	lines := slices.Concat(a.gone(gone), a.held(held), a.shown(shown), a.others(others))
+	if len(lines) == 0 {
+		lines = a.approved()
+	}
 	if len(lines) == 0 && a.cut {
 		lines = append(lines, fmt.Sprintf("nothing becomes due by this at once among the %s that were looked at in time; there are more", number(a.looked, "object")))
 	}
@@ -79,6 +82,24 @@ func (a *account) held(all []tracker.Due) []string {
 		return []string{line + "; none would be deleted before somebody approves"}
 	}
 	return []string{fmt.Sprintf("%s; none %s be deleted before this is approved: %s", line, a.will(), approve(all))}
+}
+
+// approved are the holds that are released though nothing goes by that as far as was seen, for example while all is stopped.
+func (a *account) approved() []string {
+	if a.Before == nil || a.After == nil || a.Before.GetGeneration() != a.After.GetGeneration() {
+		return nil
+	}
+	ids := gc.NewlyApproved(a.After.GetAnnotations()[gc.AnnotationApprovedHold], a.Before.GetAnnotations()[gc.AnnotationApprovedHold])
+	var released []string
+	for _, h := range holdsOf(a.Before) {
+		if slices.Contains(ids, h.ID) {
+			released = append(released, number(int(h.Objects), "object")+" in "+h.Namespace)
+		}
+	}
+	if len(released) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s be deleted by this approval, as soon as nothing else holds them", few(released), a.will())}
 }
 
 // shown would be deleted if the changed policy enforced.

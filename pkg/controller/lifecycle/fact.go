@@ -24,8 +24,8 @@ const (
 	finalizerForeground = metav1.FinalizerDeleteDependents
 )
 
-// Fact is what is kept of an object: all that a decision needs, and no more. It is never changed once made; a newer state
-// of the object is a new fact. There may be a million: its flags lie side by side so that it takes no more than 256 bytes.
+// Fact is what is known of an object: all that a decision needs, and no more. It is never changed once made; a newer state
+// of the object is a new fact. Package facts has the form in which it is kept.
 type Fact struct {
 	// Resource as policies name it: gc.ResourceJobs or gc.ResourcePods.
 	Resource        string
@@ -33,7 +33,7 @@ type Fact struct {
 	UID             types.UID
 	// ResourceVersion of the state that was reduced.
 	ResourceVersion uint64
-	Labels          labels.Set
+	Labels          labels.Labels
 	Created         time.Time
 
 	// Terminating says that the object is being deleted, and Finalizers what that waits for.
@@ -69,13 +69,6 @@ type Owner struct {
 	UID  types.UID
 }
 
-// GetObjectMeta lets a reflector's store key and order facts as it does objects.
-func (f *Fact) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{
-		Namespace: f.Namespace, Name: f.Name, UID: f.UID, ResourceVersion: strconv.FormatUint(f.ResourceVersion, 10),
-	}
-}
-
 // newFact reduces what all kinds have in common. It fails for a resource version that is not a decimal number, which
 // Kubernetes promises them to be (KEP-5504).
 func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) {
@@ -85,7 +78,7 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 	}
 	f := &Fact{
 		Resource: resource, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: rv,
-		Labels: m.Labels, Created: m.CreationTimestamp.Time, Terminating: m.DeletionTimestamp != nil,
+		Labels: labels.Set(m.Labels), Created: m.CreationTimestamp.Time, Terminating: m.DeletionTimestamp != nil,
 		TTL: annotation(m, gc.AnnotationTTL), KeepUntil: annotation(m, gc.AnnotationKeepUntil),
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
@@ -20,10 +21,10 @@ import (
 func TestFactNamesItsObject(t *testing.T) {
 	f := given.Pod("p").In("team-b").Version("18446744073709551615").Label("app", "train").Created(given.Now.Add(-time.Minute)).Fact()
 	if f.Resource != gc.ResourcePods || f.Namespace != "team-b" || f.Name != "p" || f.UID != "uid-p" ||
-		f.ResourceVersion != 1<<64-1 || f.Labels["app"] != "train" || !f.Created.Equal(given.Now.Add(-time.Minute)) {
+		f.ResourceVersion != 1<<64-1 || f.Labels.Get("app") != "train" || !f.Created.Equal(given.Now.Add(-time.Minute)) {
 		t.Errorf("the Pod became %+v", f)
 	}
-	m := f.GetObjectMeta()
+	m := facts.Keep(f).GetObjectMeta()
 	if m.GetNamespace() != "team-b" || m.GetName() != "p" || m.GetUID() != "uid-p" || m.GetResourceVersion() != "18446744073709551615" {
 		t.Errorf("its metadata became %+v", m)
 	}

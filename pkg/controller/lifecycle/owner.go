@@ -42,8 +42,8 @@ var careless = map[schema.GroupKind]bool{
 
 // Owners looks up what is observed of controllers, by UID, so that a name that was used again is not believed.
 type Owners interface {
-	// Job returns the fact of a Job; nil when there is none.
-	Job(types.UID) *Fact
+	// Job returns the namespace of a Job, and whether it has finished; false when there is none.
+	Job(types.UID) (namespace string, finished, ok bool)
 	// CronJob returns the UIDs of the Jobs that a CronJob lists as active; false when there is no such CronJob.
 	CronJob(types.UID) (active []types.UID, ok bool)
 }
@@ -55,7 +55,7 @@ func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	case f.Controller == nil, careless[f.Controller.GroupKind]:
 		return OwnerNone
 	case f.Controller.GroupKind == kindJob:
-		return stateOfJob(owners.Job(f.Controller.UID), f)
+		return stateOfJob(f, owners)
 	case f.Controller.GroupKind == kindCronJob:
 		active, ok := owners.CronJob(f.Controller.UID)
 		if !ok {
@@ -72,11 +72,12 @@ func StateOfOwner(f *Fact, owners Owners) OwnerState {
 }
 
 // stateOfJob judges the Job that controls f. Owners across namespaces do not exist in Kubernetes and are not believed.
-func stateOfJob(job, f *Fact) OwnerState {
+func stateOfJob(f *Fact, owners Owners) OwnerState {
+	namespace, finished, ok := owners.Job(f.Controller.UID)
 	switch {
-	case job == nil || job.Namespace != f.Namespace:
+	case !ok || namespace != f.Namespace:
 		return OwnerAbsent
-	case job.Finished:
+	case finished:
 		return OwnerFinished
 	}
 	return OwnerRunning

@@ -18,7 +18,13 @@ type observed struct {
 	cronJobs map[types.UID]*lifecycle.CronJob
 }
 
-func (o observed) Job(uid types.UID) *lifecycle.Fact { return o.jobs[uid] }
+func (o observed) Job(uid types.UID) (namespace string, finished, ok bool) {
+	job := o.jobs[uid]
+	if job == nil {
+		return "", false, false
+	}
+	return job.Namespace, job.Finished, true
+}
 
 func (o observed) CronJob(uid types.UID) ([]types.UID, bool) {
 	if cj, ok := o.cronJobs[uid]; ok {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
@@ -205,11 +205,11 @@ func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource, namespace string) error {
 	options := metav1.ListOptions{Limit: mergePage}
 	for {
-		facts, next, err := o.list(ctx, resource, namespace, options)
+		page, next, err := o.list(ctx, resource, namespace, options)
 		if err != nil {
 			return err
 		}
-		merge.Add(facts, o.Clock.Now())
+		merge.Add(page, o.Clock.Now())
 		if next == "" {
 			return nil
 		}
@@ -217,33 +217,33 @@ func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource
 	}
 }
 
-func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*lifecycle.Fact, string, error) {
+func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Kept, string, error) {
 	switch resource {
 	case gc.ResourceJobs:
 		l, err := o.Cluster.BatchV1().Jobs(namespace).List(ctx, options)
 		if err != nil {
 			return nil, "", err
 		}
-		facts, err := reduceAll(l.Items, lifecycle.FromJob)
-		return facts, l.Continue, err
+		all, err := reduceAll(l.Items)
+		return all, l.Continue, err
 	default:
 		l, err := o.Cluster.CoreV1().Pods(namespace).List(ctx, options)
 		if err != nil {
 			return nil, "", err
 		}
-		facts, err := reduceAll(l.Items, lifecycle.FromPod)
-		return facts, l.Continue, err
+		all, err := reduceAll(l.Items)
+		return all, l.Continue, err
 	}
 }
 
-func reduceAll[T any](items []T, reduce func(*T) (*lifecycle.Fact, error)) ([]*lifecycle.Fact, error) {
-	facts := make([]*lifecycle.Fact, 0, len(items))
+func reduceAll[T any](items []T) ([]*facts.Kept, error) {
+	out := make([]*facts.Kept, 0, len(items))
 	for i := range items {
-		f, err := reduce(&items[i])
+		k, err := Reduce(&items[i])
 		if err != nil {
 			return nil, err
 		}
-		facts = append(facts, f)
+		out = append(out, k)
 	}
-	return facts, nil
+	return out, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -55,12 +56,12 @@ func (o *Observer) observing(resource string) func(context.Context, error) {
 // unwatched is for what readings hold memory against: they notice by themselves when it is not observed.
 func unwatched(context.Context, error) {}
 
-func (o *Observer) factSink(resource string) *sink[*lifecycle.Fact] {
-	return &sink[*lifecycle.Fact]{
+func (o *Observer) factSink(resource string) *sink[*facts.Kept] {
+	return &sink[*facts.Kept]{
 		reduce: Reduce,
-		upsert: func(f *lifecycle.Fact) { o.Tracker.Upsert(f, o.Clock.Now()) },
-		remove: func(f *lifecycle.Fact) { o.Tracker.Remove(f, o.Clock.Now()) },
-		replace: func(all []*lifecycle.Fact, rv string) {
+		upsert: func(k *facts.Kept) { o.Tracker.Upsert(k, o.Clock.Now()) },
+		remove: func(k *facts.Kept) { o.Tracker.Remove(k, o.Clock.Now()) },
+		replace: func(all []*facts.Kept, rv string) {
 			// A version that cannot be read is older than any, so that nothing is taken for gone because of it.
 			version, _ := strconv.ParseUint(rv, 10, 64)
 			o.Tracker.Replace(resource, all, version, o.Clock.Now())
@@ -83,15 +84,22 @@ func (o *Observer) heard(resource string) func() {
 	}
 }
 
-// Reduce makes a fact of a Job or a Pod.
-func Reduce(object any) (*lifecycle.Fact, error) {
+// Reduce makes of a Job or a Pod what is kept of it.
+func Reduce(object any) (*facts.Kept, error) {
+	var f *lifecycle.Fact
+	var err error
 	switch object := object.(type) {
 	case *batchv1.Job:
-		return lifecycle.FromJob(object)
+		f, err = lifecycle.FromJob(object)
 	case *corev1.Pod:
-		return lifecycle.FromPod(object)
+		f, err = lifecycle.FromPod(object)
+	default:
+		err = fmt.Errorf("%T is neither a Job nor a Pod", object)
 	}
-	return nil, fmt.Errorf("%T is neither a Job nor a Pod", object)
+	if err != nil {
+		return nil, err
+	}
+	return facts.Keep(f), nil
 }
 
 func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {

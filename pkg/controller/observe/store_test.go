@@ -12,21 +12,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // recorded is a sink that writes down what it passes on.
-func recorded() (*sink[*lifecycle.Fact], *[]string) {
+func recorded() (*sink[*facts.Kept], *[]string) {
 	var log []string
-	write := func(what string) func(*lifecycle.Fact) {
-		return func(f *lifecycle.Fact) {
-			log = append(log, fmt.Sprintf("%s %s/%s@%d", what, f.Resource, f.Name, f.ResourceVersion))
+	write := func(what string) func(*facts.Kept) {
+		return func(f *facts.Kept) {
+			log = append(log, fmt.Sprintf("%s %s/%s@%d", what, f.Resource, f.Name(), f.ResourceVersion))
 		}
 	}
-	return &sink[*lifecycle.Fact]{
+	return &sink[*facts.Kept]{
 		reduce: Reduce, upsert: write("upsert"), remove: write("remove"),
-		replace: func(all []*lifecycle.Fact, rv string) {
+		replace: func(all []*facts.Kept, rv string) {
 			log = append(log, fmt.Sprintf("replace %d@%s", len(all), rv))
 			for _, f := range all {
 				write("with")(f)
@@ -39,7 +39,7 @@ func recorded() (*sink[*lifecycle.Fact], *[]string) {
 func TestSinkReducesOnTheWayIn(t *testing.T) {
 	s, log := recorded()
 	small, err := s.Transformer()(given.Job("a").Complete(given.Now).Obj())
-	if _, ok := small.(*lifecycle.Fact); !ok || err != nil {
+	if _, ok := small.(*facts.Kept); !ok || err != nil {
 		t.Fatalf("a Job became %T, %v", small, err)
 	}
 	again, err := s.Transformer()(small)
@@ -78,7 +78,7 @@ func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
 	if want := []string{"replace 1@7", "with pods/good@1"}; !slices.Equal(*log, want) {
 		t.Errorf("got  %q\nwant %q", *log, want)
 	}
-	if err := (&sink[*lifecycle.Fact]{}).Bookmark("7"); err != nil {
+	if err := (&sink[*facts.Kept]{}).Bookmark("7"); err != nil {
 		t.Error(err)
 	}
 }

@@ -47,7 +47,7 @@ func TestCompileCluster(t *testing.T) {
 			resources: []string{gc.ResourceJobs, gc.ResourcePods},
 		},
 		"a ceiling of Pods": {
-			policy:    guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourcePods}, MaxObjects: new(int32(5))}}}),
+			policy:    guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourcePods}, MaxObjects: new(int64(5))}}}),
 			resources: []string{gc.ResourcePods},
 		},
 	} {
@@ -81,12 +81,20 @@ func TestCompileClusterRefusesWhatItCannotRead(t *testing.T) {
 		"a mode of another version": {cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Mode = "" }), "spec.mode: "},
 		"a bound that is never":     {guarded(gc.Guardrails{MinTTL: new(gc.TTLNever)}), "spec.guardrails: minTTL: "},
 		"a bound":                   {guarded(gc.Guardrails{MaxTTL: new(gc.TTL("1y"))}), "spec.guardrails: maxTTL: has the unknown unit"},
-		"a ceiling of what":         {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int32(1))}}}), `capacity[0].resources: "secrets" is not`},
+		"a ceiling of what":         {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int64(1))}}}), `capacity[0].resources: "secrets" is not`},
 		"a ceiling of how many":     {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{}}}), "capacity[0].maxObjects is missing"},
 		"a capacity below zero": {
 			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").Keeping(-1).Capacity() }), "maxObjects"},
-		"a rate of nothing": {guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(0))}), "spec.guardrails: maxDeletionsPerMinute: "},
-		"a hold below zero": {guarded(gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int32(-1))}}), "spec.guardrails: holdAbove.objects: "},
+		"a rate of nothing": {guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(0))}), "spec.guardrails: maxDeletionsPerMinute: "},
+		"a ceiling of too many": {
+			guarded(gc.Guardrails{Capacity: []gc.Ceiling{{MaxObjects: new(int64(gc.MaxNumber + 1))}}}), "capacity[0].maxObjects: 2147483648 is not between 0 and 2147483647"},
+		"a capacity of too many": {
+			cluster(func(s *gc.ClusterCleanupPolicySpec) {
+				s.Capacity = given.Rule("r", "").Keeping(gc.MaxNumber + 1).Capacity()
+			}), "maxObjects: 2147483648 is not"},
+		"a share of too much": {
+			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").KeepingPercent(101).Capacity() }), "percentOfQuota: 101 is not between 1 and 100"},
+		"a hold below zero": {guarded(gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int64(-1))}}), "spec.guardrails: holdAbove.objects: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := policy.CompileCluster(c.policy)
@@ -106,9 +114,9 @@ func TestStrictest(t *testing.T) {
 		}
 		return c
 	}
-	low := compile(guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(10)), HoldAbove: &gc.HoldAbove{Objects: new(int32(500))}}))
-	high := compile(guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(20)), HoldAbove: &gc.HoldAbove{Objects: new(int32(0))}}))
-	previewing := guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int32(1))})
+	low := compile(guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(10)), HoldAbove: &gc.HoldAbove{Objects: new(int64(500))}}))
+	high := compile(guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(20)), HoldAbove: &gc.HoldAbove{Objects: new(int64(0))}}))
+	previewing := guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(1))})
 	previewing.Spec.Mode = gc.ModePreview
 	got := policy.BoundsOf([]*policy.Policy{high, compile(previewing), low})
 	if got.PerMinute != 10 || got.HoldAbove != 0 {

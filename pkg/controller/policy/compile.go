@@ -137,16 +137,24 @@ func compileCapacity(c *gc.Capacity) (*Capacity, error) {
 	return out, nil
 }
 
-func (c *Capacity) setLimit(from *gc.Capacity) error {
+func (c *Capacity) setLimit(from *gc.Capacity) (err error) {
 	switch {
-	case from.MaxObjects != nil && from.PercentOfQuota == nil && *from.MaxObjects >= 0:
-		c.MaxObjects = int(*from.MaxObjects)
-	case from.PercentOfQuota != nil && from.MaxObjects == nil && *from.PercentOfQuota > 0:
-		c.PercentOfQuota = int(*from.PercentOfQuota)
+	case from.MaxObjects != nil && from.PercentOfQuota == nil:
+		c.MaxObjects, err = number("maxObjects", *from.MaxObjects, 0, gc.MaxNumber)
+	case from.PercentOfQuota != nil && from.MaxObjects == nil:
+		c.PercentOfQuota, err = number("percentOfQuota", *from.PercentOfQuota, 1, 100)
 	default:
-		return errors.New("exactly one of maxObjects and percentOfQuota must be set, and not be negative")
+		err = errors.New("exactly one of maxObjects and percentOfQuota must be set")
 	}
-	return nil
+	return err
+}
+
+// number refuses what validation does not let in.
+func number(field string, n, least, most int64) (int, error) {
+	if n < least || n > most {
+		return 0, fmt.Errorf("%s: %d is not between %d and %d", field, n, least, most)
+	}
+	return int(n), nil
 }
 
 func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
@@ -164,18 +172,16 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 	set("maxTTL", g.MaxTTL, &c.bounds.maxTTL)
 	c.bounds.minTTL = least.duration
 	c.bounds.cutNever = g.AllowNever != nil && !*g.AllowNever
-	number := func(field string, n *int32, least int32, to *int) {
-		switch {
-		case n == nil:
-		case *n < least:
-			errs = append(errs, fmt.Errorf("%s: %d is less than %d", field, *n, least))
-		default:
-			*to = int(*n)
+	count := func(field string, n *int64, least int64, to *int) {
+		if n != nil {
+			var err error
+			*to, err = number(field, *n, least, gc.MaxNumber)
+			errs = append(errs, err)
 		}
 	}
-	number("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, &c.bounds.PerMinute)
+	count("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, &c.bounds.PerMinute)
 	if g.HoldAbove != nil {
-		number("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove)
+		count("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove)
 	}
 	return errors.Join(append(errs, c.compileCeilings(g)...)...)
 }
@@ -189,11 +195,12 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 		}
 		for _, resource := range resources {
 			errs = append(errs, known(fmt.Sprintf("capacity[%d].resources", i), resource, defaultResources...))
-			if n := g.Capacity[i].MaxObjects; n == nil || *n < 0 {
-				errs = append(errs, fmt.Errorf("capacity[%d].maxObjects is missing or less than 0", i))
+			if g.Capacity[i].MaxObjects == nil {
+				errs = append(errs, fmt.Errorf("capacity[%d].maxObjects is missing", i))
 				continue
 			}
-			c.Ceilings[resource] = int(*g.Capacity[i].MaxObjects)
+			most, err := number(fmt.Sprintf("capacity[%d].maxObjects", i), *g.Capacity[i].MaxObjects, 0, gc.MaxNumber)
+			c.Ceilings[resource], errs = most, append(errs, err)
 		}
 	}
 	return errs

@@ -67,6 +67,39 @@ const (
 	ReasonRetrying             Reason = "Retrying"
 )
 
+// Reasons are all of them.
+var Reasons = []Reason{
+	ReasonNoPolicy,
+	ReasonNamespaceTerminating,
+	ReasonNamespaceProtected,
+	ReasonNamespaceUnknown,
+	ReasonNotFinished,
+	ReasonLeftToOwner,
+	ReasonUnderCeiling,
+	ReasonNever,
+	ReasonNotDue,
+	ReasonExpired,
+	ReasonOverCapacity,
+	ReasonOverCeiling,
+	ReasonTerminating,
+	ReasonFinishTimeUnknown,
+	ReasonInvalidAnnotation,
+	ReasonOwnerActive,
+	ReasonUncounted,
+	ReasonManagedByGitOps,
+	ReasonRecreateLoop,
+	ReasonPolicyUnreadable,
+	ReasonSuspended,
+	ReasonHeld,
+	ReasonClockInDoubt,
+	ReasonUnobserved,
+	ReasonThrottled,
+	ReasonUnauthorized,
+	ReasonRefused,
+	ReasonContended,
+	ReasonRetrying,
+}
+
 // Decision is what happens to an object, and why.
 type Decision struct {
 	Action Action

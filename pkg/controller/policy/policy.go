@@ -75,8 +75,7 @@ func (c *Capacity) PoolKey(f *lifecycle.Fact) (string, bool) {
 		}
 		return string(f.Controller.UID), true
 	case gc.CapacityPerLabel:
-		value, ok := f.Labels[c.labelKey]
-		return value, ok
+		return f.Labels.Lookup(c.labelKey)
 	}
 	return "", true
 }
@@ -120,6 +119,11 @@ func (p *Policy) QuotaResources() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Counts tells whether any rule limits how many objects are kept.
+func (p *Policy) Counts() bool {
+	return slices.ContainsFunc(append([]*Rule{p.defaults}, p.rules...), func(r *Rule) bool { return r != nil && r.Capacity != nil })
 }
 
 // DoesNothing says that the policy can match no object at all, and bounds no other.

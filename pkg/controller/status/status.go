@@ -85,7 +85,7 @@ func stopped(r *tracker.Report) (policy.Reason, string) {
 	case r.Blind != "":
 		return policy.ReasonUnobserved, "Deletes nothing: " + r.Blind
 	case r.Suspended != "":
-		return policy.ReasonSuspended, fmt.Sprintf("Cluster policy %q stops all deletions; set its spec.suspend to false to go on.", r.Suspended)
+		return policy.ReasonSuspended, suspended(r)
 	case len(r.Waiting) > 0:
 		return policy.ReasonHeld, waiting(r)
 	case r.Doubt != "":
@@ -100,6 +100,15 @@ func stopped(r *tracker.Report) (policy.Reason, string) {
 		return policy.ReasonThrottled, fmt.Sprintf("Deletes what is due as fast as guardrails.maxDeletionsPerMinute allows in %s.", few(r.Paced))
 	}
 	return "", ""
+}
+
+// suspended tells what stops everything, and what would still wait when that ends.
+func suspended(r *tracker.Report) string {
+	message := fmt.Sprintf("Cluster policy %q stops all deletions; set its spec.suspend to false to go on.", r.Suspended)
+	if len(r.Waiting) > 0 {
+		message += "\n" + waiting(r)
+	}
+	return message
 }
 
 // waitingMost is of how many changes the condition tells how to approve them; status.holds has them all.

@@ -26,6 +26,9 @@ func TestCondition(t *testing.T) {
 	unauthorized := func(n int64) tracker.Group {
 		return tracker.Group{Reason: policy.ReasonUnauthorized, Object: "pods/a", Detail: "Winnow may not delete them: kubectl auth can-i delete pods -n team-a", Count: n}
 	}
+	waits := []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: `generation 2 of policy "team-a/p"`}}
+	const approve = `In namespace team-a, 60 objects became due by generation 2 of policy "team-a/p", and none is deleted before that is approved: ` +
+		"kubectl annotate --overwrite cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=5f3c"
 	enforcing, preview := given.Policy("p").Default("1h"), given.Policy("p").Default("1h").Preview()
 	for name, c := range map[string]struct {
 		policy          *given.PolicyBuilder
@@ -45,6 +48,11 @@ func TestCondition(t *testing.T) {
 			"3 objects due: Winnow may not delete them: kubectl auth can-i delete pods -n team-a"},
 		"objects cannot be observed": {enforcing, tracker.Report{Blind: "pods cannot be observed: no right", Holds: []tracker.Group{unauthorized(1)}}, "False", "Unobserved",
 			"Deletes nothing: pods cannot be observed: no right"},
+		"all is stopped": {enforcing, tracker.Report{Suspended: "stop"}, "False", "Suspended",
+			`Cluster policy "stop" stops all deletions; set its spec.suspend to false to go on.`},
+		"a change waits for approval": {enforcing, tracker.Report{Waiting: waits}, "False", "Held", approve},
+		"it waits while all is stopped": {enforcing, tracker.Report{Suspended: "stop", Waiting: waits}, "False", "Suspended",
+			`Cluster policy "stop" stops all deletions; set its spec.suspend to false to go on.` + "\n" + approve},
 		"a protected namespace": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
 		"a namespace that goes": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",

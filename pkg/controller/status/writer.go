@@ -6,6 +6,7 @@ package status
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -49,6 +50,7 @@ type Writer struct {
 	Config
 	budget  *rate.Limiter
 	pending sets.Set[string] // namespaces whose status is yet to be written, "" for the cluster policies
+	last    string           // the namespace whose turn was last
 	teller  teller
 }
 
@@ -63,32 +65,60 @@ func (w *Writer) Gone(gone []tracker.Gone) { w.teller.gone(gone) }
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
 	w.pending.Insert(w.Tracker.Families()...)
-	wait.UntilWithContext(ctx, w.flush, flushEvery)
+	wait.NonSlidingUntilWithContext(ctx, w.flush, flushEvery)
 }
 
+// flush writes for about as long as it is until the next flush; whoever's turn does not come then is first in the next.
 func (w *Writer) flush(ctx context.Context) {
 	w.pending.Insert(w.Tracker.TakeDirty()...)
+	end := w.Clock.Now().Add(flushEvery)
 	done := sets.New[string]()
 	flush := func(ns string) {
 		if done.Insert(ns); w.flushNamespace(ctx, ns) {
 			w.pending.Delete(ns)
 		}
 	}
-	for _, ns := range sets.List(w.pending) {
+	over := func() bool { return ctx.Err() != nil || !w.Clock.Now().Before(end) }
+	for _, ns := range w.turns() {
 		// The budget may last for few of the others in the meantime, and when many are urgent, somebody waits for the last of them.
-		for urgent, ok := w.Tracker.PopUrgent(); ok && ctx.Err() == nil; urgent, ok = w.Tracker.PopUrgent() {
+		for ns != "" && !over() {
+			urgent, ok := w.Tracker.PopUrgent()
+			if !ok {
+				break
+			}
 			flush(urgent)
 		}
-		if ctx.Err() != nil {
-			return
+		if over() {
+			break
 		}
 		if !done.Has(ns) {
 			flush(ns)
 		}
+		if ns != "" {
+			w.last = ns
+		}
+	}
+	if ctx.Err() != nil {
+		return
 	}
 	for _, e := range w.teller.deletions(w.Clock.Now()) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
+}
+
+// turns are the namespaces whose status is to be written, from where the last flush has ended. The cluster policies are few, and
+// come first each time.
+func (w *Writer) turns() []string {
+	all := sets.List(w.pending)
+	i, found := slices.BinarySearch(all, w.last)
+	if found {
+		i++
+	}
+	turns := slices.Concat(all[i:], all[:i])
+	if w.pending.Has("") {
+		turns = append([]string{""}, turns...)
+	}
+	return turns
 }
 
 // flushNamespace writes what changed, and tells whether all of it could be written.

@@ -29,6 +29,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -42,8 +43,9 @@ type office struct {
 	*Writer
 	clock    *clocktesting.FakePassiveClock
 	patches  []clienttesting.PatchAction
-	wrote    chan string // may be nil
-	refuse   error       // what patches are answered
+	wrote    chan string   // may be nil
+	takes    time.Duration // that each patch takes
+	refuse   error         // what patches are answered
 	cluster  *fake.Clientset
 	policies map[string]*gc.CleanupPolicy
 	version  uint64
@@ -52,9 +54,13 @@ type office struct {
 func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
 	o := &office{T: t, clock: clocktesting.NewFakePassiveClock(given.Now), cluster: fake.NewClientset(), policies: map[string]*gc.CleanupPolicy{}}
 	client := gcfake.NewSimpleClientset()
-	client.PrependReactor("patch", "cleanuppolicies", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchAction)
 		o.patches = append(o.patches, patch)
+		o.clock.SetTime(o.clock.Now().Add(o.takes))
+		if patch.GetNamespace() == "" {
+			return true, &v1alpha1.ClusterCleanupPolicy{}, o.refuse
+		}
 		if o.wrote != nil {
 			o.wrote <- patch.GetName()
 		}
@@ -79,11 +85,11 @@ func (o *office) policy(p *gc.CleanupPolicy) {
 	}
 }
 
-func (o *office) upsert(facts ...*lifecycle.Fact) {
-	for _, f := range facts {
+func (o *office) upsert(all ...*lifecycle.Fact) {
+	for _, f := range all {
 		o.version++
 		f.ResourceVersion = o.version
-		o.Tracker.Upsert(f, o.clock.Now())
+		o.Tracker.Upsert(facts.Keep(f), o.clock.Now())
 	}
 }
 
@@ -327,6 +333,34 @@ func TestBudget(t *testing.T) {
 	o.flush(ctx)
 	if n := len(o.patches); n != 3+3 {
 		t.Errorf("wrote %d statuses later, want 3", n-3)
+	}
+}
+
+// TestTurns: while more waits than can be written at once, everybody has a turn, and cluster policies wait for nobody.
+func TestTurns(t *testing.T) {
+	o := newOffice(t)
+	o.takes = flushEvery * 2 / 5
+	for _, ns := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		p := given.Policy("of-" + ns).Default("1h").Obj()
+		p.Namespace = ns
+		o.Tracker.SetPolicy(p, given.Now)
+	}
+	o.Tracker.SetClusterPolicy(&gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "everywhere", UID: "everywhere"}}, given.Now)
+	if patches, _ := o.after(0); !slices.Equal(names(patches), []string{"everywhere", "everywhere", "of-g"}) {
+		t.Errorf("wrote the status of %q, want the cluster policy first, and then the newest specs", names(patches))
+	}
+	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() { // Nobody waits for any of them any more.
+	}
+	o.pending.Insert("", "g")
+	for _, want := range [][]string{{"everywhere", "of-a", "of-b"}, {"everywhere", "of-c", "of-d"}, {"everywhere", "of-e", "of-f"}} {
+		if patches, _ := o.after(0); !slices.Equal(names(patches), want) {
+			t.Errorf("wrote the status of %q, want %q", names(patches), want)
+		}
+		o.pending.Insert("") // It changes all the time.
+	}
+	o.pending.Insert("a", "b")
+	if patches, _ := o.after(0); !slices.Equal(names(patches), []string{"everywhere", "of-g", "of-a"}) {
+		t.Errorf("wrote the status of %q, want that of the last one before another turn of the first", names(patches))
 	}
 }
 

@@ -5,6 +5,7 @@ package tracker
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -30,7 +32,7 @@ func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
 	w.takes("a")
 	o := w.orders["a"]
 	if o.Policy.String() != "team-a/p" || o.PolicyUID != "uid-p" || o.Rule != "default" || o.Propagation != "Background" || o.Reread ||
-		!o.Due.Equal(w.now) || o.Fact != w.facts["a"] || !o.Until.Equal(w.now.Add(FreshFor)) {
+		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Keep(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(FreshFor)) {
 		t.Errorf("got %+v", o)
 	}
 	w.takes() // It is under way.
@@ -154,7 +156,7 @@ func TestAnOlderStateIsPassedOver(t *testing.T) {
 	w.upsert(given.Job("a").Complete(w.now).TTL("2h").Fact())
 	old := job(time.Hour, "a")
 	old.ResourceVersion = w.version - 1
-	w.Upsert(old, w.now)
+	w.Upsert(facts.Keep(old), w.now)
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 	w.takes()
 }
@@ -258,3 +260,17 @@ func TestFamilies(t *testing.T) {
 }
 
 var _ lifecycle.Owners = &Tracker{}
+
+// TestDecisionOfWhatWaits: whoever asks why is told what is, not what will be.
+func TestDecisionOfWhatWaits(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.upsert(job(0, "a"), job(time.Hour, "b"))
+	for name, want := range map[string]policy.Decision{
+		"a": {Action: policy.Wait, Reason: policy.ReasonNotDue, At: given.Now.Add(time.Hour)},
+		"b": {Action: policy.Delete, Reason: policy.ReasonExpired, At: given.Now},
+	} {
+		if _, got := w.Decision(w.facts[name].UID); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+}

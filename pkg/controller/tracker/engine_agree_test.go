@@ -120,13 +120,13 @@ func (e *engine) limited() bool {
 
 // previewsAgree compares what preview policies would do, and takes it out of what is expected of them.
 func (e *engine) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
-	for _, p := range rec.previews {
+	for _, p := range rec.previews() {
 		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
-		want, ok := previews[ref][rec.fact.UID]
+		want, ok := previews[ref][rec.UID()]
 		if !ok || actionNames[p.decision.Action] != want.Action && want.Action != model.Delete {
-			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.fact.UID, ref, p.decision, want)
+			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.decision, want)
 		}
-		delete(previews[ref], rec.fact.UID)
+		delete(previews[ref], rec.UID())
 	}
 }
 
@@ -151,7 +151,7 @@ func (e *engine) agrees(t *rapid.T) {
 			}
 			continue
 		}
-		got := answerOf(rec.resolution, rec.decision)
+		got := answerOf(rec.resolution(), rec.decision())
 		if want.At.IsZero() {
 			got.At = time.Time{}
 		}
@@ -207,8 +207,8 @@ func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
 	}
 	got := map[string]int64{}
 	for _, rec := range e.tracker.records {
-		if rec.decision.Candidate() {
-			got[answerOf(rec.resolution, rec.decision).By]++
+		if rec.decision().Candidate() {
+			got[answerOf(rec.resolution(), rec.decision()).By]++
 		}
 	}
 	if !maps.Equal(got, candidates) {

@@ -35,7 +35,8 @@ func (e *engine) weigh(changed ...model.PolicyRef) {
 	e.forgetUndue(due)
 	affected := e.affected(due)
 	for key, uids := range due {
-		if !affected[key.Namespace] {
+		if !affected[key.Namespace] { // But a hold elsewhere may have let go of some.
+			e.settleDue(key, uids)
 			continue
 		}
 		most, ok := e.HoldAbove(key.Namespace)
@@ -146,10 +147,14 @@ func (e *engine) settle() {
 	due := e.DueBy()
 	e.forgetUndue(due)
 	for key, uids := range due {
-		if e.held[key] {
-			e.unweigh(uids)
-			continue
-		}
+		e.settleDue(key, uids)
+	}
+}
+
+func (e *engine) settleDue(key model.PolicyInNamespace, uids []types.UID) {
+	if e.held[key] {
+		e.unweigh(uids)
+	} else {
 		e.weighAll(uids)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -43,7 +44,7 @@ func TestNamedCases(t *testing.T) {
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
 				if rec, ok := e.tracker.records[f.UID]; ok {
-					got = answerOf(rec.resolution, rec.decision)
+					got = answerOf(rec.resolution(), rec.decision())
 				}
 				want := c.Answers[f.UID]
 				if want.At.IsZero() {
@@ -130,20 +131,7 @@ func (e *engine) startWith(c Config) {
 
 // succeed has another replica take over: it knows what is stored, and of holds what the status of policies says.
 func (e *engine) succeed() {
-	byUID := map[types.UID][]gc.PolicyHold{}
-	for _, ns := range e.tracker.namespaces {
-		for uid, h := range ns.holds {
-			byUID[uid] = append(byUID[uid], gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why})
-		}
-	}
-	for i, p := range e.Policies {
-		e.Policies[i] = p.DeepCopy()
-		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: byUID[p.UID]}
-	}
-	for i, p := range e.ClusterPolicies {
-		e.ClusterPolicies[i] = p.DeepCopy()
-		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: byUID[p.UID]}
-	}
+	e.writeStatus()
 	e.start()
 	e.tracker.Lead(e.Now)
 	if e.clockLies {
@@ -156,6 +144,26 @@ func (e *engine) succeed() {
 	e.settle()
 }
 
+// writeStatus does what a leader does now and then.
+func (e *engine) writeStatus() {
+	byUID := map[types.UID][]gc.PolicyHold{}
+	for _, ns := range e.tracker.namespaces {
+		for uid, h := range ns.holds {
+			byUID[uid] = append(byUID[uid], gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why})
+		}
+	}
+	for i, p := range e.Policies {
+		e.Policies[i] = p.DeepCopy()
+		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: byUID[p.UID]}
+		e.tracker.SetPolicy(e.Policies[i], e.Now)
+	}
+	for i, p := range e.ClusterPolicies {
+		e.ClusterPolicies[i] = p.DeepCopy()
+		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: byUID[p.UID]}
+		e.tracker.SetClusterPolicy(e.ClusterPolicies[i], e.Now)
+	}
+}
+
 func (e *engine) list(resource string) {
 	var facts []*lifecycle.Fact
 	for _, f := range e.Objects {
@@ -163,7 +171,7 @@ func (e *engine) list(resource string) {
 			facts = append(facts, f)
 		}
 	}
-	e.tracker.Replace(resource, facts, uint64(e.version), e.Now)
+	e.tracker.Replace(resource, kept(facts...), uint64(e.version), e.Now)
 }
 
 // cover does what an observer does: it lists what is newly covered.
@@ -176,7 +184,7 @@ func (e *engine) cover() {
 			m := e.tracker.BeginMerge(resource, name)
 			for _, f := range e.Objects {
 				if f.Resource == resource && f.Namespace == name {
-					m.Add([]*lifecycle.Fact{f}, e.Now)
+					m.Add(kept(f), e.Now)
 				}
 			}
 			m.End(true, e.Now)
@@ -186,9 +194,10 @@ func (e *engine) cover() {
 
 // remember has the tracker know the name of an object as one that came back too often, or not at all.
 func (e *engine) remember(f *lifecycle.Fact) {
-	e.tracker.recreated.names.Remove(nameOf(f))
+	name := nameOf(facts.Keep(f))
+	e.tracker.recreated.names.Remove(name)
 	if e.Recreated[f.UID] {
-		e.tracker.recreated.names.Add(nameOf(f), returns{deleted: f.Created.Add(-time.Minute), times: recreateMost, last: "another"})
+		e.tracker.recreated.names.Add(name, returns{deleted: f.Created.Add(-time.Minute), times: recreateMost, last: "another"})
 	}
 }
 
@@ -208,18 +217,19 @@ func (e *engine) object(t *rapid.T) {
 	e.next()
 	f.ResourceVersion = uint64(e.version)
 	if i >= 0 {
+		f.Created = e.Objects[i].Created
 		e.Objects[i] = f
 	} else {
 		e.Objects = append(e.Objects, f)
 		e.remember(f)
 	}
-	e.tracker.Upsert(f, e.Now)
+	e.tracker.Upsert(facts.Keep(f), e.Now)
 	e.settle()
 }
 
 func (e *engine) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
-	e.tracker.Remove(f, e.Now)
+	e.tracker.Remove(facts.Keep(f), e.Now)
 	e.settle()
 }
 
@@ -293,6 +303,9 @@ func (e *engine) namespace(t *rapid.T) {
 		return
 	}
 	_, known := e.Namespaces[name]
+	if !known {
+		e.writeStatus() // What it says is taken over for the new one.
+	}
 	e.Namespaces[name] = model.DrawNamespace(t)
 	e.tellNamespace(name, e.Namespaces[name])
 	if !known { // What is there when a namespace is first seen was there before: nobody has changed it.

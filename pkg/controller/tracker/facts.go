@@ -9,49 +9,61 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // Upsert takes in a state of an object. States of namespaces that no policy covers, and states older than the known one, are
 // passed over.
-func (t *Tracker) Upsert(f *lifecycle.Fact, now time.Time) {
+func (t *Tracker) Upsert(k *facts.Kept, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.upsert(f, now)
+	t.upsert(k, now)
 }
 
-// Remove takes in that the object of f is gone; f is the last state of it that is known.
-func (t *Tracker) Remove(f *lifecycle.Fact, now time.Time) {
+// Remove takes in that the object of k is gone; k is the last state of it that is known.
+func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ns, ok := t.namespaces[f.Namespace]; ok {
+	if ns, ok := t.namespaces[k.Namespace]; ok {
 		for m := range ns.merges {
-			m.gone.Insert(f.UID)
+			m.gone.Insert(k.UID())
 		}
 	}
-	if rec, ok := t.records[f.UID]; ok {
+	if rec, ok := t.records[k.UID()]; ok {
 		t.remove(rec, now)
 	}
 }
 
-// Replace takes in all objects of a resource as they were at resource version rv. What is known to be newer stays.
-func (t *Tracker) Replace(resource string, facts []*lifecycle.Fact, rv uint64, now time.Time) {
+// Replace takes in all objects of a resource as they were at resource version rv. What is known to be newer stays. Until all of a long
+// list are taken in, nothing is deleted that it may bear upon.
+func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	listed := make(sets.Set[types.UID], len(facts))
-	for _, f := range facts {
-		listed.Insert(f.UID)
-		t.upsert(f, now)
-	}
-	for uid, rec := range t.records {
-		if rec.fact.Resource == resource && !listed.Has(uid) && rec.fact.ResourceVersion <= rv {
-			t.remove(rec, now)
-		}
+	t.replacing++
+	if len(all) > t.slice {
+		t.park(func(ns *namespace) bool { return ns.keeps(resource) })
 	}
 	for _, ns := range t.namespaces {
 		for m := range ns.merges {
 			m.replaced(resource, rv)
 		}
+	}
+	gone := t.without(resource, all, rv)
+	for i, k := range all {
+		t.breathe(i)
+		t.upsert(k, now)
+	}
+	i := 0
+	for rec := range gone {
+		if t.breathe(i); !rec.removed() && rec.ResourceVersion <= rv {
+			t.remove(rec, now)
+		}
+		i++
+	}
+	t.replacing--
+	t.unpark()
+	for _, ns := range t.namespaces {
 		if ns.keeps(resource) {
 			ns.listed[resource] = ns.kept[resource]
 		}
@@ -59,72 +71,104 @@ func (t *Tracker) Replace(resource string, facts []*lifecycle.Fact, rv uint64, n
 	t.weighPending(now)
 }
 
-func (t *Tracker) upsert(f *lifecycle.Fact, now time.Time) {
-	ns, ok := t.namespaces[f.Namespace]
-	if !ok || !ns.keeps(f.Resource) {
+// without are the records of a resource that a list does not have, and that are not newer than it.
+func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Set[*record] {
+	out := sets.New[*record]()
+	i := 0
+	for _, rec := range t.records {
+		if i++; rec.Resource == resource && rec.ResourceVersion <= rv {
+			out.Insert(rec)
+		}
+		t.breathe(i)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for i, k := range all {
+		t.breathe(i)
+		out.Delete(t.records[k.UID()])
+	}
+	return out
+}
+
+// breathe lets others have the lock each time that a slice of objects was worked through.
+func (t *Tracker) breathe(done int) {
+	if done > 0 && done%t.slice == 0 {
+		t.mu.Unlock()
+		t.mu.Lock()
+	}
+}
+
+func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
+	ns, ok := t.namespaces[k.Namespace]
+	if !ok || !ns.keeps(k.Resource) {
 		return
 	}
-	rec, ok := t.records[f.UID]
+	rec, ok := t.records[k.UID()]
 	switch {
 	case !ok:
-		rec = &record{recreated: t.recreated.met(f)}
-		t.records[f.UID], ns.records[f.UID] = rec, rec
-	case rec.fact.ResourceVersion >= f.ResourceVersion:
+		rec = &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
+		t.records[rec.UID()] = rec
+		ns.seat(rec)
+	case rec.ResourceVersion >= k.ResourceVersion:
 		return
 	default:
-		t.unlink(rec.fact)
-		rec.trial.newer()
-		if !rec.fact.FinishedAt.Equal(f.FinishedAt) {
-			t.leave(ns, rec) // It ranks elsewhere, and has another turn.
+		t.unlink(rec)
+		if rec.extra != nil {
+			rec.extra.trial.newer()
+		}
+		if !rec.FinishedAt().Equal(k.FinishedAt()) {
+			t.leave(rec) // It ranks elsewhere, and has another turn.
 			t.ready.remove(rec)
 		}
+		rec.Kept = *k
 	}
-	rec.fact = f
-	if c := f.Controller; c != nil {
+	if c := rec.Controller; c != nil {
 		if t.dependents[c.UID] == nil {
-			t.dependents[c.UID] = sets.New[types.UID]()
+			t.dependents[c.UID] = sets.New[*record]()
 		}
-		t.dependents[c.UID].Insert(f.UID)
+		t.dependents[c.UID].Insert(rec)
 	}
-	t.judge(ns, rec, now)
-	t.judgeDependents(f.UID, now)
+	t.judge(rec, now)
+	t.judgeDependents(rec.UID(), now)
 }
 
 // remove takes a record out because its object is gone.
 func (t *Tracker) remove(rec *record, now time.Time) {
-	rec.gone = true
+	if rec.order() != nil {
+		rec.extra.gone = true
+	}
 	t.drop(rec, now)
-	if rec.sent != nil {
-		t.confirm(rec.sent, now)
+	if sent := rec.sent(); sent != nil {
+		t.confirm(sent, now)
 	}
 }
 
 // drop takes a record out.
 func (t *Tracker) drop(rec *record, now time.Time) {
-	f := rec.fact
-	rec.removed = true
-	delete(t.records, f.UID)
-	if ns, ok := t.namespaces[f.Namespace]; ok {
-		delete(ns.records, f.UID)
-		t.leave(ns, rec)
-		t.soil(ns)
-		t.forget(ns)
-	}
-	t.timers.Remove(f.UID)
+	delete(t.records, rec.UID())
+	t.count(rec, -1)
+	t.timers.Remove(rec)
 	t.ready.remove(rec)
-	t.unlink(f)
+	t.unlink(rec)
+	rec.ns.unseat(rec)
+	t.leave(rec)
+	t.soil(rec.ns)
+	t.forget(rec.ns)
 	t.settleFlipped(now)
-	t.judgeDependents(f.UID, now)
+	t.judgeDependents(rec.UID(), now)
 }
 
-func (t *Tracker) unlink(f *lifecycle.Fact) {
-	if f.Controller == nil {
+// unlink ends that the record hangs on its controller.
+func (t *Tracker) unlink(rec *record) {
+	c := rec.Controller
+	if c == nil {
 		return
 	}
-	siblings := t.dependents[f.Controller.UID]
-	siblings.Delete(f.UID)
+	siblings := t.dependents[c.UID]
+	siblings.Delete(rec)
 	if siblings.Len() == 0 {
-		delete(t.dependents, f.Controller.UID)
+		delete(t.dependents, c.UID)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -130,7 +131,7 @@ func TestReplaceTakesOutOnlyWhatIsOlder(t *testing.T) {
 	w.upsert(given.Pod("pod").Succeeded(w.now).Fact())
 	listed := w.version
 	w.upsert(jobs(0, "newer")...)
-	w.Replace("jobs.batch", []*lifecycle.Fact{w.facts["listed"], inVersion(job(0, "new"), listed)}, listed, w.now)
+	w.Replace("jobs.batch", kept(w.facts["listed"], inVersion(job(0, "new"), listed)), listed, w.now)
 	tracked := func(name string) bool { return w.records[given.UID(name)] != nil }
 	for name, want := range map[string]bool{"listed": true, "gone": false, "pod": true, "newer": true, "new": true} {
 		if tracked(name) != want {
@@ -150,29 +151,29 @@ func TestMerge(t *testing.T) {
 		tracked   bool
 	}{
 		"nothing":                   {func(*world) {}, true},
-		"the watch brings it first": {func(w *world) { w.Upsert(inVersion(job(0, "a"), 5), w.now) }, true},
+		"the watch brings it first": {func(w *world) { w.Upsert(facts.Keep(inVersion(job(0, "a"), 5)), w.now) }, true},
 		"the watch brings it, and it goes": {func(w *world) {
-			w.Upsert(inVersion(job(0, "a"), 5), w.now)
-			w.Remove(inVersion(job(0, "a"), 9), w.now)
+			w.Upsert(facts.Keep(inVersion(job(0, "a"), 5)), w.now)
+			w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now)
 		}, false},
-		"it goes, though the watch never brought it": {func(w *world) { w.Remove(inVersion(job(0, "a"), 9), w.now) }, false},
+		"it goes, though the watch never brought it": {func(w *world) { w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now) }, false},
 		"a newer list of all does not have it":       {func(w *world) { w.Replace("jobs.batch", nil, 9, w.now) }, false},
 		"an older list of all does not have it":      {func(w *world) { w.Replace("jobs.batch", nil, 4, w.now) }, true},
 		"a newer list of others":                     {func(w *world) { w.Replace("pods", nil, 9, w.now) }, true},
-		"a newer list has it":                        {func(w *world) { w.Replace("jobs.batch", jobs(0, "a"), 9, w.now) }, true},
-		"another goes":                               {func(w *world) { w.Remove(inVersion(job(0, "b"), 9), w.now) }, true},
+		"a newer list has it":                        {func(w *world) { w.Replace("jobs.batch", kept(jobs(0, "a")...), 9, w.now) }, true},
+		"another goes":                               {func(w *world) { w.Remove(facts.Keep(inVersion(job(0, "b"), 9)), w.now) }, true},
 		"a second list begins and ends": {func(w *world) {
-			w.Remove(inVersion(job(0, "a"), 9), w.now)
+			w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now)
 			w.BeginMerge("jobs.batch", given.Home).End(true, w.now)
 		}, false},
 		"it goes while nobody asks for it": {func(w *world) {
 			w.withoutPolicy(keep("1h", 1))
-			w.Remove(inVersion(job(0, "a"), 9), w.now)
+			w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now)
 			w.policy(keep("1h", 1))
 		}, false},
 		"a list of all comes while nobody asks for it; the next list of the namespace brings it": {func(w *world) {
 			w.withoutPolicy(keep("1h", 1))
-			w.Replace("jobs.batch", jobs(0, "a"), 9, w.now)
+			w.Replace("jobs.batch", kept(jobs(0, "a")...), 9, w.now)
 			w.policy(keep("1h", 1))
 		}, false},
 		"nobody asks for it any more": {func(w *world) { w.withoutPolicy(keep("1h", 1)) }, false},
@@ -181,7 +182,7 @@ func TestMerge(t *testing.T) {
 			w := newWorld(t, keep("1h", 1))
 			m := w.BeginMerge("jobs.batch", given.Home)
 			c.meanwhile(w)
-			m.Add([]*lifecycle.Fact{inVersion(job(0, "a"), 5)}, w.now)
+			m.Add(kept(inVersion(job(0, "a"), 5)), w.now)
 			m.Add(nil, w.now)
 			m.End(true, w.now)
 			if got := w.records["uid-a"] != nil; got != c.tracked {
@@ -195,7 +196,7 @@ func TestMerge(t *testing.T) {
 	t.Run("of a namespace of which nothing is known leaves nothing", func(t *testing.T) {
 		w := newWorld(t)
 		m := w.BeginMerge("jobs.batch", "team-b")
-		m.Add([]*lifecycle.Fact{given.Job("a").In("team-b").Complete(w.now).Fact()}, w.now)
+		m.Add(kept(given.Job("a").In("team-b").Complete(w.now).Fact()), w.now)
 		m.End(true, w.now)
 		w.forgotten()
 		if len(w.Tracker.namespaces) != 1 {
@@ -251,7 +252,7 @@ func TestCoverageIsNumbered(t *testing.T) {
 func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
 	w := newWorld(t, given.Policy("p").Default("1h"), given.Policy("q").Rules(given.Rule("r", "1h").For("jobs.batch")))
 	w.upsert(podOf("j", "a").Fact(), given.Pod("b").Succeeded(w.now).Fact(), given.Job("j").Complete(w.now).Fact())
-	w.Upsert(given.Job("abroad").In("team-b").Complete(w.now).Fact(), w.now)
+	w.Upsert(facts.Keep(given.Job("abroad").In("team-b").Complete(w.now).Fact()), w.now)
 	if n := w.Totals().Objects; n != 3 {
 		t.Fatalf("%d objects are tracked, want 3", n)
 	}

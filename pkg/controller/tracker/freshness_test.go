@@ -13,7 +13,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
@@ -114,7 +113,7 @@ func TestAgree(t *testing.T) {
 			tr.ObservePolicies("nonsense")
 			tr.ReplaceCronJobs(nil, given.Now)
 			tr.Replace(gc.ResourcePods, nil, 0, given.Now)
-			tr.Replace(gc.ResourceJobs, []*lifecycle.Fact{job(0, "a")}, 0, given.Now)
+			tr.Replace(gc.ResourceJobs, kept(job(0, "a")), 0, given.Now)
 			r := Reading{
 				Began: given.Now, ClusterPolicies: Contents{Version: "1"},
 				Policies:   Contents{"12", map[types.NamespacedName]Stamp{p: PolicyStamp("uid-p", 3)}},

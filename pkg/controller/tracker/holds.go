@@ -86,9 +86,9 @@ func (t *Tracker) release(ps *policyState, now time.Time) {
 func (t *Tracker) clear(ns *namespace, policy types.UID, now time.Time) {
 	delete(ns.holds, policy)
 	for _, rec := range ns.records {
-		if rec.ripe && rec.resolution.Policy.UID == policy {
+		if rec.ripe && rec.policy.UID == policy {
 			rec.weighed = len(ns.causes) == 0
-			t.settle(ns, rec, now)
+			t.settle(rec, now)
 		}
 	}
 }

@@ -15,59 +15,73 @@ import (
 )
 
 // judge decides for a record anew: where it is counted, what follows for it, and for those whose rank that changes.
-func (t *Tracker) judge(ns *namespace, rec *record, now time.Time) {
-	t.enlist(ns, rec, now)
-	t.settle(ns, rec, now)
+func (t *Tracker) judge(rec *record, now time.Time) {
+	t.enlist(rec, now)
+	if len(t.counting) > 0 && t.settling.Has(rec.ns) {
+		return // It is decided once all are counted.
+	}
+	t.settle(rec, now)
 	t.settleFlipped(now)
-}
-
-// rejudge judges all objects of namespaces. All are counted before anything is decided, so that no decision rests on a part of
-// them.
-func (t *Tracker) rejudge(all []*namespace, now time.Time) {
-	for _, ns := range all {
-		for _, rec := range ns.records {
-			t.enlist(ns, rec, now)
-		}
-	}
-	for _, ns := range all {
-		for _, rec := range ns.records {
-			t.settle(ns, rec, now)
-		}
-		t.soil(ns)
-	}
-	t.settleFlipped(now)
-	wake(t.changed)
-}
-
-func (t *Tracker) rejudgeAll(now time.Time) {
-	all := make([]*namespace, 0, len(t.namespaces))
-	for _, ns := range t.namespaces {
-		all = append(all, ns)
-	}
-	t.rejudge(all, now)
 }
 
 // settleFlipped decides for those that came to lie beyond a limit, or were saved.
 func (t *Tracker) settleFlipped(now time.Time) {
+	if len(t.counting) > 0 {
+		return // More may come to lie beyond it, or be saved again.
+	}
 	for t.layGhosts(); len(t.flipped) > 0; t.layGhosts() {
 		flipped := t.flipped
 		t.flipped = nil
 		for _, rec := range flipped {
-			if rec.removed {
+			if rec.removed() {
 				continue
 			}
 			if !rec.ripe {
-				rec.overSince = now
+				rec.limits().overSince = instantOf(now)
 			}
-			t.settle(t.namespace(rec.fact.Namespace), rec, now)
+			t.settle(rec, now)
 		}
 	}
 }
 
 // settle decides for a record, arms its timer, and queues it if it is to be deleted.
-func (t *Tracker) settle(ns *namespace, rec *record, now time.Time) {
-	r, d := t.decide(ns, rec, ns.voters, ns.clusterVoters, now)
-	rec.ripe, rec.reason = d.Action == policy.Delete, d.Reason
+func (t *Tracker) settle(rec *record, now time.Time) {
+	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, now)
+	t.ripen(rec, r, d)
+	d = t.restrain(rec, r, d, now)
+	t.count(rec, -1)
+	rec.decide(r, d)
+	t.count(rec, 1)
+	next := timer{}
+	next.add(d)
+	if rec.extra != nil && d.Action == policy.Hold && now.Before(rec.extra.trial.until) {
+		next.addTime(rec.extra.trial.until) // It is to be looked at again after a failed delete.
+	}
+	next.addTime(rec.countsFrom())
+	t.settlePreviews(rec, &next, now)
+	if next.at.IsZero() {
+		t.timers.Remove(rec)
+	} else {
+		t.timers.Set(rec, next.at)
+	}
+	switch {
+	case d.Action != policy.Delete:
+		t.ready.remove(rec)
+		if !d.Due() && rec.extra != nil {
+			rec.extra.trial = trial{barred: rec.extra.trial.barred}
+		}
+		rec.trim()
+	case !rec.queued() && rec.order() == nil:
+		t.ready.push(rec)
+	}
+	t.soil(rec.ns)
+	wake(t.changed)
+}
+
+// ripen notes whether policies and bounds want the record deleted, and whether it is to be weighed before that.
+func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
+	ns := rec.ns
+	rec.ripe, rec.ripeFor = d.Action == policy.Delete, reasonCodes[d.Reason]
 	switch {
 	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false
@@ -79,33 +93,14 @@ func (t *Tracker) settle(ns *namespace, rec *record, now time.Time) {
 			t.blame(ns, c)
 		}
 	}
-	rec.resolution, rec.decision = r, t.restrain(ns, rec, r, d, now)
-	next := timer{}
-	next.add(rec.decision)
-	next.addTime(rec.heldUntil(now))
-	next.addTime(rec.countsFrom)
-	t.settlePreviews(ns, rec, &next, now)
-	if next.at.IsZero() {
-		t.timers.Remove(rec.fact.UID)
-	} else {
-		t.timers.Set(rec.fact.UID, next.at)
-	}
-	switch {
-	case rec.decision.Action != policy.Delete:
-		t.ready.remove(rec)
-		if !rec.decision.Due() {
-			rec.trial = trial{barred: rec.trial.barred}
-		}
-	case !rec.queued && rec.order == nil:
-		t.ready.push(rec)
-	}
-	t.soil(ns)
-	wake(t.changed)
 }
 
 // soil notes that the report on a namespace may have changed, and with it those of cluster policies.
 func (t *Tracker) soil(ns *namespace) {
-	ns.sums = nil
+	if ns.soiled {
+		return
+	}
+	ns.soiled, ns.sums = true, nil
 	t.dirty.Insert(ns.name)
 	if len(t.clusters) > 0 {
 		t.dirty.Insert("")
@@ -113,15 +108,22 @@ func (t *Tracker) soil(ns *namespace) {
 }
 
 // settlePreviews decides for a record as each preview policy would have it.
-func (t *Tracker) settlePreviews(ns *namespace, rec *record, next *timer, now time.Time) {
-	rec.previews = rec.previews[:0]
+func (t *Tracker) settlePreviews(rec *record, next *timer, now time.Time) {
+	ns := rec.ns
+	if len(ns.previews) == 0 && len(ns.clusterPreviews) == 0 {
+		if rec.extra != nil {
+			rec.extra.previews = nil
+		}
+		return
+	}
+	var out []preview
 	add := func(p *policy.Policy, own, cluster []*policy.Policy) {
-		r, d := t.decide(ns, rec, own, cluster, now)
+		r, d := t.decide(rec, own, cluster, now)
 		if r.Policy != p || !d.Candidate() {
 			return
 		}
-		d = t.restrain(ns, rec, r, d, now)
-		rec.previews = append(rec.previews, preview{policy: p, decision: d})
+		d = t.restrain(rec, r, d, now)
+		out = append(out, preview{policy: p, decision: d})
 		next.add(d)
 	}
 	for _, p := range ns.previews {
@@ -130,28 +132,45 @@ func (t *Tracker) settlePreviews(ns *namespace, rec *record, next *timer, now ti
 	for _, p := range ns.clusterPreviews {
 		add(p, ns.voters, withPreview(ns.clusterVoters, p))
 	}
+	if len(out) > 0 || rec.extra != nil {
+		rec.more().previews = out
+	}
 }
 
-// object is what the pure core is to know of a record.
+// object is what the pure core is to know of a record that was unpacked last.
 func (t *Tracker) object(rec *record) policy.Object {
-	return policy.Object{Fact: rec.fact, Owner: lifecycle.StateOfOwner(rec.fact, t), Recreated: rec.recreated}
+	return policy.Object{Fact: &t.fact, Owner: lifecycle.StateOfOwner(&t.fact, t), Recreated: rec.recreated}
 }
 
 // decide asks the pure core.
-func (t *Tracker) decide(ns *namespace, rec *record, own, cluster []*policy.Policy, now time.Time) (policy.Resolution, policy.Decision) {
+func (t *Tracker) decide(rec *record, own, cluster []*policy.Policy, now time.Time) (policy.Resolution, policy.Decision) {
+	ns := rec.ns
 	if reason := ns.closed(); reason != "" {
 		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
 	}
-	t.votes = policy.Votes(t.votes[:0], rec.fact, own, cluster)
+	f := t.unpack(rec)
+	t.votes = policy.Votes(t.votes[:0], f, own, cluster)
 	for i := range t.votes {
 		t.votes[i].Over = t.votes[i].Rule.Capacity != nil && rec.over(t.votes[i].Rule)
 	}
 	standing := policy.Resolve(t.object(rec), t.votes)
-	r, d := standing.Decide(policy.Limits{Counted: ns.counted(rec.fact), Over: rec.overCeiling(), Bounds: &ns.bounds}, now)
-	if byLimit(d.Reason) && rec.overSince.After(d.At) {
-		d.At = rec.overSince
+	r, d := standing.Decide(policy.Limits{Counted: ns.counted(f), Over: rec.overCeiling(), Bounds: &ns.bounds}, now)
+	if byLimit(d.Reason) {
+		if over := rec.overSince(); over.After(d.At) {
+			d.At = over
+		}
 	}
 	return r, d
+}
+
+// explain is what was decided, with its detail.
+func (t *Tracker) explain(rec *record) policy.Decision {
+	var at time.Time
+	if rec.decision().Due() {
+		at = rec.at.time() // It has been since then.
+	}
+	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, at)
+	return t.restrain(rec, r, d, at)
 }
 
 func byLimit(reason policy.Reason) bool {
@@ -159,16 +178,17 @@ func byLimit(reason policy.Reason) bool {
 }
 
 // restrain puts before a delete what only the tracker knows.
-func (t *Tracker) restrain(ns *namespace, rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+func (t *Tracker) restrain(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
 	if d.Action != policy.Delete {
 		return d
 	}
+	ns, trial := rec.ns, rec.trial()
 	hold := func(reason policy.Reason, detail string) policy.Decision {
 		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
 	}
-	held, blind, doubt := ns.holds[r.Policy.UID], t.blindTo(rec.fact.Resource), t.doubtful(rec, d.Reason)
+	held, blind, doubt := ns.holds[r.Policy.UID], t.blindTo(rec.Resource), t.doubtful(rec, d.Reason)
 	switch {
-	case rec.sent != nil:
+	case rec.sent() != nil:
 		return policy.Decision{Action: policy.Await, Reason: policy.ReasonTerminating, At: d.At}
 	case ns.unreadable != nil:
 		return hold(policy.ReasonPolicyUnreadable, "policy "+ns.unreadable.title()+": "+ns.unreadable.err.Error())
@@ -184,18 +204,10 @@ func (t *Tracker) restrain(ns *namespace, rec *record, r policy.Resolution, d po
 		return hold(policy.ReasonUnobserved, t.unknown(ns))
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)
-	case now.Before(rec.trial.until):
-		return hold(rec.trial.reason, rec.trial.detail)
+	case now.Before(trial.until):
+		return hold(trial.reason, trial.detail)
 	}
 	return d
-}
-
-// heldUntil is when the record is to be looked at again after a failed delete; zero when it is not held for one.
-func (rec *record) heldUntil(now time.Time) time.Time {
-	if rec.decision.Action == policy.Hold && now.Before(rec.trial.until) {
-		return rec.trial.until
-	}
-	return time.Time{}
 }
 
 // timer is the earliest of the times that were added to it.
@@ -221,21 +233,22 @@ func withPreview(voters []*policy.Policy, p *policy.Policy) []*policy.Policy {
 
 // judgeDependents decides anew for what an object controls, once the object has changed.
 func (t *Tracker) judgeDependents(owner types.UID, now time.Time) {
-	for uid := range t.dependents[owner] {
-		if rec, ok := t.records[uid]; ok {
-			t.judge(t.namespace(rec.fact.Namespace), rec, now)
-		}
+	for rec := range t.dependents[owner] {
+		t.judge(rec, now)
 	}
 }
 
-// Expire judges all objects whose time has come.
+// Expire judges the objects whose time has come; of very many some, so that Next says that there are more.
 func (t *Tracker) Expire(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.age(now)
-	for uid, ok := t.timers.PopDue(now); ok; uid, ok = t.timers.PopDue(now) {
-		rec := t.records[uid]
-		t.judge(t.namespace(rec.fact.Namespace), rec, now)
+	for range t.slice {
+		rec, ok := t.timers.PopDue(now)
+		if !ok {
+			return
+		}
+		t.judge(rec, now)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -55,11 +56,11 @@ func (w *world) work() {
 		}
 		for i, o := range batch {
 			if i%2 == 0 { // The watch is as often faster than the answer.
-				w.Remove(o.Fact, w.now)
+				w.Remove(facts.Keep(o.Fact), w.now)
 			}
 			w.Done(o, Result{Outcome: Accepted}, w.now)
 			if i%2 != 0 {
-				w.Remove(o.Fact, w.now)
+				w.Remove(facts.Keep(o.Fact), w.now)
 			}
 			delete(w.facts, o.Fact.Name)
 		}
@@ -96,9 +97,9 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 		want map[string]int
 	}{
 		{func() {
-			w.clusterPolicy(everywhere(1, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int32(600))}}}))
+			w.clusterPolicy(everywhere(1, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(600))}}}))
 			for _, f := range w.facts { // What was passed over before is listed now.
-				w.Upsert(f, w.now)
+				w.Upsert(facts.Keep(f), w.now)
 			}
 		}, map[string]int{"a": 10, "b": 200, "c": 390}},
 		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 196, "c": 196, "d": 196}},
@@ -169,7 +170,7 @@ func TestQuotasMoveLimits(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
-	w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int32(60))}))
+	w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(60))}))
 	w.upsert(jobs(time.Minute, "a", "b", "c", "d", "e")...)
 	w.agree()
 	taken := func() int {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
@@ -214,10 +215,10 @@ func (m *machine) tellJob() {
 	e := m.jobs.events[m.jobs.told]
 	m.jobs.told++
 	if e.state == nil {
-		m.tracker.Remove(realJob(e.last), m.now)
+		m.tracker.Remove(facts.Keep(realJob(e.last)), m.now)
 		m.tally.goes(e.last.uid)
 	} else {
-		m.tracker.Upsert(realJob(e.state), m.now)
+		m.tracker.Upsert(facts.Keep(realJob(e.state)), m.now)
 	}
 }
 
@@ -262,7 +263,7 @@ func (m *machine) listNamespaces(t *rapid.T) {
 func (m *machine) listJobs(t *rapid.T) {
 	before := m.jobs.told
 	m.jobs.told = rapid.IntRange(before, len(m.jobs.events)).Draw(t, "of")
-	m.tracker.Replace(gc.ResourceJobs, realJobs(m.jobs.after(m.jobs.told)), uint64(m.jobs.version(m.jobs.told)), m.now)
+	m.tracker.Replace(gc.ResourceJobs, kept(realJobs(m.jobs.after(m.jobs.told))...), uint64(m.jobs.version(m.jobs.told)), m.now)
 	for _, e := range m.jobs.events[before:m.jobs.told] { // One that a merge has shown may have come and gone between.
 		if e.state == nil {
 			m.tally.goes(e.last.uid)
@@ -299,7 +300,7 @@ func (m *machine) merge(t *rapid.T) {
 }
 
 func (m *machine) endMerge(i int) {
-	m.merges[i].Add(m.merges[i].facts, m.now)
+	m.merges[i].Add(kept(m.merges[i].facts...), m.now)
 	m.merges[i].End(true, m.now)
 	m.merges = slices.Delete(m.merges, i, i+1)
 }
@@ -525,9 +526,9 @@ func (m *machine) auditAtRest(t *rapid.T) {
 		m.audit(t)
 	}
 	for name, ns := range m.tracker.namespaces {
-		for uid, rec := range ns.records {
-			if m.jobs.now()[key{name, rec.fact.Name}] == nil || m.tracker.records[uid] != rec {
-				t.Fatalf("%s/%s is gone and still tracked", name, rec.fact.Name)
+		for seat, rec := range ns.records {
+			if m.jobs.now()[key{name, rec.Name()}] == nil || m.tracker.records[rec.UID()] != rec || int(rec.seat) != seat {
+				t.Fatalf("%s/%s is gone and still tracked", name, rec.Name())
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
 // Merge is a list of the objects of a resource in one namespace, on its way beside the watch of all namespaces. The watch
@@ -34,12 +34,12 @@ func (t *Tracker) BeginMerge(resource, name string) *Merge {
 }
 
 // Add takes in a page of the list.
-func (m *Merge) Add(facts []*lifecycle.Fact, now time.Time) {
+func (m *Merge) Add(page []*facts.Kept, now time.Time) {
 	m.tracker.mu.Lock()
 	defer m.tracker.mu.Unlock()
-	for _, f := range facts {
-		if !m.gone.Has(f.UID) && f.ResourceVersion > m.listed {
-			m.tracker.upsert(f, now)
+	for _, k := range page {
+		if !m.gone.Has(k.UID()) && k.ResourceVersion > m.listed {
+			m.tracker.upsert(k, now)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type namespace struct {
 	stamp                  Stamp
 
 	policies []*policyState // by name
-	records  map[types.UID]*record
+	records  []*record
 	pools    map[poolKey]*pool
 	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
 	kept map[string]Covering
@@ -38,8 +39,17 @@ type namespace struct {
 	// causes are the changes that are yet to be weighed, and holds those that were found too large, by the UID of their policy.
 	causes []cause
 	holds  map[types.UID]*hold
-	pace   pace
-	sums   map[*policy.Policy]*sum // nil when they are to be made anew
+	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold.
+	left []*ceiling
+	// uncounted and unsettled are the seats below which records are yet to be counted and decided, while they are judged anew.
+	uncounted, unsettled int
+	parked               bool
+
+	backlog backlog // what is to be deleted
+	rest    int     // its place among those that rest
+	pace    pace
+	sums    sums // nil when they are to be made anew
+	soiled  bool // that is so, and it is known to whoever writes status
 
 	derived
 }
@@ -51,6 +61,7 @@ type derived struct {
 	clusterVoters, clusterPreviews []*policy.Policy    // by name
 	ceilings                       []*ceiling          // by name of their policy
 	bounds                         policy.Bounds
+	limits                         bool // anything counts objects
 	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
 	suspended  string
 	unreadable *policyState
@@ -60,7 +71,7 @@ func (t *Tracker) namespace(name string) *namespace {
 	ns, ok := t.namespaces[name]
 	if !ok {
 		ns = &namespace{
-			name: name, records: map[types.UID]*record{}, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
+			name: name, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
 			listed: map[string]Covering{}, merges: map[*Merge]bool{}, holds: map[types.UID]*hold{},
 			derived: derived{bounds: policy.NoBounds},
 		}
@@ -116,13 +127,17 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 			d.suspended = ps.name
 		}
 	}
+	d.limits = d.limits || len(d.ceilings) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
 		ns.pace = pace{}
-		t.ready.resume(ns.name)
+		t.ready.resume(ns)
 	}
-	causes := ns.causes
+	causes, left := ns.causes, ns.ceilings
+	if len(causes) > 0 {
+		left = slices.Concat(ns.left, left)
+	}
 	t.absolve(ns)
-	ns.derived = d
+	ns.derived, ns.left = d, left
 	maps.DeleteFunc(ns.holds, func(uid types.UID, _ *hold) bool { return !d.policies.Has(uid) })
 	for _, c := range causes {
 		t.blame(ns, c)
@@ -145,6 +160,7 @@ func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resou
 	default:
 		*voters = append(*voters, ps.compiled)
 	}
+	d.limits = d.limits || ps.compiled.Counts()
 	resources.Insert(ps.compiled.Resources()...)
 	if len(ps.compiled.QuotaResources()) > 0 {
 		resources.Insert(ResourceQuotas)
@@ -174,8 +190,8 @@ func (t *Tracker) cover(ns *namespace, resources sets.Set[string], now time.Time
 
 // dropUncovered lets go of the objects that no policy can match any more.
 func (t *Tracker) dropUncovered(ns *namespace, now time.Time) {
-	for _, rec := range ns.records {
-		if !ns.keeps(rec.fact.Resource) {
+	for _, rec := range slices.Clone(ns.records) {
+		if !ns.keeps(rec.Resource) {
 			t.drop(rec, now)
 		}
 	}
@@ -205,7 +221,7 @@ func (t *Tracker) Coverage() map[string]map[string]Covering {
 
 // complete tells whether all objects that matter in the namespace are known, with those that may own them, and what makes them
 // matter.
-func (t *Tracker) complete(ns *namespace) bool { return t.unlisted(ns) == "" }
+func (t *Tracker) complete(ns *namespace) bool { return t.unlisted(ns) == "" && !t.judging() }
 
 // unlisted is the first of what matters in the namespace that was not listed yet; empty when all was.
 func (t *Tracker) unlisted(ns *namespace) string {
@@ -229,6 +245,9 @@ func (t *Tracker) unlisted(ns *namespace) string {
 func (t *Tracker) unknown(ns *namespace) string {
 	if what := t.unlisted(ns); what != "" {
 		return "a change is weighed once all " + what + " were listed"
+	}
+	if t.judging() {
+		return "a change is weighed once all objects that it concerns were judged anew"
 	}
 	return "a change is weighed once all namespaces that share a ceiling with this one were listed"
 }
@@ -277,7 +296,7 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	ns.known, ns.labels = true, m.Labels
 	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
 	t.derive(ns, now)
-	if wasOpen == (ns.closed() == "") && before.same(&ns.derived) && wasKnown {
+	if wasOpen == (ns.closed() == "") && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return
 	}
 	if !wasKnown {
@@ -291,12 +310,6 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	t.change([]*namespace{ns}, now)
 }
 
-// same tells whether the same cluster policies are behind both; those of the namespace do not change with its labels.
-func (d *derived) same(o *derived) bool {
-	return slices.Equal(d.clusterVoters, o.clusterVoters) && slices.Equal(d.clusterPreviews, o.clusterPreviews) &&
-		d.unreadable == o.unreadable
-}
-
 func (t *Tracker) removeNamespace(name string, now time.Time) {
 	ns, ok := t.namespaces[name]
 	if !ok || !ns.known {
@@ -304,6 +317,7 @@ func (t *Tracker) removeNamespace(name string, now time.Time) {
 	}
 	ns.known = false
 	t.derive(ns, now)
+	t.blame(ns, cause{id: fmt.Sprint("end ", ns.stamp.UID), text: fmt.Sprintf("the end of namespace %q", name)})
 	t.change([]*namespace{ns}, now)
 	t.forget(ns)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -95,20 +96,20 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 		if rec == nil {
 			break
 		}
-		ns := t.namespace(rec.fact.Namespace)
-		if wait := ns.pace.wait(); ns.bounds.PerMinute != math.MaxInt && now.Before(wait) {
+		ns := rec.ns
+		if ns.bounds.PerMinute != math.MaxInt && now.Before(ns.pace.next) {
 			t.ready.push(rec)
-			t.ready.rest(ns.name, wait)
+			t.ready.rest(ns, ns.pace.next)
 			t.soil(ns)
 			continue
 		}
 		order, ok := t.order(rec, now)
 		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
-			t.judge(ns, rec, now)
+			t.judge(rec, now)
 			continue
 		}
 		ns.pace.sent(ns.bounds.PerMinute, now)
-		rec.order = order
+		rec.more().order = order
 		t.underway++
 		return order, true
 	}
@@ -116,15 +117,15 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 }
 
 func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
-	ns := t.namespace(rec.fact.Namespace)
-	r, d := t.decide(ns, rec, ns.voters, ns.clusterVoters, now)
-	if d = t.restrain(ns, rec, r, d, now); d.Action != policy.Delete {
+	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, now)
+	if d = t.restrain(rec, r, d, now); d.Action != policy.Delete {
 		return nil, false
 	}
+	trial := rec.trial()
 	return &Order{
-		Fact: rec.fact, Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
+		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  t.agreed.Add(FreshFor),
-		Reread: rec.trial.reread || rec.trial.conflicts >= rereadAfter || rec.fact.ResourceVersion == rec.trial.barred,
+		Reread: trial.reread || trial.conflicts >= rereadAfter || rec.ResourceVersion == trial.barred,
 		rec:    rec,
 	}, true
 }
@@ -135,16 +136,16 @@ func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rec := o.rec
-	if rec.removed || rec.order != o || read.UID != rec.fact.UID {
+	if rec.removed() || rec.order() != o || read.UID != rec.UID() {
 		return nil, false
 	}
-	t.upsert(read, now)
-	rec.trial.reread = false
-	if rec.fact.ResourceVersion == rec.trial.barred {
+	t.upsert(facts.Keep(read), now)
+	rec.extra.trial.reread = false
+	if rec.ResourceVersion == rec.extra.trial.barred {
 		rec.after(o, Result{Outcome: Conflict, Detail: "the server refuses the very state that it shows"}, now)
 		return nil, false
 	}
-	if !t.fresh(now) {
+	if !t.fresh(now) || rec.ns.parked {
 		return nil, false
 	}
 	order, ok := t.order(rec, now)
@@ -152,7 +153,7 @@ func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, 
 		return nil, false
 	}
 	order.Reread = false
-	rec.order = order
+	rec.extra.order = order
 	return order, true
 }
 
@@ -167,11 +168,11 @@ func (t *Tracker) Release(o *Order, now time.Time) {
 func (t *Tracker) Done(o *Order, result Result, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o.rec.order != o {
+	if o.rec.order() != o {
 		return
 	}
 	o.rec.after(o, result, now)
-	if o.rec.gone && result.Outcome == Accepted {
+	if o.rec.extra.gone && result.Outcome == Accepted {
 		t.confirm(o, now)
 	}
 	t.end(o, now)
@@ -180,28 +181,28 @@ func (t *Tracker) Done(o *Order, result Result, now time.Time) {
 // end frees the record of an order, and judges it in the light of what came of it.
 func (t *Tracker) end(o *Order, now time.Time) {
 	rec := o.rec
-	if rec.order == nil {
+	if rec.order() == nil {
 		return
 	}
-	rec.order = nil
+	rec.extra.order = nil
 	t.underway--
-	if !rec.removed {
-		t.judge(t.namespace(rec.fact.Namespace), rec, now)
+	if !rec.removed() {
+		t.judge(rec, now)
 	}
 	wake(t.changed)
 }
 
 // after notes what follows from a result for the next delete of the object.
 func (rec *record) after(o *Order, result Result, now time.Time) {
-	tr := &rec.trial
+	tr := &rec.more().trial
 	pause := func(reason policy.Reason, d time.Duration) {
 		tr.until, tr.untilNewer, tr.reason, tr.detail = now.Add(d), false, reason, result.Detail
 	}
 	switch result.Outcome {
 	case Accepted:
-		rec.sent = o
+		rec.extra.sent = o
 	case NotFound:
-		rec.sent = &Order{} // Not ours to count; the watch will say that it is gone.
+		rec.extra.sent = &Order{} // Not ours to count; the watch will say that it is gone.
 	case Conflict:
 		tr.conflicts++
 		tr.barred = o.Fact.ResourceVersion
@@ -209,7 +210,7 @@ func (rec *record) after(o *Order, result Result, now time.Time) {
 		case tr.conflicts >= contendedAfter:
 			tr.conflicts = 0
 			pause(policy.ReasonContended, contendedPause)
-		case rec.fact.ResourceVersion <= tr.barred:
+		case rec.ResourceVersion <= tr.barred:
 			pause(policy.ReasonRetrying, conflictWait)
 			tr.untilNewer = true
 		}

@@ -86,7 +86,7 @@ func TestConflicts(t *testing.T) {
 		w.takes()
 		w.done("a", Conflict)
 		w.takes("a")
-		if o := w.orders["a"]; o.Fact != w.facts["a"] || o.Reread {
+		if o := w.orders["a"]; o.Fact.ResourceVersion != w.version || o.Reread {
 			t.Errorf("the order is for version %d, reread %v", o.Fact.ResourceVersion, o.Reread)
 		}
 	})

@@ -78,79 +78,77 @@ func observedCluster(p *gc.ClusterCleanupPolicy) observed {
 }
 
 // SetPolicy takes in a state of a policy.
-func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.advance(policies, p.ResourceVersion)
-	t.policiesChanged(t.setPolicy(observedPolicy(p), now), now)
-}
+func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) { t.set(observedPolicy(p), now) }
 
 // SetClusterPolicy takes in a state of a cluster policy.
 func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	t.set(observedCluster(p), now)
+}
+
+func (t *Tracker) set(o observed, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.advance(clusterPolicies, p.ResourceVersion)
-	t.policiesChanged(t.setPolicy(observedCluster(p), now), now)
+	t.advance(o.collection(), o.ResourceVersion)
+	if affected := t.setPolicy(o, now); len(affected) > 0 {
+		t.policiesChanged(affected, now)
+	}
 }
 
 // RemovePolicy takes in that a policy is gone, at the resource version that the last state of it carries.
-func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.advance(policies, p.ResourceVersion)
-	t.replayed(policies, p.ResourceVersion)
-	t.policiesChanged(t.removePolicy(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}), now)
-}
+func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) { t.unset(StoredPolicy(p), now) }
 
 // RemoveClusterPolicy takes in that a cluster policy is gone.
 func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	t.unset(StoredClusterPolicy(p), now)
+}
+
+func (t *Tracker) unset(p Stored, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.advance(clusterPolicies, p.ResourceVersion)
-	t.replayed(clusterPolicies, p.ResourceVersion)
-	t.policiesChanged(t.removePolicy(types.NamespacedName{Name: p.Name}), now)
+	t.advance(p.collection(), p.ResourceVersion)
+	t.replayed(p.collection(), p.ResourceVersion)
+	t.policiesChanged(t.removePolicy(p.named()), now)
 }
 
 // ReplacePolicies takes in all policies as they were at resource version rv, which may be older than what was known: until a
 // reading agrees again, nothing is deleted.
 func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.restart(policies, rv)
-	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
-	for _, p := range all {
-		o := observedPolicy(p)
-		listed.Insert(o.named())
-		affected.Insert(t.setPolicy(o, now).UnsortedList()...)
-	}
-	for _, ns := range t.namespaces {
-		affected.Insert(t.removeUnlisted(ns.policies, listed).UnsortedList()...)
-	}
-	t.policiesChanged(affected, now)
+	replace(t, policies, all, observedPolicy, rv, now)
 }
 
 // ReplaceClusterPolicies takes in all cluster policies; see ReplacePolicies.
 func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv string, now time.Time) {
+	replace(t, clusterPolicies, all, observedCluster, rv, now)
+}
+
+func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed, rv string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.restart(clusterPolicies, rv)
+	t.restart(c, rv)
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, p := range all {
-		o := observedCluster(p)
+		o := observe(p)
 		listed.Insert(o.named())
 		affected.Insert(t.setPolicy(o, now).UnsortedList()...)
 	}
-	t.policiesChanged(affected.Union(t.removeUnlisted(t.clusters, listed)), now)
-}
-
-func (t *Tracker) removeUnlisted(known []*policyState, listed sets.Set[types.NamespacedName]) sets.Set[*namespace] {
-	affected := sets.New[*namespace]()
-	for _, ps := range slices.Clone(known) {
-		if !listed.Has(ps.stored.named()) {
-			affected.Insert(t.removePolicy(ps.stored.named()).UnsortedList()...)
+	for _, ps := range t.known(c) {
+		if name := ps.stored.named(); !listed.Has(name) {
+			affected.Insert(t.removePolicy(name).UnsortedList()...)
 		}
 	}
-	return affected
+	t.policiesChanged(affected, now)
+}
+
+// known are the policies of a collection.
+func (t *Tracker) known(c collection) []*policyState {
+	if c == clusterPolicies {
+		return slices.Clone(t.clusters)
+	}
+	var out []*policyState
+	for _, ns := range t.namespaces {
+		out = append(out, ns.policies...)
+	}
+	return out
 }
 
 // family is the slice that holds the policies beside which one of this namespace stands; of cluster policies for "".

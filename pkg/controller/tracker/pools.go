@@ -55,13 +55,13 @@ func (t *Tracker) newCeiling(p *policy.Policy, resource string, total int) *ceil
 // deletes tells whether the delete of a record was sent because of the ceiling.
 func (c *ceiling) deletes(rec *record) bool {
 	by := func(o *Order) bool { return o != nil && o.Rule == "" && o.PolicyUID == c.policy.UID }
-	return by(rec.sent) || by(rec.order)
+	return by(rec.sent()) || by(rec.order())
 }
 
 // leave takes a member out. One that goes because of the ceiling stays as a ghost.
 func (c *ceiling) leave(t *Tracker, ns string, m *capacity.Member[*record]) {
 	switch {
-	case m.Over() && m.Value.removed && c.deletes(m.Value) && c.ghosts[ns] == nil:
+	case m.Over() && m.Value.removed() && c.deletes(m.Value) && c.ghosts[ns] == nil:
 		c.ghosts[ns] = m
 		t.haunted.Insert(c)
 		return
@@ -98,92 +98,111 @@ func (t *Tracker) layGhosts() {
 type place struct {
 	pool    *pool
 	ceiling *ceiling
-	member  *capacity.Member[*record]
+	member  capacity.Member[*record]
 }
 
 // flip notes that a record came to lie beyond a limit, or was saved.
 func (t *Tracker) flip(m *capacity.Member[*record]) { t.flipped = append(t.flipped, m.Value) }
 
 // enlist counts a record where it is to be counted now, and nowhere else.
-func (t *Tracker) enlist(ns *namespace, rec *record, now time.Time) {
-	rec.countsFrom = time.Time{}
-	wanted := t.wanted(ns, rec, now)
-	if slices.EqualFunc(rec.places, wanted, func(a, b place) bool { return a.pool == b.pool && a.ceiling == b.ceiling }) {
+func (t *Tracker) enlist(rec *record, now time.Time) {
+	if rec.counted != nil {
+		rec.counted.from = unset
+	}
+	t.wants = t.wanted(t.wants[:0], rec, now)
+	places := rec.places()
+	if slices.EqualFunc(places, t.wants, func(a, b place) bool { return a.pool == b.pool && a.ceiling == b.ceiling }) {
 		return
 	}
-	t.leave(ns, rec)
-	rec.places = slices.Clone(wanted)
-	for i := range rec.places {
-		p := &rec.places[i]
-		p.member = capacity.NewMember(rec, rec.fact.FinishedAt, rec.fact.UID)
+	t.leave(rec)
+	if len(t.wants) == 0 {
+		return
+	}
+	places = make([]place, len(t.wants))
+	copy(places, t.wants)
+	rec.limits().places = places
+	for i := range places {
+		p := &places[i]
+		p.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
 		if p.pool != nil {
-			ns.pools[p.pool.poolKey] = p.pool // The record may have been the last to leave it.
-			p.pool.Insert(p.member)
+			rec.ns.pools[p.pool.poolKey] = p.pool // The record may have been the last to leave it.
+			p.pool.Insert(&p.member)
 		} else {
-			p.ceiling.Insert(ns.name, p.member)
+			p.ceiling.Insert(rec.ns.name, &p.member)
 		}
 	}
 }
 
 // leave takes a record out of all pools and ceilings.
-func (t *Tracker) leave(ns *namespace, rec *record) {
-	for _, p := range rec.places {
+func (t *Tracker) leave(rec *record) {
+	places := rec.places()
+	for i := range places {
+		p := &places[i]
 		if p.ceiling != nil {
-			p.ceiling.leave(t, ns.name, p.member)
+			p.ceiling.leave(t, rec.ns.name, &p.member)
 			continue
 		}
 		p.member.Leave()
 		if p.pool.Len() == 0 {
-			delete(ns.pools, p.pool.poolKey)
+			delete(rec.ns.pools, p.pool.poolKey)
 		}
 	}
-	rec.places = nil
+	if rec.counted != nil {
+		rec.counted.places = nil
+	}
 }
 
-// wanted are the places where a record is to be counted now. Of a preview policy it is the pool that it would have.
-func (t *Tracker) wanted(ns *namespace, rec *record, now time.Time) []place {
-	if ns.closed() != "" {
-		return nil
+// wanted appends the places where a record is to be counted now. Of a preview policy it is the pool that it would have.
+func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
+	ns := rec.ns
+	if ns.closed() != "" || !ns.limits {
+		return out
 	}
-	if rec.sent != nil {
-		return haunting(ns, rec)
+	if rec.sent() != nil {
+		return haunting(out, rec)
 	}
-	var out []place
-	t.votes = policy.Votes(t.votes[:0], rec.fact, ns.voters, ns.clusterVoters)
-	if t.counts(rec, ns.limited(t.votes, rec.fact), now) {
+	f := t.unpack(rec)
+	t.votes = policy.Votes(t.votes[:0], f, ns.voters, ns.clusterVoters)
+	if t.counts(rec, ns.limited(t.votes, f), now) {
 		for i := range t.votes {
-			out = t.appendPool(out, ns, rec.fact, t.votes[i].Rule)
+			out = t.appendPool(out, ns, f, t.votes[i].Rule)
 		}
 		for _, c := range ns.ceilings {
-			if c.resource == rec.fact.Resource {
+			if c.resource == rec.Resource {
 				out = append(out, place{ceiling: c})
 			}
 		}
 	}
 	for _, p := range ns.previews {
-		out = t.appendPreview(out, ns, rec, p, withPreview(ns.voters, p), nil, now)
+		out = t.appendPreview(out, rec, p, withPreview(ns.voters, p), nil, now)
 	}
 	for _, p := range ns.clusterPreviews {
-		out = t.appendPreview(out, ns, rec, p, ns.voters, withPreview(ns.clusterVoters, p), now)
+		out = t.appendPreview(out, rec, p, ns.voters, withPreview(ns.clusterVoters, p), now)
 	}
 	return out
 }
 
-// haunting is the ceiling because of which the record is being deleted, if that is why.
-func haunting(ns *namespace, rec *record) []place {
-	for _, p := range rec.places {
-		if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(ns.ceilings, p.ceiling) {
-			return []place{{ceiling: p.ceiling}}
-		}
-	}
-	return nil
+// unpack makes the whole fact of a record. It holds until the next one is unpacked.
+func (t *Tracker) unpack(rec *record) *lifecycle.Fact {
+	rec.Unpack(&t.fact)
+	return &t.fact
 }
 
-func (t *Tracker) appendPreview(out []place, ns *namespace, rec *record, p *policy.Policy, own, cluster []*policy.Policy, now time.Time) []place {
-	t.votes = policy.Votes(t.votes[:0], rec.fact, own, cluster)
+// haunting is the ceiling because of which the record is being deleted, if that is why.
+func haunting(out []place, rec *record) []place {
+	for _, p := range rec.places() {
+		if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(rec.ns.ceilings, p.ceiling) {
+			return append(out, place{ceiling: p.ceiling})
+		}
+	}
+	return out
+}
+
+func (t *Tracker) appendPreview(out []place, rec *record, p *policy.Policy, own, cluster []*policy.Policy, now time.Time) []place {
+	t.votes = policy.Votes(t.votes[:0], &t.fact, own, cluster)
 	for i := range t.votes {
 		if v := t.votes[i]; v.Policy == p && v.Rule.Capacity != nil && t.counts(rec, true, now) {
-			out = t.appendPool(out, ns, rec.fact, v.Rule)
+			out = t.appendPool(out, rec.ns, &t.fact, v.Rule)
 		}
 	}
 	return out
@@ -207,8 +226,8 @@ func (t *Tracker) counts(rec *record, limited bool, now time.Time) bool {
 	standing := policy.Resolve(t.object(rec), t.votes)
 	from, ok := standing.CountsFrom()
 	if ok && now.Before(from) {
-		if rec.countsFrom.IsZero() || from.Before(rec.countsFrom) {
-			rec.countsFrom = from
+		if c := rec.limits(); c.from == unset || from.Before(c.from.time()) {
+			c.from = instantOf(from)
 		}
 		return false
 	}
@@ -249,13 +268,14 @@ func (t *Tracker) limit(ns *namespace, c *policy.Capacity, resource string) int 
 
 // over tells whether the record lies beyond the limit of a rule.
 func (rec *record) over(r *policy.Rule) bool {
-	return slices.ContainsFunc(rec.places, func(p place) bool { return p.pool != nil && p.pool.rule == r && p.member.Over() })
+	return slices.ContainsFunc(rec.places(), func(p place) bool { return p.pool != nil && p.pool.rule == r && p.member.Over() })
 }
 
 // overCeiling is the policy of the first ceiling that the record lies beyond.
 func (rec *record) overCeiling() *policy.Policy {
-	for _, p := range rec.places {
-		if p.ceiling != nil && p.member.Over() {
+	places := rec.places()
+	for i := range places {
+		if p := &places[i]; p.ceiling != nil && p.member.Over() {
 			return p.ceiling.policy
 		}
 	}

@@ -130,13 +130,16 @@ func (t *Tracker) removeQuota(q *Quota, now time.Time) {
 // quotaChanged moves the limits that follow from the quotas of a namespace, and judges whom that concerns.
 func (t *Tracker) quotaChanged(q *Quota, now time.Time) {
 	ns, ok := t.namespaces[q.Namespace]
-	if !ok || !ns.keeps(ResourceQuotas) {
+	if !ok {
 		return
 	}
-	for _, p := range ns.pools {
+	for _, p := range ns.pools { // Some may be there still that no policy needs, or needs again before they are judged anew.
 		if c := p.rule.Capacity; c.PercentOfQuota != 0 {
 			p.SetLimit(t.limit(ns, c, p.resource))
 		}
+	}
+	if !ns.keeps(ResourceQuotas) {
+		return
 	}
 	if t.quotas.listed { // Before, no quota has changed: it is read for the first time.
 		t.blame(ns, cause{

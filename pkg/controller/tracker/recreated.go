@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -35,31 +36,34 @@ type returns struct {
 	last    types.UID
 }
 
-func nameOf(f *lifecycle.Fact) objectName { return objectName{f.Resource, f.Namespace, f.Name} }
+func nameOf(k *facts.Kept) objectName { return objectName{k.Resource, k.Namespace, k.Name()} }
 
 // deleted remembers that an object was deleted by us.
 func (m *memory) deleted(f *lifecycle.Fact, now time.Time) {
-	r := returns{deleted: now, last: f.UID}
-	if known, ok := m.names.Get(nameOf(f)); ok {
+	r, name := returns{deleted: now, last: f.UID}, objectName{f.Resource, f.Namespace, f.Name}
+	if known, ok := m.names.Get(name); ok {
 		r.times = known.(returns).times
 	}
-	m.names.Add(nameOf(f), r)
+	m.names.Add(name, r)
 }
 
 // met counts the return of an object that is seen for the first time, and tells whether it came back too often.
-func (m *memory) met(f *lifecycle.Fact) bool {
-	known, ok := m.names.Get(nameOf(f))
+func (m *memory) met(k *facts.Kept) bool {
+	if m.names.Len() == 0 { // Nothing was deleted yet; to ask for a name takes some memory.
+		return false
+	}
+	known, ok := m.names.Get(nameOf(k))
 	if !ok {
 		return false
 	}
 	r := known.(returns)
-	if r.last != f.UID {
-		if f.Created.After(r.deleted.Add(recreateWithin)) {
-			m.names.Remove(nameOf(f))
+	if r.last != k.UID() {
+		if k.Created().After(r.deleted.Add(recreateWithin)) {
+			m.names.Remove(nameOf(k))
 			return false
 		}
-		r.times, r.last = r.times+1, f.UID
-		m.names.Add(nameOf(f), r)
+		r.times, r.last = r.times+1, k.UID()
+		m.names.Add(nameOf(k), r)
 	}
 	return r.times > recreateMost
 }

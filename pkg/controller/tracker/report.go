@@ -6,10 +6,12 @@ package tracker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -60,6 +62,11 @@ func (t *Tracker) TakeDirty() []string {
 	defer t.mu.Unlock()
 	out := t.dirty.UnsortedList()
 	clear(t.dirty)
+	for _, name := range out {
+		if ns, ok := t.namespaces[name]; ok {
+			ns.soiled = false
+		}
+	}
 	return out
 }
 
@@ -88,13 +95,13 @@ func (t *Tracker) Reports(namespace string) []Report {
 	if !ok {
 		return nil
 	}
-	t.sumUp(ns)
+	sums := t.sumUp(ns)
 	out := make([]Report, 0, len(ns.policies))
 	for _, ps := range ns.policies {
 		r := t.report(ps)
 		r.Closed = ns.closed()
 		s := sum{}
-		t.add(&r, &s, ns, ps)
+		t.add(&r, &s, ns, sums, ps)
 		s.fill(&r)
 		out = append(out, r)
 	}
@@ -103,13 +110,12 @@ func (t *Tracker) Reports(namespace string) []Report {
 
 func (t *Tracker) clusterReports() []Report {
 	out := make([]Report, 0, len(t.clusters))
-	for _, ps := range t.clusters {
+	for _, ps := range slices.Clone(t.clusters) { // It may change while namespaces are summed up.
 		r := t.report(ps)
 		s := sum{}
-		for _, ns := range t.namespaces {
+		for _, ns := range slices.Collect(maps.Values(t.namespaces)) {
 			if ns.selectedBy(ps.selector) {
-				t.sumUp(ns)
-				t.add(&r, &s, ns, ps)
+				t.add(&r, &s, ns, t.sumUp(ns), ps)
 			}
 		}
 		r.Suspended = ""
@@ -142,15 +148,15 @@ func (t *Tracker) report(ps *policyState) Report {
 }
 
 // add adds what a policy does in a namespace to its report. One that cannot be read does nothing, but may be held.
-func (t *Tracker) add(r *Report, s *sum, ns *namespace, ps *policyState) {
-	s.merge(ns.sums[ps.compiled])
+func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policyState) {
+	theirs := sums[ps.compiled]
+	s.merge(theirs)
 	r.Suspended = ns.suspended
 	r.Unweighed = r.Unweighed || len(ns.causes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, t.withoutQuota(ns, ps.compiled)...)
 	}
-	theirs := ns.sums[ps.compiled]
-	if _, paced := t.ready.resting.At(ns.name); paced && theirs != nil && theirs.ready > 0 {
+	if paced := t.ready.resting.Has(ns); paced && theirs != nil && theirs.ready > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
 	h := ns.holds[ps.stored.UID]
@@ -161,37 +167,54 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, ps *policyState) {
 	if theirs != nil {
 		waiting.Objects = theirs.ripe
 	}
-	if waiting.Objects == 0 && t.certain(ns) { // Nothing waits for it any more.
+	if waiting.Objects == 0 && t.certain(ns) && !ns.anyRipe(ps.stored.UID) { // Nothing waits for it any more.
 		delete(ns.holds, ps.stored.UID)
 		return
 	}
 	r.Waiting = append(r.Waiting, waiting)
 }
 
-// sumUp counts the objects of a namespace by policy, unless nothing has changed since that was done.
-func (t *Tracker) sumUp(ns *namespace) {
-	if ns.sums != nil {
-		return
-	}
-	ns.sums = map[*policy.Policy]*sum{}
-	for _, rec := range ns.records {
-		if p := rec.resolution.Policy; p != nil {
-			ns.sum(p).add(p, rec, rec.decision)
-			if rec.ripe {
-				ns.sum(p).ripe++
-			}
-		}
-		for _, p := range rec.previews {
-			ns.sum(p.policy).add(p.policy, rec, p.decision)
-		}
-	}
+// anyRipe tells whether a policy wants any object deleted, whatever else holds it.
+func (ns *namespace) anyRipe(uid types.UID) bool {
+	return slices.ContainsFunc(ns.records, func(rec *record) bool { return rec.ripe && rec.policy.UID == uid })
 }
 
-func (ns *namespace) sum(p *policy.Policy) *sum {
-	s := ns.sums[p]
+// sums are those of a namespace by policy.
+type sums map[*policy.Policy]*sum
+
+// sumUp counts the objects of a namespace, unless nothing has changed since that was done. What changes while many are counted may
+// be missing; then it is done again for the next report.
+func (t *Tracker) sumUp(ns *namespace) sums {
+	if ns.sums != nil {
+		return ns.sums
+	}
+	out := sums{}
+	ns.soiled = false
+	for i := 0; i < len(ns.records); i++ {
+		rec := ns.records[i]
+		if p := rec.policy; p != nil {
+			s := out.of(p)
+			s.add(p, rec, rec.decision(), func() string { return t.explain(rec).Detail })
+			if rec.ripe {
+				s.ripe++
+			}
+		}
+		for _, p := range rec.previews() {
+			out.of(p.policy).add(p.policy, rec, p.decision, func() string { return p.decision.Detail })
+		}
+		t.breathe(i)
+	}
+	if !ns.soiled {
+		ns.sums = out
+	}
+	return out
+}
+
+func (all sums) of(p *policy.Policy) *sum {
+	s := all[p]
 	if s == nil {
 		s = &sum{}
-		ns.sums[p] = s
+		all[p] = s
 	}
 	return s
 }
@@ -204,7 +227,7 @@ type sum struct {
 	holds, awaiting       map[policy.Reason]*Group
 }
 
-func (s *sum) add(p *policy.Policy, rec *record, d policy.Decision) {
+func (s *sum) add(p *policy.Policy, rec *record, d policy.Decision, detail func() string) {
 	if !d.Candidate() {
 		return
 	}
@@ -219,10 +242,10 @@ func (s *sum) add(p *policy.Policy, rec *record, d policy.Decision) {
 		s.ready++
 	case policy.Hold:
 		s.held++
-		group(&s.holds, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(p, rec), Count: 1})
+		group(&s.holds, d.Reason, 1, objectOf(p, rec), detail)
 	case policy.Await:
-		if rec.fact.Terminating {
-			group(&s.awaiting, Group{Reason: d.Reason, Detail: d.Detail, Object: objectOf(p, rec), Count: 1})
+		if rec.Terminating() {
+			group(&s.awaiting, d.Reason, 1, objectOf(p, rec), detail)
 		}
 	}
 }
@@ -235,26 +258,27 @@ func (s *sum) soonest(at time.Time) {
 
 // objectOf names the namespace too where the policy does not.
 func objectOf(p *policy.Policy, rec *record) string {
-	object := rec.fact.Resource + "/" + rec.fact.Name
+	object := rec.Resource + "/" + rec.Name()
 	if p.Namespace == "" {
-		return rec.fact.Namespace + "/" + object
+		return rec.Namespace + "/" + object
 	}
 	return object
 }
 
-func group(groups *map[policy.Reason]*Group, other Group) {
+// group adds objects to the group of a reason, which shows the first of them.
+func group(groups *map[policy.Reason]*Group, reason policy.Reason, count int64, object string, detail func() string) {
 	if *groups == nil {
 		*groups = map[policy.Reason]*Group{}
 	}
-	g, ok := (*groups)[other.Reason]
+	g, ok := (*groups)[reason]
 	if !ok {
-		(*groups)[other.Reason] = &other
-		return
+		g = &Group{Reason: reason}
+		(*groups)[reason] = g
 	}
-	if other.Object < g.Object {
-		g.Object, g.Detail = other.Object, other.Detail
+	if !ok || object < g.Object {
+		g.Object, g.Detail = object, detail()
 	}
-	g.Count += other.Count
+	g.Count += count
 }
 
 // merge adds the counts of another sum, which may be nil.
@@ -267,10 +291,10 @@ func (s *sum) merge(o *sum) {
 	s.held += o.held
 	s.soonest(o.next)
 	for _, g := range o.holds {
-		group(&s.holds, *g)
+		group(&s.holds, g.Reason, g.Count, g.Object, func() string { return g.Detail })
 	}
 	for _, g := range o.awaiting {
-		group(&s.awaiting, *g)
+		group(&s.awaiting, g.Reason, g.Count, g.Object, func() string { return g.Detail })
 	}
 }
 
@@ -308,15 +332,12 @@ func (t *Tracker) Totals() Totals {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := Totals{
-		Objects: len(t.records), Timers: t.timers.Len(), Held: map[policy.Reason]int{},
+		Objects: len(t.records), Timers: t.timers.Len(), Ready: t.deleting, Held: map[policy.Reason]int{},
 		Paced: t.ready.resting.Len(), ClockInDoubt: t.clockDoubt != "",
 	}
-	for _, rec := range t.records {
-		switch rec.decision.Action {
-		case policy.Hold:
-			out.Held[rec.decision.Reason]++
-		case policy.Delete:
-			out.Ready++
+	for reason, n := range t.held {
+		if n > 0 {
+			out.Held[reasons[reason]] = n
 		}
 	}
 	for _, ns := range t.namespaces {
@@ -326,6 +347,16 @@ func (t *Tracker) Totals() Totals {
 		out.Stale = append(out.Stale, resource)
 	}
 	return out
+}
+
+// count counts a record among those that are held, by the code of the reason, and those that are to be deleted.
+func (t *Tracker) count(rec *record, by int) {
+	switch rec.action {
+	case policy.Hold:
+		t.held[rec.reason] += by
+	case policy.Delete:
+		t.deleting += by
+	}
 }
 
 // String names the reason, the number and the first of the objects.

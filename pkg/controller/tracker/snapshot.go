@@ -6,6 +6,7 @@ package tracker
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -23,8 +25,8 @@ import (
 type Snapshot struct {
 	// Tracker has the namespaces with their policies and holds, and no objects yet.
 	Tracker *Tracker
-	// Facts are those of finished objects alone: nothing follows from others. Quotas and CronJobs are all of the namespaces.
-	Facts    []*lifecycle.Fact
+	// Kept are the finished objects alone: nothing follows from others. Quotas and CronJobs are all of the namespaces.
+	Kept     []*facts.Kept
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*Quota
 	// Cut says that there are more facts than were asked for.
@@ -38,7 +40,7 @@ func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Sna
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove}), Missing: map[string][]string{}}
-	s.Tracker.protected, s.Tracker.begun = t.protected, t.begun
+	s.Tracker.protected, s.Tracker.begun, s.Tracker.slice = t.protected, t.begun, math.MaxInt // Nobody else waits for its lock.
 	for _, ps := range t.clusters {
 		s.Tracker.clusters = append(s.Tracker.clusters, s.Tracker.copyPolicy(ps))
 	}
@@ -160,15 +162,16 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 func (s *Snapshot) copyFacts(ns *namespace, most int) {
 	for _, rec := range ns.records {
 		switch {
-		case !rec.fact.Finished || rec.sent != nil:
+		case !rec.Finished || rec.sent() != nil:
 			continue
-		case len(s.Facts) >= most:
+		case len(s.Kept) >= most:
 			s.Cut = true
 			return
 		}
-		s.Facts = append(s.Facts, rec.fact)
+		kept := rec.Kept
+		s.Kept = append(s.Kept, &kept)
 		if rec.recreated {
-			s.Tracker.recreated.names.Add(nameOf(rec.fact), returns{times: recreateMost + 1, last: rec.fact.UID})
+			s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
 		}
 	}
 }
@@ -182,15 +185,16 @@ func (t *Tracker) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 	switch {
 	case !ok:
 		return policy.Resolution{}, policy.Decision{}
-	case rec.resolution.Policy == nil && len(rec.previews) > 0:
-		return policy.Resolution{Policy: rec.previews[0].policy}, rec.previews[0].decision
+	case rec.policy == nil && len(rec.previews()) > 0:
+		first := rec.previews()[0]
+		return policy.Resolution{Policy: first.policy}, first.decision
 	}
-	return rec.resolution, rec.decision
+	return rec.resolution(), t.explain(rec)
 }
 
 // Due is an object that a policy has deleted now, or would if nothing held it or if it enforced.
 type Due struct {
-	*lifecycle.Fact
+	*facts.Kept
 	Policy types.NamespacedName
 	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold.
 	Reason policy.Reason
@@ -207,14 +211,15 @@ func (t *Tracker) Due() []Due {
 	add := func(rec *record, p *policy.Policy, d policy.Decision, preview bool) {
 		switch {
 		case d.Action == policy.Delete:
-			out = append(out, Due{Fact: rec.fact, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
+			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
 		case d.Reason == policy.ReasonHeld:
-			out = append(out, Due{Fact: rec.fact, Policy: p.NamespacedName, Reason: d.Reason, Hold: d.Detail, Preview: preview})
+			hold := rec.ns.holds[p.UID].id
+			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: hold, Preview: preview})
 		}
 	}
 	for _, rec := range t.records {
-		add(rec, rec.resolution.Policy, rec.decision, false)
-		for _, p := range rec.previews {
+		add(rec, rec.policy, rec.decision(), false)
+		for _, p := range rec.previews() {
 			add(rec, p.policy, p.decision, true)
 		}
 	}

@@ -42,21 +42,24 @@ type Tracker struct {
 	cronJobs map[types.UID]*lifecycle.CronJob
 	// cronJobsListed says that all of them are known.
 	cronJobsListed bool
-	dependents     map[types.UID]sets.Set[types.UID] // by the UID of their controller
+	dependents     map[types.UID]sets.Set[*record] // by the UID of their controller
 	namespaces     map[string]*namespace
 	clusters       []*policyState // the cluster policies, by name
 	quotas         quotas
 	views          views
 	recreated      memory
 
-	timers expiry.Heap[types.UID]
+	timers expiry.Heap[*record]
 	ready  queue
 	// pending are the namespaces with changes that are yet to be weighed.
 	pending sets.Set[*namespace]
 	haunted sets.Set[*ceiling] // those with ghosts
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
 	flipped []*record
-	votes   []policy.Vote // of the record that is being judged
+	// Of the record that is being judged.
+	fact  lifecycle.Fact
+	votes []policy.Vote
+	wants []place
 	// underway counts the orders that were taken and are not done.
 	underway int
 	gone     []Gone
@@ -65,10 +68,14 @@ type Tracker struct {
 	dirty   sets.Set[string]
 	urgent  map[string]uint64
 	urgents uint64
+	// For metrics.
+	held     []int // by the code of the reason
+	deleting int
 	// coverings is the last Covering that was given out.
 	coverings Covering
 
 	freshness
+	anew
 	// changed and coverage wake whoever carries out decisions and observes; one token says "look again".
 	changed, coverage chan struct{}
 }
@@ -80,7 +87,7 @@ func New(c Config) *Tracker {
 		holdAbove:  c.HoldAbove,
 		records:    map[types.UID]*record{},
 		cronJobs:   map[types.UID]*lifecycle.CronJob{},
-		dependents: map[types.UID]sets.Set[types.UID]{},
+		dependents: map[types.UID]sets.Set[*record]{},
 		namespaces: map[string]*namespace{},
 		quotas:     newQuotas(),
 		views:      newViews(),
@@ -89,6 +96,8 @@ func New(c Config) *Tracker {
 		urgent:     map[string]uint64{},
 		pending:    sets.New[*namespace](),
 		haunted:    sets.New[*ceiling](),
+		held:       make([]int, len(reasons)),
+		anew:       newAnew(),
 		changed:    make(chan struct{}, 1),
 		coverage:   make(chan struct{}, 1),
 	}
@@ -107,71 +116,13 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// record is what is known of one object. Only settle changes decision and previews, only enlist places, and only Take and Done
-// change order.
-type record struct {
-	fact *lifecycle.Fact
-	// recreated says that the object came back too often.
-	recreated bool
-
-	places []place
-	// countsFrom is when the object is to be counted by capacity, if that is yet to come.
-	countsFrom time.Time
-	// overSince is when a pool or ceiling last put the object beyond its limit.
-	overSince time.Time
-
-	resolution policy.Resolution
-	decision   policy.Decision
-	// ripe says that policies and bounds want the object deleted, whatever else holds it; weighed, that the change which made it
-	// so was not too large, or approved.
-	ripe, weighed bool
-	reason        policy.Reason // for which it is ripe
-	// previews are the preview policies that would decide for the object, with what they would.
-	previews []preview
-
-	queued bool
-	turn   int    // in its backlog, while queued
-	order  *Order // under way
-	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
-	sent  *Order
-	trial trial
-	// removed says that the record was taken out while an order may be under way, and gone that its object was seen to go.
-	removed, gone bool
-}
-
-type preview struct {
-	policy   *policy.Policy
-	decision policy.Decision
-}
-
-// trial is what became of earlier deletes of the object.
-type trial struct {
-	// barred is the resource version that a delete was refused for; it is never tried again unread.
-	barred    uint64
-	conflicts int
-	failures  int
-	// reread asks for a GET before the next delete.
-	reread bool
-	// until holds the object for the reason and detail; untilNewer only as long as no newer state of it is known.
-	until      time.Time
-	untilNewer bool
-	reason     policy.Reason
-	detail     string
-}
-
-// newer notes that a newer state is known than the one that was tried.
-func (tr *trial) newer() {
-	if tr.untilNewer {
-		tr.until, tr.untilNewer = time.Time{}, false
-	}
-}
-
 // Job implements lifecycle.Owners. The lock must be held.
-func (t *Tracker) Job(uid types.UID) *lifecycle.Fact {
-	if rec, ok := t.records[uid]; ok && rec.fact.Resource == gc.ResourceJobs {
-		return rec.fact
+func (t *Tracker) Job(uid types.UID) (namespace string, finished, ok bool) {
+	rec, ok := t.records[uid]
+	if !ok || rec.Resource != gc.ResourceJobs {
+		return "", false, false
 	}
-	return nil
+	return rec.Namespace, rec.Finished, true
 }
 
 // CronJob implements lifecycle.Owners. The lock must be held.

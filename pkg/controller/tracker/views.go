@@ -108,14 +108,13 @@ func (t *Tracker) blindTo(resource string) string {
 // doubtful is why what is known of others does not suffice to delete the object; empty when it does. Its time alone needs
 // nobody else: an object that has changed is not deleted by a request that names its last known state.
 func (t *Tracker) doubtful(rec *record, reason policy.Reason) string {
-	if c := rec.fact.Controller; c != nil {
+	if c := rec.Controller; c != nil {
 		if owners := ownersOf[c.Kind]; owners != "" && t.views.stale[owners] {
 			return staleView(owners)
 		}
 	}
-	byCapacity := reason == policy.ReasonOverCapacity || reason == policy.ReasonOverCeiling
-	if byCapacity && t.views.stale[rec.fact.Resource] {
-		return staleView(rec.fact.Resource)
+	if byLimit(reason) && t.views.stale[rec.Resource] {
+		return staleView(rec.Resource)
 	}
 	return ""
 }

@@ -61,7 +61,7 @@ func generationCause(policy types.UID, generation int64) string {
 func (t *Tracker) blame(ns *namespace, c cause) {
 	ns.causes = append(ns.causes, c)
 	t.pending.Insert(ns)
-	for _, ceiling := range ns.ceilings {
+	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
 		ceiling.pending[ns] = c
 	}
 }
@@ -70,14 +70,15 @@ func (t *Tracker) blame(ns *namespace, c cause) {
 func (t *Tracker) absolve(ns *namespace) {
 	ns.causes = nil
 	t.pending.Delete(ns)
-	for _, ceiling := range ns.ceilings {
+	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
 		delete(ceiling.pending, ns)
 	}
+	ns.left = nil
 }
 
 // blameElsewhere tells whether a change in another namespace may have put the record beyond a ceiling that they share.
 func (rec *record) blameElsewhere() (cause, bool) {
-	for _, p := range rec.places {
+	for _, p := range rec.places() {
 		if p.ceiling != nil && p.member.Over() {
 			for _, c := range p.ceiling.pending {
 				return c, true
@@ -95,7 +96,7 @@ func (t *Tracker) change(all []*namespace, now time.Time) {
 
 // weighPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling with them.
 func (t *Tracker) weighPending(now time.Time) {
-	if t.pending.Len() == 0 || !t.allBegun() {
+	if t.pending.Len() == 0 || t.judging() {
 		return
 	}
 	unknown := sets.New[*ceiling]()
@@ -138,8 +139,8 @@ func weightiest(causes []cause) cause {
 func (t *Tracker) overdue() map[types.UID]int {
 	out := map[types.UID]int{}
 	for _, rec := range t.records {
-		if p := rec.resolution.Policy; p != nil && (t.dueUnseen(rec) || rec.decision.Action == policy.Await) {
-			out[p.UID]++
+		if rec.policy != nil && (t.dueUnseen(rec) || rec.action == policy.Await) {
+			out[rec.policy.UID]++
 		}
 	}
 	return out
@@ -149,7 +150,7 @@ func (t *Tracker) overdue() map[types.UID]int {
 // if it had finished.
 func (t *Tracker) dueUnseen(rec *record) bool {
 	at := t.resumed.Add(-unseenFor)
-	return rec.ripe && (rec.decision.At.Before(at) || byLimit(rec.reason) && rec.fact.FinishedAt.Before(at))
+	return rec.ripe && (rec.at.time().Before(at) || byLimit(reasons[rec.ripeFor]) && rec.FinishedAt().Before(at))
 }
 
 // dueBy are the objects of a namespace that are due by one policy, and how many of them were not weighed yet, and should have gone
@@ -165,10 +166,10 @@ func (t *Tracker) dueBy(ns *namespace) map[*policy.Policy]*dueBy {
 		if !rec.ripe {
 			continue
 		}
-		by := due[rec.resolution.Policy]
+		by := due[rec.policy]
 		if by == nil {
 			by = &dueBy{}
-			due[rec.resolution.Policy] = by
+			due[rec.policy] = by
 		}
 		by.all = append(by.all, rec)
 		if !rec.weighed {
@@ -194,8 +195,8 @@ func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int
 		}
 	}
 	for _, rec := range ns.records {
-		if rec.ripe || len(rec.previews) > 0 {
-			t.settle(ns, rec, now)
+		if rec.ripe || len(rec.previews()) > 0 {
+			t.settle(rec, now)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -96,18 +97,18 @@ func (w *world) withoutPolicy(b *given.PolicyBuilder) {
 }
 
 // upsert gives the objects a new state each.
-func (w *world) upsert(facts ...*lifecycle.Fact) {
-	for _, f := range facts {
+func (w *world) upsert(all ...*lifecycle.Fact) {
+	for _, f := range all {
 		w.next()
 		f.ResourceVersion = w.version
 		w.facts[f.Name] = f
-		w.Upsert(f, w.now)
+		w.Upsert(facts.Keep(f), w.now)
 	}
 }
 
 func (w *world) removed(names ...string) {
 	for _, name := range names {
-		w.Remove(w.facts[name], w.now)
+		w.Remove(facts.Keep(w.facts[name]), w.now)
 		delete(w.facts, name)
 	}
 }
@@ -204,8 +205,8 @@ func (w *world) decided(name string, action policy.Action, reason policy.Reason)
 	if !ok {
 		w.Fatalf("%q is not tracked", name)
 	}
-	if d := rec.decision; d.Action != action || d.Reason != reason {
-		w.Fatalf("%q: got action %d for %s (%s), want %d for %s", name, d.Action, d.Reason, d.Detail, action, reason)
+	if d := rec.decision(); d.Action != action || d.Reason != reason {
+		w.Fatalf("%q: got action %d for %s (%s), want %d for %s", name, d.Action, d.Reason, w.explain(rec).Detail, action, reason)
 	}
 }
 
@@ -220,7 +221,7 @@ func (w *world) holds(name string, want ...Group) {
 // forgotten fails unless nothing is left of the objects.
 func (w *world) forgotten() {
 	w.Helper()
-	if len(w.records) != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.byNamespace) != 0 || w.underway != 0 {
+	if len(w.records) != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.turns) != 0 || w.underway != 0 {
 		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
 			len(w.records), len(w.dependents), w.timers.Len(), w.ready, w.underway)
 	}
@@ -229,6 +230,15 @@ func (w *world) forgotten() {
 			w.Fatalf("left in namespace %s: %d records, %d merges", name, len(ns.records), len(ns.merges))
 		}
 	}
+}
+
+// kept are facts in the form in which a list brings them.
+func kept(all ...*lifecycle.Fact) []*facts.Kept {
+	var out []*facts.Kept
+	for _, f := range all {
+		out = append(out, facts.Keep(f))
+	}
+	return out
 }
 
 // jobs finished this long ago.

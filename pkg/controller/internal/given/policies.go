@@ -122,13 +122,13 @@ func (b *RuleBuilder) WithoutTTL() *RuleBuilder {
 }
 
 // Keeping limits how many are kept.
-func (b *RuleBuilder) Keeping(n int32) *RuleBuilder {
+func (b *RuleBuilder) Keeping(n int64) *RuleBuilder {
 	b.rule.Capacity = &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace}
 	return b
 }
 
 // KeepingPercent limits how many are kept by a share of a quota.
-func (b *RuleBuilder) KeepingPercent(n int32) *RuleBuilder {
+func (b *RuleBuilder) KeepingPercent(n int64) *RuleBuilder {
 	b.rule.Capacity = &gc.Capacity{PercentOfQuota: &n, Per: gc.CapacityPerNamespace}
 	return b
 }

@@ -67,7 +67,7 @@ func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
 		}
 		p.key = string(f.Controller.UID)
 	case v.capacity.Per == gc.CapacityPerLabel:
-		value, ok := f.Labels[v.capacity.LabelKey]
+		value, ok := f.Labels.Lookup(v.capacity.LabelKey)
 		p.key = value
 		return p, ok
 	}

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -129,7 +130,7 @@ func (o *object) facts() []*lifecycle.Fact {
 
 func (o *object) fact(name string) *lifecycle.Fact {
 	f := &lifecycle.Fact{
-		Resource: gc.ResourceJobs, Namespace: o.Namespace, Name: name, UID: uidOf(name), Labels: o.Labels,
+		Resource: gc.ResourceJobs, Namespace: o.Namespace, Name: name, UID: uidOf(name), Labels: labels.Set(o.Labels),
 		Created: CaseNow.Add(-24 * time.Hour), Terminating: o.Terminating, Applied: o.Applied,
 	}
 	if o.Pod != "" {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ var (
 	}
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
 	drawnTTLs      = append([]gc.TTL{gc.TTLNever}, drawnDurations...)
-	drawnCounts    = []int32{1, 0, 2, 3, 5}
+	drawnCounts    = []int64{1, 0, 2, 3, 5}
 )
 
 // DrawnObjects is how many objects a drawn world has at most.
@@ -95,7 +96,7 @@ func DrawnUID(i int) types.UID { return types.UID(fmt.Sprintf("uid-%02d", i)) }
 func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	f := &lifecycle.Fact{
 		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
-		ResourceVersion: uint64(i + 1), Labels: drawLabels(t), Created: now.Add(-48 * time.Hour),
+		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour),
 		Controller: drawController(t, i),
 	}
 	drawFinish(t, f, now)

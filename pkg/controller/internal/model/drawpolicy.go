@@ -91,7 +91,7 @@ func drawCapacity(t *rapid.T) *gc.Capacity {
 		c.LabelKey = pick(t, "app", "run")
 	}
 	if rarely(t, 3) {
-		c.PercentOfQuota = new(pick[int32](t, 50, 1, 34, 100))
+		c.PercentOfQuota = new(pick[int64](t, 50, 1, 34, 100))
 	} else {
 		c.MaxObjects = new(pick(t, drawnCounts...))
 	}
@@ -115,9 +115,9 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 		g.HoldAbove = &gc.HoldAbove{Objects: new(pick(t, drawnCounts...))}
 	}
 	if rarely(t, 3) {
-		g.MaxDeletionsPerMinute = new(pick[int32](t, 60, 1, 6000))
+		g.MaxDeletionsPerMinute = new(pick[int64](t, 60, 1, 6000))
 	}
-	switch ceiling := func() *int32 { return new(pick[int32](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs") {
+	switch ceiling := func() *int64 { return new(pick[int64](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs") {
 	case "both":
 		g.Capacity = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
 	case "apart":

@@ -51,7 +51,7 @@ func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 
 // HoldAbove is how many objects of a namespace one change may make due; false when no guardrail says.
 func (w *World) HoldAbove(namespace string) (int, bool) {
-	return w.smallest(namespace, func(g *gc.Guardrails) *int32 {
+	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
 		if g.HoldAbove == nil {
 			return nil
 		}
@@ -61,10 +61,10 @@ func (w *World) HoldAbove(namespace string) (int, bool) {
 
 // MaxDeletionsPerMinute paces the deletions of a namespace; false when no guardrail does.
 func (w *World) MaxDeletionsPerMinute(namespace string) (int, bool) {
-	return w.smallest(namespace, func(g *gc.Guardrails) *int32 { return g.MaxDeletionsPerMinute })
+	return w.smallest(namespace, func(g *gc.Guardrails) *int64 { return g.MaxDeletionsPerMinute })
 }
 
-func (w *World) smallest(namespace string, of func(*gc.Guardrails) *int32) (int, bool) {
+func (w *World) smallest(namespace string, of func(*gc.Guardrails) *int64) (int, bool) {
 	smallest, found := 0, false
 	for _, p := range w.binding(namespace) {
 		if p.cluster.Guardrails == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -59,7 +60,7 @@ func TestMinTTLIsNeverUndercut(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range w.Objects {
-				if a := answers[f.UID]; a.Action == Delete && matches(p.Spec.NamespaceSelector, w.Namespaces[f.Namespace].Labels) &&
+				if a := answers[f.UID]; a.Action == Delete && matches(p.Spec.NamespaceSelector, labels.Set(w.Namespaces[f.Namespace].Labels)) &&
 					w.Now.Sub(f.FinishedAt) < least {
 					t.Errorf("%s goes %s after its finish, though %s keeps it %s", f.Name, w.Now.Sub(f.FinishedAt), p.Name, least)
 				}
@@ -124,8 +125,8 @@ func checkCeiling(t *rapid.T, c *recount, p policy, resource string, most int) {
 }
 
 // limits are all numbers that keep objects.
-func limits(w *World) []*int32 {
-	var out []*int32
+func limits(w *World) []*int64 {
+	var out []*int64
 	capacity := func(c *gc.Capacity) {
 		if c != nil && c.MaxObjects != nil {
 			out = append(out, c.MaxObjects)
@@ -153,7 +154,7 @@ func TestRaisingALimitSaves(t *testing.T) {
 		}
 		before := due(w)
 		limit := rapid.SampledFrom(all).Draw(t, "limit")
-		*limit += rapid.Int32Range(1, 10).Draw(t, "more")
+		*limit += rapid.Int64Range(1, 10).Draw(t, "more")
 		for uid := range due(w) {
 			if !before[uid] {
 				t.Errorf("%s became due", uid)

@@ -38,16 +38,22 @@ func readableRule(r gc.CleanupRule) bool {
 func readableCapacity(c *gc.Capacity) bool {
 	return c == nil ||
 		(c.MaxObjects == nil) != (c.PercentOfQuota == nil) &&
+			readableNumber(c.MaxObjects, 0, gc.MaxNumber) && readableNumber(c.PercentOfQuota, 1, 100) &&
 			oneOf(c.Per, "", gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel) &&
 			(c.Per == gc.CapacityPerLabel) == (c.LabelKey != "") &&
 			readableDuration(c.MinAge)
 }
 
 func readableGuardrails(g *gc.Guardrails) bool {
-	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) && all(g.Capacity, func(c gc.Ceiling) bool {
-		return c.MaxObjects != nil && all(c.Resources, readableResource)
-	})
+	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) &&
+		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
+		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber)) &&
+		all(g.Capacity, func(c gc.Ceiling) bool {
+			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource)
+		})
 }
+
+func readableNumber(n *int64, least, most int64) bool { return n == nil || *n >= least && *n <= most }
 
 func readableTTL(t gc.TTL) bool { return t == gc.TTLNever || readableDuration(&t) }
 

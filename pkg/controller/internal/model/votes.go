@@ -55,7 +55,7 @@ func (w *World) binding(namespace string) []policy {
 
 func (w *World) selects(p policy, namespace string) bool {
 	ns, known := w.Namespaces[namespace]
-	return known && matches(p.cluster.NamespaceSelector, ns.Labels)
+	return known && matches(p.cluster.NamespaceSelector, labels.Set(ns.Labels))
 }
 
 // vote is what one policy says of one object.
@@ -136,9 +136,9 @@ func orJobsAndPods(resources []string) []string {
 	return resources
 }
 
-func matches(s *metav1.LabelSelector, set map[string]string) bool {
+func matches(s *metav1.LabelSelector, set labels.Labels) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
-	return err == nil && selector.Matches(labels.Set(set))
+	return err == nil && selector.Matches(set)
 }
 
 // annotationMode is the strictest of the votes', ExtendOnly without votes.

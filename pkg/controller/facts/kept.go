@@ -1,0 +1,104 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package facts is how facts are kept: what many objects have in common is there once for all of them. It is the one place of the
+// controller outside of the tracker that takes a lock.
+package facts
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// Kept is a fact in the form in which it is kept, since there may be a million: what it has in common with others is shared with
+// them. It is never changed once made.
+type Kept struct {
+	*kin
+	odd *lifecycle.Fact // the whole fact, where the other fields cannot say all of it; nil for most
+	id  string          // UID, then name
+	// ResourceVersion of the state that was reduced.
+	ResourceVersion uint64
+	// In seconds since 1970; 0 while it runs.
+	created, finished uint32
+}
+
+// Keep makes the small form of a fact.
+func Keep(f *lifecycle.Fact) *Kept {
+	k := &Kept{kin: kinOf(f), id: string(f.UID) + f.Name, ResourceVersion: f.ResourceVersion}
+	var fits [2]bool
+	k.created, fits[0] = seconds(f.Created)
+	if fits[1] = true; f.Finished {
+		k.finished, fits[1] = seconds(f.FinishedAt)
+	}
+	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Applied != "" {
+		odd := *f
+		odd.Labels, odd.Controller = k.kin, k.Controller
+		k.odd = &odd
+	}
+	return k
+}
+
+// seconds are those since 1970; false when that cannot tell the time.
+func seconds(t time.Time) (uint32, bool) {
+	s := t.Unix()
+	return uint32(s), s >= 0 && s <= math.MaxUint32 && t.Nanosecond() == 0
+}
+
+// UID of the object.
+func (k *Kept) UID() types.UID { return types.UID(k.id[:k.uidLength]) }
+
+// Name of the object.
+func (k *Kept) Name() string { return k.id[k.uidLength:] }
+
+// Created is when the object was created.
+func (k *Kept) Created() time.Time {
+	if k.odd != nil {
+		return k.odd.Created
+	}
+	return time.Unix(int64(k.created), 0).UTC()
+}
+
+// FinishedAt is as in the fact.
+func (k *Kept) FinishedAt() time.Time {
+	switch {
+	case k.odd != nil:
+		return k.odd.FinishedAt
+	case !k.Finished:
+		return time.Time{}
+	}
+	return time.Unix(int64(k.finished), 0).UTC()
+}
+
+// Terminating says that the object is being deleted.
+func (k *Kept) Terminating() bool { return k.odd != nil && k.odd.Terminating }
+
+// Fact is the whole fact.
+func (k *Kept) Fact() *lifecycle.Fact {
+	f := &lifecycle.Fact{}
+	k.Unpack(f)
+	return f
+}
+
+// Unpack makes f the whole fact.
+func (k *Kept) Unpack(f *lifecycle.Fact) {
+	if k.odd != nil {
+		*f = *k.odd
+		return
+	}
+	*f = lifecycle.Fact{
+		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.kin,
+		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
+		Controller: k.Controller, Propagation: k.Propagation,
+	}
+}
+
+// GetObjectMeta lets a reflector's store key and order what is kept as it does objects.
+func (k *Kept) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: strconv.FormatUint(k.ResourceVersion, 10)}
+}

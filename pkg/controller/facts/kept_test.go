@@ -1,0 +1,102 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts_test
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// plain is a fact with its labels as a map, so that it can be compared.
+func plain(f *lifecycle.Fact, keys ...string) lifecycle.Fact {
+	out, set := *f, labels.Set{}
+	for _, key := range keys {
+		if value, ok := f.Labels.Lookup(key); ok && f.Labels.Has(key) && f.Labels.Get(key) == value {
+			set[key] = value
+		}
+	}
+	out.Labels = set
+	return out
+}
+
+// TestKeptSaysAllOfTheFact: whatever it says, and whatever was kept before.
+func TestKeptSaysAllOfTheFact(t *testing.T) {
+	given.Checks(2000)
+	rapid.Check(t, func(t *rapid.T) {
+		f := model.DrawObject(t, given.Now, rapid.IntRange(0, 9).Draw(t, "i"))
+		switch rapid.IntRange(0, 5).Draw(t, "time") {
+		case 1:
+			f.Created = f.Created.Add(time.Nanosecond) // No time of Kubernetes has parts of a second, but nothing forbids it.
+		case 2:
+			f.Created = time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC)
+		case 3:
+			f.Created = time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC)
+		}
+		k := facts.Keep(f)
+		want, got := plain(f, "app", "run"), plain(k.Fact(), "app", "run", "none")
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("kept\n%+v as\n%+v", want, got)
+		}
+		if k.UID() != f.UID || k.Name() != f.Name || !k.Created().Equal(f.Created) || !k.FinishedAt().Equal(f.FinishedAt) ||
+			k.Terminating() != f.Terminating {
+			t.Fatalf("kept\n%+v as\n%+v", want, k)
+		}
+		if again := facts.Keep(k.Fact()); !reflect.DeepEqual(again, k) {
+			t.Fatalf("kept %+v anew as %+v", k, again)
+		}
+	})
+}
+
+// TestKeptIsSmall: there may be a million.
+func TestKeptIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(facts.Kept{}); size > 48 {
+		t.Errorf("%d bytes, more than 48", size)
+	}
+	same := map[string]*lifecycle.Fact{
+		"a": given.Job("a").Label("app", "train").Label("run", "1").Complete(given.Now).Fact(),
+		"b": given.Job("b").Label("app", "train").Label("run", "1").Complete(given.Now.Add(time.Hour)).Fact(),
+	}
+	kept := map[string]*facts.Kept{}
+	for name, f := range same {
+		kept[name] = facts.Keep(f)
+	}
+	if unsafe.StringData(kept["a"].Namespace) != unsafe.StringData(kept["b"].Namespace) || kept["a"].Fact().Labels != kept["b"].Fact().Labels {
+		t.Error("what two objects have in common is kept twice")
+	}
+}
+
+// TestWhatObjectsHaveInCommonGoesWithTheLast: labels may be different for each of the objects that come and go.
+func TestWhatObjectsHaveInCommonGoesWithTheLast(t *testing.T) {
+	before := facts.Kins()
+	all := map[int]*facts.Kept{}
+	for i := range 100 {
+		all[i] = facts.Keep(given.Job("a").Label("run", time.Duration(i).String()).Complete(given.Now).Fact())
+	}
+	if n := facts.Kins() - before; n != len(all) {
+		t.Errorf("%d for %d objects that have nothing in common", n, len(all))
+	}
+	maps.DeleteFunc(all, func(i int, _ *facts.Kept) bool { return i > 0 })
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		runtime.GC() // It is found out then, and forgotten some time after.
+		return facts.Kins() <= before+1, nil
+	})
+	if err != nil {
+		t.Errorf("%d for one object", facts.Kins()-before)
+	}
+	runtime.KeepAlive(all)
+}

@@ -1,0 +1,153 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// kin is what an object has in common with others: it is there once for all of them, for as long as there are any. The fields are
+// those of Fact. It is the labels of its objects, too.
+type kin struct {
+	Resource, Namespace string
+	Finished            bool
+	Outcome             gc.Outcome
+	NativeTTL           *time.Duration
+	Controller          *lifecycle.Owner
+	Propagation         metav1.DeletionPropagation
+
+	uidLength uint16
+	list      labelList
+}
+
+// kins are all of them, by all that they say. They are held weakly: a kin goes with the last of its objects.
+var kins = struct {
+	sync.Mutex
+	all map[string]weak.Pointer[kin]
+	key []byte // scratch
+}{all: map[string]weak.Pointer[kin]{}}
+
+// kinOf is the kin of an object with this fact.
+func kinOf(f *lifecycle.Fact) *kin {
+	kins.Lock()
+	defer kins.Unlock()
+	key, list := appendKey(kins.key[:0], f)
+	kins.key = key
+	if k := kins.all[string(key)].Value(); k != nil {
+		return k
+	}
+	own := string(key)
+	k := &kin{
+		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
+		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(own[list:]),
+	}
+	kins.all[own] = weak.Make(k)
+	runtime.AddCleanup(k, forgetKin, own)
+	return k
+}
+
+// forgetKin is called when a kin is gone. Another of the same key may have come meanwhile.
+func forgetKin(key string) {
+	kins.Lock()
+	defer kins.Unlock()
+	if kins.all[key].Value() == nil {
+		delete(kins.all, key)
+	}
+}
+
+// appendKey appends all that makes up a kin; from list on, that are the labels.
+func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
+	key = binary.AppendUvarint(key, uint64(len(f.UID)))
+	key = appendString(appendString(key, f.Resource), f.Namespace)
+	key = appendString(appendString(key, string(f.Outcome)), string(f.Propagation))
+	key = appendFlag(key, f.Finished)
+	if key = appendFlag(key, f.NativeTTL != nil); f.NativeTTL != nil {
+		key = binary.AppendVarint(key, int64(*f.NativeTTL))
+	}
+	if key = appendFlag(key, f.Controller != nil); f.Controller != nil {
+		c := f.Controller
+		key = appendString(appendString(key, c.Group), c.Kind)
+		key = appendString(appendString(key, c.Name), string(c.UID))
+	}
+	list = len(key)
+	switch all := f.Labels.(type) {
+	case nil:
+	case labels.Set:
+		for _, k := range slices.Sorted(maps.Keys(all)) {
+			key = appendString(appendString(key, k), all[k])
+		}
+	case *kin:
+		key = append(key, all.list...)
+	default: // Without its labels an object would fall under other rules.
+		panic(fmt.Sprintf("labels as %T cannot be kept", all))
+	}
+	return key, list
+}
+
+func appendFlag(key []byte, flag bool) []byte {
+	if flag {
+		return append(key, 1)
+	}
+	return append(key, 0)
+}
+
+// appendString keeps strings apart by their lengths.
+func appendString(key []byte, s string) []byte {
+	return append(binary.AppendUvarint(key, uint64(len(s))), s...)
+}
+
+// labelList are labels in the order of their keys, as appendString has them, each key before its value.
+type labelList string
+
+// cut takes the first string off.
+func (l labelList) cut() (first string, rest labelList) {
+	n, size := uint64(0), 0
+	for shift := 0; ; shift += 7 { // As binary.Uvarint, which takes no string.
+		b := l[size]
+		n |= uint64(b&0x7f) << shift
+		if size++; b < 0x80 {
+			break
+		}
+	}
+	return string(l[size : size+int(n)]), l[size+int(n):]
+}
+
+var _ labels.Labels = &kin{}
+
+// Has implements labels.Labels.
+func (k *kin) Has(label string) bool {
+	_, ok := k.Lookup(label)
+	return ok
+}
+
+// Get implements labels.Labels.
+func (k *kin) Get(label string) string {
+	value, _ := k.Lookup(label)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (k *kin) Lookup(label string) (string, bool) {
+	for l := k.list; l != ""; {
+		var key, value string
+		key, l = l.cut()
+		if value, l = l.cut(); key == label {
+			return value, true
+		}
+	}
+	return "", false
+}

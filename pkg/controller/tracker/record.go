@@ -1,0 +1,255 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// record is what is known of one object. There may be a million, so what most of them lack is kept apart, and what can be derived
+// again is not kept at all. Only settle changes the verdict and previews, only enlist the places, and only Take and Done the order.
+type record struct {
+	facts.Kept
+	ns *namespace
+	// verdict is what was decided last: rule is nil where a ceiling of the policy decides, or nobody.
+	policy *policy.Policy
+	rule   *policy.Rule
+	at     instant
+	verdict
+	timer int32 // its place in the tracker's timers
+	seat  int32 // in the namespace's records; gone for a record that was taken out
+
+	counted *counted // nil while no limit counts the object
+	extra   *extra   // nil for most
+}
+
+// verdict is the part of a decision that takes no pointers.
+type verdict struct {
+	action      policy.Action
+	reason      reasonCode
+	propagation propagationCode
+	native      bool
+	// ripe says that policies and bounds want the object deleted for ripeFor, whatever else holds it; weighed, that the change which
+	// made it so was not too large, or approved.
+	ripe, weighed bool
+	ripeFor       reasonCode
+	// recreated says that the object came back too often.
+	recreated bool
+}
+
+// gone is the seat of a record that was taken out.
+const gone = -1
+
+func (rec *record) removed() bool { return rec.seat == gone }
+
+// Place implements expiry.Entry, for the tracker's timers.
+func (rec *record) Place() int { return int(rec.timer) }
+
+// MoveTo implements expiry.Entry.
+func (rec *record) MoveTo(place int) { rec.timer = int32(place) }
+
+// seat gives a record a place among those of the namespace.
+func (ns *namespace) seat(rec *record) {
+	rec.seat = int32(len(ns.records))
+	ns.records = append(ns.records, rec)
+}
+
+// unseat takes it away; the last one takes its place.
+func (ns *namespace) unseat(rec *record) {
+	last := len(ns.records) - 1
+	ns.records[rec.seat] = ns.records[last]
+	ns.records[rec.seat].seat = rec.seat
+	ns.records[last] = nil
+	ns.records = ns.records[:last]
+	ns.uncounted, ns.unsettled = min(ns.uncounted, last), min(ns.unsettled, last)
+	rec.seat = gone
+}
+
+// counted is what limits know of an object.
+type counted struct {
+	places []place
+	// from is when the object is to be counted by capacity, if that is yet to come, and overSince when a pool or ceiling last put it
+	// beyond its limit.
+	from, overSince instant
+}
+
+// extra is what is known of an object that is to be deleted, or that a preview policy would decide for.
+type extra struct {
+	previews []preview
+	queued   bool
+	turn     int    // in its backlog, while queued
+	order    *Order // under way
+	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
+	sent  *Order
+	trial trial
+	// gone says that the object was seen to go while an order was under way.
+	gone bool
+}
+
+type preview struct {
+	policy   *policy.Policy
+	decision policy.Decision
+}
+
+// trial is what became of earlier deletes of the object.
+type trial struct {
+	// barred is the resource version that a delete was refused for; it is never tried again unread.
+	barred    uint64
+	conflicts int
+	failures  int
+	// reread asks for a GET before the next delete.
+	reread bool
+	// until holds the object for the reason and detail; untilNewer only as long as no newer state of it is known.
+	until      time.Time
+	untilNewer bool
+	reason     policy.Reason
+	detail     string
+}
+
+// newer notes that a newer state is known than the one that was tried.
+func (tr *trial) newer() {
+	if tr.untilNewer {
+		tr.until, tr.untilNewer = time.Time{}, false
+	}
+}
+
+// The parts of extra, where there may be none.
+
+func (rec *record) previews() []preview {
+	if rec.extra == nil {
+		return nil
+	}
+	return rec.extra.previews
+}
+
+func (rec *record) order() *Order {
+	if rec.extra == nil {
+		return nil
+	}
+	return rec.extra.order
+}
+
+func (rec *record) sent() *Order {
+	if rec.extra == nil {
+		return nil
+	}
+	return rec.extra.sent
+}
+
+func (rec *record) trial() trial {
+	if rec.extra == nil {
+		return trial{}
+	}
+	return rec.extra.trial
+}
+
+func (rec *record) queued() bool { return rec.extra != nil && rec.extra.queued }
+
+// more is the extra of a record that is to have one.
+func (rec *record) more() *extra {
+	if rec.extra == nil {
+		rec.extra = &extra{}
+	}
+	return rec.extra
+}
+
+// trim drops an extra that says nothing.
+func (rec *record) trim() {
+	if x := rec.extra; x != nil && len(x.previews) == 0 && !x.queued && x.order == nil && x.sent == nil && x.trial == (trial{}) && !x.gone {
+		rec.extra = nil
+	}
+}
+
+// places are where the record is counted.
+func (rec *record) places() []place {
+	if rec.counted == nil {
+		return nil
+	}
+	return rec.counted.places
+}
+
+// limits is the counted of a record that is to have one.
+func (rec *record) limits() *counted {
+	if rec.counted == nil {
+		rec.counted = &counted{from: unset, overSince: unset}
+	}
+	return rec.counted
+}
+
+func (rec *record) overSince() time.Time {
+	if rec.counted == nil {
+		return time.Time{}
+	}
+	return rec.counted.overSince.time()
+}
+
+func (rec *record) countsFrom() time.Time {
+	if rec.counted == nil {
+		return time.Time{}
+	}
+	return rec.counted.from.time()
+}
+
+// decide notes what was decided.
+func (rec *record) decide(r policy.Resolution, d policy.Decision) {
+	rec.policy, rec.rule, rec.native, rec.propagation = r.Policy, r.Rule, r.Native, propagationCodes[r.Propagation]
+	rec.action, rec.reason, rec.at = d.Action, reasonCodes[d.Reason], instantOf(d.At)
+}
+
+// resolution is who decided.
+func (rec *record) resolution() policy.Resolution {
+	return policy.Resolution{Policy: rec.policy, Rule: rec.rule, Native: rec.native, Propagation: propagations[rec.propagation]}
+}
+
+// decision is what was decided, without its detail.
+func (rec *record) decision() policy.Decision {
+	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time()}
+}
+
+// instant is a time in microseconds since 1970, rounded up. Nanoseconds end in 2262, and objects may be kept for longer.
+type instant int64
+
+// unset is the zero time.
+const unset instant = math.MinInt64
+
+func instantOf(t time.Time) instant {
+	if t.IsZero() {
+		return unset
+	}
+	return instant(t.Add(time.Microsecond - 1).UnixMicro())
+}
+
+func (i instant) time() time.Time {
+	if i == unset {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(i)).UTC()
+}
+
+type (
+	reasonCode      uint8
+	propagationCode uint8
+)
+
+// reasons and propagations by their codes, and the other way.
+var (
+	reasons          = append([]policy.Reason{""}, policy.Reasons...)
+	reasonCodes      = codes[reasonCode](reasons)
+	propagations     = []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
+	propagationCodes = codes[propagationCode](propagations)
+)
+
+func codes[C ~uint8, T comparable](all []T) map[T]C {
+	out := make(map[T]C, len(all))
+	for i, value := range all {
+		out[value] = C(i)
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+)
+
+const (
+	scaleJobs       = 200_000
+	scaleNamespaces = 50
+)
+
+// scaleJob is one of many finished Jobs, as a batch system makes them.
+func scaleJob(i int) *facts.Kept {
+	ns := i % scaleNamespaces
+	return facts.Keep(given.Job(fmt.Sprintf("train-%02d-%08d", ns, i)).In(fmt.Sprintf("team-%02d", ns)).
+		WithUID(types.UID(fmt.Sprintf("%08x-1111-4222-8333-%012x", i, i))).Version(fmt.Sprint(i+1)).
+		Label("app", "train").Label("team", fmt.Sprint("team-", ns)).Label("run", fmt.Sprint(i%20)).
+		Created(given.Now.Add(-24 * time.Hour)).Complete(given.Now.Add(-time.Duration(i*7919%scaleJobs/10) * time.Second)).Fact())
+}
+
+// scaled is a tracker of many namespaces, each with a policy, and their Jobs.
+func scaled(p gc.CleanupPolicySpec) *Tracker {
+	t := New(Config{HoldAbove: -1})
+	var all []*facts.Kept
+	for i := range scaleJobs {
+		all = append(all, scaleJob(i))
+	}
+	var policies []*gc.CleanupPolicy
+	var namespaces []*metav1.PartialObjectMetadata
+	for ns := range scaleNamespaces {
+		policies = append(policies, scalePolicy(ns, 1, p))
+		namespaces = append(namespaces, given.Namespace(fmt.Sprintf("team-%02d", ns), "1"))
+	}
+	t.ReplaceNamespaces(namespaces, "1", given.Now)
+	t.ReplacePolicies(policies, "1", given.Now)
+	t.ReplaceClusterPolicies(nil, "1", given.Now)
+	t.ReplaceCronJobs(nil, given.Now)
+	t.Replace(gc.ResourcePods, nil, 1, given.Now)
+	t.Replace(gc.ResourceJobs, all, uint64(scaleJobs), given.Now)
+	return t
+}
+
+func scalePolicy(ns, generation int, spec gc.CleanupPolicySpec) *gc.CleanupPolicy {
+	name := fmt.Sprintf("team-%02d", ns)
+	return &gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: name, Name: "p", UID: "uid-" + given.UID(name), Generation: int64(generation), ResourceVersion: fmt.Sprint(generation),
+	}, Spec: spec}
+}
+
+func scaleSpec(ttl string) gc.CleanupPolicySpec {
+	spec := given.Policy("p").Default(gc.TTL(ttl)).Obj().Spec
+	return spec
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkHeap is what it takes to keep a Job that waits for its time.
+func BenchmarkHeap(b *testing.B) {
+	for b.Loop() {
+		before := liveHeap()
+		t := scaled(scaleSpec("30d"))
+		b.ReportMetric(float64(liveHeap()-before)/float64(len(t.records)), "heap-B/Job")
+		runtime.KeepAlive(t)
+	}
+}
+
+// BenchmarkRejudge judges all Jobs anew because a cluster policy has changed, with and without limits that count them.
+func BenchmarkRejudge(b *testing.B) {
+	limited := scaleSpec("30d")
+	limited.Capacity = &gc.Capacity{MaxObjects: new(int64(scaleJobs / scaleNamespaces * 9 / 10))}
+	ceiling := &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(scaleJobs * 8 / 10))}}}
+	for name, c := range map[string]struct {
+		spec       gc.CleanupPolicySpec
+		guardrails *gc.Guardrails
+	}{
+		"ttl":     {scaleSpec("30d"), &gc.Guardrails{}},
+		"limited": {limited, ceiling},
+	} {
+		b.Run(name, func(b *testing.B) {
+			t := scaled(c.spec)
+			b.ReportAllocs()
+			generation := 0
+			for b.Loop() {
+				generation++
+				t.SetClusterPolicy(&gc.ClusterCleanupPolicy{
+					ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Generation: int64(generation), ResourceVersion: fmt.Sprint(generation)},
+					Spec:       gc.ClusterCleanupPolicySpec{Guardrails: c.guardrails},
+				}, given.Now)
+				for t.CatchUp(given.Now) {
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/scaleJobs, "ns/Job")
+		})
+	}
+}

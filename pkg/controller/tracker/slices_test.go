@@ -1,0 +1,238 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// TestSlices tells two trackers the same: one judges all at once, the other a few objects at a time, with whatever else happens in
+// between. It never deletes what the first would not, and once it has caught up it has decided the same.
+func TestSlices(t *testing.T) {
+	given.Checks(300)
+	given.Steps(80)
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSliced(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"object":         s.object,
+			"object again":   s.object,
+			"relist":         s.relist,
+			"policy":         s.policy,
+			"cluster policy": s.clusterPolicy,
+			"namespace":      s.namespace,
+			"quota":          s.quota,
+			"time":           s.time,
+			"a slice":        s.catchUp,
+			"another slice":  s.catchUp,
+			"take":           s.take,
+			"rest":           s.rest,
+		})
+		s.rest(t)
+	})
+}
+
+type sliced struct {
+	now          time.Time
+	version      int
+	whole, parts *Tracker
+	objects      map[int]*lifecycle.Fact
+	generations  map[string]int64
+}
+
+func newSliced(t *rapid.T) *sliced {
+	s := &sliced{now: given.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
+	s.whole, s.parts = New(Config{HoldAbove: -1}), New(Config{HoldAbove: -1})
+	s.parts.slice = rapid.IntRange(1, 4).Draw(t, "slice")
+	s.both(func(t *Tracker) {
+		t.ReplaceNamespaces(nil, "", s.now)
+		t.ReplacePolicies(nil, "", s.now)
+		t.ReplaceClusterPolicies(nil, "", s.now)
+		t.ReplaceCronJobs(nil, s.now)
+		t.ReplaceQuotas(nil, s.now)
+	})
+	for _, name := range model.DrawnNamespaces {
+		s.both(func(t *Tracker) { t.SetNamespace(given.Namespace(name, s.next()), s.now) })
+	}
+	for range 3 {
+		s.policy(t)
+		s.clusterPolicy(t)
+	}
+	for i := range model.DrawnObjects {
+		s.objects[i] = model.DrawObject(t, s.now, i)
+	}
+	s.list(gc.ResourceJobs)
+	s.list(gc.ResourcePods)
+	return s
+}
+
+func (s *sliced) both(do func(*Tracker)) {
+	do(s.whole)
+	do(s.parts)
+	for resource, namespaces := range s.whole.Coverage() { // What is newly covered is listed at once.
+		for name := range namespaces {
+			for _, t := range []*Tracker{s.whole, s.parts} {
+				if resource == ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].kept[resource] {
+					continue
+				}
+				m := t.BeginMerge(resource, name)
+				for _, f := range s.objects {
+					if f.Resource == resource && f.Namespace == name {
+						m.Add(kept(f), s.now)
+					}
+				}
+				m.End(true, s.now)
+			}
+		}
+	}
+}
+
+func (s *sliced) next() string {
+	s.version++
+	return strconv.Itoa(s.version)
+}
+
+func (s *sliced) list(resource string) {
+	var all []*facts.Kept
+	for _, f := range s.objects {
+		if f.Resource == resource {
+			all = append(all, facts.Keep(f))
+		}
+	}
+	s.version += model.DrawnObjects
+	s.both(func(t *Tracker) { t.Replace(resource, all, uint64(s.version), s.now) })
+}
+
+func (s *sliced) relist(t *rapid.T) {
+	s.list(rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource"))
+}
+
+func (s *sliced) object(t *rapid.T) {
+	i := rapid.IntRange(0, model.DrawnObjects-1).Draw(t, "object")
+	if f := s.objects[i]; f != nil && rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
+		delete(s.objects, i)
+		s.both(func(t *Tracker) { t.Remove(facts.Keep(f), s.now) })
+		return
+	}
+	f := model.DrawObject(t, s.now, i)
+	s.next()
+	f.ResourceVersion = uint64(s.version)
+	s.objects[i] = f
+	s.both(func(t *Tracker) { t.Upsert(facts.Keep(f), s.now) })
+}
+
+// generation is the next of a policy that comes, changes or goes; zero when it goes.
+func (s *sliced) generation(t *rapid.T, policy string) int64 {
+	if s.generations[policy] > 0 && rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+		s.generations[policy] = 0
+	} else {
+		s.generations[policy]++
+	}
+	return s.generations[policy]
+}
+
+func (s *sliced) policy(t *rapid.T) {
+	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
+	p := model.DrawPolicy(t, ns, rapid.SampledFrom(model.DrawnPolicies).Draw(t, "name"))
+	p.Generation, p.ResourceVersion = s.generation(t, ns+"/"+p.Name), s.next()
+	s.both(func(t *Tracker) {
+		if p.Generation == 0 {
+			t.RemovePolicy(p, s.now)
+		} else {
+			t.SetPolicy(p, s.now)
+		}
+	})
+}
+
+func (s *sliced) clusterPolicy(t *rapid.T) {
+	p := model.DrawClusterPolicy(t, rapid.SampledFrom(model.DrawnClusterPolicies).Draw(t, "name"))
+	p.Generation, p.ResourceVersion = s.generation(t, p.Name), s.next()
+	if p.Spec.Guardrails != nil {
+		p.Spec.Guardrails.HoldAbove = nil // What is weighed together differs.
+	}
+	s.both(func(t *Tracker) {
+		if p.Generation == 0 {
+			t.RemoveClusterPolicy(p, s.now)
+		} else {
+			t.SetClusterPolicy(p, s.now)
+		}
+	})
+}
+
+func (s *sliced) namespace(t *rapid.T) {
+	m := given.Namespace(rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), s.next())
+	if rapid.IntRange(0, 9).Draw(t, "remove") == 0 {
+		s.both(func(t *Tracker) { t.RemoveNamespace(m, s.now) })
+		return
+	}
+	m.Labels = model.DrawNamespace(t).Labels
+	s.both(func(t *Tracker) { t.SetNamespace(m, s.now) })
+}
+
+func (s *sliced) quota(t *rapid.T) {
+	q := model.DrawQuota(t, rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), rapid.SampledFrom(model.DrawnQuotas).Draw(t, "name"))
+	s.both(func(t *Tracker) { t.SetQuota(QuotaOf(q), s.now) })
+}
+
+func (s *sliced) time(t *rapid.T) {
+	s.now = s.now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "passes"))
+	s.both(func(t *Tracker) { t.Expire(s.now) })
+}
+
+func (s *sliced) catchUp(*rapid.T) { s.parts.CatchUp(s.now) }
+
+// take takes all that the second would delete, and looks whether the first would too.
+func (s *sliced) take(t *rapid.T) {
+	s.both(func(t *Tracker) { t.agreed = s.now })
+	var orders []*Order
+	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {
+		if rec := s.whole.records[o.Fact.UID]; rec == nil || rec.action != policy.Delete {
+			t.Fatalf("deletes %s, of which is decided %+v", o.Fact.UID, rec)
+		}
+		orders = append(orders, o)
+	}
+	for _, o := range orders {
+		s.parts.Release(o, s.now)
+	}
+}
+
+// rest lets the second catch up, and compares all decisions.
+func (s *sliced) rest(t *rapid.T) {
+	for s.parts.CatchUp(s.now) {
+	}
+	s.both(func(t *Tracker) {
+		for at, ok := t.timers.Next(); ok && !at.After(s.now); at, ok = t.timers.Next() {
+			t.Expire(s.now)
+		}
+	})
+	if got, want := s.decisions(s.parts), s.decisions(s.whole); !slices.Equal(got, want) {
+		t.Fatalf("decided\n%v\nwant\n%v", got, want)
+	}
+	if got, want := s.parts.ready.waiting, s.whole.ready.waiting; got != want || len(s.parts.parked) > 0 {
+		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are parked", got, want, len(s.parts.parked))
+	}
+}
+
+func (s *sliced) decisions(t *Tracker) []string {
+	var out []string
+	for uid, rec := range t.records {
+		answer := answerOf(rec.resolution(), rec.decision())
+		answer.At = time.Time{} // Since when it is over a limit is not the same.
+		out = append(out, fmt.Sprintf("%s %+v", uid, answer))
+	}
+	slices.Sort(out)
+	return out
+}
