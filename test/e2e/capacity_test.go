@@ -51,7 +51,7 @@ func TestCapacityPerOwner(t *testing.T) {
 		}))
 	}
 	shuffledJobs(t, ns, 7, named("alone"))
-	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int32(3)), Per: v1alpha1.CapacityPerOwner}))
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(3)), Per: v1alpha1.CapacityPerOwner}))
 	want := allBut(3, "p/jobs", lists...)
 	expectDeletions(t, ns, want...)
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
@@ -67,7 +67,7 @@ func TestCapacityPerLabel(t *testing.T) {
 	a := shuffledJobs(t, ns, 10, named("a"), labelled("model", "a"))
 	b := shuffledJobs(t, ns, 4, named("b"), labelled("model", "b"))
 	shuffledJobs(t, ns, 5, named("none"))
-	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int32(2)), Per: v1alpha1.CapacityPerLabel, LabelKey: "model"}))
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(2)), Per: v1alpha1.CapacityPerLabel, LabelKey: "model"}))
 	want := allBut(2, "p/jobs", a, b)
 	expectDeletions(t, ns, want...)
 	settle(t, time.Second)
@@ -89,7 +89,7 @@ func TestCapacityMinAge(t *testing.T) {
 			`{"spec":{"rules":[{"name":"jobs","resources":["jobs.batch"],"capacity":{"maxObjects":%d,"minAge":"6s"}}]}}`, maxObjects), metav1.PatchOptions{})
 		must(t, err)
 	}
-	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int32(4)), MinAge: ttl("6s")}))
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(4)), MinAge: ttl("6s")}))
 	all := finishedJobs(t, ns, 10)
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 && s.NextDeletionTime != nil })
 	setLimit(8)
@@ -116,7 +116,7 @@ func TestPercentOfQuota(t *testing.T) {
 	ns := newNamespace(t)
 	all := shuffledJobs(t, ns, 80)
 	setQuota(t, ns, 100)
-	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{PercentOfQuota: new(int32(50))}))
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{PercentOfQuota: new(int64(50))}))
 	expectDeletions(t, ns, allBut(50, "p/jobs", all)...)
 	setQuota(t, ns, 60)
 	want := allBut(30, "p/jobs", all)

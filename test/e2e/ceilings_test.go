@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
-func ceilingOf(n int32, resources ...string) *v1alpha1.Guardrails {
+func ceilingOf(n int64, resources ...string) *v1alpha1.Guardrails {
 	return &v1alpha1.Guardrails{Capacity: []v1alpha1.Ceiling{{Resources: resources, MaxObjects: &n}}}
 }
 
@@ -115,7 +115,7 @@ func TestPodCeiling(t *testing.T) {
 	const failed, succeeded, running = corev1.PodFailed, corev1.PodSucceeded, corev1.PodRunning
 	for name, c := range map[string]struct {
 		pods    []finishedPod
-		ceiling int32
+		ceiling int64
 		want    []string
 	}{
 		"failed a and succeeded b": {[]finishedPod{{"a", failed, false, 0}, {"b", succeeded, false, 1}, {"c", failed, false, 2}}, 1, []string{"a", "b"}},

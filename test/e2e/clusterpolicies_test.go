@@ -78,7 +78,7 @@ func (g group) waitStatus(t *testing.T, wanted func(*v1alpha1.CleanupPolicyStatu
 }
 
 // holdAbove is a guardrail that lets one change make so many objects of a namespace due.
-func holdAbove(n int32) *v1alpha1.Guardrails {
+func holdAbove(n int64) *v1alpha1.Guardrails {
 	return &v1alpha1.Guardrails{HoldAbove: &v1alpha1.HoldAbove{Objects: &n}}
 }
 

@@ -32,7 +32,7 @@ func TestGuardrails(t *testing.T) {
 		decider    string // of the cluster policy's ceiling if empty
 	}{
 		"minTTL by time":            {min4s, "", byTime("0s"), 4 * time.Second, 0, "p/default"},
-		"minTTL by capacity":        {min4s, "", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int32(1))}), 4 * time.Second, 1, "p/jobs"},
+		"minTTL by capacity":        {min4s, "", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(1))}), 4 * time.Second, 1, "p/jobs"},
 		"minTTL by ceiling":         {&v1alpha1.Guardrails{MinTTL: min4s.MinTTL, Capacity: ceilingOf(1, "jobs.batch").Capacity}, "", byTime("1h"), 4 * time.Second, 1, ""},
 		"maxTTL":                    {max4s, "", byTime("1h"), 4 * time.Second, 0, "p/default"},
 		"maxTTL, never allowed":     {max4s, "", byTime("never"), nothing, 4, "p/default"},
@@ -78,7 +78,7 @@ func TestPace(t *testing.T) {
 	g := newGroup()
 	ns := g.namespace(t)
 	const n, perSecond = 40, 5
-	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: &v1alpha1.Guardrails{MaxDeletionsPerMinute: new(int32(60 * perSecond))}})
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: &v1alpha1.Guardrails{MaxDeletionsPerMinute: new(int64(60 * perSecond))}})
 	all := finishedJobs(t, ns, n)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
@@ -144,7 +144,7 @@ func TestClusterPreview(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
 	ns, other := g.namespace(t), g.namespace(t)
-	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Mode: v1alpha1.ModePreview, Capacity: &v1alpha1.Capacity{MaxObjects: new(int32(2))}})
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Mode: v1alpha1.ModePreview, Capacity: &v1alpha1.Capacity{MaxObjects: new(int64(2))}})
 	finishedJobs(t, ns, 5)
 	finishedJobs(t, other, 3)
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {

@@ -169,7 +169,7 @@ func TestHoldAfterQuota(t *testing.T) {
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
 	all := finishedJobs(t, ns, 10)
 	setQuota(t, ns, 20)
-	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{PercentOfQuota: new(int32(50))}))
+	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{PercentOfQuota: new(int64(50))}))
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 && s.Due == 0 })
 	setQuota(t, ns, 4)
 	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 8) })
