@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/jobs"
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 const (
@@ -162,7 +163,7 @@ func (c *crowd) createJob(ctx context.Context, change change, job string) error 
 		return err
 	}
 	// Status is written once a second: changes must not keep step with it.
-	return pause(ctx, oldEnough+rand.N(time.Second))
+	return poll.Pause(ctx, oldEnough+rand.N(time.Second))
 }
 
 func (c *crowd) watchPolicy(ctx context.Context, change change) (watch.Interface, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/jobs"
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 // lead is the time for setting the finish of all Jobs before the first one is due.
@@ -92,7 +93,7 @@ func (w *world) expire(ctx context.Context, o options, c contestant, ns string) 
 		return outcome{}, err
 	}
 	// A finish before the creation is not believed, so the Jobs finish in the time that is let go by here.
-	if err := pause(ctx, o.spread+time.Second); err != nil {
+	if err := poll.Pause(ctx, o.spread+time.Second); err != nil {
 		return outcome{}, err
 	}
 	// Finish times have whole seconds, so a few Jobs share each second of the minute.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/test/jobs"
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 // settle is how long a process has to give back the memory that its start took.
@@ -65,7 +66,7 @@ func (w *world) idle(ctx context.Context, o options, n int) (f idleFigures, err 
 	if _, err := w.restartWinnow(ctx); err != nil {
 		return f, err
 	}
-	beside, err := w.startInformer(ctx, n)
+	beside, err := w.startInformer(ctx, w.cluster.Kubeconfig(), n)
 	if err != nil {
 		return f, err
 	}
@@ -76,7 +77,7 @@ func (w *world) idle(ctx context.Context, o options, n int) (f idleFigures, err 
 	if err := w.waitMetric(ctx, "winnow_tracker_timers", float64(n)); err != nil {
 		return f, err
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := poll.Pause(ctx, settle); err != nil {
 		return f, err
 	}
 	requests := w.cluster.AuditTail(byWinnow)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 // informerCommand is the hidden subcommand: a controller that only keeps all Jobs, in a typed shared informer over protobuf.
@@ -65,7 +66,7 @@ type informer struct {
 }
 
 // startInformer starts one and waits until it has n Jobs.
-func (w *world) startInformer(ctx context.Context, n int) (*informer, error) {
+func (w *world) startInformer(ctx context.Context, kubeconfig string, n int) (*informer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -75,11 +76,11 @@ func (w *world) startInformer(ctx context.Context, n int) (*informer, error) {
 		return nil, err
 	}
 	i := &informer{port: strconv.Itoa(port)}
-	i.Process, err = w.cluster.Run(ctx, informerCommand, self, []string{informerCommand, w.cluster.Kubeconfig(), i.port}, nil)
+	i.Process, err = w.cluster.Run(ctx, informerCommand, self, []string{informerCommand, kubeconfig, i.port}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return i, eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+	return i, poll.Until(ctx, knownMost(n), 100*time.Millisecond, func(ctx context.Context) error {
 		got, err := i.get(ctx, "/jobs")
 		if err == nil && got != strconv.Itoa(n) {
 			err = fmt.Errorf("the informer has %s Jobs, not %d, see %s", got, n, filepath.Base(i.LogFile))

@@ -40,6 +40,8 @@ type options struct {
 
 	policies, namespaces int
 	settle               time.Duration
+
+	throughput, scale numbers
 }
 
 // measurements by name, in the order in which they run. Each has a cluster of its own.
@@ -51,6 +53,11 @@ var measurements = []struct {
 	{"idle", measureIdle},
 	{"expiry", measureExpiry},
 	{"policies", measurePolicies},
+	{"scale", measureScale},
+	{"throughput", measureThroughput},
+	{"concurrency", measureConcurrency},
+	{"lateness", measureLateness},
+	{"served", measureServed},
 }
 
 func main() {
@@ -79,13 +86,17 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
-	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies: how long memory and CPU are watched")
+	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies, scale: how long memory and CPU are watched")
 	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies: Jobs that expire in each round")
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies: over how long they expire")
 	flags.IntVar(&o.rounds, "rounds", 3, "expiry: how often it is repeated, Winnow and the native controller in turn")
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(&o.settle, "settle", 30*time.Minute, "policies: how long it is waited at the most for the first statuses of all, of which ten are written a second")
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
+	o.throughput = numbers{4000}
+	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
+	o.scale = numbers{10_000, 100_000}
+	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")
 	_ = flags.Parse(args) // ends the process on an error
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flags.Arg(0))

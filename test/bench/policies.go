@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 // crowdFigures are what many policies cost.
@@ -85,7 +87,7 @@ func (c *crowd) quiet(ctx context.Context, most time.Duration) (last time.Time, 
 		if now := m.total("winnow_status_writes_total"); now != written {
 			written, last = now, time.Now()
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := poll.Pause(ctx, time.Second); err != nil {
 			return last, err
 		}
 	}
@@ -134,7 +136,7 @@ func (c *crowd) waitLeading(ctx context.Context) error {
 
 // rest measures memory, and the CPU while nothing happens.
 func (c *crowd) rest(ctx context.Context, o options, f *crowdFigures) (any, error) {
-	if err := pause(ctx, settle); err != nil {
+	if err := poll.Pause(ctx, settle); err != nil {
 		return nil, err
 	}
 	used, err := watchProcesses(ctx, o.window, c.replica().Process.Pid())

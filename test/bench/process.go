@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 const (
@@ -35,7 +37,7 @@ func watchProcesses(ctx context.Context, window time.Duration, pids ...int) ([]u
 			return nil, err
 		}
 		begin := time.Now()
-		if err := pause(ctx, window/parts); err != nil {
+		if err := poll.Pause(ctx, window/parts); err != nil {
 			return nil, err
 		}
 		after, err := readAll(pids, cpuTime)
@@ -90,17 +92,20 @@ func cpuTime(pid int) (float64, error) {
 }
 
 // residentBytes is the memory of a process that is in RAM, files that it has mapped included.
-func residentBytes(pid int) (float64, error) {
+func residentBytes(pid int) (float64, error) { return memoryBytes(pid, "VmRSS:") }
+
+// memoryBytes is a line of the status of a process.
+func memoryBytes(pid int, what string) (float64, error) {
 	file := fmt.Sprintf("/proc/%d/status", pid)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	_, rest, _ := strings.Cut(string(text), what)
 	line, _, _ := strings.Cut(rest, "\n")
 	var kibibytes float64
 	if _, err := fmt.Sscanf(line, "%f kB", &kibibytes); err != nil {
-		return 0, fmt.Errorf("%s: VmRSS %q: %w", file, line, err)
+		return 0, fmt.Errorf("%s: %s %q: %w", file, what, line, err)
 	}
 	return kibibytes * 1024, nil
 }

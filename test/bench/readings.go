@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 // profileSeconds of the window in which readings are watched also give a CPU profile.
@@ -64,7 +66,7 @@ func (c *crowd) watchReadings(ctx context.Context, o options) (f readingFigures,
 		return f, err
 	}
 	begin := time.Now()
-	if err := pause(ctx, o.spread); err != nil {
+	if err := poll.Pause(ctx, o.spread); err != nil {
 		return f, err
 	}
 	winnowAfter, serverAfter, err := c.bothMetrics(ctx)

@@ -14,17 +14,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/poll"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 // waitMost is how long something may take that is not measured.
 const waitMost = 3 * time.Minute
+
+// knownMost is how long it may take until all Jobs are known, a millisecond for each on a busy machine.
+func knownMost(jobs int) time.Duration { return waitMost + time.Duration(jobs)*time.Millisecond }
 
 // world is a cluster without Nodes, since nothing runs in it, and Winnow with one replica once it is started.
 type world struct {
@@ -105,30 +108,9 @@ func metric(text, name string) (float64, error) {
 	return 0, fmt.Errorf("no metric %s", name)
 }
 
-// eventually asks until the answer is nil; the last answer explains why it took too long.
+// eventually asks until the answer is nil.
 func eventually(ctx context.Context, interval time.Duration, ask func(context.Context) error) error {
-	last := errors.New("was never asked")
-	err := wait.PollUntilContextTimeout(ctx, interval, waitMost, true, func(ctx context.Context) (bool, error) {
-		answer := ask(ctx)
-		if ctx.Err() == nil {
-			last = answer
-		}
-		return answer == nil, nil
-	})
-	if err != nil {
-		return errors.Join(err, last)
-	}
-	return nil
-}
-
-// pause waits for a while.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	return poll.Until(ctx, waitMost, interval, ask)
 }
 
 // loadAverage is how many processes wanted to run in the last minute: how busy the machine was with this and all else.

@@ -25,7 +25,11 @@ const workers = 16
 func Create(ctx context.Context, client kubernetes.Interface, ns string, n int, change ...func(*batchv1.Job)) ([]*batchv1.Job, error) {
 	out := make([]*batchv1.Job, n)
 	err := each(ctx, n, func(i int) (err error) {
-		out[i], err = client.BatchV1().Jobs(ns).Create(ctx, newJob(i, change), metav1.CreateOptions{})
+		j := New(fmt.Sprintf("job-%05d", i))
+		for _, f := range change {
+			f(j)
+		}
+		out[i], err = client.BatchV1().Jobs(ns).Create(ctx, j, metav1.CreateOptions{})
 		return err
 	})
 	return out, err
@@ -34,16 +38,17 @@ func Create(ctx context.Context, client kubernetes.Interface, ns string, n int, 
 // Finish sets the status of each Job to Complete as of the given time, of which the API keeps whole seconds.
 func Finish(ctx context.Context, client kubernetes.Interface, jobs []*batchv1.Job, at func(i int) time.Time) error {
 	return each(ctx, len(jobs), func(i int) (err error) {
-		jobs[i].Status = complete(at(i))
+		jobs[i].Status = Complete(at(i))
 		jobs[i], err = client.BatchV1().Jobs(jobs[i].Namespace).UpdateStatus(ctx, jobs[i], metav1.UpdateOptions{})
 		return err
 	})
 }
 
-func newJob(i int, change []func(*batchv1.Job)) *batchv1.Job {
+// New is a Job that the Job controller leaves alone.
+func New(name string) *batchv1.Job {
 	manager := "test.winnow.dev/none"
-	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%05d", i)},
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{
 			ManagedBy: &manager,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -51,13 +56,10 @@ func newJob(i int, change []func(*batchv1.Job)) *batchv1.Job {
 			}},
 		},
 	}
-	for _, f := range change {
-		f(j)
-	}
-	return j
 }
 
-func complete(at time.Time) batchv1.JobStatus {
+// Complete is the status of a Job that completed at a time.
+func Complete(at time.Time) batchv1.JobStatus {
 	when := metav1.NewTime(at)
 	return batchv1.JobStatus{
 		StartTime: &when, CompletionTime: &when,

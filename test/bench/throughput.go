@@ -1,0 +1,198 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot/plotter"
+)
+
+const (
+	// bareWorkers is how many DELETEs the bare loop has under way.
+	bareWorkers = 64
+	// nativeMost bounds the Jobs of the native controller at its defaults, which deletes ten a second.
+	nativeMost = 1000
+	// cascadeJobs is how many Jobs have a Pod each.
+	cascadeJobs = 1000
+	// manyNamespaces is over how many namespaces a burst is spread, beside one.
+	manyNamespaces = 50
+	// profileJobs is how many Jobs are deleted in each second of a profile, at least.
+	profileJobs = 1500
+)
+
+// unlimited are the flags of a controller manager that its own limits do not hold back.
+var unlimited = []string{"--kube-api-qps=10000", "--kube-api-burst=10000", "--concurrent-ttl-after-finished-syncs=50"}
+
+// racer deletes the Jobs of a burst, beside a controller manager that collects garbage.
+type racer struct {
+	name    string
+	manager []string // flags of the controller manager on top of those of any
+	native  bool     // the controller manager deletes them
+	workers int      // of the bare loop, which deletes them if there are any
+	flags   []string // of Winnow, which does if nobody else does
+	profile string   // file for a CPU profile of Winnow
+}
+
+func winnowRacer(flags ...string) racer {
+	return racer{name: "winnow", manager: unlimited, flags: flags}
+}
+
+func bareRacer(workers int) racer {
+	return racer{name: fmt.Sprintf("bare loop, %d", workers), manager: unlimited, workers: workers}
+}
+
+var (
+	nativeDefaults  = racer{name: "native, defaults", native: true}
+	nativeUnlimited = racer{name: "native, unlimited", manager: unlimited, native: true}
+)
+
+// measureThroughput lets many Jobs expire at once, and has Winnow, a bare loop and the native controller delete them in turn.
+func measureThroughput(ctx context.Context, o options, r *report) (err error) {
+	t, err := newTrack(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.stop()) }()
+	for i, n := range o.throughput {
+		beside := []racer{bareRacer(bareWorkers)}
+		if i == 0 {
+			beside = append(beside, nativeUnlimited)
+		}
+		if err := t.compare(ctx, r, burst{jobs: n, namespaces: 1}, o.rounds, beside...); err != nil {
+			return err
+		}
+		if err := t.compare(ctx, r, burst{jobs: n, namespaces: min(manyNamespaces, n)}, o.rounds, bareRacer(bareWorkers)); err != nil {
+			return err
+		}
+	}
+	n := o.throughput[0]
+	if err := t.compare(ctx, r, burst{jobs: min(n, nativeMost), namespaces: 1}, 1, nativeDefaults); err != nil {
+		return err
+	}
+	withPods := burst{jobs: min(n, cascadeJobs), namespaces: 1, pods: true}
+	if err := t.compare(ctx, r, withPods, 1, bareRacer(bareWorkers), nativeUnlimited); err != nil {
+		return err
+	}
+	return errors.Join(t.profileWinnow(ctx, o, r), r.writeCSV("throughput", t.lines))
+}
+
+// profileWinnow runs the largest burst once more, for nothing but a CPU profile.
+func (t *track) profileWinnow(ctx context.Context, o options, r *report) error {
+	largest := burst{jobs: slices.Max(o.throughput), namespaces: 1}
+	profiled := winnowRacer()
+	profiled.profile = filepath.Join(o.out, "throughput.pprof")
+	r.progress("%s: a profile ...", largest)
+	_, err := t.run(ctx, largest, profiled)
+	return err
+}
+
+// compare repeats a burst for Winnow and others in turn.
+func (t *track) compare(ctx context.Context, r *report, b burst, rounds int, beside ...racer) error {
+	racers := append([]racer{winnowRacer()}, beside...)
+	races := make([][]race, len(racers))
+	for round := range rounds {
+		for i, racer := range racers {
+			r.progress("%s: round %d of %d, %s ...", b, round+1, rounds, racer.name)
+			one, err := t.run(ctx, b, racer)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", b, racer.name, err)
+			}
+			r.progress("%.0f a second", one.perSecond)
+			races[i] = append(races[i], one)
+		}
+	}
+	for i := range beside {
+		r.add(raceRows(b, races[0], beside[i].name, races[i+1])...)
+	}
+	return nil
+}
+
+// raceFigures are what is told of a race.
+var raceFigures = []struct {
+	name, unit string
+	of         func(race) float64
+}{
+	{"first DELETE to last DELETED", "1/s", func(r race) float64 { return r.perSecond }},
+	{"due until DELETED, p50", "ms", func(r race) float64 { return r.late.median() }},
+	{"due until DELETED, p99", "ms", func(r race) float64 { return r.late.quantile(0.99) }},
+	{"due until DELETED, max", "ms", func(r race) float64 { return r.late.max() }},
+	{"due until the last Pod is gone", "ms", func(r race) float64 { return r.pods.max() }},
+	{"DELETEs of Jobs", "a deletion", func(r race) float64 { return r.deletes }},
+	{"requests on Jobs", "a deletion", func(r race) float64 { return r.requests }},
+}
+
+func raceRows(b burst, ours []race, beside string, theirs []race) []row {
+	var rows []row
+	for _, figure := range raceFigures {
+		if of := overRaces(ours, figure.of); len(of) > 0 {
+			rows = append(rows, row{fmt.Sprintf("%s: %s", b, figure.name), figure.unit, of, beside, overRaces(theirs, figure.of)})
+		}
+	}
+	return rows
+}
+
+// overRaces leaves out what was not measured.
+func overRaces(races []race, of func(race) float64) sample {
+	var out sample
+	for _, r := range races {
+		if v := of(r); v == v {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// raceHeader is of the CSV file of all races.
+func raceHeader() []string {
+	out := []string{"burst", "deletes"}
+	for _, figure := range raceFigures {
+		out = append(out, fmt.Sprintf("%s (%s)", figure.name, figure.unit))
+	}
+	return out
+}
+
+func (r race) line(b burst, name string) []string {
+	out := []string{b.String(), name}
+	for _, figure := range raceFigures {
+		out = append(out, number(figure.of(r)))
+	}
+	return out
+}
+
+// measureConcurrency runs a burst with fixed bounds on how many DELETEs are under way, of Winnow and of the bare loop.
+func measureConcurrency(ctx context.Context, o options, r *report) (err error) {
+	t, err := newTrack(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.stop()) }()
+	b := burst{jobs: o.throughput[0], namespaces: 1}
+	lines := [][]string{{"DELETEs under way at the most", "winnow 1/s", "bare loop 1/s"}}
+	winnow, bare := series{name: "Winnow"}, series{name: "bare loop"}
+	for bound := 1; bound <= 128; bound *= 2 {
+		r.progress("at most %d under way ...", bound)
+		ours, err := t.run(ctx, b, winnowRacer("--concurrent-deletions="+strconv.Itoa(bound)))
+		if err != nil {
+			return err
+		}
+		theirs, err := t.run(ctx, b, bareRacer(bound))
+		if err != nil {
+			return err
+		}
+		r.add(row{fmt.Sprintf("%s, at most %d under way", b, bound), "1/s", sample{ours.perSecond}, "bare loop", sample{theirs.perSecond}})
+		lines = append(lines, []string{strconv.Itoa(bound), number(ours.perSecond), number(theirs.perSecond)})
+		winnow.points = append(winnow.points, plotter.XY{X: float64(bound), Y: ours.perSecond})
+		bare.points = append(bare.points, plotter.XY{X: float64(bound), Y: theirs.perSecond})
+	}
+	return errors.Join(
+		r.writeCSV("concurrency", lines),
+		r.plot("concurrency", b.String()+" expire at once", "DELETEs under way at the most", "deletions a second", winnow, bare),
+	)
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+// latenessMost bounds for how long Jobs expire at each rate.
+const latenessMost = 20 * time.Second
+
+// measureLateness lets Jobs expire at several rates, and measures how late they go, under Winnow and under the native controller.
+func measureLateness(ctx context.Context, o options, r *report) (err error) {
+	w, err := newWorld(ctx, cluster.ControllerManager)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if err := w.startWinnow(ctx, o); err != nil {
+		return err
+	}
+	o.spread = min(o.spread, latenessMost)
+	for _, rate := range []int{1, 10, 100} {
+		o.expiries = rate * int(o.spread.Seconds())
+		ours, theirs := contestants(o)
+		var outcomes [2]outcome
+		for i, c := range []contestant{ours, theirs} {
+			r.progress("lateness: %d a second, %s ...", rate, c.name)
+			if outcomes[i], err = w.expire(ctx, o, c, fmt.Sprintf("%s-%d", c.name, rate)); err != nil {
+				return fmt.Errorf("%d a second, %s: %w", rate, c.name, err)
+			}
+		}
+		for _, row := range latenessRows(outcomes[:1], outcomes[1:]) {
+			row.figure = fmt.Sprintf("%d a second: %s", rate, row.figure)
+			r.add(row)
+		}
+	}
+	return nil
+}

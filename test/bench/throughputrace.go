@@ -1,0 +1,245 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/poll"
+)
+
+// priorityManifest is installed with Winnow, and has its deletes wait behind those of workloads.
+const priorityManifest = "artifacts/install/12-priority.yaml"
+
+// race is how one racer did with one burst.
+type race struct {
+	perSecond         float64 // from the first DELETE received to the last DELETED event seen
+	late, pods        sample  // milliseconds from when all were due until the DELETED event of each was seen
+	deletes, requests float64 // DELETEs of Jobs, and all requests on them but watches, for each Job
+}
+
+// track is a world in which racers follow each other. Each runs alone: the others are stopped meanwhile.
+type track struct {
+	*world
+	binary  string // of kube-controller-manager
+	bare    kubernetes.Interface
+	started int
+	lines   [][]string
+}
+
+func newTrack(ctx context.Context, o options) (_ *track, err error) {
+	programs, err := cluster.Build(ctx, os.Stderr, cluster.ControllerManager)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorld(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &track{world: w, binary: programs[cluster.ControllerManager], lines: [][]string{raceHeader()}}
+	if err := t.prepare(ctx, o); err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return t, nil
+}
+
+// prepare installs Winnow; a replica starts with each race.
+func (t *track) prepare(ctx context.Context, o options) (err error) {
+	if err := t.startWinnow(ctx, o); err != nil {
+		return err
+	}
+	if err := t.replica().Retire(); err != nil {
+		return err
+	}
+	if _, _, err := t.cluster.Kubectl(ctx, "apply", "-f", priorityManifest); err != nil {
+		return err
+	}
+	if t.kube, err = kubernetes.NewForConfig(protobuf(t.cluster.RESTConfig())); err != nil {
+		return err
+	}
+	return t.prepareBare(ctx)
+}
+
+// prepareBare gives the bare loop the rights of Winnow, but the priority of any workload.
+func (t *track) prepareBare(ctx context.Context) error {
+	const user = "system:serviceaccount:default:bare"
+	if _, _, err := t.cluster.Kubectl(ctx, "create", "clusterrolebinding", "bare", "--clusterrole=winnow:controller", "--user="+user); err != nil {
+		return err
+	}
+	config, err := t.cluster.UserConfig(user, "system:serviceaccounts", "system:serviceaccounts:default")
+	if err != nil {
+		return err
+	}
+	t.bare, err = kubernetes.NewForConfig(protobuf(config))
+	return err
+}
+
+func protobuf(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.ContentType, c.QPS, c.DisableCompression = runtime.ContentTypeProtobuf, -1, true
+	return c
+}
+
+// run lets one racer delete one burst.
+func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error) {
+	t.started++
+	b.name = fmt.Sprintf("burst-%d", t.started)
+	manager, err := t.startManager(ctx, r)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, manager.Kill()) }()
+	if r.workers == 0 && !r.native {
+		replica, err := t.server.AddReplica(ctx, r.flags...)
+		if err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, replica.Retire()) }()
+		if err := t.waitServing(ctx); err != nil {
+			return out, err
+		}
+	}
+	lit, err := t.light(ctx, b, r)
+	if err != nil {
+		return out, err
+	}
+	if out, err = t.watch(ctx, lit, r); err == nil {
+		t.lines = append(t.lines, out.line(b, r.name))
+	}
+	return out, err
+}
+
+// waitServing waits until Winnow leads and the aggregator has noticed that it is there.
+func (t *track) waitServing(ctx context.Context) error {
+	client, err := versioned.NewForConfig(t.cluster.RESTConfig())
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.waitMetric(ctx, "winnow_leading", 1), eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
+		_, err := client.GcV1alpha1().CleanupPolicies("default").List(ctx, metav1.ListOptions{})
+		return err
+	}))
+}
+
+// startManager starts a controller manager that collects garbage and, if it is native, deletes what has finished.
+func (t *track) startManager(ctx context.Context, r racer) (*cluster.Process, error) {
+	controllers := "--controllers=garbage-collector-controller"
+	if r.native {
+		controllers += ",ttl-after-finished-controller"
+	}
+	flags := []string{"--kubeconfig=" + t.cluster.Kubeconfig(), "--secure-port=0", "--leader-elect=false", controllers}
+	return t.cluster.Run(ctx, fmt.Sprintf("manager-%d", t.started), t.binary, append(flags, r.manager...), nil)
+}
+
+// watch waits until all Jobs and Pods of a burst are gone, and tells how that went.
+func (t *track) watch(ctx context.Context, b *litBurst, r racer) (out race, err error) {
+	ctx, cancel := context.WithDeadline(ctx, b.due.Add(waitMost+time.Duration(b.jobs)*nativeEach))
+	defer cancel()
+	jobs, err := watchDeleted(ctx, b.burst, t.allJobs(), b.jobs)
+	if err != nil {
+		return out, err
+	}
+	pods, err := watchDeleted(ctx, b.burst, t.allPods(), b.podCount())
+	if err != nil {
+		return out, err
+	}
+	before, err := t.serverMetrics(ctx)
+	if err != nil {
+		return out, err
+	}
+	if r.workers > 0 {
+		b.due = time.Now()
+		if err := t.deleteBare(ctx, b, r.workers); err != nil {
+			return out, err
+		}
+	}
+	profiled := make(chan error, 1)
+	go func() { profiled <- t.profile(ctx, b, r) }()
+	jobsGone, podsGone := <-jobs, <-pods
+	if err := <-profiled; err != nil {
+		return out, err
+	}
+	after, err := t.serverMetrics(ctx)
+	if err != nil {
+		return out, err
+	}
+	if len(jobsGone) < b.jobs || len(podsGone) < b.podCount() {
+		return out, fmt.Errorf("only %d of %d Jobs and %d of %d Pods are gone", len(jobsGone), b.jobs, len(podsGone), b.podCount())
+	}
+	sent := difference{before, after}
+	out.deletes = sent.total("apiserver_request_total", `resource="jobs"`, `verb="DELETE"`) / float64(b.jobs)
+	out.requests = (sent.total("apiserver_request_total", `resource="jobs"`) -
+		sent.total("apiserver_request_total", `resource="jobs"`, `verb="WATCH"`)) / float64(b.jobs)
+	for _, at := range jobsGone {
+		out.late = append(out.late, milliseconds(at.Sub(b.due)))
+	}
+	for _, at := range podsGone {
+		out.pods = append(out.pods, milliseconds(at.Sub(b.due)))
+	}
+	first, err := t.firstDelete(ctx, b)
+	out.perSecond = float64(b.jobs) / jobsGone[len(jobsGone)-1].Sub(first).Seconds()
+	return out, err
+}
+
+// profile writes where the CPU time of Winnow goes while it deletes a burst, from when it is due, if that is asked for.
+func (t *track) profile(ctx context.Context, b *litBurst, r racer) error {
+	if r.profile == "" {
+		return nil
+	}
+	if err := poll.Pause(ctx, time.Until(b.due)); err != nil {
+		return err
+	}
+	seconds := max(1, b.jobs/profileJobs)
+	profile, err := t.replica().Get(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.profile, []byte(profile), 0o644)
+}
+
+// firstDelete is when the API server received the first DELETE of a Job of the burst.
+func (t *track) firstDelete(ctx context.Context, b *litBurst) (first time.Time, err error) {
+	err = eventually(ctx, 100*time.Millisecond, func(context.Context) error {
+		events, err := b.audit.Next()
+		for i := range events {
+			if at := events[i].RequestReceivedTimestamp.Time; first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+		if err == nil && first.IsZero() {
+			err = errors.New("no DELETE of a Job is in the audit log")
+		}
+		return err
+	})
+	return first, err
+}
+
+// deleteBare deletes all Jobs of a burst as Winnow does, with the same preconditions, and nothing else.
+func (t *track) deleteBare(ctx context.Context, b *litBurst, workers int) error {
+	background := metav1.DeletePropagationBackground
+	var deletes errgroup.Group
+	deletes.SetLimit(workers)
+	for _, j := range b.all {
+		deletes.Go(func() error {
+			return t.bare.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
+				Preconditions:     &metav1.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion},
+				PropagationPolicy: &background,
+			})
+		})
+	}
+	return deletes.Wait()
+}
