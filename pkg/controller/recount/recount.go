@@ -1,0 +1,19 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recount lets the programs below test ask the model which answer holds for each object of a world. It is never shipped.
+package recount
+
+import "github.com/winnow-dev/winnow/pkg/controller/internal/model"
+
+type (
+	// World is all that a decision depends on.
+	World = model.World
+	// Namespace is what matters of a namespace.
+	Namespace = model.Namespace
+	// Answer is what happens to an object, and why.
+	Answer = model.Answer
+)
+
+// Delete is the Action of an Answer for an object that is due and may go.
+const Delete = model.Delete

@@ -1,0 +1,247 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/recount"
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/poll"
+)
+
+const (
+	// judgeLag is how long after a DELETE all is known that happened before it.
+	judgeLag = 5 * time.Second
+	// together are DELETEs that are judged by one recount, where that is enough.
+	together = 100 * time.Millisecond
+	// faultsMost is how many are told.
+	faultsMost = 20
+)
+
+// lags are how far behind Winnow's view of other Jobs may be when a DELETE is right in it. It is promised that it is held when the watch has
+// said nothing for 90 s; after a restart of the API server it takes some seconds until it watches again.
+var lags = []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
+
+// judge holds each DELETE of Winnow, as the audit log has it, against the model.
+type judge struct {
+	history *history
+
+	lock    sync.Mutex
+	tail    *cluster.AuditTail
+	pending []deletion
+	faults  []string
+	verdict verdict
+}
+
+// verdict counts what was judged.
+type verdict struct {
+	requests     int
+	answers      map[int32]int // by status code, 0 for none
+	lost, faults int
+	behind       map[time.Duration]int // requests that are right by an older view alone, by its lag
+}
+
+// deletion is one DELETE request.
+type deletion struct {
+	at      time.Time
+	uid     types.UID
+	version uint64
+	what    string
+}
+
+func newJudge(c *cluster.Cluster, h *history) *judge {
+	return &judge{history: h, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}}, tail: c.AuditTail(func(e *cluster.AuditEvent) bool {
+		return cluster.DeletesBy("winnow")(e) && e.ObjectRef.Resource == "jobs"
+	})}
+}
+
+// run judges until the context ends.
+func (j *judge) run(ctx context.Context) {
+	for poll.Pause(ctx, time.Second) == nil {
+		j.lock.Lock()
+		j.pull()
+		now := time.Now()
+		j.judge(now.Add(-judgeLag))
+		j.history.forget(now.Add(-lags[len(lags)-1] - 2*judgeLag))
+		j.lock.Unlock()
+	}
+}
+
+// finish judges all that is left.
+func (j *judge) finish() (verdict, []string) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	j.pull()
+	j.judge(time.Now())
+	return j.verdict, j.faults
+}
+
+// pull reads on in the audit log. What was deleted is gone from then on.
+func (j *judge) pull() {
+	events, err := j.tail.Next()
+	if err != nil {
+		j.fault("audit log: %v", err)
+	}
+	for i := range events {
+		j.take(&events[i])
+	}
+	slices.SortStableFunc(j.pending, func(a, b deletion) int { return a.at.Compare(b.at) })
+}
+
+func (j *judge) take(e *cluster.AuditEvent) {
+	d := deletion{
+		at:   e.RequestReceivedTimestamp.Time,
+		what: fmt.Sprintf("%s/%s by %s", e.ObjectRef.Namespace, e.ObjectRef.Name, e.UserAgent),
+	}
+	code := int32(0)
+	if e.ResponseStatus != nil {
+		code = e.ResponseStatus.Code
+	}
+	j.verdict.requests++
+	j.verdict.answers[code]++
+	var err error
+	if d.uid, d.version, err = preconditions(e); err != nil {
+		if code == http.StatusOK {
+			j.fault("%s: %v", d.what, err)
+		}
+		return // Its sender was cut off before the body was sent, and it was refused.
+	}
+	if code == http.StatusOK {
+		j.history.gone(d.uid, d.at, e.StageTimestamp.Time)
+	}
+	j.pending = append(j.pending, d)
+}
+
+// preconditions are the state that a DELETE is for. It must name both.
+func preconditions(e *cluster.AuditEvent) (types.UID, uint64, error) {
+	options, err := cluster.DeleteOptions(e)
+	if err != nil {
+		return "", 0, err
+	}
+	p := options.Preconditions
+	if p == nil || p.UID == nil || p.ResourceVersion == nil {
+		return "", 0, errors.New("it lacks preconditions")
+	}
+	version, err := strconv.ParseUint(*p.ResourceVersion, 10, 64)
+	return *p.UID, version, err
+}
+
+// judge judges the requests until a time.
+func (j *judge) judge(until time.Time) {
+	for len(j.pending) > 0 && j.pending[0].at.Before(until) {
+		first := j.pending[0].at
+		n := slices.IndexFunc(j.pending, func(d deletion) bool { return d.at.After(first.Add(together)) || !d.at.Before(until) })
+		if n < 0 {
+			n = len(j.pending)
+		}
+		j.judgeTogether(first, j.pending[:n])
+		j.pending = j.pending[n:]
+	}
+}
+
+// judgeTogether asks the newest policies and all that was there at first, which is enough for most; the others are judged alone. What
+// was newest then may be followed by all, since they are less than a second apart.
+func (j *judge) judgeTogether(first time.Time, all []deletion) {
+	changes := j.history.inForce(first)
+	if len(changes) == 0 {
+		j.fault("%s: before there was any policy", all[0].what)
+		return
+	}
+	w := j.history.world(first, changes[0], view{})
+	answers, versions := w.Answers(), map[types.UID]uint64{}
+	for _, f := range w.Objects {
+		versions[f.UID] = f.ResourceVersion
+	}
+	for _, d := range all {
+		fact, outdated := j.history.find(d.uid, d.version, d.at)
+		switch {
+		case fact == nil:
+			j.fault("%s: its precondition names a state %d of %s that nobody wrote", d.what, d.version, d.uid)
+		case outdated && j.accepted(d):
+			j.fault("%s: state %d was deleted after a newer one was acknowledged", d.what, d.version)
+		case versions[d.uid] == d.version && answers[d.uid].Action == recount.Delete:
+		default:
+			j.judgeAlone(d, fact)
+		}
+	}
+}
+
+// accepted tells whether this request is what ended the Job.
+func (j *judge) accepted(d deletion) bool {
+	j.history.lock.Lock()
+	defer j.history.lock.Unlock()
+	o := j.history.objects[d.uid]
+	last := o.states[len(o.states)-1]
+	return last.fact == nil && last.sent.Equal(d.at)
+}
+
+// judgeAlone looks for a view of the other Jobs in which the DELETE was right, one that lags ever more, under each of the policies that it
+// may follow. The Job itself is in the state that the precondition names.
+func (j *judge) judgeAlone(d deletion, fact *lifecycle.Fact) {
+	changes := j.history.inForce(d.at)
+	var answers []recount.Answer
+	for _, lag := range lags {
+		for _, first := range []bool{false, true} {
+			for _, c := range changes {
+				w := j.history.world(d.at, c, view{lag, first})
+				w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == d.uid }), fact)
+				answer := w.Answers()[d.uid]
+				if answer.Action == recount.Delete {
+					j.verdict.behind[lag]++
+					return
+				}
+				answers = append(answers, answer)
+			}
+		}
+	}
+	j.fault("%s at %s: %s must stay: %+v under %s",
+		d.what, d.at.Format(time.StampMilli), inJSON(fact), answers[:len(changes)], describe(changes, fact.Namespace))
+}
+
+// ghosts finds what is gone without an event in the audit log: deleted when the API server was killed, before it could write one.
+func (j *judge) ghosts(killed time.Time, there map[types.UID]bool) {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	j.pull()
+	for uid, name := range j.history.left() {
+		if there[uid] {
+			continue
+		}
+		j.history.lock.Lock()
+		fact := j.history.objects[uid].last()
+		j.history.lock.Unlock()
+		j.history.gone(uid, killed, killed)
+		j.verdict.lost++
+		j.pending = append(j.pending, deletion{killed, uid, fact.ResourceVersion, name + " by a request without an event in the audit log"})
+	}
+}
+
+func (j *judge) fault(format string, args ...any) {
+	j.verdict.faults++
+	if len(j.faults) < faultsMost {
+		j.faults = append(j.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// describe tells of the policies that a namespace had.
+func describe(changes []change, namespace string) string {
+	var out []string
+	for _, c := range changes {
+		out = append(out, fmt.Sprintf("[acknowledged %s: %s; bounds %s]",
+			c.acked.Format(time.StampMilli), inJSON(c.policies[namespace].Spec), inJSON(c.bounds.Spec)))
+	}
+	return strings.Join(out, " or ")
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// soak lets everything happen to Winnow for a long time on a real local cluster: Jobs are created, finish, are extended while they
+// are due and deleted by others, policies change, the API server is killed twice. The model judges each DELETE by the audit log,
+// nothing that is due may be left in the end, and nothing may leak.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/winnow-dev/winnow/test/poll"
+)
+
+// warmUp is how long everything happens before the figures at the start are taken.
+const warmUp = time.Minute
+
+type options struct {
+	winnow   string
+	duration time.Duration
+	seed     uint64
+}
+
+func main() {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // it would stand between the figures
+	var o options
+	flag.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to run")
+	flag.DurationVar(&o.duration, "duration", 20*time.Minute, "for how long, after a minute that warms up")
+	flag.Uint64Var(&o.seed, "seed", rand.Uint64(), "of what happens; when it happens is up to the machine")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := soak(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+func soak(ctx context.Context, o options) (err error) {
+	fmt.Printf("soak -duration=%v -seed=%d\n", o.duration, o.seed)
+	w, err := newWorld(ctx, o.winnow)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	judging, end := context.WithCancel(ctx)
+	defer end()
+	go w.judge.run(judging)
+
+	r := rand.New(rand.NewPCG(o.seed, 0))
+	if err := w.churn(ctx, r, "warm", func(ctx context.Context) error { return poll.Pause(ctx, warmUp) }); err != nil {
+		return err
+	}
+	start, err := w.atRest(ctx, "start")
+	if err != nil {
+		return err
+	}
+	if err := w.churn(ctx, r, "soak", func(ctx context.Context) error { return w.trouble(ctx, o.duration) }); err != nil {
+		return err
+	}
+	last, err := w.atRest(ctx, "end")
+	if err != nil {
+		return err
+	}
+	v, faults := w.judge.finish()
+	w.conclude(v)
+	err = w.leaks(start, last, v.answers[http.StatusOK])
+	for _, fault := range faults {
+		err = errors.Join(err, errors.New(fault))
+	}
+	return err
+}
+
+// atRest checks that nothing was missed, and samples when only the residents are left.
+func (w *world) atRest(ctx context.Context, when string) ([]sample, error) {
+	if err := w.missed(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.rest(ctx); err != nil {
+		return nil, err
+	}
+	return w.tell(ctx, when)
+}
+
+// trouble kills the API server after one third and two thirds of the time. In between it looks whether something was missed, and tells
+// how it goes.
+func (w *world) trouble(ctx context.Context, d time.Duration) error {
+	const parts = 12
+	for i := range parts {
+		if err := poll.Pause(ctx, d/parts); err != nil {
+			return err
+		}
+		next := w.quiet
+		if i == parts/3-1 || i == 2*parts/3-1 {
+			next = w.restart
+		}
+		if err := next(ctx); err != nil {
+			return err
+		}
+		if _, err := w.tell(ctx, "meanwhile"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude tells what happened.
+func (w *world) conclude(v verdict) {
+	d := w.driver
+	w.printf("%d Jobs were created, %d finished, %d changed by others, %d deleted by others; %d requests of others came after Winnow's; policies changed %d times",
+		d.created.Load(), d.finished.Load(), d.extended.Load(), d.deleted.Load(), d.tooLate.Load(), w.governor.changes)
+	w.printf("%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server was killed %d times",
+		v.requests, v.answers, v.lost, w.restarts)
+	for _, lag := range lags[1:] {
+		w.printf("%d of them were right by a view of other Jobs that lagged up to %v", v.behind[lag], lag)
+	}
+	w.printf("%d of them were wrong", v.faults)
+}

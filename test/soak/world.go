@@ -1,0 +1,245 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/winnow-dev/winnow/pkg/controller/recount"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/jobs"
+	"github.com/winnow-dev/winnow/test/poll"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
+
+const (
+	// residents are Jobs that stay, so that figures at the start and at the end are of as many objects.
+	residents = 2000
+	replicas  = 2
+	// dueMost is how long something may be due and still there when nothing else happens.
+	dueMost = 5 * time.Second
+	// catchUp is how long Winnow may need until it sees all again after a restart of the API server.
+	catchUp = 30 * time.Second
+	// waitMost is how long something may take that is not measured.
+	waitMost = time.Minute
+)
+
+// world is a cluster without Nodes, since nothing runs in it, and Winnow.
+type world struct {
+	begun     time.Time
+	cluster   *cluster.Cluster
+	server    *winnow.Server
+	history   *history
+	driver    *driver
+	governor  *governor
+	judge     *judge
+	restarts  int
+	restarted time.Time // the last time
+}
+
+func newWorld(ctx context.Context, binary string) (w *world, err error) {
+	w = &world{begun: time.Now(), history: newHistory()}
+	if w.cluster, err = cluster.Start(ctx, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}}); err != nil {
+		return nil, err
+	}
+	if err := w.start(ctx, binary); err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return w, nil
+}
+
+func (w *world) start(ctx context.Context, binary string) (err error) {
+	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: binary, Replicas: replicas, Flags: []string{"--default-hold-above=-1"}})
+	if err != nil {
+		return err
+	}
+	config := w.cluster.RESTConfig()
+	config.QPS = -1
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	w.driver = &driver{kube: kube, history: w.history}
+	w.governor = newGovernor(clients.GcV1alpha1(), w.history)
+	w.judge = newJudge(w.cluster, w.history)
+	return w.populate(ctx)
+}
+
+// populate makes namespaces, Jobs that stay, and policies.
+func (w *world) populate(ctx context.Context) error {
+	for _, name := range append([]string{residentNamespace}, churnNamespaces...) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: namespaceLabels(name)}}
+		if _, err := w.driver.kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	all, err := jobs.Create(ctx, w.driver.kube, residentNamespace, residents)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if err := jobs.Finish(ctx, w.driver.kube, all, func(int) time.Time { return now }); err != nil {
+		return err
+	}
+	for _, j := range all {
+		if err := w.history.wrote(j, now, now); err != nil {
+			return err
+		}
+	}
+	return w.governor.begin(ctx)
+}
+
+func (w *world) stop() error {
+	var err error
+	if w.server != nil {
+		err = w.server.Stop()
+	}
+	return errors.Join(err, w.cluster.Stop())
+}
+
+// churn lets everything happen until what goes on beside it ends.
+func (w *world) churn(ctx context.Context, r *rand.Rand, name string, beside func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	driven, governed := make(chan error, 1), make(chan error, 1)
+	ofJobs, ofPolicies := rand.New(rand.NewPCG(r.Uint64(), 1)), rand.New(rand.NewPCG(r.Uint64(), 2))
+	go func() { driven <- w.driver.run(ctx, ofJobs, name) }()
+	go func() { governed <- w.governor.run(ctx, ofPolicies) }()
+	err := beside(ctx)
+	cancel()
+	return errors.Join(err, <-driven, <-governed)
+}
+
+// restart kills the API server and starts it again. The driver waits meanwhile; Winnow does not know.
+func (w *world) restart(ctx context.Context) error {
+	w.driver.gate.Lock()
+	defer w.driver.gate.Unlock()
+	killed := time.Now()
+	if err := w.cluster.StopComponent(cluster.APIServer); err != nil {
+		return err
+	}
+	if err := w.cluster.StartComponent(ctx, cluster.APIServer); err != nil {
+		return err
+	}
+	w.restarts, w.restarted = w.restarts+1, time.Now()
+	w.printf("the API server was killed and is back after %v", time.Since(killed).Round(100*time.Millisecond))
+	there, err := w.there(ctx)
+	if err != nil {
+		return err
+	}
+	if err := poll.Pause(ctx, time.Second); err != nil { // Events of what is gone from the list are written by then.
+		return err
+	}
+	w.judge.ghosts(killed, there)
+	return nil
+}
+
+// there are the UIDs of all Jobs.
+func (w *world) there(ctx context.Context) (map[types.UID]bool, error) {
+	list, err := w.driver.kube.BatchV1().Jobs("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := map[types.UID]bool{}
+	for i := range list.Items {
+		out[list.Items[i].UID] = true
+	}
+	return out, nil
+}
+
+// quiet stops what changes Jobs and policies, and looks whether something was missed.
+func (w *world) quiet(ctx context.Context) error {
+	w.governor.writing.Lock()
+	defer w.governor.writing.Unlock()
+	w.driver.gate.Lock()
+	defer w.driver.gate.Unlock()
+	return w.missed(ctx)
+}
+
+// missed looks twice for what is due and still there, while nothing happens but time. Right after a restart it looks again.
+func (w *world) missed(ctx context.Context) error {
+	before, err := w.due(ctx)
+	for err == nil {
+		if err := poll.Pause(ctx, dueMost); err != nil {
+			return err
+		}
+		now, err := w.due(ctx)
+		if err != nil {
+			return err
+		}
+		var both []string
+		for uid, name := range now {
+			if before[uid] != "" {
+				both = append(both, name)
+			}
+		}
+		switch {
+		case len(both) == 0:
+			return nil
+		case time.Since(w.restarted) > catchUp:
+			slices.Sort(both)
+			return fmt.Errorf("%d Jobs were due for more than %v and are still there: %s",
+				len(both), dueMost, strings.Join(both[:min(len(both), faultsMost)], ", "))
+		}
+		before = now
+	}
+	return err
+}
+
+// due are the Jobs that are there and that the model would delete now.
+func (w *world) due(ctx context.Context) (map[types.UID]string, error) {
+	there, err := w.there(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	world := w.history.world(now, w.governor.now, view{})
+	out := map[types.UID]string{}
+	answers := world.Answers()
+	for _, f := range world.Objects {
+		if a := answers[f.UID]; a.Action == recount.Delete && there[f.UID] {
+			out[f.UID] = fmt.Sprintf("%s/%s (%s by %s)", f.Namespace, f.Name, a.Reason, a.By)
+		}
+	}
+	return out, nil
+}
+
+// rest deletes all but the residents and waits until Winnow knows.
+func (w *world) rest(ctx context.Context) error {
+	if err := w.driver.deleteAll(ctx); err != nil {
+		return err
+	}
+	return eventually(ctx, func(ctx context.Context) error {
+		for _, r := range w.server.Replicas {
+			n, err := metric("winnow_tracker_objects")(ctx, r)
+			if err == nil && n != residents {
+				err = fmt.Errorf("%s tracks %v objects, want %d", r.Name, n, residents)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eventually asks until the answer is nil.
+func eventually(ctx context.Context, ask func(context.Context) error) error {
+	return poll.Until(ctx, waitMost, 100*time.Millisecond, ask)
+}
