@@ -91,7 +91,23 @@ func TestWarnedOfWhatBecomesDue(t *testing.T) {
 		return nil
 	})
 	expect("what a dry run leaves", kubectl(t, "get", "cup,jobs", "-n", p.id, "-o", "name"), before)
-	if got, want := warned(t, "", p.on("delete", "a")...), strings.Replace(without, "would", "will", 1); !strings.HasPrefix(got, want) {
-		t.Errorf("delete: got\n%swant\n%s", got, want)
+	deleted, want := warned(t, "", p.on("delete", "a")...), strings.Replace(without, "would", "will", 1)
+	if !strings.HasPrefix(deleted, want) {
+		t.Errorf("delete: got\n%swant\n%s", deleted, want)
 	}
+
+	id := strings.TrimSpace(strings.TrimPrefix(deleted, want))
+	kubectl(t, defaults.on("patch", "defaults", "--subresource=status", "--type=merge", "-p",
+		fmt.Sprintf(`{"status":{"observedGeneration":1,"holds":[{"id":%q,"namespace":%q,"objects":6}]}}`, id, p.id))...)
+	approve := func(ids string, args ...string) string {
+		return warned(t, "", defaults.on("annotate", "defaults", append(args, "--overwrite", "gc.winnow.dev/approved-hold="+ids)...)...)
+	}
+	contains(t, approve("5f3c", "--dry-run=server"), `"5f3c" is the id of nothing that waits for approval`)
+	eventually(t, 10*time.Second, func(context.Context) error { // once Winnow knows of the deletion
+		if got := approve(id, "--dry-run=server"); got != due("would") {
+			return fmt.Errorf("a dry run of the approval warns of %q", got)
+		}
+		return nil
+	})
+	expect("the approval", approve(id), due("will"))
 }

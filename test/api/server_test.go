@@ -4,9 +4,11 @@
 package api
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -79,6 +81,44 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, string(audited), `"kind":"Event"`, `"resource":"cleanuppolicies"`, `"verb":"watch"`)
+}
+
+// TestProfiles: whoever may not read them learns nothing of where time and memory go.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	kubectl(t, "create", "clusterrole", "profiles", "--verb=get", "--non-resource-url=/debug/pprof/*")
+	kubectl(t, "create", "clusterrolebinding", "profiles", "--clusterrole=profiles", "--user=profiler")
+	for user, tc := range map[string]struct {
+		status int
+		want   string
+	}{
+		"profiler":  {http.StatusOK, "heap profile:"},
+		"passer-by": {http.StatusForbidden, `User \"passer-by\" cannot get path \"/debug/pprof/heap\"`},
+	} {
+		config, err := shared.UserConfig(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Host = fmt.Sprintf("https://localhost:%d", server.Replicas[0].Port)
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, time.Minute, func(context.Context) error { // The right takes a moment to be known.
+			response, err := client.Get(config.Host + "/debug/pprof/heap?debug=1")
+			if err != nil {
+				return err
+			}
+			body, err := io.ReadAll(response.Body)
+			if err := errors.Join(err, response.Body.Close()); err != nil {
+				return err
+			}
+			if response.StatusCode != tc.status || !strings.Contains(string(body), tc.want) {
+				return fmt.Errorf("%s got %s: %.200s", user, response.Status, body)
+			}
+			return nil
+		})
+	}
 }
 
 // watchReplica watches past the aggregator.

@@ -56,3 +56,30 @@ func TestWrongPolicies(t *testing.T) {
 		t.Errorf("what users read differs from %s; look at the difference after go test ./test/api -run %s -update:\n%s", golden, t.Name(), got.String())
 	}
 }
+
+// TestWrongTypes: values of a wrong type are refused by decoders that all kinds of Kubernetes share. They name the field, except
+// where kubectl apply patches what exists.
+func TestWrongTypes(t *testing.T) {
+	t.Parallel()
+	p := scoped(t, ofNamespace)
+	p.create("there", `{ttlAfterFinished: 1h}`)
+	for spec, want := range map[string]struct{ created, serverSide, patched string }{
+		`{ttlAfterFinished: 5}`: {
+			"cannot unmarshal number into Go struct field CleanupPolicySpec.spec.ttlAfterFinished of type v1alpha1.TTL",
+			".spec.ttlAfterFinished: expected string", "cannot convert int64 to v1alpha1.TTL",
+		},
+		`{capacity: {maxObjects: many}}`: {
+			"cannot unmarshal string into Go struct field Capacity.spec.capacity.maxObjects of type int64",
+			".spec.capacity.maxObjects: expected numeric (int or float), got string", "unrecognized type: int64",
+		},
+		`{rules: {}}`: {
+			"cannot unmarshal object into Go struct field CleanupPolicySpec.spec.rules of type []v1alpha1.CleanupRule",
+			".spec.rules: expected list", "cannot restore slice from map",
+		},
+	} {
+		contains(t, refused(t, p.manifest("new", spec), "apply", "-f", "-"), want.created)
+		contains(t, refused(t, p.manifest("new", spec), "apply", "--server-side", "-f", "-"), want.serverSide)
+		contains(t, refused(t, p.manifest("there", spec), "apply", "-f", "-"), want.patched)
+		contains(t, refused(t, p.manifest("there", spec), "apply", "--server-side", "--dry-run=server", "-f", "-"), want.serverSide)
+	}
+}
