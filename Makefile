@@ -14,6 +14,7 @@ RACE = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && printf '\043include <stdlib.h
 # Packages that start clusters share the machine: two of them at a time are enough for two cores.
 TESTFLAGS ?=
 BENCHFLAGS ?=
+SOAKFLAGS ?=
 GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
 
 .PHONY: help
@@ -49,13 +50,22 @@ test-e2e: programs ## Run end-to-end tests on real clusters, never from the test
 LONG_CHECKS ?= 17000
 
 .PHONY: test-long
-test-long: ## Hold the engine against its model for a million random steps; LONG_CHECKS times 60 of them, about an hour
+test-long: ## Hold the engine against its model for a million random steps; LONG_CHECKS times 60 of them, 20 minutes
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/tracker -rapid.checks=$(LONG_CHECKS)
 
 .PHONY: bench
 bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help names its flags, docs/performance.md has figures
 	@go build -o bin/bench ./test/bench
 	@exec bin/bench $(BENCHFLAGS)
+
+.PHONY: bench-full
+bench-full: ## Measure Winnow with 20,000 Jobs that expire together and a million that wait, too; some hours, and 16 GiB
+	@$(MAKE) --no-print-directory bench BENCHFLAGS="-throughput=4000,20000 -scale=10000,100000,1000000 $(BENCHFLAGS)"
+
+.PHONY: soak
+soak: build programs ## Let everything happen to Winnow for twenty minutes while its model judges; SOAKFLAGS=-help names the flags
+	@go build -o bin/soak ./test/soak
+	@exec bin/soak $(SOAKFLAGS)
 
 .PHONY: verify
 verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-fmt verify-lint ## Run all checks below

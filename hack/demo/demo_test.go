@@ -108,7 +108,7 @@ func TestOutlookOfMany(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "defaults", UID: "u", Generation: 1},
 		Spec: gc.CleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly,
-			Capacity: &gc.Capacity{MaxObjects: new(int32(1)), Per: gc.CapacityPerNamespace},
+			Capacity: &gc.Capacity{MaxObjects: new(int64(1)), Per: gc.CapacityPerNamespace},
 		},
 	}
 	guardrails := &gc.ClusterCleanupPolicy{
@@ -116,7 +116,7 @@ func TestOutlookOfMany(t *testing.T) {
 		Spec: gc.ClusterCleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly,
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}},
-			Guardrails:        &gc.Guardrails{MinTTL: new(gc.TTL("7s")), HoldAbove: &gc.HoldAbove{Objects: new(int32(1))}},
+			Guardrails:        &gc.Guardrails{MinTTL: new(gc.TTL("7s")), HoldAbove: &gc.HoldAbove{Objects: new(int64(1))}},
 		},
 	}
 	m.policies = []policyRow{

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -31,10 +32,10 @@ func (m *model) foresee(now time.Time) *tracker.Tracker {
 			cluster = append(cluster, p)
 		}
 	}
-	facts := map[string][]*lifecycle.Fact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	byResource := map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
 	for _, o := range m.objects {
 		if o.gone.IsZero() {
-			facts[o.fact.Resource] = append(facts[o.fact.Resource], o.fact)
+			byResource[o.fact.Resource] = append(byResource[o.fact.Resource], facts.Keep(o.fact))
 		}
 	}
 	t.ReplaceNamespaces(m.namespaces, "", now)
@@ -42,7 +43,7 @@ func (m *model) foresee(now time.Time) *tracker.Tracker {
 	t.ReplacePolicies(own, "", now)
 	t.ReplaceQuotas(nil, now)
 	t.ReplaceCronJobs(m.cronJobs, now)
-	for resource, all := range facts {
+	for resource, all := range byResource {
 		t.Replace(resource, all, 0, now)
 	}
 	t.Lead(now) // With the holds that stand in the status of policies.
