@@ -82,21 +82,26 @@ func TestKeptIsSmall(t *testing.T) {
 
 // TestWhatObjectsHaveInCommonGoesWithTheLast: labels may be different for each of the objects that come and go.
 func TestWhatObjectsHaveInCommonGoesWithTheLast(t *testing.T) {
-	before := facts.Kins()
+	eventually(t, 0) // Of other tests, which would be forgotten while this one counts.
 	all := map[int]*facts.Kept{}
 	for i := range 100 {
 		all[i] = facts.Keep(given.Job("a").Label("run", time.Duration(i).String()).Complete(given.Now).Fact())
 	}
-	if n := facts.Kins() - before; n != len(all) {
+	if n := facts.Kins(); n != len(all) {
 		t.Errorf("%d for %d objects that have nothing in common", n, len(all))
 	}
 	maps.DeleteFunc(all, func(i int, _ *facts.Kept) bool { return i > 0 })
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		runtime.GC() // It is found out then, and forgotten some time after.
-		return facts.Kins() <= before+1, nil
-	})
-	if err != nil {
-		t.Errorf("%d for one object", facts.Kins()-before)
-	}
+	eventually(t, 1)
 	runtime.KeepAlive(all)
+}
+
+// eventually waits until the garbage collector has found out what is in use no more, and it is forgotten.
+func eventually(t *testing.T, kins int) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		runtime.GC()
+		return facts.Kins() == kins, nil
+	}); err != nil {
+		t.Fatalf("%d, not %d", facts.Kins(), kins)
+	}
 }
