@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -65,9 +66,14 @@ type Controller struct {
 
 // New makes a Controller that is yet to be run. It fails for configurations that no client can be made from.
 func New(c Config) (*Controller, error) {
-	cluster, err := kubernetes.NewForConfig(client(c.Cluster, c.UserAgent, "application/vnd.kubernetes.protobuf"))
+	protobuf := client(c.Cluster, c.UserAgent, runtime.ContentTypeProtobuf)
+	cluster, err := kubernetes.NewForConfig(protobuf)
 	if err != nil {
 		return nil, fmt.Errorf("client of the cluster: %w", err)
+	}
+	observed, err := observe.NewClients(protobuf)
+	if err != nil {
+		return nil, fmt.Errorf("client of what is observed: %w", err)
 	}
 	dated := client(c.Cluster, c.UserAgent, "")
 	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dateReader{rt} })
@@ -88,7 +94,7 @@ func New(c Config) (*Controller, error) {
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{
-			Tracker: t, Policies: policies.GcV1alpha1(), Cluster: cluster, Metadata: dating, Clock: now,
+			Tracker: t, Policies: policies.GcV1alpha1(), Clients: observed, Metadata: dating, Clock: now,
 		}),
 		reader: &reader{
 			policies: policyMetadata, metadata: dating, stored: c.StoredPolicies, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
@@ -98,7 +104,7 @@ func New(c Config) (*Controller, error) {
 		status: status.New(status.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
 		}),
-		forecast: forecast.New(forecast.Config{Tracker: t, Cluster: cluster, Clock: now}),
+		forecast: forecast.New(forecast.Config{Tracker: t, Clients: observed, Clock: now}),
 	}, nil
 }
 

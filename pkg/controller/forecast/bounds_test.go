@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -90,7 +91,7 @@ func TestPartlyListed(t *testing.T) {
 			cluster.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, tc.answer(timeout)
 			})
-			f := New(Config{Tracker: w.Tracker, Cluster: cluster, Clock: clocktesting.NewFakePassiveClock(given.Now)})
+			f := New(Config{Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(given.Now)})
 			got := f.Forecast(ctx, gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))})
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)

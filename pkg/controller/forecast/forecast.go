@@ -12,11 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -32,9 +32,9 @@ const (
 // Config is what a Forecaster works with.
 type Config struct {
 	Tracker *tracker.Tracker
-	// Cluster lists what the tracker does not know, since no policy covers it yet.
-	Cluster kubernetes.Interface
-	Clock   clock.PassiveClock
+	// Clients list what the tracker does not know, since no policy covers it yet.
+	observe.Clients
+	Clock clock.PassiveClock
 }
 
 // Forecaster is safe for concurrent use.

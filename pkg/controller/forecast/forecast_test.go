@@ -71,7 +71,10 @@ func (w *world) with(policies ...metav1.Object) *world {
 }
 
 func (w *world) forecaster() *Forecaster {
-	return New(Config{Tracker: w.Tracker, Cluster: fake.NewClientset(w.objects...), Clock: clocktesting.NewFakePassiveClock(given.Now)})
+	cluster := fake.NewClientset(w.objects...)
+	return New(Config{
+		Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(given.Now),
+	})
 }
 
 // jobs are Jobs that finished so many minutes ago.

@@ -87,14 +87,14 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		switch resource {
 		case gc.ResourceJobs:
-			return l.Cluster.BatchV1().Jobs(namespace).List(ctx, options)
+			return l.Batch.Jobs(namespace).List(ctx, options)
 		case gc.ResourcePods:
 			options.FieldSelector = ended
-			return l.Cluster.CoreV1().Pods(namespace).List(ctx, options)
+			return l.Core.Pods(namespace).List(ctx, options)
 		case tracker.CronJobs:
-			return l.Cluster.BatchV1().CronJobs(namespace).List(ctx, options)
+			return l.Batch.CronJobs(namespace).List(ctx, options)
 		default:
-			return l.Cluster.CoreV1().ResourceQuotas(namespace).List(ctx, options)
+			return l.Core.ResourceQuotas(namespace).List(ctx, options)
 		}
 	})
 	pages.FullListIfExpired = false

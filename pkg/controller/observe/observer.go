@@ -14,7 +14,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -32,9 +31,9 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 // Config is what an Observer works with.
 type Config struct {
 	Tracker *tracker.Tracker
-	// Policies reads the policies, from this server itself; Cluster and Metadata all else.
+	// Policies reads the policies, from this server itself; Clients and Metadata all else.
 	Policies gcclient.GcV1alpha1Interface
-	Cluster  kubernetes.Interface
+	Clients
 	Metadata metadata.Interface
 	Clock    clock.PassiveClock
 }
@@ -138,15 +137,15 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	switch resource {
 	case gc.ResourceJobs:
-		jobs, cronJobs := o.Cluster.BatchV1().Jobs(metav1.NamespaceAll), o.Cluster.BatchV1().CronJobs(metav1.NamespaceAll)
+		jobs, cronJobs := o.Batch.Jobs(metav1.NamespaceAll), o.Batch.CronJobs(metav1.NamespaceAll)
 		reflect(r.ctx, &r.done, resource, listWatch(jobs.List, jobs.Watch, o.observing(resource)), &batchv1.Job{}, o.factSink(resource))
 		reflect(r.ctx, &r.done, tracker.CronJobs, listWatch(cronJobs.List, cronJobs.Watch, o.observing(tracker.CronJobs)),
 			&batchv1.CronJob{}, o.cronJobSink())
 	case gc.ResourcePods:
-		pods := o.Cluster.CoreV1().Pods(metav1.NamespaceAll)
+		pods := o.Core.Pods(metav1.NamespaceAll)
 		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch, o.observing(resource)), &corev1.Pod{}, o.factSink(resource))
 	case tracker.ResourceQuotas:
-		quotas := o.Cluster.CoreV1().ResourceQuotas(metav1.NamespaceAll)
+		quotas := o.Core.ResourceQuotas(metav1.NamespaceAll)
 		reflect(r.ctx, &r.done, resource, listWatch(quotas.List, quotas.Watch, o.observing(resource)), &corev1.ResourceQuota{}, o.quotaSink())
 	}
 	return r
@@ -220,14 +219,14 @@ func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource
 func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Kept, string, error) {
 	switch resource {
 	case gc.ResourceJobs:
-		l, err := o.Cluster.BatchV1().Jobs(namespace).List(ctx, options)
+		l, err := o.Batch.Jobs(namespace).List(ctx, options)
 		if err != nil {
 			return nil, "", err
 		}
 		all, err := reduceAll(l.Items)
 		return all, l.Continue, err
 	default:
-		l, err := o.Cluster.CoreV1().Pods(namespace).List(ctx, options)
+		l, err := o.Core.Pods(namespace).List(ctx, options)
 		if err != nil {
 			return nil, "", err
 		}

@@ -1,0 +1,192 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Clients read what is observed of the cluster.
+type Clients struct {
+	Batch batchclient.BatchV1Interface
+	Core  coreclient.CoreV1Interface
+}
+
+// NewClients makes Clients whose answers in protobuf are thinned before they are decoded: a Job comes without its template, a Pod
+// without its spec, since to decode these costs more than all else. Answers in JSON come whole.
+func NewClients(c *rest.Config) (Clients, error) {
+	batch, err := thinClient(c, "/apis", batchv1.SchemeGroupVersion)
+	if err != nil {
+		return Clients{}, err
+	}
+	core, err := thinClient(c, "/api", corev1.SchemeGroupVersion)
+	if err != nil {
+		return Clients{}, err
+	}
+	return Clients{Batch: batchclient.New(batch), Core: coreclient.New(core)}, nil
+}
+
+func thinClient(c *rest.Config, path string, gv schema.GroupVersion) (rest.Interface, error) {
+	c = rest.CopyConfig(c)
+	c.GroupVersion, c.APIPath = &gv, path
+	c.NegotiatedSerializer = thinCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
+	return rest.RESTClientFor(c)
+}
+
+// thinCodecs thin what they decode from protobuf.
+type thinCodecs struct{ runtime.NegotiatedSerializer }
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer.
+func (c thinCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
+	all := slices.Clone(c.NegotiatedSerializer.SupportedMediaTypes())
+	for i := range all {
+		if all[i].MediaType == runtime.ContentTypeProtobuf {
+			all[i].Serializer = thinDecoder{all[i].Serializer}
+		}
+	}
+	return all
+}
+
+type thinDecoder struct{ runtime.Serializer }
+
+// buffers are for what is left; whatever is decoded is copied out of them.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Decode implements runtime.Decoder.
+func (d thinDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	thin, ok := thinned((*buffer)[:0], data)
+	if !ok {
+		return d.Serializer.Decode(data, defaults, into)
+	}
+	*buffer = thin
+	return d.Serializer.Decode(thin, defaults, into)
+}
+
+// magic is what an object in protobuf begins with; a runtime.Unknown follows.
+var magic = []byte("k8s\x00")
+
+// Fields of runtime.Unknown and of its type.
+const (
+	unknownType, unknownRaw = 1, 2
+	typeKind                = 2
+)
+
+// thinned appends an object as it comes from the API server, without what is unread of its kind; false when nothing is, or when it
+// cannot be read, of which the decoder can say more.
+func thinned(to, data []byte) ([]byte, bool) {
+	unknown, ok := bytes.CutPrefix(data, magic)
+	if !ok {
+		return nil, false
+	}
+	kind, err := field(unknown, unknownType, typeKind)
+	without := unreadOf[string(kind)]
+	if err != nil || without == nil {
+		return nil, false
+	}
+	thin, err := leave(append(to, magic...), unknown, unread{unknownRaw: without})
+	return thin, err == nil
+}
+
+// unread are the fields of a message by their numbers, in the .proto files of k8s.io/api, that no fact is made of: nil for one of
+// which nothing is read, what is unread of it for another.
+type unread map[protowire.Number]unread
+
+var (
+	unreadOf = map[string]unread{
+		"Job": unreadJob, "JobList": {2: unreadJob},
+		"CronJob": unreadCronJob, "CronJobList": {2: unreadCronJob},
+		"Pod": unreadPod, "PodList": {2: unreadPod},
+	}
+	unreadMetadata  = unread{17: nil} // managedFields
+	unreadCondition = unread{
+		3: nil, 5: nil, 6: nil, // lastProbeTime, reason, message
+	}
+	unreadJob = unread{
+		1: unreadMetadata,
+		2: {4: nil, 6: nil, 9: nil, 11: nil, 16: nil, 17: nil}, // selector, template, completionMode, podFailurePolicy, successPolicy, scheduling
+		3: {1: unreadCondition, 7: nil, 8: nil, 10: nil},       // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
+	}
+	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
+	unreadPod     = unread{
+		1: unreadMetadata,
+		2: nil, // spec
+		3: {
+			2: unreadCondition, 8: unreadContainer, 10: unreadContainer, 13: unreadContainer,
+			15: nil, 19: nil, 20: nil, 21: nil, 22: nil, // of claims, resources and volumes
+		},
+	}
+	unreadContainer = unread{
+		1: nil, 3: nil, 6: nil, 7: nil, 8: nil, 10: nil, 11: nil, 12: nil, 13: nil, 14: nil, // name, lastState, images, container, resources
+	}
+)
+
+// leave appends a message without what is unread of it.
+func leave(to, message []byte, without unread) ([]byte, error) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		one := message[:n]
+		message = message[n:]
+		switch inner, listed := without[number]; {
+		case !listed || kind != protowire.BytesType:
+			to = append(to, one...)
+		case inner != nil:
+			var err error
+			if to, err = leaveInner(to, one, inner); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return to, nil
+}
+
+// leaveInner appends a field that is a message itself. Its length is known only once that has been thinned.
+func leaveInner(to, one []byte, without unread) ([]byte, error) {
+	number, kind, tag := protowire.ConsumeTag(one)
+	value, _ := protowire.ConsumeBytes(one[tag:])
+	to = protowire.AppendTag(to, number, kind)
+	start := len(to)
+	to, err := leave(to, value, without)
+	if err != nil {
+		return nil, err
+	}
+	var length [10]byte
+	return slices.Insert(to, start, protowire.AppendVarint(length[:0], uint64(len(to)-start))...), nil
+}
+
+// field is the value of a field within a message; nil when there is none.
+func field(message []byte, path ...protowire.Number) ([]byte, error) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		if number == path[0] && kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(message)
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			if len(path) == 1 {
+				return value, nil
+			}
+			return field(value, path[1:]...)
+		}
+		message = message[n:]
+	}
+	return nil, nil
+}

@@ -1,0 +1,212 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"bytes"
+	"math/rand"
+	"net/http"
+	"net/http/httptest"
+	goreflect "reflect"
+	"strings"
+
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+)
+
+var (
+	whole = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	thin  = thinDecoder{whole}
+)
+
+// encoded is an object as the API server sends it.
+func encoded(t testing.TB, object runtime.Object) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	if err := whole.Encode(object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func decoded(t testing.TB, by runtime.Decoder, data []byte) runtime.Object {
+	t.Helper()
+	object, _, err := by.Decode(data, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// blank takes away what is unread.
+func blank(object runtime.Object) {
+	switch o := object.(type) {
+	case *batchv1.Job:
+		o.ManagedFields = nil
+		s := &o.Spec
+		s.Selector, s.Template, s.CompletionMode, s.PodFailurePolicy, s.SuccessPolicy, s.Scheduling = nil, corev1.PodTemplateSpec{}, nil, nil, nil, nil
+		o.Status.CompletedIndexes, o.Status.UncountedTerminatedPods, o.Status.FailedIndexes = "", nil, nil
+		for i := range o.Status.Conditions {
+			c := &o.Status.Conditions[i]
+			c.LastProbeTime, c.Reason, c.Message = metav1.Time{}, "", ""
+		}
+	case *batchv1.CronJob:
+		o.ManagedFields, o.Spec = nil, batchv1.CronJobSpec{}
+	case *corev1.Pod:
+		o.ManagedFields, o.Spec = nil, corev1.PodSpec{}
+		s := &o.Status
+		s.ResourceClaimStatuses, s.AllocatedResources, s.Resources, s.NodeAllocatableResourceClaimStatuses, s.VolumeHealth = nil, nil, nil, nil, nil
+		for i := range s.Conditions {
+			c := &s.Conditions[i]
+			c.LastProbeTime, c.Reason, c.Message = metav1.Time{}, "", ""
+		}
+		for _, c := range slices.Concat(pointers(s.InitContainerStatuses), pointers(s.ContainerStatuses), pointers(s.EphemeralContainerStatuses)) {
+			*c = corev1.ContainerStatus{State: c.State, Ready: c.Ready, RestartCount: c.RestartCount, Started: c.Started, StopSignal: c.StopSignal}
+		}
+	}
+}
+
+func pointers[T any](all []T) []*T {
+	var out []*T
+	for i := range all {
+		out = append(out, &all[i])
+	}
+	return out
+}
+
+// TestThinLeavesOutNothingElse fills objects at random: no more is missing than what is said to be unread, and no less.
+func TestThinLeavesOutNothingElse(t *testing.T) {
+	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs)
+	for _, empty := range []runtime.Object{&batchv1.Job{}, &batchv1.CronJob{}, &corev1.Pod{}, &corev1.ResourceQuota{}} {
+		full := 0
+		for range 300 {
+			object := empty.DeepCopyObject()
+			filler.Fill(object)
+			data := encoded(t, object)
+			before := bytes.Clone(data)
+			got, want := decoded(t, thin, data), decoded(t, whole, data)
+			if !apiequality.Semantic.DeepEqual(got, want) {
+				full++
+			}
+			blank(want)
+			if !apiequality.Semantic.DeepEqual(got, want) {
+				t.Fatalf("thinned to\n%+v\nnot\n%+v", got, want)
+			}
+			if !bytes.Equal(data, before) {
+				t.Fatal("the answer itself was changed")
+			}
+		}
+		if _, ok := empty.(*corev1.ResourceQuota); full == 0 != ok {
+			t.Errorf("%T: thinned %d times", empty, full)
+		}
+	}
+}
+
+// TestThinReads: what facts are made of is there.
+func TestThinReads(t *testing.T) {
+	for _, object := range []runtime.Object{
+		given.Job("a").Label("app", "train").Complete(given.Now).Obj(),
+		given.Pod("b").Label("app", "train").Obj(),
+	} {
+		want, err := Reduce(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Reduce(decoded(t, thin, encoded(t, object))); err != nil || !goreflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v; not %+v", got, err, want)
+		}
+	}
+}
+
+// TestThinLeavesErrorsToTheDecoder cuts an answer off everywhere.
+func TestThinLeavesErrorsToTheDecoder(t *testing.T) {
+	data := encoded(t, templated("a"))
+	for n := range data {
+		_, _, wrong := thin.Decode(data[:n], nil, nil)
+		if _, _, want := whole.Decode(data[:n], nil, nil); (wrong == nil) != (want == nil) || wrong != nil && wrong.Error() != want.Error() {
+			t.Fatalf("cut off after %d bytes: %v, not %v", n, wrong, want)
+		}
+	}
+}
+
+// templated is a Job as there are many: with the template that it was made from, and two owners of its fields.
+func templated(name string) *batchv1.Job {
+	job := given.Job(name).Label("app", "train").Complete(given.Now).Obj()
+	job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": string(job.UID)}}
+	job.Spec.Template.Labels = map[string]string{"app": "train", "job-name": name, "batch.kubernetes.io/job-name": name}
+	job.Spec.Template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: "train", SecurityContext: &corev1.PodSecurityContext{},
+		Containers: []corev1.Container{{
+			Name: "main", Image: "registry.example.com/train:1", Command: []string{"/bin/train", "--epochs=3"},
+			Env:          []corev1.EnvVar{{Name: "DATA", Value: "/data"}, {Name: "MODEL", Value: "small"}},
+			Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+	}
+	for _, manager := range []string{"kubectl", "kube-controller-manager"} {
+		job.ManagedFields = append(job.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:template":{"f:spec":{` + strings.Repeat(`"f:dnsPolicy":{},`, 30) + `".":{}}}}}`),
+		})
+	}
+	return job
+}
+
+// TestClientsThinLists: in the form that the server chooses.
+func TestClientsThinLists(t *testing.T) {
+	list := &batchv1.JobList{Items: []batchv1.Job{*templated("a"), *templated("b")}}
+	for contentType, containers := range map[string]int{runtime.ContentTypeProtobuf: 0, runtime.ContentTypeJSON: 1} {
+		info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			if err := scheme.Codecs.EncoderForVersion(info.Serializer, batchv1.SchemeGroupVersion).Encode(list, w); err != nil {
+				t.Error(err)
+			}
+		}))
+		defer server.Close()
+		clients, err := NewClients(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := clients.Batch.Jobs("default").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
+			t.Errorf("%s: %+v, %v", contentType, got, err)
+		}
+	}
+}
+
+// BenchmarkDecode is of a small Job, reduced.
+func BenchmarkDecode(b *testing.B) {
+	data := encoded(b, templated("a"))
+	for name, by := range map[string]runtime.Decoder{"whole": whole, "thin": thin} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Reduce(decoded(b, by, data)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
