@@ -104,7 +104,7 @@ func (t *track) compare(ctx context.Context, r *report, b burst, rounds int, bes
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", b, racer.name, err)
 			}
-			r.progress("%.0f a second", one.perSecond)
+			r.progress("%.0f a second, %.2f ms of CPU of the API server and etcd, %.2f ms of its own", one.perSecond, one.serverCPU, one.ownCPU)
 			races[i] = append(races[i], one)
 		}
 	}
@@ -126,6 +126,8 @@ var raceFigures = []struct {
 	{"due until the last Pod is gone", "ms", func(r race) float64 { return r.pods.max() }},
 	{"DELETEs of Jobs", "a deletion", func(r race) float64 { return r.deletes }},
 	{"requests on Jobs", "a deletion", func(r race) float64 { return r.requests }},
+	{"CPU of the API server and etcd", "ms a deletion", func(r race) float64 { return r.serverCPU }},
+	{"CPU of what deletes", "ms a deletion", func(r race) float64 { return r.ownCPU }},
 }
 
 func raceRows(b burst, ours []race, beside string, theirs []race) []row {

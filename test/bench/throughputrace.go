@@ -30,6 +30,7 @@ type race struct {
 	perSecond         float64 // from the first DELETE received to the last DELETED event seen
 	late, pods        sample  // milliseconds from when all were due until the DELETED event of each was seen
 	deletes, requests float64 // DELETEs of Jobs, and all requests on them but watches, for each Job
+	serverCPU, ownCPU float64 // milliseconds for each Job, of the API server with etcd and of the process that deletes
 }
 
 // track is a world in which racers follow each other. Each runs alone: the others are stopped meanwhile.
@@ -103,12 +104,17 @@ func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error)
 		return out, err
 	}
 	defer func() { err = errors.Join(err, manager.Kill()) }()
+	own := manager.Pid()
+	if r.workers > 0 {
+		own = os.Getpid()
+	}
 	if r.workers == 0 && !r.native {
 		replica, err := t.server.AddReplica(ctx, r.flags...)
 		if err != nil {
 			return out, err
 		}
 		defer func() { err = errors.Join(err, replica.Retire()) }()
+		own = replica.Process.Pid()
 		if err := t.waitServing(ctx); err != nil {
 			return out, err
 		}
@@ -117,7 +123,7 @@ func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error)
 	if err != nil {
 		return out, err
 	}
-	if out, err = t.watch(ctx, lit, r); err == nil {
+	if out, err = t.watch(ctx, lit, r, own); err == nil {
 		t.lines = append(t.lines, out.line(b, r.name))
 	}
 	return out, err
@@ -146,7 +152,7 @@ func (t *track) startManager(ctx context.Context, r racer) (*cluster.Process, er
 }
 
 // watch waits until all Jobs and Pods of a burst are gone, and tells how that went.
-func (t *track) watch(ctx context.Context, b *litBurst, r racer) (out race, err error) {
+func (t *track) watch(ctx context.Context, b *litBurst, r racer, own int) (out race, err error) {
 	ctx, cancel := context.WithDeadline(ctx, b.due.Add(waitMost+time.Duration(b.jobs)*nativeEach))
 	defer cancel()
 	jobs, err := watchDeleted(ctx, b.burst, t.allJobs(), b.jobs)
@@ -161,6 +167,14 @@ func (t *track) watch(ctx context.Context, b *litBurst, r racer) (out race, err 
 	if err != nil {
 		return out, err
 	}
+	if err := poll.Pause(ctx, time.Until(b.due)); err != nil {
+		return out, err
+	}
+	pids := []int{t.cluster.Process(cluster.APIServer).Pid(), t.cluster.Process(cluster.Etcd).Pid(), own}
+	cpuBefore, err := readAll(pids, cpuTime)
+	if err != nil {
+		return out, err
+	}
 	if r.workers > 0 {
 		b.due = time.Now()
 		if err := t.deleteBare(ctx, b, r.workers); err != nil {
@@ -170,6 +184,10 @@ func (t *track) watch(ctx context.Context, b *litBurst, r racer) (out race, err 
 	profiled := make(chan error, 1)
 	go func() { profiled <- t.profile(ctx, b, r) }()
 	jobsGone, podsGone := <-jobs, <-pods
+	cpuAfter, err := readAll(pids, cpuTime)
+	if err != nil {
+		return out, err
+	}
 	if err := <-profiled; err != nil {
 		return out, err
 	}
@@ -180,6 +198,8 @@ func (t *track) watch(ctx context.Context, b *litBurst, r racer) (out race, err 
 	if len(jobsGone) < b.jobs || len(podsGone) < b.podCount() {
 		return out, fmt.Errorf("only %d of %d Jobs and %d of %d Pods are gone", len(jobsGone), b.jobs, len(podsGone), b.podCount())
 	}
+	cpu := func(i int) float64 { return 1000 * (cpuAfter[i] - cpuBefore[i]) / float64(b.jobs) }
+	out.serverCPU, out.ownCPU = cpu(0)+cpu(1), cpu(2)
 	sent := difference{before, after}
 	out.deletes = sent.total("apiserver_request_total", `resource="jobs"`, `verb="DELETE"`) / float64(b.jobs)
 	out.requests = (sent.total("apiserver_request_total", `resource="jobs"`) -

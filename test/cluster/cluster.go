@@ -154,7 +154,7 @@ func (c *Cluster) Run(ctx context.Context, name, path string, args, env []string
 
 // StopComponent ends a component with SIGKILL, as a crash would.
 func (c *Cluster) StopComponent(name string) error {
-	p := c.process(name)
+	p := c.Process(name)
 	if p == nil {
 		return fmt.Errorf("stopping %s: it is no running component of this cluster", name)
 	}
@@ -173,15 +173,15 @@ func (c *Cluster) startComponent(name string) error {
 	if !slices.Contains(c.options.Components, name) {
 		return fmt.Errorf("starting %s: it is no component of this cluster", name)
 	}
-	if c.process(name) != nil {
+	if c.Process(name) != nil {
 		return fmt.Errorf("starting %s: it runs already", name)
 	}
 	_, err := c.Run(c.ctx, name, c.programs[name], c.flags[name], []string{"HOME=" + c.Dir})
 	return err
 }
 
-// process is the running process of this name, or nil.
-func (c *Cluster) process(name string) *Process {
+// Process is the running process of this name, or nil.
+func (c *Cluster) Process(name string) *Process {
 	for _, p := range c.running() {
 		if p.Name == name {
 			return p

@@ -35,7 +35,7 @@ func TestNothingIsLeftAfterStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids := []int{c.process(Etcd).Pid(), c.process(APIServer).Pid()}
+	pids := []int{c.Process(Etcd).Pid(), c.Process(APIServer).Pid()}
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestNothingIsLeftAfterTheEndOfTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	etcd, apiServer := c.process(Etcd), c.process(APIServer)
+	etcd, apiServer := c.Process(Etcd), c.Process(APIServer)
 	cancel()
 	<-etcd.Done()
 	<-apiServer.Done()
