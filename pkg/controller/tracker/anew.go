@@ -19,9 +19,10 @@ const slice = 2000
 // between, and until the end nothing is deleted where it may depend on them.
 type anew struct {
 	counting, settling sets.Set[*namespace]
-	replacing          int // lists that are being taken in
+	partial            int // pieces of work that are under way beside, such as long lists that are being taken in
 	parked             []*namespace
 	slice              int
+	worked             int           // objects since others could have the lock
 	behind             chan struct{} // wakes whoever is to call CatchUp
 }
 
@@ -76,6 +77,10 @@ func (t *Tracker) catchUp(now time.Time) {
 		if len(t.counting) > 0 {
 			return
 		}
+		t.flipped = slices.DeleteFunc(t.flipped, func(rec *record) bool {
+			rec.flip(now)
+			return t.settling.Has(rec.ns) // It is decided in its turn.
+		})
 		for ns := range t.settling {
 			ns.unsettled = len(ns.records)
 		}
@@ -85,8 +90,8 @@ func (t *Tracker) catchUp(now time.Time) {
 		return
 	}
 	t.settleFlipped(now)
-	t.unpark()
 	t.weighPending(now)
+	t.unpark()
 	wake(t.changed)
 }
 
@@ -107,6 +112,16 @@ func forSome(of sets.Set[*namespace], most int, left func(*namespace) *int, do f
 	return most
 }
 
+// breathe is called for each object of a long piece of work; others have the lock when a slice of them was worked through.
+func (t *Tracker) breathe() {
+	if t.worked++; t.worked < t.slice {
+		return
+	}
+	t.mu.Unlock()
+	t.mu.Lock()
+	t.worked = 0
+}
+
 // park stops the deletions of namespaces until nothing is judged anew or taken in any more.
 func (t *Tracker) park(which func(*namespace) bool) {
 	for _, ns := range t.namespaces {
@@ -119,7 +134,7 @@ func (t *Tracker) park(which func(*namespace) bool) {
 }
 
 func (t *Tracker) unpark() {
-	if t.judging() || t.replacing > 0 {
+	if t.judging() || t.partial > 0 {
 		return
 	}
 	for _, ns := range t.parked {

@@ -40,7 +40,7 @@ func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.replacing++
+	t.partial++
 	if len(all) > t.slice {
 		t.park(func(ns *namespace) bool { return ns.keeps(resource) })
 	}
@@ -50,18 +50,16 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 		}
 	}
 	gone := t.without(resource, all, rv)
-	for i, k := range all {
-		t.breathe(i)
+	for _, k := range all {
+		t.breathe()
 		t.upsert(k, now)
 	}
-	i := 0
 	for rec := range gone {
-		if t.breathe(i); !rec.removed() && rec.ResourceVersion <= rv {
+		if t.breathe(); !rec.removed() && rec.ResourceVersion <= rv {
 			t.remove(rec, now)
 		}
-		i++
 	}
-	t.replacing--
+	t.partial--
 	t.unpark()
 	for _, ns := range t.namespaces {
 		if ns.keeps(resource) {
@@ -74,29 +72,20 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 // without are the records of a resource that a list does not have, and that are not newer than it.
 func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Set[*record] {
 	out := sets.New[*record]()
-	i := 0
 	for _, rec := range t.records {
-		if i++; rec.Resource == resource && rec.ResourceVersion <= rv {
+		if rec.Resource == resource && rec.ResourceVersion <= rv {
 			out.Insert(rec)
 		}
-		t.breathe(i)
+		t.breathe()
 	}
 	if len(out) == 0 {
 		return nil
 	}
-	for i, k := range all {
-		t.breathe(i)
+	for _, k := range all {
+		t.breathe()
 		out.Delete(t.records[k.UID()])
 	}
 	return out
-}
-
-// breathe lets others have the lock each time that a slice of objects was worked through.
-func (t *Tracker) breathe(done int) {
-	if done > 0 && done%t.slice == 0 {
-		t.mu.Unlock()
-		t.mu.Lock()
-	}
 }
 
 func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
@@ -151,6 +140,7 @@ func (t *Tracker) drop(rec *record, now time.Time) {
 	t.timers.Remove(rec)
 	t.ready.remove(rec)
 	t.unlink(rec)
+	rec.ripens(false)
 	rec.ns.unseat(rec)
 	t.leave(rec)
 	t.soil(rec.ns)

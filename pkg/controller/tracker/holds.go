@@ -85,10 +85,10 @@ func (t *Tracker) release(ps *policyState, now time.Time) {
 // approved.
 func (t *Tracker) clear(ns *namespace, policy types.UID, now time.Time) {
 	delete(ns.holds, policy)
-	for _, rec := range ns.records {
-		if rec.ripe && rec.policy.UID == policy {
+	for rec := range ns.ripeRecords() {
+		if rec.policy.UID == policy {
 			rec.weighed = len(ns.causes) == 0
-			t.settle(rec, now)
+			t.settleRipe(rec, now)
 		}
 	}
 }

@@ -33,13 +33,10 @@ func (t *Tracker) settleFlipped(now time.Time) {
 		flipped := t.flipped
 		t.flipped = nil
 		for _, rec := range flipped {
-			if rec.removed() {
-				continue
+			if !rec.removed() {
+				rec.flip(now)
+				t.settle(rec, now)
 			}
-			if !rec.ripe {
-				rec.limits().overSince = instantOf(now)
-			}
-			t.settle(rec, now)
 		}
 	}
 }
@@ -47,6 +44,16 @@ func (t *Tracker) settleFlipped(now time.Time) {
 // settle decides for a record, arms its timer, and queues it if it is to be deleted.
 func (t *Tracker) settle(rec *record, now time.Time) {
 	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, now)
+	t.conclude(rec, r, d, now)
+}
+
+// settleRipe does so for a record that is ripe, where nothing has changed but what the tracker alone knows.
+func (t *Tracker) settleRipe(rec *record, now time.Time) {
+	t.conclude(rec, rec.resolution(), policy.Decision{Action: policy.Delete, Reason: reasons[rec.ripeFor], At: rec.at.time()}, now)
+}
+
+// conclude carries out what was decided for a record, as far as it is not restrained.
+func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, now time.Time) {
 	t.ripen(rec, r, d)
 	d = t.restrain(rec, r, d, now)
 	t.count(rec, -1)
@@ -81,7 +88,8 @@ func (t *Tracker) settle(rec *record, now time.Time) {
 // ripen notes whether policies and bounds want the record deleted, and whether it is to be weighed before that.
 func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
 	ns := rec.ns
-	rec.ripe, rec.ripeFor = d.Action == policy.Delete, reasonCodes[d.Reason]
+	rec.ripens(d.Action == policy.Delete)
+	rec.ripeFor = reasonCodes[d.Reason]
 	switch {
 	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false

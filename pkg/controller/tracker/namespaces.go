@@ -30,6 +30,7 @@ type namespace struct {
 
 	policies []*policyState // by name
 	records  []*record
+	ripe     int // of them
 	pools    map[poolKey]*pool
 	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
 	kept map[string]Covering
@@ -41,9 +42,10 @@ type namespace struct {
 	holds  map[types.UID]*hold
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold.
 	left []*ceiling
-	// uncounted and unsettled are the seats below which records are yet to be counted and decided, while they are judged anew.
-	uncounted, unsettled int
-	parked               bool
+	// uncounted and unsettled are the seats below which records are yet to be counted and decided, while they are judged anew,
+	// unconcluded that below which what weighing has found is yet to be carried out.
+	uncounted, unsettled, unconcluded int
+	parked                            bool
 
 	backlog backlog // what is to be deleted
 	rest    int     // its place among those that rest

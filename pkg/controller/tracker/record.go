@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -68,7 +69,7 @@ func (ns *namespace) unseat(rec *record) {
 	ns.records[rec.seat].seat = rec.seat
 	ns.records[last] = nil
 	ns.records = ns.records[:last]
-	ns.uncounted, ns.unsettled = min(ns.uncounted, last), min(ns.unsettled, last)
+	ns.uncounted, ns.unsettled, ns.unconcluded = min(ns.uncounted, last), min(ns.unsettled, last), min(ns.unconcluded, last)
 	rec.seat = gone
 }
 
@@ -117,6 +118,39 @@ type trial struct {
 func (tr *trial) newer() {
 	if tr.untilNewer {
 		tr.until, tr.untilNewer = time.Time{}, false
+	}
+}
+
+// flip notes since when the record lies beyond a limit, unless it was to be deleted before. It does nothing harmful for one that was
+// saved.
+func (rec *record) flip(now time.Time) {
+	if !rec.ripe {
+		rec.limits().overSince = instantOf(now)
+	}
+}
+
+// ripens notes whether the record is ripe, and how many of the namespace are.
+func (rec *record) ripens(ripe bool) {
+	switch {
+	case ripe && !rec.ripe:
+		rec.ns.ripe++
+	case !ripe && rec.ripe:
+		rec.ns.ripe--
+	}
+	rec.ripe = ripe
+}
+
+// ripeRecords are those that are ripe at the beginning. There are none as a rule, which is known without looking at all records.
+func (ns *namespace) ripeRecords() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		left := ns.ripe
+		for i := 0; i < len(ns.records) && left > 0; i++ {
+			if rec := ns.records[i]; rec.ripe {
+				if left--; !yield(rec) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (t *Tracker) clusterReports() []Report {
 		r := t.report(ps)
 		s := sum{}
 		for _, ns := range slices.Collect(maps.Values(t.namespaces)) {
-			if ns.selectedBy(ps.selector) {
+			if t.breathe(); ns.selectedBy(ps.selector) {
 				t.add(&r, &s, ns, t.sumUp(ns), ps)
 			}
 		}
@@ -176,7 +176,12 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policySta
 
 // anyRipe tells whether a policy wants any object deleted, whatever else holds it.
 func (ns *namespace) anyRipe(uid types.UID) bool {
-	return slices.ContainsFunc(ns.records, func(rec *record) bool { return rec.ripe && rec.policy.UID == uid })
+	for rec := range ns.ripeRecords() {
+		if rec.policy.UID == uid {
+			return true
+		}
+	}
+	return false
 }
 
 // sums are those of a namespace by policy.
@@ -202,7 +207,7 @@ func (t *Tracker) sumUp(ns *namespace) sums {
 		for _, p := range rec.previews() {
 			out.of(p.policy).add(p.policy, rec, p.decision, func() string { return p.decision.Detail })
 		}
-		t.breathe(i)
+		t.breathe()
 	}
 	if !ns.soiled {
 		ns.sums = out

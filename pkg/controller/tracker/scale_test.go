@@ -112,3 +112,47 @@ func BenchmarkRejudge(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLock is for how long whoever takes in a state of an object waits for others while a policy changes: its objects are judged
+// anew, reports on them are made, and a forecast copies what is known.
+func BenchmarkLock(b *testing.B) {
+	spec := scaleSpec("30d")
+	spec.Capacity = &gc.Capacity{MaxObjects: new(int64(scaleJobs / scaleNamespaces * 9 / 10))}
+	t := scaled(spec)
+	cluster := func(generation int) *gc.ClusterCleanupPolicy {
+		most := int64(scaleJobs*8/10 - generation)
+		return &gc.ClusterCleanupPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Generation: int64(generation), ResourceVersion: fmt.Sprint(generation)},
+			Spec:       gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}},
+		}
+	}
+	done, longest := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var most time.Duration
+		for {
+			select {
+			case <-done:
+				longest <- most
+				return
+			case <-time.After(time.Millisecond):
+				begin := time.Now()
+				t.Totals()
+				most = max(most, time.Since(begin))
+			}
+		}
+	}()
+	generation := 0
+	for b.Loop() {
+		generation++
+		p := cluster(generation)
+		t.Snapshot(gc.PolicyChange{After: p}, 50_000, given.Now)
+		t.SetClusterPolicy(p, given.Now)
+		for t.CatchUp(given.Now) {
+		}
+		for _, ns := range t.TakeDirty() {
+			t.Reports(ns)
+		}
+	}
+	close(done)
+	b.ReportMetric(float64((<-longest).Microseconds())/1000, "longest-ms")
+}

@@ -47,7 +47,7 @@ func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Sna
 	needs := t.needs(change)
 	for _, ns := range slices.SortedFunc(maps.Keys(needs), func(a, b *namespace) int { return cmp.Compare(a.name, b.name) }) {
 		s.copyNamespace(ns, now)
-		s.copyFacts(ns, most)
+		t.copyFacts(s, ns, most)
 		t.missing(s, ns, needs[ns])
 		s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(t.quotas.byNamespace[ns.name]))
 	}
@@ -158,21 +158,23 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	s.Tracker.derive(c, now)
 }
 
-// copyFacts leaves out what is as good as gone.
-func (s *Snapshot) copyFacts(ns *namespace, most int) {
-	for _, rec := range ns.records {
+// copyFacts leaves out what is as good as gone, and may miss what changes while many are copied.
+func (t *Tracker) copyFacts(s *Snapshot, ns *namespace, most int) {
+	for i := 0; i < len(ns.records); i++ {
+		rec := ns.records[i]
 		switch {
 		case !rec.Finished || rec.sent() != nil:
-			continue
 		case len(s.Kept) >= most:
 			s.Cut = true
 			return
+		default:
+			kept := rec.Kept
+			s.Kept = append(s.Kept, &kept)
+			if rec.recreated {
+				s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
+			}
 		}
-		kept := rec.Kept
-		s.Kept = append(s.Kept, &kept)
-		if rec.recreated {
-			s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
-		}
+		t.breathe()
 	}
 }
 

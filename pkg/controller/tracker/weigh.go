@@ -5,6 +5,7 @@ package tracker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -120,8 +121,39 @@ func (t *Tracker) weighPending(now time.Time) {
 		overdue = t.overdue()
 	}
 	for ns, causes := range ready {
-		t.weigh(ns, causes, overdue, now)
+		t.weigh(ns, causes, overdue)
 	}
+	t.concludeAll(slices.Collect(maps.Keys(ready)), now)
+}
+
+// concludeAll carries out what follows from weighing in these namespaces, while nothing of them is deleted.
+func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
+	ripe := 0
+	for _, ns := range all {
+		if ripe += ns.ripe; ns.ripe > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
+			ns.unconcluded = len(ns.records)
+		}
+	}
+	t.partial++
+	if ripe > t.slice {
+		t.park(func(ns *namespace) bool { return ns.unconcluded > 0 })
+	}
+	for _, ns := range all {
+		for ns.unconcluded > 0 {
+			ns.unconcluded--
+			switch rec := ns.records[ns.unconcluded]; {
+			case len(rec.previews()) > 0:
+				t.settle(rec, now)
+			case rec.ripe:
+				t.settleRipe(rec, now)
+			}
+			if ripe > t.slice {
+				t.breathe()
+			}
+		}
+	}
+	t.partial--
+	t.unpark()
 }
 
 // weightiest is the last change that somebody saw, or else one that nobody did.
@@ -162,10 +194,7 @@ type dueBy struct {
 
 func (t *Tracker) dueBy(ns *namespace) map[*policy.Policy]*dueBy {
 	due := map[*policy.Policy]*dueBy{}
-	for _, rec := range ns.records {
-		if !rec.ripe {
-			continue
-		}
+	for rec := range ns.ripeRecords() {
 		by := due[rec.policy]
 		if by == nil {
 			by = &dueBy{}
@@ -182,9 +211,8 @@ func (t *Tracker) dueBy(ns *namespace) map[*policy.Policy]*dueBy {
 	return due
 }
 
-// weigh counts what changes of a namespace have made due, and holds the policies that would delete too many. Until then nothing of
-// it is deleted.
-func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int, now time.Time) {
+// weigh counts what changes of a namespace have made due, and holds the policies that would delete too many.
+func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int) {
 	due := t.dueBy(ns)
 	for p, by := range due {
 		if !t.holds(ns, p, by, causes, overdue[p.UID]) {
@@ -192,11 +220,6 @@ func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int
 			for _, rec := range by.all { // What is stopped is weighed with what else comes due until that ends.
 				rec.weighed = rec.weighed || !ns.stopped()
 			}
-		}
-	}
-	for _, rec := range ns.records {
-		if rec.ripe || len(rec.previews()) > 0 {
-			t.settle(rec, now)
 		}
 	}
 }
