@@ -29,7 +29,7 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 			w.Observing(resource, errors.New("no right"), w.now)
 			for name, why := range c.held {
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
-				if got := w.explain(w.records[given.UID(name)]).Detail; got != why {
+				if got := w.explain(w.records.get(given.UID(name))).Detail; got != why {
 					t.Errorf("%s is held because %q", name, got)
 				}
 			}

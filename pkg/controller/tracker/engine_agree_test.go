@@ -144,8 +144,8 @@ func (e *engine) agrees(t *rapid.T) {
 	}
 	for _, f := range e.Objects {
 		want := wants[f.UID]
-		rec, ok := e.tracker.records[f.UID]
-		if !ok {
+		rec := e.tracker.records.get(f.UID)
+		if rec == nil {
 			if want.Action != model.Ignore {
 				t.Fatalf("%s is not tracked, want %+v", f.UID, want)
 			}
@@ -206,7 +206,7 @@ func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
 		}
 	}
 	got := map[string]int64{}
-	for _, rec := range e.tracker.records {
+	for rec := range e.tracker.records.all() {
 		if rec.decision().Candidate() {
 			got[answerOf(rec.resolution(), rec.decision()).By]++
 		}

@@ -43,7 +43,7 @@ func TestNamedCases(t *testing.T) {
 			e.startWith(Config{HoldAbove: -1})
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
-				if rec, ok := e.tracker.records[f.UID]; ok {
+				if rec := e.tracker.records.get(f.UID); rec != nil {
 					got = answerOf(rec.resolution(), rec.decision())
 				}
 				want := c.Answers[f.UID]

@@ -30,7 +30,7 @@ func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 			m.gone.Insert(k.UID())
 		}
 	}
-	if rec, ok := t.records[k.UID()]; ok {
+	if rec := t.records.get(k.UID()); rec != nil {
 		t.remove(rec, now)
 	}
 }
@@ -72,7 +72,7 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 // without are the records of a resource that a list does not have, and that are not newer than it.
 func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Set[*record] {
 	out := sets.New[*record]()
-	for _, rec := range t.records {
+	for rec := range t.records.all() {
 		if rec.Resource == resource && rec.ResourceVersion <= rv {
 			out.Insert(rec)
 		}
@@ -83,7 +83,7 @@ func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Se
 	}
 	for _, k := range all {
 		t.breathe()
-		out.Delete(t.records[k.UID()])
+		out.Delete(t.records.get(k.UID()))
 	}
 	return out
 }
@@ -93,11 +93,11 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 	if !ok || !ns.keeps(k.Resource) {
 		return
 	}
-	rec, ok := t.records[k.UID()]
+	rec := t.records.get(k.UID())
 	switch {
-	case !ok:
+	case rec == nil:
 		rec = &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
-		t.records[rec.UID()] = rec
+		t.records.put(rec)
 		ns.seat(rec)
 	case rec.ResourceVersion >= k.ResourceVersion:
 		return
@@ -135,7 +135,7 @@ func (t *Tracker) remove(rec *record, now time.Time) {
 
 // drop takes a record out.
 func (t *Tracker) drop(rec *record, now time.Time) {
-	delete(t.records, rec.UID())
+	t.records.delete(rec.UID())
 	t.count(rec, -1)
 	t.timers.Remove(rec)
 	t.ready.remove(rec)

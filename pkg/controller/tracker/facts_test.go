@@ -132,7 +132,7 @@ func TestReplaceTakesOutOnlyWhatIsOlder(t *testing.T) {
 	listed := w.version
 	w.upsert(jobs(0, "newer")...)
 	w.Replace("jobs.batch", kept(w.facts["listed"], inVersion(job(0, "new"), listed)), listed, w.now)
-	tracked := func(name string) bool { return w.records[given.UID(name)] != nil }
+	tracked := func(name string) bool { return w.records.get(given.UID(name)) != nil }
 	for name, want := range map[string]bool{"listed": true, "gone": false, "pod": true, "newer": true, "new": true} {
 		if tracked(name) != want {
 			t.Errorf("%s is tracked: %v", name, tracked(name))
@@ -185,7 +185,7 @@ func TestMerge(t *testing.T) {
 			m.Add(kept(inVersion(job(0, "a"), 5)), w.now)
 			m.Add(nil, w.now)
 			m.End(true, w.now)
-			if got := w.records["uid-a"] != nil; got != c.tracked {
+			if got := w.records.get("uid-a") != nil; got != c.tracked {
 				t.Errorf("tracked: %v", got)
 			}
 			if n := len(w.Tracker.namespaces[given.Home].merges); n != 0 {
@@ -257,7 +257,7 @@ func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
 		t.Fatalf("%d objects are tracked, want 3", n)
 	}
 	w.withoutPolicy(given.Policy("p"))
-	if n := w.Totals().Objects; n != 1 || w.records["uid-j"] == nil {
+	if n := w.Totals().Objects; n != 1 || w.records.get("uid-j") == nil {
 		t.Fatalf("%d objects are tracked, want the Job", n)
 	}
 	w.pass(time.Hour)

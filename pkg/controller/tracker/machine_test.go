@@ -481,11 +481,11 @@ func (m *machine) rest(t *rapid.T) {
 	policies := m.policies.now()
 	for k, j := range m.jobs.now() {
 		ns := m.namespaces.now()[k.namespace]
-		if rec := m.tracker.records[j.uid]; rec != nil && rec.recreated {
+		if rec := m.tracker.records.get(j.uid); rec != nil && rec.recreated {
 			continue // Names are few here; when such a one is held, named tests tell.
 		}
 		if due(j, policies, m.now) && !ns.protected && !ns.terminating {
-			t.Fatalf("%+v is due and was not deleted: %+v", j, m.tracker.records[j.uid])
+			t.Fatalf("%+v is due and was not deleted: %+v", j, m.tracker.records.get(j.uid))
 		}
 	}
 	m.auditAtRest(t)
@@ -527,7 +527,7 @@ func (m *machine) auditAtRest(t *rapid.T) {
 	}
 	for name, ns := range m.tracker.namespaces {
 		for seat, rec := range ns.records {
-			if m.jobs.now()[key{name, rec.Name()}] == nil || m.tracker.records[rec.UID()] != rec || int(rec.seat) != seat {
+			if m.jobs.now()[key{name, rec.Name()}] == nil || m.tracker.records.get(rec.UID()) != rec || int(rec.seat) != seat {
 				t.Fatalf("%s/%s is gone and still tracked", name, rec.Name())
 			}
 		}

@@ -337,7 +337,7 @@ func (t *Tracker) Totals() Totals {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := Totals{
-		Objects: len(t.records), Timers: t.timers.Len(), Ready: t.deleting, Held: map[policy.Reason]int{},
+		Objects: t.records.count, Timers: t.timers.Len(), Ready: t.deleting, Held: map[policy.Reason]int{},
 		Paced: t.ready.resting.Len(), ClockInDoubt: t.clockDoubt != "",
 	}
 	for reason, n := range t.held {

@@ -47,7 +47,7 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	w.holds("p", Group{policy.ReasonFinishTimeUnknown, "its condition Complete has no transition time", "jobs.batch/old", 1},
-		Group{policy.ReasonInvalidAnnotation, w.explain(w.records["uid-odd"]).Detail, "jobs.batch/odd", 2})
+		Group{policy.ReasonInvalidAnnotation, w.explain(w.records.get("uid-odd")).Detail, "jobs.batch/odd", 2})
 	want := []Group{{policy.ReasonTerminating, `waits for finalizers ["example.com/f"]`, "jobs.batch/going", 1}}
 	if !slices.Equal(p.Awaiting, want) {
 		t.Errorf("awaits %+v", p.Awaiting)

@@ -78,7 +78,7 @@ func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		before := liveHeap()
 		t := scaled(scaleSpec("30d"))
-		b.ReportMetric(float64(liveHeap()-before)/float64(len(t.records)), "heap-B/Job")
+		b.ReportMetric(float64(liveHeap()-before)/float64(t.records.count), "heap-B/Job")
 		runtime.KeepAlive(t)
 	}
 }

@@ -199,7 +199,7 @@ func (s *sliced) take(t *rapid.T) {
 	s.both(func(t *Tracker) { t.agreed = s.now })
 	var orders []*Order
 	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {
-		if rec := s.whole.records[o.Fact.UID]; rec == nil || rec.action != policy.Delete {
+		if rec := s.whole.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {
 			t.Fatalf("deletes %s, of which is decided %+v", o.Fact.UID, rec)
 		}
 		orders = append(orders, o)
@@ -228,10 +228,10 @@ func (s *sliced) rest(t *rapid.T) {
 
 func (s *sliced) decisions(t *Tracker) []string {
 	var out []string
-	for uid, rec := range t.records {
+	for rec := range t.records.all() {
 		answer := answerOf(rec.resolution(), rec.decision())
 		answer.At = time.Time{} // Since when it is over a limit is not the same.
-		out = append(out, fmt.Sprintf("%s %+v", uid, answer))
+		out = append(out, fmt.Sprintf("%s %+v", rec.UID(), answer))
 	}
 	slices.Sort(out)
 	return out

@@ -183,9 +183,9 @@ func (t *Tracker) copyFacts(s *Snapshot, ns *namespace, most int) {
 func (t *Tracker) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rec, ok := t.records[uid]
+	rec := t.records.get(uid)
 	switch {
-	case !ok:
+	case rec == nil:
 		return policy.Resolution{}, policy.Decision{}
 	case rec.policy == nil && len(rec.previews()) > 0:
 		first := rec.previews()[0]
@@ -219,7 +219,7 @@ func (t *Tracker) Due() []Due {
 			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: hold, Preview: preview})
 		}
 	}
-	for _, rec := range t.records {
+	for rec := range t.records.all() {
 		add(rec, rec.policy, rec.decision(), false)
 		for _, p := range rec.previews() {
 			add(rec, p.policy, p.decision, true)

@@ -38,7 +38,7 @@ type Tracker struct {
 	holdAbove int
 	resumed   time.Time // when a controller was last seen to run before this one
 
-	records  map[types.UID]*record
+	records  index
 	cronJobs map[types.UID]*lifecycle.CronJob
 	// cronJobsListed says that all of them are known.
 	cronJobsListed bool
@@ -85,7 +85,7 @@ func New(c Config) *Tracker {
 	return &Tracker{
 		protected:  sets.New(alwaysProtected...).Insert(c.Protected...),
 		holdAbove:  c.HoldAbove,
-		records:    map[types.UID]*record{},
+		records:    newIndex(),
 		cronJobs:   map[types.UID]*lifecycle.CronJob{},
 		dependents: map[types.UID]sets.Set[*record]{},
 		namespaces: map[string]*namespace{},
@@ -118,8 +118,8 @@ func wake(c chan<- struct{}) {
 
 // Job implements lifecycle.Owners. The lock must be held.
 func (t *Tracker) Job(uid types.UID) (namespace string, finished, ok bool) {
-	rec, ok := t.records[uid]
-	if !ok || rec.Resource != gc.ResourceJobs {
+	rec := t.records.get(uid)
+	if rec == nil || rec.Resource != gc.ResourceJobs {
 		return "", false, false
 	}
 	return rec.Namespace, rec.Finished, true

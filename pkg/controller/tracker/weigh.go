@@ -170,7 +170,7 @@ func weightiest(causes []cause) cause {
 // deleted: of as many the status of the policy should tell as due and not held.
 func (t *Tracker) overdue() map[types.UID]int {
 	out := map[types.UID]int{}
-	for _, rec := range t.records {
+	for rec := range t.records.all() {
 		if rec.policy != nil && (t.dueUnseen(rec) || rec.action == policy.Await) {
 			out[rec.policy.UID]++
 		}

@@ -201,8 +201,8 @@ func (w *world) counts(name string, want counts) {
 // decided fails unless the decision about an object is this one.
 func (w *world) decided(name string, action policy.Action, reason policy.Reason) {
 	w.Helper()
-	rec, ok := w.records[w.facts[name].UID]
-	if !ok {
+	rec := w.records.get(w.facts[name].UID)
+	if rec == nil {
 		w.Fatalf("%q is not tracked", name)
 	}
 	if d := rec.decision(); d.Action != action || d.Reason != reason {
@@ -221,9 +221,9 @@ func (w *world) holds(name string, want ...Group) {
 // forgotten fails unless nothing is left of the objects.
 func (w *world) forgotten() {
 	w.Helper()
-	if len(w.records) != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.turns) != 0 || w.underway != 0 {
+	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.turns) != 0 || w.underway != 0 {
 		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
-			len(w.records), len(w.dependents), w.timers.Len(), w.ready, w.underway)
+			w.records.count, len(w.dependents), w.timers.Len(), w.ready, w.underway)
 	}
 	for name, ns := range w.Tracker.namespaces {
 		if len(ns.records) != 0 || len(ns.merges) != 0 {
