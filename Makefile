@@ -62,6 +62,10 @@ bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help name
 bench-full: ## Measure Winnow with 20,000 Jobs that expire together and a million that wait, too; some hours, and 16 GiB
 	@$(MAKE) --no-print-directory bench BENCHFLAGS="-throughput=4000,20000 -scale=10000,100000,1000000 $(BENCHFLAGS)"
 
+.PHONY: bench-micro
+bench-micro: ## Measure the parts of the engine in memory, in the format that benchstat compares; BENCHFLAGS go to go test
+	go test -run '^$$' -bench . -benchmem -count 6 $(BENCHFLAGS) ./pkg/controller/...
+
 .PHONY: soak
 soak: build programs ## Let everything happen to Winnow for twenty minutes while its model judges; SOAKFLAGS=-help names the flags
 	@go build -o bin/soak ./test/soak

@@ -131,3 +131,17 @@ func TestHeapAgreesWithASortedSlice(t *testing.T) {
 		})
 	})
 }
+
+// BenchmarkHeap sets one of a million entries to another time, as an extension does.
+func BenchmarkHeap(b *testing.B) {
+	const entries = 1_000_000
+	var h Heap[*key]
+	all := make([]key, entries)
+	for i := range all {
+		h.Set(&all[i], at(i*7919%entries))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i = (i + 104729) % entries {
+		h.Set(&all[i], at(i*31%entries))
+	}
+}

@@ -342,3 +342,21 @@ func TestPropagation(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkResolve decides for a Job by two policies with three rules each, as often as a change of either does for all Jobs. The
+// allocations are those of the slice of votes, which the tracker uses again.
+func BenchmarkResolve(b *testing.B) {
+	var voters []*policy.Policy
+	for _, name := range []string{"a", "b"} {
+		voters = append(voters, compiled(b, given.Policy(name).Default("7d").Rules(
+			given.Rule("nightly", "1d").Labelled("app", "nightly"), given.Rule("failed", "30d").Outcome(gc.OutcomeFailed), given.Rule("train", "2h").Labelled("app", "train"),
+		)))
+	}
+	f := job("a").Label("app", "train").Label("run", "1").Fact()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, d := decide(f, lifecycle.OwnerNone, voters); d.Reason == policy.ReasonNoPolicy {
+			b.Fatal("nobody decides")
+		}
+	}
+}

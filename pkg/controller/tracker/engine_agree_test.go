@@ -21,6 +21,7 @@ import (
 // work carries out what is due, and holds its order against the model.
 func (e *engine) work(t *rapid.T) {
 	e.read()
+	e.rest()
 	byNamespace := map[string][]types.UID{}
 	var orders []*Order
 	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
@@ -137,6 +138,7 @@ var actionNames = map[policy.Action]string{
 
 // agrees compares all that follows for all objects.
 func (e *engine) agrees(t *rapid.T) {
+	e.rest()
 	wants, limited := e.wants(), e.limited()
 	var previews map[model.PolicyRef]map[types.UID]model.Answer
 	if !limited {

@@ -168,6 +168,7 @@ func (e *engine) unweigh(uids []types.UID) {
 
 // forgetUndue: what is not due any more is weighed anew when it is, and a hold without objects is none.
 func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
+	e.rest()
 	still := map[types.UID]bool{}
 	for _, uids := range due {
 		for _, uid := range uids {

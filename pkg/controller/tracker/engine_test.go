@@ -63,6 +63,7 @@ type engine struct {
 	*model.World
 	tracker *Tracker
 	version int
+	slice   int // of the tracker
 	// weighed are the objects that are due and need no approval; held are the policies that wait for one.
 	weighed   map[types.UID]bool
 	held      map[model.PolicyInNamespace]bool
@@ -75,9 +76,16 @@ const holdAboveByDefault = 4
 
 func newEngine(t *rapid.T) *engine {
 	e := &engine{World: model.Draw(t), weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}, rules: map[string]string{}}
+	e.slice = rapid.SampledFrom([]int{slice, 3, 1}).Draw(t, "slice")
 	e.start()
 	e.weigh()
 	return e
+}
+
+// rest lets the tracker judge what it has put off.
+func (e *engine) rest() {
+	for e.tracker.CatchUp(e.Now) {
+	}
 }
 
 func (e *engine) run(t *rapid.T) {
@@ -109,6 +117,9 @@ func (e *engine) start() { e.startWith(Config{HoldAbove: holdAboveByDefault}) }
 
 func (e *engine) startWith(c Config) {
 	e.tracker = New(c)
+	if e.slice > 0 {
+		e.tracker.slice = e.slice
+	}
 	e.tracker.ReplaceNamespaces(nil, "", e.Now)
 	e.version += len(e.Objects) + 1
 	for name, ns := range e.Namespaces {
@@ -127,6 +138,7 @@ func (e *engine) startWith(c Config) {
 	}
 	e.list(gc.ResourceJobs)
 	e.list(gc.ResourcePods)
+	e.rest()
 }
 
 // succeed has another replica take over: it knows what is stored, and of holds what the status of policies says.
@@ -146,6 +158,7 @@ func (e *engine) succeed() {
 
 // writeStatus does what a leader does now and then.
 func (e *engine) writeStatus() {
+	e.rest()
 	byUID := map[types.UID][]gc.PolicyHold{}
 	for _, ns := range e.tracker.namespaces {
 		for uid, h := range ns.holds {
@@ -176,6 +189,7 @@ func (e *engine) list(resource string) {
 
 // cover does what an observer does: it lists what is newly covered.
 func (e *engine) cover() {
+	e.rest()
 	for resource, namespaces := range e.tracker.Coverage() {
 		for name := range namespaces {
 			if resource == ResourceQuotas || e.tracker.namespaces[name].listed[resource] == namespaces[name] {
@@ -362,6 +376,9 @@ func (e *engine) time(t *rapid.T) {
 	e.Now = e.Now.Add(rapid.SampledFrom([]time.Duration{
 		time.Second, time.Millisecond, 30 * time.Second, time.Minute, 9 * time.Minute, time.Hour,
 	}).Draw(t, "passes"))
+	for at, ok := e.tracker.timers.Next(); ok && !at.After(e.Now); at, ok = e.tracker.timers.Next() {
+		e.tracker.Expire(e.Now)
+	}
 	e.tracker.Expire(e.Now)
 	e.settle()
 }
