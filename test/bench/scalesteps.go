@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// armedEvery is how often it is asked whether all are armed, which costs Winnow some 20 ms each time.
+	armedEvery = 250 * time.Millisecond
 	// lagWindow is how long the lag of the watch is measured, at rest and under changes.
 	lagWindow = 15 * time.Second
 	// quietWindow is how long a process must have used no more than quietShare of a core to have nothing left to do.
@@ -44,8 +46,14 @@ func (f *field) informer(ctx context.Context, _ options, s *scaleFigures) (any, 
 func (f *field) arm(ctx context.Context, o options, s *scaleFigures) (any, error) {
 	begin := time.Now()
 	started := make(chan error, 1)
-	go func() { started <- f.replica().Start(ctx) }()
-	err := poll.Until(ctx, knownMost(f.jobs), 100*time.Millisecond, func(ctx context.Context) error {
+	go func() {
+		if err := f.replica().Start(ctx); err != nil {
+			started <- err
+			return
+		}
+		started <- f.profileStart(ctx, o)
+	}()
+	err := poll.Until(ctx, knownMost(f.jobs), armedEvery, func(ctx context.Context) error {
 		m, err := f.winnowMetrics(ctx)
 		if err != nil {
 			return err
@@ -91,13 +99,29 @@ func hold(
 	return h, err
 }
 
+// profileJobsInStart is how many Jobs Winnow takes in a second at its start, at the most.
+const profileJobsInStart = 25_000
+
+// profileStart writes where the CPU time goes while Winnow takes in the Jobs, of which there must be enough.
+func (f *field) profileStart(ctx context.Context, o options) error {
+	seconds := f.jobs / profileJobsInStart
+	if seconds == 0 {
+		return nil
+	}
+	return f.profileAs(ctx, o, "start", "profile?seconds="+strconv.Itoa(seconds))
+}
+
 // profile writes one of the profiles below /debug/pprof.
 func (f *field) profile(ctx context.Context, o options, path string) error {
+	name, _, _ := strings.Cut(path, "?")
+	return f.profileAs(ctx, o, name, path)
+}
+
+func (f *field) profileAs(ctx context.Context, o options, name, path string) error {
 	profile, err := f.replica().Get(ctx, "/debug/pprof/"+path)
 	if err != nil {
 		return err
 	}
-	name, _, _ := strings.Cut(path, "?")
 	return os.WriteFile(filepath.Join(o.out, fmt.Sprintf("scale-%d-%s.pprof", f.jobs, name)), []byte(profile), 0o644)
 }
 

@@ -85,6 +85,7 @@ func (t *Tracker) release(ps *policyState, now time.Time) {
 // approved.
 func (t *Tracker) clear(ns *namespace, policy types.UID, now time.Time) {
 	delete(ns.holds, policy)
+	t.soil(ns)
 	for rec := range ns.ripeRecords() {
 		if rec.policy.UID == policy {
 			rec.weighed = len(ns.causes) == 0

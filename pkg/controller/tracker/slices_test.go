@@ -236,3 +236,38 @@ func (s *sliced) decisions(t *Tracker) []string {
 	slices.Sort(out)
 	return out
 }
+
+// TestSlicesAreReported: whoever reads the report on a namespace while objects elsewhere are still being judged is told to read it again,
+// since the change is weighed only once all are.
+func TestSlicesAreReported(t *testing.T) {
+	names := []string{given.Home, "other"}
+	changed := func(ns string, generation int64) *given.PolicyBuilder {
+		return given.Policy("p").In(ns).Default("30d").Generation(generation)
+	}
+	w := newWorld(t, changed(names[0], 1), changed(names[1], 1))
+	for _, ns := range names {
+		w.fill(ns, 4)
+	}
+	w.TakeDirty()
+	w.slice = 1
+	for _, ns := range names {
+		w.policy(changed(ns, 2))
+	}
+	unweighed, read := false, map[string]Report{}
+	for more := true; more; {
+		more = w.CatchUp(w.now)
+		for _, ns := range w.TakeDirty() {
+			for _, r := range w.Reports(ns) {
+				unweighed, read[ns] = unweighed || r.Unweighed, r
+			}
+		}
+	}
+	for _, ns := range names {
+		if r := read[ns]; r.Unweighed || r.Candidates != 4 || r.Generation != 2 {
+			t.Errorf("%s was last reported as %+v", ns, r)
+		}
+	}
+	if !unweighed {
+		t.Error("no report was read before all was weighed")
+	}
+}

@@ -67,8 +67,9 @@ func (t *Tracker) blame(ns *namespace, c cause) {
 	}
 }
 
-// absolve is the end of blame.
+// absolve is the end of blame. Reports tell of it, even where nothing is due.
 func (t *Tracker) absolve(ns *namespace) {
+	t.soil(ns)
 	ns.causes = nil
 	t.pending.Delete(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
