@@ -24,6 +24,12 @@ import (
 	"github.com/winnow-dev/winnow/test/poll"
 )
 
+const help = `Lets everything happen to Winnow on a real Kubernetes cluster on 127.0.0.1, and judges each of its deletes.
+
+Usage: make soak [SOAKFLAGS="flags"]
+
+`
+
 // warmUp is how long everything happens before the figures at the start are taken.
 const warmUp = time.Minute
 
@@ -36,10 +42,19 @@ type options struct {
 func main() {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // it would stand between the figures
 	var o options
-	flag.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to run")
-	flag.DurationVar(&o.duration, "duration", 20*time.Minute, "for how long, after a minute that warms up")
-	flag.Uint64Var(&o.seed, "seed", rand.Uint64(), "of what happens; when it happens is up to the machine")
-	flag.Parse()
+	flags := flag.NewFlagSet("soak", flag.ExitOnError) // Packages that are used for the model have flags, too.
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), help)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to run")
+	flags.DurationVar(&o.duration, "duration", 20*time.Minute, "for how long, after a minute that warms up")
+	flags.Uint64Var(&o.seed, "seed", rand.Uint64(), "of what happens; when it happens is up to the machine")
+	_ = flags.Parse(os.Args[1:]) // ends the process on an error
+	if flags.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "soak: unexpected argument %q: only flags are taken, see --help\n", flags.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := soak(ctx, o); err != nil {
