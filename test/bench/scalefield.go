@@ -155,10 +155,10 @@ func ceiling(objects int64, maxTTL v1alpha1.TTL) *v1alpha1.ClusterCleanupPolicy 
 // bind creates the ceiling, or changes it, and waits until its status knows.
 func (f *field) bind(ctx context.Context, objects int64, maxTTL v1alpha1.TTL) error {
 	wanted, all := ceiling(objects, maxTTL), f.gc.ClusterCleanupPolicies()
-	written, err := all.Create(ctx, wanted, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		patch := fmt.Sprintf(`{"spec":{"guardrails":{"maxTTL":%q,"capacity":[{"resources":["jobs.batch"],"maxObjects":%d}]}}}`, maxTTL, objects)
-		written, err = all.Patch(ctx, wanted.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	patch := fmt.Sprintf(`{"spec":{"guardrails":{"maxTTL":%q,"capacity":[{"resources":["jobs.batch"],"maxObjects":%d}]}}}`, maxTTL, objects)
+	written, err := all.Patch(ctx, wanted.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		written, err = all.Create(ctx, wanted, metav1.CreateOptions{})
 	}
 	if err != nil {
 		return err

@@ -40,6 +40,17 @@ type racer struct {
 	profile string   // file for a CPU profile of Winnow
 }
 
+// priorityLevel is that of the API server for the racer's deletes.
+func (r racer) priorityLevel() string {
+	switch {
+	case r.native:
+		return "workload-high"
+	case r.workers > 0:
+		return "workload-low"
+	}
+	return "winnow-deletes"
+}
+
 func winnowRacer(flags ...string) racer {
 	return racer{name: "winnow", manager: unlimited, flags: flags}
 }
@@ -126,6 +137,7 @@ var raceFigures = []struct {
 	{"due until the last Pod is gone", "ms", func(r race) float64 { return r.pods.max() }},
 	{"DELETEs of Jobs", "a deletion", func(r race) float64 { return r.deletes }},
 	{"requests on Jobs", "a deletion", func(r race) float64 { return r.requests }},
+	{"wait of a request for its turn in the API server", "ms", func(r race) float64 { return r.queued }},
 	{"CPU of the API server and etcd", "ms a deletion", func(r race) float64 { return r.serverCPU }},
 	{"CPU of what deletes", "ms a deletion", func(r race) float64 { return r.ownCPU }},
 }

@@ -30,6 +30,7 @@ type race struct {
 	perSecond         float64 // from the first DELETE received to the last DELETED event seen
 	late, pods        sample  // milliseconds from when all were due until the DELETED event of each was seen
 	deletes, requests float64 // DELETEs of Jobs, and all requests on them but watches, for each Job
+	queued            float64 // milliseconds that a request waited in the API server for its turn, on average
 	serverCPU, ownCPU float64 // milliseconds for each Job, of the API server with etcd and of the process that deletes
 }
 
@@ -201,6 +202,9 @@ func (t *track) watch(ctx context.Context, b *litBurst, r racer, own int) (out r
 	cpu := func(i int) float64 { return 1000 * (cpuAfter[i] - cpuBefore[i]) / float64(b.jobs) }
 	out.serverCPU, out.ownCPU = cpu(0)+cpu(1), cpu(2)
 	sent := difference{before, after}
+	level := fmt.Sprintf("priority_level=%q", r.priorityLevel())
+	out.queued = 1000 * sent.total("apiserver_flowcontrol_request_wait_duration_seconds_sum", level) /
+		sent.total("apiserver_flowcontrol_request_wait_duration_seconds_count", level)
 	out.deletes = sent.total("apiserver_request_total", `resource="jobs"`, `verb="DELETE"`) / float64(b.jobs)
 	out.requests = (sent.total("apiserver_request_total", `resource="jobs"`) -
 		sent.total("apiserver_request_total", `resource="jobs"`, `verb="WATCH"`)) / float64(b.jobs)
