@@ -153,7 +153,7 @@ func (t *track) startManager(ctx context.Context, r racer) (*cluster.Process, er
 }
 
 // watch waits until all Jobs and Pods of a burst are gone, and tells how that went.
-func (t *track) watch(ctx context.Context, b *litBurst, r racer, own int) (out race, err error) {
+func (t *track) watch(ctx context.Context, b *litBurst, racer racer, own int) (out race, err error) {
 	ctx, cancel := context.WithDeadline(ctx, b.due.Add(waitMost+time.Duration(b.jobs)*nativeEach))
 	defer cancel()
 	jobs, err := watchDeleted(ctx, b.burst, t.allJobs(), b.jobs)
@@ -164,68 +164,83 @@ func (t *track) watch(ctx context.Context, b *litBurst, r racer, own int) (out r
 	if err != nil {
 		return out, err
 	}
-	before, err := t.serverMetrics(ctx)
+	if racer.workers == 0 {
+		err = poll.Pause(ctx, time.Until(b.due.Add(-early)))
+	}
 	if err != nil {
 		return out, err
 	}
-	if err := poll.Pause(ctx, time.Until(b.due)); err != nil {
-		return out, err
-	}
-	pids := []int{t.cluster.Process(cluster.APIServer).Pid(), t.cluster.Process(cluster.Etcd).Pid(), own}
-	cpuBefore, err := readAll(pids, cpuTime)
+	before, err := t.read(ctx, own)
 	if err != nil {
 		return out, err
 	}
-	if r.workers > 0 {
+	if racer.workers > 0 {
 		b.due = time.Now()
-		if err := t.deleteBare(ctx, b, r.workers); err != nil {
-			return out, err
-		}
+		err = t.deleteBare(ctx, b, racer.workers)
+	} else {
+		err = t.profile(ctx, b, racer)
 	}
-	profiled := make(chan error, 1)
-	go func() { profiled <- t.profile(ctx, b, r) }()
-	jobsGone, podsGone := <-jobs, <-pods
-	cpuAfter, err := readAll(pids, cpuTime)
 	if err != nil {
 		return out, err
 	}
-	if err := <-profiled; err != nil {
-		return out, err
-	}
-	after, err := t.serverMetrics(ctx)
+	jobsGone, podsGone := <-jobs, <-pods
+	after, err := t.read(ctx, own)
 	if err != nil {
 		return out, err
 	}
 	if len(jobsGone) < b.jobs || len(podsGone) < b.podCount() {
 		return out, fmt.Errorf("only %d of %d Jobs and %d of %d Pods are gone", len(jobsGone), b.jobs, len(podsGone), b.podCount())
 	}
-	cpu := func(i int) float64 { return 1000 * (cpuAfter[i] - cpuBefore[i]) / float64(b.jobs) }
-	out.serverCPU, out.ownCPU = cpu(0)+cpu(1), cpu(2)
-	sent := difference{before, after}
-	level := fmt.Sprintf("priority_level=%q", r.priorityLevel())
-	out.queued = 1000 * sent.total("apiserver_flowcontrol_request_wait_duration_seconds_sum", level) /
-		sent.total("apiserver_flowcontrol_request_wait_duration_seconds_count", level)
-	out.deletes = sent.total("apiserver_request_total", `resource="jobs"`, `verb="DELETE"`) / float64(b.jobs)
-	out.requests = (sent.total("apiserver_request_total", `resource="jobs"`) -
-		sent.total("apiserver_request_total", `resource="jobs"`, `verb="WATCH"`)) / float64(b.jobs)
-	for _, at := range jobsGone {
-		out.late = append(out.late, milliseconds(at.Sub(b.due)))
-	}
-	for _, at := range podsGone {
-		out.pods = append(out.pods, milliseconds(at.Sub(b.due)))
-	}
+	out.count(b, racer, before, after)
+	out.late, out.pods = b.lateness(jobsGone), b.lateness(podsGone)
 	first, err := t.firstDelete(ctx, b)
 	out.perSecond = float64(b.jobs) / jobsGone[len(jobsGone)-1].Sub(first).Seconds()
 	return out, err
+}
+
+// lateness is in milliseconds since all were due.
+func (b *litBurst) lateness(gone []time.Time) (out sample) {
+	for _, at := range gone {
+		out = append(out, milliseconds(at.Sub(b.due)))
+	}
+	return out
+}
+
+// early is how long before a burst is due the figures at its beginning are read, which takes the API server some time.
+const early = 500 * time.Millisecond
+
+// meter is what the API server counts, and the CPU time of processes in seconds.
+type meter struct {
+	server            metricText
+	serverCPU, ownCPU float64
+}
+
+func (t *track) read(ctx context.Context, own int) (m meter, err error) {
+	cpu, err := readAll([]int{t.cluster.Process(cluster.APIServer).Pid(), t.cluster.Process(cluster.Etcd).Pid(), own}, cpuTime)
+	if err != nil {
+		return m, err
+	}
+	m.serverCPU, m.ownCPU = cpu[0]+cpu[1], cpu[2]
+	m.server, err = t.serverMetrics(ctx)
+	return m, err
+}
+
+// count is what a burst took from one reading to the other.
+func (r *race) count(b *litBurst, racer racer, before, after meter) {
+	sent, n := difference{before.server, after.server}, float64(b.jobs)
+	r.deletes = sent.total("apiserver_request_total", `resource="jobs"`, `verb="DELETE"`) / n
+	r.requests = (sent.total("apiserver_request_total", `resource="jobs"`) -
+		sent.total("apiserver_request_total", `resource="jobs"`, `verb="WATCH"`)) / n
+	level := fmt.Sprintf("priority_level=%q", racer.priorityLevel())
+	r.queued = 1000 * sent.total("apiserver_flowcontrol_request_wait_duration_seconds_sum", level) /
+		sent.total("apiserver_flowcontrol_request_wait_duration_seconds_count", level)
+	r.serverCPU, r.ownCPU = 1000*(after.serverCPU-before.serverCPU)/n, 1000*(after.ownCPU-before.ownCPU)/n
 }
 
 // profile writes where the CPU time of Winnow goes while it deletes a burst, from when it is due, if that is asked for.
 func (t *track) profile(ctx context.Context, b *litBurst, r racer) error {
 	if r.profile == "" {
 		return nil
-	}
-	if err := poll.Pause(ctx, time.Until(b.due)); err != nil {
-		return err
 	}
 	seconds := max(1, b.jobs/profileJobs)
 	profile, err := t.replica().Get(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
