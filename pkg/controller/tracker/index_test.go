@@ -17,16 +17,16 @@ import (
 
 // TestIndexIsAMap puts records in and takes them out at random, many at a time, so that parts grow and shrink.
 func TestIndexIsAMap(t *testing.T) {
-	given.Checks(50)
-	given.Steps(30)
-	all := make([]*record, 20_000)
+	given.Checks(30)
+	given.Steps(20)
+	all := make([]*record, 8_000)
 	for i := range all {
 		all[i] = &record{Kept: *facts.Keep(given.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		x, want := newIndex(), map[types.UID]*record{}
 		some := func(t *rapid.T) []*record {
-			from, n := rapid.IntRange(0, len(all)).Draw(t, "from"), rapid.SampledFrom([]int{1, 30, 5000}).Draw(t, "n")
+			from, n := rapid.IntRange(0, len(all)).Draw(t, "from"), rapid.SampledFrom([]int{1, 30, 4000}).Draw(t, "n")
 			return all[from:min(from+n, len(all))]
 		}
 		t.Repeat(map[string]func(*rapid.T){
