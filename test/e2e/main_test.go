@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -79,7 +80,23 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	gc = clients.GcV1alpha1()
-	return m.Run(), nil
+	if code = m.Run(); code != 0 {
+		tellLogs()
+	}
+	return code, nil
+}
+
+// tellLogs prints what replicas wrote of leading and of errors, since a test that failed may have had to do with it.
+func tellLogs() {
+	for _, r := range server.Replicas {
+		log, err := r.Log()
+		fmt.Fprintln(os.Stderr, r.Name, err)
+		for line := range strings.Lines(log) {
+			if strings.HasPrefix(line, "E") || strings.Contains(line, "leader") || strings.Contains(line, `"Leading"`) {
+				fmt.Fprint(os.Stderr, line)
+			}
+		}
+	}
 }
 
 // eventually asks again and again until the answer is "", and fails with the last answer after waitMost.
