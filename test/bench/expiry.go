@@ -52,14 +52,11 @@ type outcome struct {
 // measureExpiry lets Jobs expire under Winnow and under the native TTL controller in turn, and measures how late each goes and
 // how many requests it takes.
 func measureExpiry(ctx context.Context, o options, r *report) (err error) {
-	w, err := newWorld(ctx, cluster.ControllerManager)
+	w, err := newWorldWithWinnow(ctx, o, cluster.ControllerManager)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := w.startWinnow(ctx, o); err != nil {
-		return err
-	}
 	ours, theirs := contestants(o)
 	var ourRounds, theirRounds []outcome
 	for round := range o.rounds {

@@ -27,14 +27,11 @@ type idleFigures struct {
 // measureIdle measures memory and CPU with a policy that keeps all for an hour: without Jobs, and with thousands that are
 // finished. Winnow starts anew over the Jobs, as the informer does.
 func measureIdle(ctx context.Context, o options, r *report) (err error) {
-	w, err := newWorld(ctx)
+	w, err := newWorldWithWinnow(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := w.startWinnow(ctx, o); err != nil {
-		return err
-	}
 	const ns = "idle"
 	if err := w.newNamespace(ctx, ns, "1h"); err != nil {
 		return err

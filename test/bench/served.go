@@ -50,14 +50,11 @@ type servedFigures struct{ create, get, update, watch sample }
 
 // measureServed measures requests for policies through the aggregator, beside those for a custom resource.
 func measureServed(ctx context.Context, o options, r *report) (err error) {
-	w, err := newWorld(ctx)
+	w, err := newWorldWithWinnow(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := w.startWinnow(ctx, o); err != nil {
-		return err
-	}
 	ours, theirs, err := w.serveBoth(ctx)
 	if err != nil {
 		return err

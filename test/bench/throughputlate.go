@@ -17,14 +17,11 @@ const latenessMost = 20 * time.Second
 
 // measureLateness lets Jobs expire at several rates, and measures how late they go, under Winnow and under the native controller.
 func measureLateness(ctx context.Context, o options, r *report) (err error) {
-	w, err := newWorld(ctx, cluster.ControllerManager)
+	w, err := newWorldWithWinnow(ctx, o, cluster.ControllerManager)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := w.startWinnow(ctx, o); err != nil {
-		return err
-	}
 	o.spread = min(o.spread, latenessMost)
 	for _, rate := range []int{1, 10, 100} {
 		o.expiries = rate * int(o.spread.Seconds())

@@ -50,6 +50,18 @@ func newWorld(ctx context.Context, components ...string) (*world, error) {
 	return &world{cluster: c, kube: client}, nil
 }
 
+// newWorldWithWinnow has one replica, and is stopped by stop.
+func newWorldWithWinnow(ctx context.Context, o options, components ...string) (*world, error) {
+	w, err := newWorld(ctx, components...)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.startWinnow(ctx, o); err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return w, nil
+}
+
 func (w *world) startWinnow(ctx context.Context, o options) (err error) {
 	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: o.winnow})
 	return err
