@@ -89,7 +89,7 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
 	ns := rec.ns
 	rec.ripens(d.Action == policy.Delete)
-	rec.ripeFor = reasonCodes[d.Reason]
+	rec.ripeFor = rec.ripeFor.of(d.Reason)
 	switch {
 	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false
@@ -159,7 +159,7 @@ func (t *Tracker) decide(rec *record, own, cluster []*policy.Policy, now time.Ti
 	f := t.unpack(rec)
 	t.votes = policy.Votes(t.votes[:0], f, own, cluster)
 	for i := range t.votes {
-		t.votes[i].Over = t.votes[i].Rule.Capacity != nil && rec.over(t.votes[i].Rule)
+		t.votes[i].Over = t.votes[i].Rule.Capacity != nil && rec.over(t.votes[i])
 	}
 	standing := policy.Resolve(t.object(rec), t.votes)
 	r, d := standing.Decide(policy.Limits{Counted: ns.counted(f), Over: rec.overCeiling(), Bounds: &ns.bounds}, now)

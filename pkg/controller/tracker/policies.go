@@ -218,8 +218,9 @@ func (s Stored) collection() collection {
 	return policies
 }
 
-// compile makes a policy ready, and its ceilings.
+// compile makes a policy ready, and its ceilings, which go on from those before.
 func (t *Tracker) compile(ps *policyState, o observed) {
+	before := ps.ceilings
 	ps.compiled, ps.err = o.compile()
 	ps.ceilings = nil
 	if o.Namespace != "" {
@@ -233,7 +234,7 @@ func (t *Tracker) compile(ps *policyState, o observed) {
 		return
 	}
 	for resource, total := range ps.compiled.Cluster.Ceilings {
-		ps.ceilings = append(ps.ceilings, t.newCeiling(ps.compiled, resource, total))
+		ps.ceilings = append(ps.ceilings, t.ceilingOf(ps.compiled, resource, total, before))
 	}
 }
 

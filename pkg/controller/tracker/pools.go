@@ -7,23 +7,28 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// poolKey tells apart the pools of a namespace. The rule is one of a certain generation of its policy.
+// poolKey tells apart the pools of a namespace. A rule is named, so that a change of its policy moves nothing that stays.
 type poolKey struct {
-	rule     *policy.Rule
-	resource string
-	key      string
+	policy              types.UID
+	rule, resource, key string
 }
 
 // pool are the objects that a limit of a rule counts together.
 type pool struct {
 	poolKey
+	by *policy.Capacity // what the limit follows from
 	*capacity.Pool[*record]
 }
+
+// of tells whether the pool is one of the rule that votes.
+func (p *pool) of(v policy.Vote) bool { return p.rule == v.Rule.Name && p.policy == v.Policy.UID }
 
 // ceiling is a limit of a cluster policy over all its namespaces.
 type ceiling struct {
@@ -39,7 +44,15 @@ type ceiling struct {
 	ghosts map[string]*capacity.Member[*record]
 }
 
-func (t *Tracker) newCeiling(p *policy.Policy, resource string, total int) *ceiling {
+// ceilingOf makes a ceiling, or changes that of an earlier generation of the policy.
+func (t *Tracker) ceilingOf(p *policy.Policy, resource string, total int, before []*ceiling) *ceiling {
+	for _, c := range before {
+		if c.policy.UID == p.UID && c.resource == resource {
+			c.policy = p
+			c.SetTotal(total)
+			return c
+		}
+	}
 	c := &ceiling{policy: p, resource: resource, pending: map[*namespace]cause{}, ghosts: map[string]*capacity.Member[*record]{}}
 	c.Ceiling = capacity.NewCeiling(total, func(m *capacity.Member[*record]) {
 		if m.Over() {
@@ -111,7 +124,7 @@ func (t *Tracker) enlist(rec *record, now time.Time) {
 	}
 	t.wants = t.wanted(t.wants[:0], rec, now)
 	places := rec.places()
-	if slices.EqualFunc(places, t.wants, func(a, b place) bool { return a.pool == b.pool && a.ceiling == b.ceiling }) {
+	if samePlaces(places, t.wants) {
 		return
 	}
 	t.leave(rec)
@@ -131,6 +144,19 @@ func (t *Tracker) enlist(rec *record, now time.Time) {
 			p.ceiling.Insert(rec.ns.name, &p.member)
 		}
 	}
+}
+
+// samePlaces copies none of the members.
+func samePlaces(a, b []place) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].pool != b[i].pool || a[i].ceiling != b[i].ceiling {
+			return false
+		}
+	}
+	return true
 }
 
 // leave takes a record out of all pools and ceilings.
@@ -165,7 +191,7 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 	t.votes = policy.Votes(t.votes[:0], f, ns.voters, ns.clusterVoters)
 	if t.counts(rec, ns.limited(t.votes, f), now) {
 		for i := range t.votes {
-			out = t.appendPool(out, ns, f, t.votes[i].Rule)
+			out = t.appendPool(out, rec, f, t.votes[i])
 		}
 		for _, c := range ns.ceilings {
 			if c.resource == rec.Resource {
@@ -202,7 +228,7 @@ func (t *Tracker) appendPreview(out []place, rec *record, p *policy.Policy, own,
 	t.votes = policy.Votes(t.votes[:0], &t.fact, own, cluster)
 	for i := range t.votes {
 		if v := t.votes[i]; v.Policy == p && v.Rule.Capacity != nil && t.counts(rec, true, now) {
-			out = t.appendPool(out, rec.ns, &t.fact, v.Rule)
+			out = t.appendPool(out, rec, &t.fact, v)
 		}
 	}
 	return out
@@ -236,19 +262,24 @@ func (t *Tracker) counts(rec *record, limited bool, now time.Time) bool {
 
 // appendPool adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
 // the rule says.
-func (t *Tracker) appendPool(out []place, ns *namespace, f *lifecycle.Fact, r *policy.Rule) []place {
-	if r.Capacity == nil || f.NativeTTL != nil {
+func (t *Tracker) appendPool(out []place, rec *record, f *lifecycle.Fact, v policy.Vote) []place {
+	by := v.Rule.Capacity
+	if by == nil || f.NativeTTL != nil {
 		return out
 	}
-	key, ok := r.Capacity.PoolKey(f)
+	key, ok := by.PoolKey(f)
 	if !ok {
 		return out
 	}
-	k := poolKey{rule: r, resource: f.Resource, key: key}
-	p := ns.pools[k]
-	if p == nil {
-		p = &pool{poolKey: k, Pool: capacity.NewPool(t.limit(ns, r.Capacity, f.Resource), t.flip)}
+	ns, k := rec.ns, poolKey{policy: v.Policy.UID, rule: v.Rule.Name, resource: f.Resource, key: key}
+	p := rec.pool(k)
+	switch {
+	case p == nil:
+		p = &pool{poolKey: k, by: by, Pool: capacity.NewPool(t.limit(ns, by, f.Resource), t.flip)}
 		ns.pools[k] = p
+	case p.by != by:
+		p.by = by
+		p.SetLimit(t.limit(ns, by, f.Resource))
 	}
 	return append(out, place{pool: p})
 }
@@ -266,9 +297,26 @@ func (t *Tracker) limit(ns *namespace, c *policy.Capacity, resource string) int 
 	return int(quota/100*percent + quota%100*percent/100) // A quota may be as large as an int64.
 }
 
+// pool finds the pool of a key, mostly where the record is already; nil when there is none.
+func (rec *record) pool(k poolKey) *pool {
+	places := rec.places()
+	for i := range places {
+		if p := places[i].pool; p != nil && p.poolKey == k {
+			return p
+		}
+	}
+	return rec.ns.pools[k]
+}
+
 // over tells whether the record lies beyond the limit of a rule.
-func (rec *record) over(r *policy.Rule) bool {
-	return slices.ContainsFunc(rec.places(), func(p place) bool { return p.pool != nil && p.pool.rule == r && p.member.Over() })
+func (rec *record) over(v policy.Vote) bool {
+	places := rec.places()
+	for i := range places {
+		if p := &places[i]; p.pool != nil && p.member.Over() && p.pool.of(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // overCeiling is the policy of the first ceiling that the record lies beyond.

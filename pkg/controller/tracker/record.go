@@ -234,7 +234,7 @@ func (rec *record) countsFrom() time.Time {
 // decide notes what was decided.
 func (rec *record) decide(r policy.Resolution, d policy.Decision) {
 	rec.policy, rec.rule, rec.native, rec.propagation = r.Policy, r.Rule, r.Native, propagationCodes[r.Propagation]
-	rec.action, rec.reason, rec.at = d.Action, reasonCodes[d.Reason], instantOf(d.At)
+	rec.action, rec.reason, rec.at = d.Action, rec.reason.of(d.Reason), instantOf(d.At)
 }
 
 // resolution is who decided.
@@ -279,6 +279,14 @@ var (
 	propagations     = []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
 	propagationCodes = codes[propagationCode](propagations)
 )
+
+// of is the code of a reason. It is mostly what it was before, which is found out in less time than it takes to look it up.
+func (c reasonCode) of(reason policy.Reason) reasonCode {
+	if reasons[c] == reason {
+		return c
+	}
+	return reasonCodes[reason]
+}
 
 func codes[C ~uint8, T comparable](all []T) map[T]C {
 	out := make(map[T]C, len(all))

@@ -143,6 +143,7 @@ func (t *Tracker) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 // copyPolicy copies a policy of another tracker. Ceilings count the objects of this one.
 func (t *Tracker) copyPolicy(ps *policyState) *policyState {
 	c := *ps
+	c.ceilings = nil
 	t.compile(&c, observed{Stored: ps.stored, compile: func() (*policy.Policy, error) { return ps.compiled, ps.err }})
 	c.selector = ps.selector
 	return &c
