@@ -27,13 +27,16 @@ type timed[E Entry] struct {
 
 // Set puts an entry at a time, wherever it stood before.
 func (h *Heap[E]) Set(e E, at time.Time) {
+	micro := at.Add(time.Microsecond - 1).UnixMicro() // Rounded up, or an entry would be popped before its time.
 	i, ok := h.find(e)
-	if !ok {
+	switch {
+	case !ok:
 		i = len(h.list)
 		h.list = append(h.list, timed[E]{})
+	case h.list[i].at == micro:
+		return
 	}
-	// Rounded up, or an entry would be popped before its time.
-	h.put(i, timed[E]{e, at.Add(time.Microsecond - 1).UnixMicro()})
+	h.put(i, timed[E]{e, micro})
 }
 
 // Remove takes an entry out, if it is there.

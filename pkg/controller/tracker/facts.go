@@ -4,6 +4,8 @@
 package tracker
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +40,7 @@ func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 // Replace takes in all objects of a resource as they were at resource version rv. What is known to be newer stays. Until all of a long
 // list are taken in, nothing is deleted that it may bear upon.
 func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now time.Time) {
+	all = byNamespace(all)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.partial++
@@ -67,6 +70,16 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 		}
 	}
 	t.weighPending(now)
+}
+
+// byNamespace puts objects of the same namespace next to each other. Their records come to lie in memory as they are taken in here, and
+// are judged anew by namespace: to read what is all over memory takes longer than to judge it.
+func byNamespace(all []*facts.Kept) []*facts.Kept {
+	parts := map[string][]*facts.Kept{}
+	for _, k := range all {
+		parts[k.Namespace] = append(parts[k.Namespace], k)
+	}
+	return slices.Concat(slices.Collect(maps.Values(parts))...)
 }
 
 // without are the records of a resource that a list does not have, and that are not newer than it.
