@@ -56,18 +56,29 @@ type Group struct {
 	Count          int64
 }
 
-// TakeDirty returns the namespaces whose reports may have changed since the last call, "" for that of the cluster policies.
+// TakeDirty returns the namespaces whose reports may have changed since it returned them last, "" for that of the cluster policies.
+// Of what is being judged anew, a report would tell but a part: it is returned once that has ended.
 func (t *Tracker) TakeDirty() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := t.dirty.UnsortedList()
-	clear(t.dirty)
-	for _, name := range out {
+	var out []string
+	for name := range t.dirty {
+		if t.judgingIn(name) {
+			continue
+		}
+		t.dirty.Delete(name)
+		out = append(out, name)
 		if ns, ok := t.namespaces[name]; ok {
 			ns.soiled = false
 		}
 	}
 	return out
+}
+
+// judgingIn tells whether objects of a namespace are being judged anew, any at all for "".
+func (t *Tracker) judgingIn(name string) bool {
+	ns, ok := t.namespaces[name]
+	return name == "" && t.judging() || ok && t.settling.Has(ns)
 }
 
 // PopUrgent returns that of them where a policy has got a new spec last; false when none has.
@@ -76,11 +87,13 @@ func (t *Tracker) PopUrgent() (string, bool) {
 	defer t.mu.Unlock()
 	latest, found := "", false
 	for ns, at := range t.urgent {
-		if !found || at > t.urgent[latest] {
+		if (!found || at > t.urgent[latest]) && !t.judgingIn(ns) {
 			latest, found = ns, true
 		}
 	}
-	delete(t.urgent, latest)
+	if found {
+		delete(t.urgent, latest)
+	}
 	return latest, found
 }
 
@@ -195,10 +208,14 @@ func (t *Tracker) sumUp(ns *namespace) sums {
 	}
 	out := sums{}
 	ns.soiled = false
+	var last *policy.Policy // whose sum s is
+	var s *sum
 	for i := 0; i < len(ns.records); i++ {
 		rec := ns.records[i]
 		if p := rec.policy; p != nil {
-			s := out.of(p)
+			if p != last {
+				last, s = p, out.of(p)
+			}
 			s.add(p, rec, rec.decision(), func() string { return t.explain(rec).Detail })
 			if rec.ripe {
 				s.ripe++

@@ -237,6 +237,34 @@ func (s *sliced) decisions(t *Tracker) []string {
 	return out
 }
 
+// TestReportsWaitForSlices: a report on objects that are being judged anew would tell but a part, and cost as much as one on all.
+func TestReportsWaitForSlices(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Default("30d"), given.Policy("p").In("other").Default("30d"))
+	w.clusterPolicy(everywhere(1, gc.Guardrails{}))
+	w.fill(given.Home, 4)
+	w.fill("other", 1)
+	w.TakeDirty()
+	for _, ok := w.PopUrgent(); ok; _, ok = w.PopUrgent() {
+	}
+	w.slice = 2
+	w.policy(given.Policy("p").Default("20d").Generation(2))
+	w.upsert(given.Job("elsewhere").In("other").Complete(w.now).Fact())
+	if got := w.TakeDirty(); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("while objects in %s are judged, %v are to be reported", given.Home, got)
+	}
+	if ns, ok := w.PopUrgent(); ok {
+		t.Errorf("while objects in %s are judged, %q is urgent", given.Home, ns)
+	}
+	for w.CatchUp(w.now) {
+	}
+	if got := w.TakeDirty(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", given.Home}) {
+		t.Errorf("once they were judged, %v are to be reported", got)
+	}
+	if ns, ok := w.PopUrgent(); !ok || ns != given.Home {
+		t.Errorf("once they were judged, %q is urgent: %v", ns, ok)
+	}
+}
+
 // TestSlicesAreReported: whoever reads the report on a namespace while objects elsewhere are still being judged is told to read it again,
 // since the change is weighed only once all are.
 func TestSlicesAreReported(t *testing.T) {
