@@ -99,6 +99,17 @@ func (k *Kept) Unpack(f *lifecycle.Fact) {
 }
 
 // GetObjectMeta lets a reflector's store key and order what is kept as it does objects.
-func (k *Kept) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: strconv.FormatUint(k.ResourceVersion, 10)}
+func (k *Kept) GetObjectMeta() metav1.Object { return meta{nothing, k} }
+
+// meta is the metadata of what is kept. It is made for each of a million objects that are listed, so it is small.
+type meta struct {
+	metav1.Object // all that is not kept: nothing
+	kept          *Kept
 }
+
+var nothing = &metav1.ObjectMeta{}
+
+func (m meta) GetNamespace() string       { return m.kept.Namespace }
+func (m meta) GetName() string            { return m.kept.Name() }
+func (m meta) GetUID() types.UID          { return m.kept.UID() }
+func (m meta) GetResourceVersion() string { return strconv.FormatUint(m.kept.ResourceVersion, 10) }

@@ -4,7 +4,10 @@
 package observe
 
 import (
+	"bufio"
 	"bytes"
+	"io"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -42,8 +45,28 @@ func NewClients(c *rest.Config) (Clients, error) {
 func thinClient(c *rest.Config, path string, gv schema.GroupVersion) (rest.Interface, error) {
 	c = rest.CopyConfig(c)
 	c.GroupVersion, c.APIPath = &gv, path
+	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return largeReads{rt} })
 	c.NegotiatedSerializer = thinCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
 	return rest.RESTClientFor(c)
+}
+
+// largeReads reads bodies in larger pieces than watches do, an object at a time: over HTTP/2 each read may send word to the server that
+// there is room again, which costs more than to decode what was read.
+type largeReads struct{ http.RoundTripper }
+
+// readSize is how much of a body is read at the most while less is asked for; what is there is never waited beyond.
+const readSize = 64 << 10
+
+// RoundTrip implements http.RoundTripper.
+func (l largeReads) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{bufio.NewReaderSize(resp.Body, readSize), resp.Body}
+	}
+	return resp, err
 }
 
 // thinCodecs thin what they decode from protobuf.

@@ -5,7 +5,9 @@ package observe
 
 import (
 	"bytes"
+	"io"
 	"math/rand"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	goreflect "reflect"
@@ -193,6 +195,46 @@ func TestClientsThinLists(t *testing.T) {
 		if err != nil || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
 			t.Errorf("%s: %+v, %v", contentType, got, err)
 		}
+	}
+}
+
+// countedReads tells how often it is read, and gives what there is at that time.
+type countedReads struct {
+	io.Reader
+	reads int
+}
+
+func (c *countedReads) Read(p []byte) (int, error) {
+	c.reads++
+	return c.Reader.Read(p)
+}
+
+func (c *countedReads) Close() error { return nil }
+
+type answering struct{ *http.Response }
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
+
+// TestLargeReads: many small reads are one of what is below, and none waits for more than it needs.
+func TestLargeReads(t *testing.T) {
+	body, more := net.Pipe()
+	counted := &countedReads{Reader: body}
+	resp, err := largeReads{answering{&http.Response{Body: counted}}}.RoundTrip(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := bytes.Repeat([]byte("frame"), 1000)
+	go func() {
+		_, _ = more.Write(sent) // Nothing follows, and nothing is closed.
+	}()
+	got := make([]byte, len(sent))
+	for i := 0; i < len(got); i += 5 {
+		if _, err := io.ReadFull(resp.Body, got[i:i+5]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(got, sent) || counted.reads != 1 {
+		t.Errorf("%d bytes were read with %d reads, like those sent: %v", len(got), counted.reads, bytes.Equal(got, sent))
 	}
 }
 
