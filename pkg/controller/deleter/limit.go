@@ -37,10 +37,10 @@ const (
 	// swing is how much more, and how much less, is tried.
 	swing = 1.2
 	// gainLeast is which share of a change of the limit must be gained in deletions. Half as many again under way must bring at
-	// least 4 % more.
-	gainLeast = 0.1
+	// least 2 % more.
+	gainLeast = 0.05
 	// stepRate and stepMost are how far the limit is moved by what was gained, and at most, both as logarithms.
-	stepRate, stepMost = 0.3, 0.3
+	stepRate, stepMost = 0.45, 0.3
 	// A window has several deletions for each that may be under way, so that those begun before hardly count.
 	windowRounds    = 4
 	windowDeletions = 50
