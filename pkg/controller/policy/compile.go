@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -69,11 +70,16 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 		}
 		out.defaults = r
 	}
+	names := sets.New(gc.DefaultRuleName) // Objects are counted under the name of a rule.
 	for i := range spec.Rules {
 		r, err := compileRule(&spec.Rules[i])
 		if err != nil {
 			return nil, fmt.Errorf("spec.rules[%d]: %w", i, err)
 		}
+		if names.Has(r.Name) {
+			return nil, fmt.Errorf("spec.rules[%d].name: %q is taken", i, r.Name)
+		}
+		names.Insert(r.Name)
 		out.rules = append(out.rules, r)
 	}
 	return out, nil

@@ -42,6 +42,8 @@ func TestCompileRefusesWhatItCannotRead(t *testing.T) {
 		"no TTL":                              {rule(given.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl and capacity are missing"},
 		"a selector":                          {rule(given.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
 		"a resource":                          {rule(given.Rule("r", "1h").For("jobs.batch", "secrets")), `spec.rules[1]: resources: "secrets" is not one of`},
+		"a name twice":                        {rule(given.Rule("good", "1h")), `spec.rules[1].name: "good" is taken`},
+		"a name of ours":                      {rule(given.Rule("default", "1h")), `spec.rules[1].name: "default" is taken`},
 		"an outcome":                          {rule(given.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},
 		"dependents":                          {rule(given.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
 		"a propagation":                       {rule(given.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
