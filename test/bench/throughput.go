@@ -73,7 +73,7 @@ func measureThroughput(ctx context.Context, o options, r *report) (err error) {
 	defer func() { err = errors.Join(err, t.stop()) }()
 	for i, n := range o.throughput {
 		beside := []racer{bareRacer(bareWorkers)}
-		if i == 0 {
+		if i == 0 && !o.apart {
 			beside = append(beside, nativeUnlimited)
 		}
 		if err := t.compare(ctx, r, burst{jobs: n, namespaces: 1}, o.rounds, beside...); err != nil {
@@ -82,6 +82,9 @@ func measureThroughput(ctx context.Context, o options, r *report) (err error) {
 		if err := t.compare(ctx, r, burst{jobs: n, namespaces: min(manyNamespaces, n)}, o.rounds, bareRacer(bareWorkers)); err != nil {
 			return err
 		}
+	}
+	if o.apart { // The API server does not limit the others.
+		return r.writeCSV("throughput", t.lines)
 	}
 	n := o.throughput[0]
 	if err := t.compare(ctx, r, burst{jobs: min(n, nativeMost), namespaces: 1}, 1, nativeDefaults); err != nil {

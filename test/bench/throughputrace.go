@@ -40,6 +40,7 @@ type track struct {
 	binary  string // of kube-controller-manager
 	bare    kubernetes.Interface
 	started int
+	apart   bool // see leaveFirst
 	lines   [][]string
 }
 
@@ -48,19 +49,37 @@ func newTrack(ctx context.Context, o options) (_ *track, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.apart {
+		if err := leaveFirst(ctx); err != nil {
+			return nil, err
+		}
+	}
 	w, err := newWorld(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &track{world: w, binary: programs[cluster.ControllerManager], lines: [][]string{raceHeader()}}
+	t := &track{world: w, binary: programs[cluster.ControllerManager], apart: o.apart, lines: [][]string{raceHeader()}}
 	if err := t.prepare(ctx, o); err != nil {
-		return nil, errors.Join(err, w.stop())
+		return nil, errors.Join(err, t.stop())
 	}
 	return t, nil
 }
 
+func (t *track) stop() error {
+	err := t.world.stop()
+	if t.apart {
+		err = errors.Join(err, shareAll(context.Background()))
+	}
+	return err
+}
+
 // prepare installs Winnow; a replica starts with each race.
 func (t *track) prepare(ctx context.Context, o options) (err error) {
+	if t.apart {
+		if err := takeFirst(ctx, t.cluster); err != nil {
+			return err
+		}
+	}
 	if err := t.startWinnow(ctx, o); err != nil {
 		return err
 	}
