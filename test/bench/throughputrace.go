@@ -183,19 +183,15 @@ func (t *track) watch(ctx context.Context, b *litBurst, racer racer, own int) (o
 	if err != nil {
 		return out, err
 	}
-	if racer.workers == 0 {
-		err = poll.Pause(ctx, time.Until(b.due.Add(-early)))
-	}
-	if err != nil {
+	if err := poll.Pause(ctx, time.Until(b.due.Add(-early))); err != nil {
 		return out, err
 	}
 	before, err := t.read(ctx, own)
 	if err != nil {
 		return out, err
 	}
-	if racer.workers > 0 {
-		b.due = time.Now()
-		err = t.deleteBare(ctx, b, racer.workers)
+	if racer.workers > 0 { // Nobody begins while the API server is still warm from creating them.
+		err = errors.Join(poll.Pause(ctx, time.Until(b.due)), t.deleteBare(ctx, b, racer.workers))
 	} else {
 		err = t.profile(ctx, b, racer)
 	}
