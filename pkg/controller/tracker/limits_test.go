@@ -243,3 +243,52 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 		})
 	}
 }
+
+// TestDoomedTakeNoShareOfANewGeneration: what an earlier generation of a ceiling has deleted, and what is yet to go, is not there for the
+// next, which keeps as much of the others as if it were the first.
+func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
+	ceiling := func(generation, most int64, minTTL string) *gc.ClusterCleanupPolicy {
+		ttl := gc.TTL(minTTL)
+		return everywhere(generation, gc.Guardrails{
+			MinTTL: &ttl, Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}},
+		})
+	}
+	for name, c := range map[string]struct {
+		most int64
+		gone bool // what was deleted, and is not only to go
+		want int  // are due under the next generation
+	}{
+		"the same total, to go":  {5, false, 1},
+		"the same total, gone":   {5, true, 1},
+		"a larger total, to go":  {6, false, 0},
+		"a larger total, gone":   {6, true, 0},
+		"a smaller total, to go": {4, false, 2},
+		"a smaller total, gone":  {4, true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.clusterPolicy(ceiling(1, 5, "0s"))
+			w.fill("x", 4)
+			w.fill("y", 4)
+			w.agree()
+			w.takes("x-2", "x-3", "y-2", "y-3") // Each keeps two, and of what rounding leaves over nobody has anything.
+			for _, due := range []string{"x-2", "x-3"} {
+				w.done(due, Accepted)
+				if c.gone {
+					w.removed(due)
+				}
+			}
+			for _, due := range []string{"y-2", "y-3"} {
+				w.Release(w.orders[due], w.now)
+			}
+			if got := len(w.Due()); got != 2 {
+				t.Errorf("%d are due before, not 2", got)
+			}
+			w.clusterPolicy(ceiling(2, c.most, "1s"))
+			w.agree()
+			if got := len(w.Due()); got != c.want {
+				t.Errorf("%d are due under the next generation, not %d", got, c.want)
+			}
+		})
+	}
+}

@@ -30,7 +30,8 @@ type Order struct {
 	// Reread asks to read the object and to call Judge before the delete.
 	Reread bool
 
-	rec *record
+	rec        *record
+	generation int64 // of the policy
 }
 
 // Outcome is what the API server answered to a delete.
@@ -126,7 +127,7 @@ func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  t.agreed.Add(FreshFor),
 		Reread: trial.reread || trial.conflicts >= rereadAfter || rec.ResourceVersion == trial.barred,
-		rec:    rec,
+		rec:    rec, generation: r.Policy.Generation,
 	}, true
 }
 

@@ -14,21 +14,24 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// poolKey tells apart the pools of a namespace. A rule is named, so that a change of its policy moves nothing that stays.
+// poolKey tells apart the pools of a namespace. A rule is named, so that a change of its policy moves nothing unless its limit changes.
 type poolKey struct {
 	policy              types.UID
+	preview             bool
+	limit               policy.Capacity
 	rule, resource, key string
 }
 
 // pool are the objects that a limit of a rule counts together.
 type pool struct {
 	poolKey
-	by *policy.Capacity // what the limit follows from
 	*capacity.Pool[*record]
 }
 
 // of tells whether the pool is one of the rule that votes.
-func (p *pool) of(v policy.Vote) bool { return p.rule == v.Rule.Name && p.policy == v.Policy.UID }
+func (p *pool) of(v policy.Vote) bool {
+	return p.rule == v.Rule.Name && p.policy == v.Policy.UID && p.preview == v.Policy.Preview && p.limit == *v.Rule.Capacity
+}
 
 // ceiling is a limit of a cluster policy over all its namespaces.
 type ceiling struct {
@@ -44,12 +47,12 @@ type ceiling struct {
 	ghosts map[string]*capacity.Member[*record]
 }
 
-// ceilingOf makes a ceiling, or changes that of an earlier generation of the policy.
+// ceilingOf goes on with the ceiling of an earlier generation of the policy, if it is the same, or makes one. What the earlier one has
+// doomed takes no share of it: one with ghosts ends, and orders are those of a generation.
 func (t *Tracker) ceilingOf(p *policy.Policy, resource string, total int, before []*ceiling) *ceiling {
 	for _, c := range before {
-		if c.policy.UID == p.UID && c.resource == resource {
+		if c.policy.UID == p.UID && c.resource == resource && c.Total() == total && len(c.ghosts) == 0 {
 			c.policy = p
-			c.SetTotal(total)
 			return c
 		}
 	}
@@ -67,7 +70,9 @@ func (t *Tracker) ceilingOf(p *policy.Policy, resource string, total int, before
 
 // deletes tells whether the delete of a record was sent because of the ceiling.
 func (c *ceiling) deletes(rec *record) bool {
-	by := func(o *Order) bool { return o != nil && o.Rule == "" && o.PolicyUID == c.policy.UID }
+	by := func(o *Order) bool {
+		return o != nil && o.Rule == "" && o.PolicyUID == c.policy.UID && o.generation == c.policy.Generation
+	}
 	return by(rec.sent()) || by(rec.order())
 }
 
@@ -271,15 +276,11 @@ func (t *Tracker) appendPool(out []place, rec *record, f *lifecycle.Fact, v poli
 	if !ok {
 		return out
 	}
-	ns, k := rec.ns, poolKey{policy: v.Policy.UID, rule: v.Rule.Name, resource: f.Resource, key: key}
+	k := poolKey{policy: v.Policy.UID, preview: v.Policy.Preview, limit: *by, rule: v.Rule.Name, resource: f.Resource, key: key}
 	p := rec.pool(k)
-	switch {
-	case p == nil:
-		p = &pool{poolKey: k, by: by, Pool: capacity.NewPool(t.limit(ns, by, f.Resource), t.flip)}
-		ns.pools[k] = p
-	case p.by != by:
-		p.by = by
-		p.SetLimit(t.limit(ns, by, f.Resource))
+	if p == nil {
+		p = &pool{poolKey: k, Pool: capacity.NewPool(t.limit(rec.ns, by, f.Resource), t.flip)}
+		rec.ns.pools[k] = p
 	}
 	return append(out, place{pool: p})
 }

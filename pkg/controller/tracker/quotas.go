@@ -134,8 +134,8 @@ func (t *Tracker) quotaChanged(q *Quota, now time.Time) {
 		return
 	}
 	for _, p := range ns.pools { // Some may be there still that no policy needs, or needs again before they are judged anew.
-		if p.by.PercentOfQuota != 0 {
-			p.SetLimit(t.limit(ns, p.by, p.resource))
+		if p.limit.PercentOfQuota != 0 {
+			p.SetLimit(t.limit(ns, &p.limit, p.resource))
 		}
 	}
 	if !ns.keeps(ResourceQuotas) {
