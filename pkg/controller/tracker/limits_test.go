@@ -30,6 +30,11 @@ func everywhere(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
 	}
 }
 
+// jobCeiling shares so many Jobs out to all namespaces.
+func jobCeiling(generation, most int64) *gc.ClusterCleanupPolicy {
+	return everywhere(generation, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
+}
+
 // fill gives a namespace finished Jobs of distinct ages.
 func (w *world) fill(namespace string, n int) {
 	w.namespace(namespace)
@@ -97,7 +102,7 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 		want map[string]int
 	}{
 		{func() {
-			w.clusterPolicy(everywhere(1, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(600))}}}))
+			w.clusterPolicy(jobCeiling(1, 600))
 			for _, f := range w.facts { // What was passed over before is listed now.
 				w.Upsert(facts.Keep(f), w.now)
 			}
@@ -247,12 +252,6 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 // TestDoomedTakeNoShareOfANewGeneration: what an earlier generation of a ceiling has deleted, and what is yet to go, is not there for the
 // next, which keeps as much of the others as if it were the first.
 func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
-	ceiling := func(generation, most int64, minTTL string) *gc.ClusterCleanupPolicy {
-		ttl := gc.TTL(minTTL)
-		return everywhere(generation, gc.Guardrails{
-			MinTTL: &ttl, Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}},
-		})
-	}
 	for name, c := range map[string]struct {
 		most int64
 		gone bool // what was deleted, and is not only to go
@@ -267,7 +266,7 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.clusterPolicy(ceiling(1, 5, "0s"))
+			w.clusterPolicy(jobCeiling(1, 5))
 			w.fill("x", 4)
 			w.fill("y", 4)
 			w.agree()
@@ -284,7 +283,7 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 			if got := len(w.Due()); got != 2 {
 				t.Errorf("%d are due before, not 2", got)
 			}
-			w.clusterPolicy(ceiling(2, c.most, "1s"))
+			w.clusterPolicy(jobCeiling(2, c.most))
 			w.agree()
 			if got := len(w.Due()); got != c.want {
 				t.Errorf("%d are due under the next generation, not %d", got, c.want)

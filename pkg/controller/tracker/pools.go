@@ -14,23 +14,29 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// poolKey tells apart the pools of a namespace. A rule is named, so that a change of its policy moves nothing unless its limit changes.
+// poolKey tells apart the pools of a namespace.
 type poolKey struct {
-	policy              types.UID
-	preview             bool
-	limit               policy.Capacity
-	rule, resource, key string
+	limitKey
+	resource, key string
+}
+
+// limitKey tells apart the limits of rules. A rule is named, so that a change of its policy moves nothing unless the limit changes.
+type limitKey struct {
+	policy  types.UID
+	preview bool
+	rule    string
+	limit   policy.Capacity
+}
+
+// limitOf is the limit of a rule that votes, which must have one.
+func limitOf(v policy.Vote) limitKey {
+	return limitKey{policy: v.Policy.UID, preview: v.Policy.Preview, rule: v.Rule.Name, limit: *v.Rule.Capacity}
 }
 
 // pool are the objects that a limit of a rule counts together.
 type pool struct {
 	poolKey
 	*capacity.Pool[*record]
-}
-
-// of tells whether the pool is one of the rule that votes.
-func (p *pool) of(v policy.Vote) bool {
-	return p.rule == v.Rule.Name && p.policy == v.Policy.UID && p.preview == v.Policy.Preview && p.limit == *v.Rule.Capacity
 }
 
 // ceiling is a limit of a cluster policy over all its namespaces.
@@ -276,7 +282,7 @@ func (t *Tracker) appendPool(out []place, rec *record, f *lifecycle.Fact, v poli
 	if !ok {
 		return out
 	}
-	k := poolKey{policy: v.Policy.UID, preview: v.Policy.Preview, limit: *by, rule: v.Rule.Name, resource: f.Resource, key: key}
+	k := poolKey{limitKey: limitOf(v), resource: f.Resource, key: key}
 	p := rec.pool(k)
 	if p == nil {
 		p = &pool{poolKey: k, Pool: capacity.NewPool(t.limit(rec.ns, by, f.Resource), t.flip)}
@@ -313,7 +319,7 @@ func (rec *record) pool(k poolKey) *pool {
 func (rec *record) over(v policy.Vote) bool {
 	places := rec.places()
 	for i := range places {
-		if p := &places[i]; p.pool != nil && p.member.Over() && p.pool.of(v) {
+		if p := &places[i]; p.pool != nil && p.member.Over() && p.pool.limitKey == limitOf(v) {
 			return true
 		}
 	}

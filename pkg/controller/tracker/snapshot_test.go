@@ -12,18 +12,15 @@ import (
 
 // TestSnapshotChangesNothing: what is tried on a copy is not done, not even to what the objects of many namespaces have in common.
 func TestSnapshotChangesNothing(t *testing.T) {
-	ceiling := func(generation, most int64) *gc.ClusterCleanupPolicy {
-		return everywhere(generation, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
-	}
 	w := newWorld(t, given.Policy("p").Default("30d"))
-	w.clusterPolicy(ceiling(1, 3))
+	w.clusterPolicy(jobCeiling(1, 3))
 	w.fill(given.Home, 4)
 	before := len(w.Due())
 
-	change := gc.PolicyChange{Before: ceiling(1, 3), After: ceiling(2, 0)}
+	change := gc.PolicyChange{Before: jobCeiling(1, 3), After: jobCeiling(2, 0)}
 	s := w.Snapshot(change, 100, w.now)
 	s.Tracker.ReplaceCronJobs(s.CronJobs, w.now)
-	s.Tracker.SetClusterPolicy(ceiling(2, 0), w.now)
+	s.Tracker.SetClusterPolicy(jobCeiling(2, 0), w.now)
 	s.Tracker.Replace(gc.ResourcePods, nil, 0, w.now)
 	s.Tracker.Replace(gc.ResourceJobs, s.Kept, 0, w.now)
 	if got := len(s.Tracker.Due()); got != 4 {
@@ -34,7 +31,7 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	if got := len(w.Due()); before != 1 || got != 2 {
 		t.Errorf("%d were due before, and %d with one more, not 1 and 2", before, got)
 	}
-	w.clusterPolicy(ceiling(2, 1))
+	w.clusterPolicy(jobCeiling(2, 1))
 	if got := len(w.Due()); got != 4 {
 		t.Errorf("%d are due under a ceiling of one, not 4", got)
 	}
