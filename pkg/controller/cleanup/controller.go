@@ -141,6 +141,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.resume(ctx); err != nil {
 		return nil // told to end before the start
 	}
+	c.tracker.Follow()
 	ctx, stop := context.WithCancel(ctx)
 	var observing sync.WaitGroup
 	defer observing.Wait()
@@ -193,6 +194,7 @@ func (c *Controller) judge(ctx context.Context) {
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.tracker.Lead(c.clock.Now())
+	defer c.tracker.Follow()
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)
 	var writing sync.WaitGroup

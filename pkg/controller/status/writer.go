@@ -123,6 +123,9 @@ func (w *Writer) turns() []string {
 
 // flushNamespace writes what changed, and tells whether all of it could be written.
 func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
+	if w.Tracker.Judging(ns) {
+		return false
+	}
 	all := true
 	reports := w.Tracker.Reports(ns)
 	w.teller.forget(ns, reports)

@@ -23,11 +23,12 @@ type anew struct {
 	parked             []*namespace
 	slice              int
 	worked             int           // objects since others could have the lock
+	others             func()        // what a test has them do then
 	behind             chan struct{} // wakes whoever is to call CatchUp
 }
 
 func newAnew() anew {
-	return anew{counting: sets.New[*namespace](), settling: sets.New[*namespace](), slice: slice, behind: make(chan struct{}, 1)}
+	return anew{counting: sets.New[*namespace](), settling: sets.New[*namespace](), slice: slice, others: func() {}, behind: make(chan struct{}, 1)}
 }
 
 // Behind receives when CatchUp has something to do.
@@ -51,7 +52,7 @@ func (t *Tracker) rejudge(all []*namespace, now time.Time) {
 	behind, n := t.judging(), 0
 	for _, ns := range all {
 		t.soil(ns)
-		ns.uncounted = len(ns.records)
+		ns.uncounted, ns.unsettled = len(ns.records), len(ns.records)
 		n += ns.uncounted
 		t.counting.Insert(ns)
 		t.settling.Insert(ns)
@@ -79,11 +80,8 @@ func (t *Tracker) catchUp(now time.Time) {
 		}
 		t.flipped = slices.DeleteFunc(t.flipped, func(rec *record) bool {
 			rec.flip(now)
-			return t.settling.Has(rec.ns) // It is decided in its turn.
+			return rec.removed() || t.settling.Has(rec.ns) && rec.seat < int32(rec.ns.unsettled) // It is decided in its turn.
 		})
-		for ns := range t.settling {
-			ns.unsettled = len(ns.records)
-		}
 	}
 	forSome(t.settling, left, func(ns *namespace) *int { return &ns.unsettled }, func(rec *record) { t.settle(rec, now) })
 	if t.judging() {
@@ -117,9 +115,10 @@ func (t *Tracker) breathe() {
 	if t.worked++; t.worked < t.slice {
 		return
 	}
-	t.mu.Unlock()
-	t.mu.Lock()
 	t.worked = 0
+	t.mu.Unlock()
+	t.others()
+	t.mu.Lock()
 }
 
 // park stops the deletions of namespaces until nothing is judged anew or taken in any more.

@@ -37,36 +37,37 @@ func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 	}
 }
 
-// Replace takes in all objects of a resource as they were at resource version rv. What is known to be newer stays. Until all of a long
-// list are taken in, nothing is deleted that it may bear upon.
+// Replace takes in all objects of a resource as they were at resource version rv. What is known to be newer stays. Until all are taken
+// in, nothing is deleted that they may bear upon: what is known in between never was so.
 func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now time.Time) {
 	all = byNamespace(all)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.partial++
-	if len(all) > t.slice {
-		t.park(func(ns *namespace) bool { return ns.keeps(resource) })
-	}
+	t.park(func(ns *namespace) bool { return ns.keeps(resource) })
+	covered := map[*namespace]Covering{} // Of what is covered from now on some is passed over.
 	for _, ns := range t.namespaces {
+		if ns.keeps(resource) {
+			covered[ns] = ns.kept[resource]
+		}
 		for m := range ns.merges {
 			m.replaced(resource, rv)
 		}
 	}
-	gone := t.without(resource, all, rv)
-	for _, k := range all {
-		t.breathe()
-		t.upsert(k, now)
-	}
-	for rec := range gone {
+	for rec := range t.without(resource, all, rv) {
 		if t.breathe(); !rec.removed() && rec.ResourceVersion <= rv {
 			t.remove(rec, now)
 		}
 	}
+	for _, k := range all {
+		t.breathe()
+		t.upsert(k, now)
+	}
 	t.partial--
 	t.unpark()
-	for _, ns := range t.namespaces {
-		if ns.keeps(resource) {
-			ns.listed[resource] = ns.kept[resource]
+	for ns, covering := range covered {
+		if ns.kept[resource] == covering {
+			ns.listed[resource] = covering
 		}
 	}
 	t.weighPending(now)
@@ -179,8 +180,14 @@ func (t *Tracker) unlink(rec *record) {
 func (t *Tracker) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.setCronJob(t.cronJobs[cj.UID], cj, now)
+}
+
+func (t *Tracker) setCronJob(before, cj *lifecycle.CronJob, now time.Time) {
 	t.cronJobs[cj.UID] = cj
-	t.judgeDependents(cj.UID, now)
+	if before == nil || !slices.Equal(before.Active, cj.Active) {
+		t.judgeDependents(cj.UID, now)
+	}
 }
 
 // RemoveCronJob takes in that a CronJob is gone.
@@ -212,9 +219,8 @@ func (t *Tracker) replaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	before := t.cronJobs
 	t.cronJobs = make(map[types.UID]*lifecycle.CronJob, len(all))
 	for _, cj := range all {
-		t.cronJobs[cj.UID] = cj
+		t.setCronJob(before[cj.UID], cj, now)
 		delete(before, cj.UID)
-		t.judgeDependents(cj.UID, now)
 	}
 	for uid := range before {
 		t.judgeDependents(uid, now)

@@ -58,10 +58,26 @@ func (t *Tracker) adoptAll(ns *namespace) {
 	}
 }
 
+// Follow is for a replica that does not lead: nobody takes reports from it.
+func (t *Tracker) Follow() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.following = true
+	clear(t.dirty)
+	clear(t.urgent)
+}
+
 // Lead takes over the holds that the last leader has found, whatever this replica has found itself.
 func (t *Tracker) Lead(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.following = false
+	for _, ns := range t.namespaces {
+		if ns.soiled {
+			t.tell(ns.name)
+		}
+	}
+	t.tell("")
 	for _, ns := range t.namespaces {
 		if t.adoptAll(ns); len(ns.holds) > 0 {
 			t.rejudge([]*namespace{ns}, now)
@@ -69,27 +85,29 @@ func (t *Tracker) Lead(now time.Time) {
 	}
 }
 
-// release ends the holds of a policy that somebody has approved.
-func (t *Tracker) release(ps *policyState, now time.Time) {
+// release ends the holds of a policy that somebody has approved, and returns the namespaces that are to be judged for it.
+func (t *Tracker) release(ps *policyState) sets.Set[*namespace] {
+	cleared := sets.New[*namespace]()
 	if len(ps.approved) == 0 {
-		return
+		return cleared
 	}
 	for _, ns := range t.namespaces {
 		if h := ns.holds[ps.stored.UID]; h != nil && ps.approved.Has(h.id) {
-			t.clear(ns, ps.stored.UID, now)
+			t.clear(ns, ps.stored.UID)
+			cleared.Insert(ns)
 		}
 	}
+	return cleared
 }
 
 // clear ends a hold, and with it the waiting of all that it held; but what a change that is yet to be weighed has added was not
 // approved.
-func (t *Tracker) clear(ns *namespace, policy types.UID, now time.Time) {
+func (t *Tracker) clear(ns *namespace, policy types.UID) {
 	delete(ns.holds, policy)
 	t.soil(ns)
 	for rec := range ns.ripeRecords() {
 		if rec.policy.UID == policy {
 			rec.weighed = len(ns.causes) == 0
-			t.settleRipe(rec, now)
 		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 func (t *Tracker) judge(rec *record, now time.Time) {
 	t.enlist(rec, now)
 	if len(t.counting) > 0 && t.settling.Has(rec.ns) {
-		return // It is decided once all are counted.
+		rec.ns.unsettle(rec) // It is decided once all are counted.
+		return
 	}
 	t.settle(rec, now)
 	t.settleFlipped(now)
@@ -91,6 +92,8 @@ func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
 	rec.ripens(d.Action == policy.Delete)
 	rec.ripeFor = rec.ripeFor.of(d.Reason)
 	switch {
+	case rec.weighed && !rec.ripe && len(ns.causes) > 0:
+		ns.lapsed = true // What is listed meanwhile may make it due again, and then it was not the change that did.
 	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
 		rec.weighed = false
 	case rec.weighed, len(ns.causes) > 0:
@@ -109,9 +112,25 @@ func (t *Tracker) soil(ns *namespace) {
 		return
 	}
 	ns.soiled, ns.sums = true, nil
-	t.dirty.Insert(ns.name)
+	t.tell(ns.name)
 	if len(t.clusters) > 0 {
-		t.dirty.Insert("")
+		t.tell("")
+	}
+}
+
+// tell has the report on a namespace taken by whoever writes status, which followers do not.
+func (t *Tracker) tell(namespace string) {
+	if !t.following {
+		t.dirty.Insert(namespace)
+	}
+}
+
+// urge has it taken before others.
+func (t *Tracker) urge(namespace string) {
+	t.tell(namespace)
+	if !t.following {
+		t.urgents++
+		t.urgent[namespace] = t.urgents
 	}
 }
 

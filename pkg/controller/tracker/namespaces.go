@@ -40,6 +40,8 @@ type namespace struct {
 	// causes are the changes that are yet to be weighed, and holds those that were found too large, by the UID of their policy.
 	causes []cause
 	holds  map[types.UID]*hold
+	// lapsed says that some that were weighed are not due any more, or not until such a change was weighed.
+	lapsed bool
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold.
 	left []*ceiling
 	// uncounted and unsettled are the seats below which records are yet to be counted and decided, while they are judged anew,
@@ -84,6 +86,9 @@ func (t *Tracker) namespace(name string) *namespace {
 
 // forget drops a namespace of which nothing is known any more.
 func (t *Tracker) forget(ns *namespace) {
+	if t.namespaces[ns.name] != ns {
+		return // It is already; there may be another one of that name.
+	}
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
 		t.absolve(ns)
 		delete(t.namespaces, ns.name)
@@ -134,15 +139,15 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		ns.pace = pace{}
 		t.ready.resume(ns)
 	}
-	causes, left := ns.causes, ns.ceilings
+	causes, left := ns.causes, sets.New(ns.ceilings...)
 	if len(causes) > 0 {
-		left = slices.Concat(ns.left, left)
+		left.Insert(ns.left...)
 	}
 	t.absolve(ns)
-	ns.derived, ns.left = d, left
+	ns.derived, ns.left = d, left.UnsortedList()
 	maps.DeleteFunc(ns.holds, func(uid types.UID, _ *hold) bool { return !d.policies.Has(uid) })
 	for _, c := range causes {
-		t.blame(ns, c)
+		t.note(ns, c)
 	}
 	t.cover(ns, resources, now)
 }
@@ -260,7 +265,9 @@ func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	defer t.mu.Unlock()
 	t.advance(namespaces, m.ResourceVersion)
 	t.replayed(namespaces, m.ResourceVersion)
-	t.setNamespace(m, now)
+	if ns := t.setNamespace(m, now); ns != nil {
+		t.change([]*namespace{ns}, now)
+	}
 }
 
 // RemoveNamespace takes in that a namespace is gone.
@@ -269,7 +276,10 @@ func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time
 	defer t.mu.Unlock()
 	t.advance(namespaces, m.ResourceVersion)
 	t.replayed(namespaces, m.ResourceVersion)
-	t.removeNamespace(m.Name, now)
+	if ns := t.removeNamespace(m.Name, now); ns != nil {
+		t.change([]*namespace{ns}, now)
+		t.forget(ns)
+	}
 }
 
 // ReplaceNamespaces takes in all namespaces as they were at resource version rv; see ReplacePolicies.
@@ -277,20 +287,25 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.restart(namespaces, rv)
-	listed := sets.New[string]()
+	listed, changed := sets.New[string](), sets.New[*namespace]()
 	for _, m := range all {
 		listed.Insert(m.Name)
-		t.setNamespace(m, now)
+		changed.Insert(t.setNamespace(m, now))
 	}
 	for name := range t.namespaces {
 		if !listed.Has(name) {
-			t.removeNamespace(name, now)
+			changed.Insert(t.removeNamespace(name, now))
 		}
 	}
-	t.weighPending(now)
+	changed.Delete(nil)
+	t.change(changed.UnsortedList(), now)
+	for ns := range changed {
+		t.forget(ns)
+	}
 }
 
-func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+// setNamespace takes in the metadata of a namespace, and returns it if its objects are to be judged for that.
+func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) *namespace {
 	ns := t.namespace(m.Name)
 	before, wasOpen, wasKnown := ns.derived, ns.closed() == "", ns.known
 	ns.terminating = m.DeletionTimestamp != nil
@@ -299,7 +314,7 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
 	t.derive(ns, now)
 	if wasOpen == (ns.closed() == "") && before.policies.Equal(ns.derived.policies) && wasKnown {
-		return
+		return nil
 	}
 	if !wasKnown {
 		t.adoptAll(ns)
@@ -309,19 +324,19 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	} else {
 		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace"})
 	}
-	t.change([]*namespace{ns}, now)
+	return ns
 }
 
-func (t *Tracker) removeNamespace(name string, now time.Time) {
+// removeNamespace takes in that a namespace is gone, and returns it if it was known.
+func (t *Tracker) removeNamespace(name string, now time.Time) *namespace {
 	ns, ok := t.namespaces[name]
 	if !ok || !ns.known {
-		return
+		return nil
 	}
 	ns.known = false
 	t.derive(ns, now)
 	t.blame(ns, cause{id: fmt.Sprint("end ", ns.stamp.UID), text: fmt.Sprintf("the end of namespace %q", name)})
-	t.change([]*namespace{ns}, now)
-	t.forget(ns)
+	return ns
 }
 
 // find finds a policy, or its place, among those that are sorted by name.

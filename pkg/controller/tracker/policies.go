@@ -89,7 +89,7 @@ func (t *Tracker) set(o observed, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.advance(o.collection(), o.ResourceVersion)
-	if affected := t.setPolicy(o, now); len(affected) > 0 {
+	if affected := t.setPolicy(o); len(affected) > 0 {
 		t.policiesChanged(affected, now)
 	}
 }
@@ -129,7 +129,7 @@ func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed,
 	for _, p := range all {
 		o := observe(p)
 		listed.Insert(o.named())
-		affected.Insert(t.setPolicy(o, now).UnsortedList()...)
+		affected.Insert(t.setPolicy(o).UnsortedList()...)
 	}
 	for _, ps := range t.known(c) {
 		if name := ps.stored.named(); !listed.Has(name) {
@@ -172,7 +172,7 @@ func (t *Tracker) policyState(name types.NamespacedName) *policyState {
 }
 
 // setPolicy takes in a state of a policy, and returns the namespaces that are to be judged for it.
-func (t *Tracker) setPolicy(o observed, now time.Time) sets.Set[*namespace] {
+func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	family := t.family(o.Namespace)
 	i, found := find(*family, o.Name)
 	if !found {
@@ -189,13 +189,10 @@ func (t *Tracker) setPolicy(o observed, now time.Time) sets.Set[*namespace] {
 	}
 	ps.approved = approvals(o.ObjectMeta)
 	if found && before.UID == o.UID && before.Generation == o.Generation {
-		t.release(ps, now) // The status or metadata alone: they delete nothing, but may approve.
-		return nil
+		return t.release(ps) // The status or metadata alone: they delete nothing, but may approve.
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
-	t.dirty.Insert(o.Namespace)
-	t.urgents++
-	t.urgent[o.Namespace] = t.urgents
+	t.urge(o.Namespace)
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -69,34 +70,39 @@ func (q *quotas) smallest(namespace, resource string) (least int64, ok bool) {
 func (t *Tracker) SetQuota(q *Quota, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.setQuota(q, now)
+	if ns := t.setQuota(q); ns != nil {
+		t.change([]*namespace{ns}, now)
+	}
 }
 
 // RemoveQuota takes in that a quota is gone.
 func (t *Tracker) RemoveQuota(q *Quota, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.removeQuota(q, now)
+	if ns := t.removeQuota(q); ns != nil {
+		t.change([]*namespace{ns}, now)
+	}
 }
 
 // ReplaceQuotas takes in all quotas.
 func (t *Tracker) ReplaceQuotas(all []*Quota, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	listed := map[types.NamespacedName]bool{}
+	listed, changed := map[types.NamespacedName]bool{}, sets.New[*namespace]()
 	for _, q := range all {
 		listed[q.NamespacedName] = true
-		t.setQuota(q, now)
+		changed.Insert(t.setQuota(q))
 	}
 	for _, known := range slices.Collect(maps.Values(t.quotas.byNamespace)) {
 		for _, q := range slices.Collect(maps.Values(known)) {
 			if !listed[q.NamespacedName] {
-				t.removeQuota(q, now)
+				changed.Insert(t.removeQuota(q))
 			}
 		}
 	}
 	t.quotas.listed = true
-	t.weighPending(now)
+	changed.Delete(nil)
+	t.change(changed.UnsortedList(), now)
 }
 
 // ForgetQuotas takes in that quotas are not observed any more.
@@ -104,9 +110,13 @@ func (t *Tracker) ForgetQuotas() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.quotas = newQuotas()
+	for _, ns := range t.namespaces {
+		t.followQuotas(ns)
+	}
 }
 
-func (t *Tracker) setQuota(q *Quota, now time.Time) {
+// setQuota takes in a state of a quota, and returns the namespace whose objects are to be judged for that; nil if there is none.
+func (t *Tracker) setQuota(q *Quota) *namespace {
 	known := t.quotas.byNamespace[q.Namespace]
 	if known == nil {
 		known = map[string]*Quota{}
@@ -114,39 +124,46 @@ func (t *Tracker) setQuota(q *Quota, now time.Time) {
 	}
 	before := known[q.Name]
 	known[q.Name] = q
-	if before == nil || !maps.Equal(before.Counts, q.Counts) {
-		t.quotaChanged(q, now)
+	if before != nil && maps.Equal(before.Counts, q.Counts) {
+		return nil
 	}
+	return t.quotaChanged(q)
 }
 
-func (t *Tracker) removeQuota(q *Quota, now time.Time) {
+func (t *Tracker) removeQuota(q *Quota) *namespace {
 	delete(t.quotas.byNamespace[q.Namespace], q.Name)
 	if len(t.quotas.byNamespace[q.Namespace]) == 0 {
 		delete(t.quotas.byNamespace, q.Namespace)
 	}
-	t.quotaChanged(q, now)
+	return t.quotaChanged(q)
 }
 
-// quotaChanged moves the limits that follow from the quotas of a namespace, and judges whom that concerns.
-func (t *Tracker) quotaChanged(q *Quota, now time.Time) {
+// quotaChanged moves the limits that follow from the quotas of a namespace, and returns it if its objects are to be judged for that.
+func (t *Tracker) quotaChanged(q *Quota) *namespace {
 	ns, ok := t.namespaces[q.Namespace]
 	if !ok {
-		return
+		return nil
 	}
-	for _, p := range ns.pools { // Some may be there still that no policy needs, or needs again before they are judged anew.
-		if p.limit.PercentOfQuota != 0 {
-			p.SetLimit(t.limit(ns, &p.limit, p.resource))
-		}
-	}
+	t.followQuotas(ns)
 	if !ns.keeps(ResourceQuotas) {
-		return
+		return nil
 	}
 	if t.quotas.listed { // Before, no quota has changed: it is read for the first time.
 		t.blame(ns, cause{
 			id: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), text: fmt.Sprintf("a change of ResourceQuota %q", q.Name),
 		})
 	}
-	t.change([]*namespace{ns}, now)
+	return ns
+}
+
+// followQuotas moves the limits that follow from the quotas of a namespace. Some may be there still that no policy needs, or needs
+// again before they are judged anew.
+func (t *Tracker) followQuotas(ns *namespace) {
+	for _, p := range ns.pools {
+		if p.limit.PercentOfQuota != 0 {
+			p.SetLimit(t.limit(ns, &p.limit, p.resource))
+		}
+	}
 }
 
 // withoutQuota are the "count/<resource>" that limits of a policy need and no quota of the namespace has.

@@ -73,6 +73,17 @@ func (ns *namespace) unseat(rec *record) {
 	rec.seat = gone
 }
 
+// unsettle has a record decided with those that are yet to be. It takes the seat of the first that is not.
+func (ns *namespace) unsettle(rec *record) {
+	if int(rec.seat) < ns.unsettled {
+		return
+	}
+	first := ns.records[ns.unsettled]
+	ns.records[rec.seat], ns.records[ns.unsettled] = first, rec
+	first.seat, rec.seat = rec.seat, first.seat
+	ns.unsettled++
+}
+
 // counted is what limits know of an object.
 type counted struct {
 	places []place

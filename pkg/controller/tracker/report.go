@@ -75,6 +75,13 @@ func (t *Tracker) TakeDirty() []string {
 	return out
 }
 
+// Judging tells whether a report on a namespace would tell but a part, since objects are being judged anew.
+func (t *Tracker) Judging(namespace string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.judgingIn(namespace)
+}
+
 // judgingIn tells whether objects of a namespace are being judged anew, any at all for "".
 func (t *Tracker) judgingIn(name string) bool {
 	ns, ok := t.namespaces[name]

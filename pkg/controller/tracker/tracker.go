@@ -68,6 +68,8 @@ type Tracker struct {
 	dirty   sets.Set[string]
 	urgent  map[string]uint64
 	urgents uint64
+	// following says that nobody takes them.
+	following bool
 	// For metrics.
 	held     []int // by the code of the reason
 	deleting int

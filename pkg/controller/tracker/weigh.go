@@ -58,8 +58,16 @@ func generationCause(policy types.UID, generation int64) string {
 	return fmt.Sprint("generation ", generation, " of ", policy)
 }
 
-// blame notes a change that is to be weighed in a namespace. What it makes due under a ceiling, it may make due in others too.
+// blame notes a change that is to be weighed in a namespace. What is not due by now is made due by it, if it will be.
 func (t *Tracker) blame(ns *namespace, c cause) {
+	ns.lapse()
+	// One of the same policy is weighed as that one would be.
+	ns.causes = slices.DeleteFunc(ns.causes, func(before cause) bool { return before.policy == c.policy && before.unseen == c.unseen })
+	t.note(ns, c)
+}
+
+// note adds a change to those that are to be weighed. What it makes due under a ceiling, it may make due in others too.
+func (t *Tracker) note(ns *namespace, c cause) {
 	ns.causes = append(ns.causes, c)
 	t.pending.Insert(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
@@ -214,6 +222,7 @@ func (t *Tracker) dueBy(ns *namespace) map[*policy.Policy]*dueBy {
 
 // weigh counts what changes of a namespace have made due, and holds the policies that would delete too many.
 func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int) {
+	ns.lapse()
 	due := t.dueBy(ns)
 	for p, by := range due {
 		if !t.holds(ns, p, by, causes, overdue[p.UID]) {
@@ -222,6 +231,17 @@ func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int
 				rec.weighed = rec.weighed || !ns.stopped()
 			}
 		}
+	}
+}
+
+// lapse has what is not due any more weighed again when it is.
+func (ns *namespace) lapse() {
+	if !ns.lapsed {
+		return
+	}
+	ns.lapsed = false
+	for _, rec := range ns.records {
+		rec.weighed = rec.weighed && rec.ripe
 	}
 }
 

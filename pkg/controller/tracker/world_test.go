@@ -76,6 +76,16 @@ func (w *world) listed() {
 	}
 }
 
+// namespaceUnlisted has a policy, and objects that are yet to be listed.
+func (w *world) namespaceUnlisted(name string, b *given.PolicyBuilder) {
+	m := given.Namespace(name, w.next())
+	w.namespaces[types.NamespacedName{Name: name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	w.SetNamespace(m, w.now)
+	p := b.Version(w.next()).Obj()
+	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+	w.SetPolicy(p, w.now)
+}
+
 func (w *world) policy(b *given.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)

@@ -1,0 +1,216 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// Others have the lock in the middle of a long piece of work: nothing is deleted then that rests on a part of it.
+
+// meanwhile has others do something whenever they have the lock in between, which is after so many objects.
+func (w *world) meanwhile(slice int, do func()) {
+	w.slice = slice
+	w.others = func() {
+		others := w.others
+		w.others = func() {} // They are not themselves interrupted.
+		do()
+		w.others = others
+	}
+}
+
+// noneTaken fails when anything is to be deleted.
+func (w *world) noneTaken() {
+	w.Helper()
+	w.agree()
+	if o, ok := w.Take(w.now); ok {
+		w.Errorf("%s is deleted", o.Fact.Name)
+		w.Release(o, w.now)
+	}
+}
+
+// TestARelistIsNotHalfTaken: while a list is taken in, what came and what went since the last one never count together.
+func TestARelistIsNotHalfTaken(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "").WithoutTTL().Keeping(4)))
+	w.fill(given.Home, 4)
+	w.meanwhile(4, w.noneTaken)
+	now := jobs(0, "new-0", "new-1")
+	for _, f := range now {
+		w.next()
+		f.ResourceVersion = w.version
+	}
+	// The two newest of four went and two came, none of which is one too many.
+	w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-2"], w.facts[given.Home+"-3"])...), w.version, w.now)
+	w.noneTaken()
+	if n := w.records.count; n != 4 {
+		t.Errorf("%d objects are known after the list", n)
+	}
+}
+
+// TestWhatIsCoveredDuringARelist: a list that has passed over the objects of a namespace does not bring all of them.
+func TestWhatIsCoveredDuringARelist(t *testing.T) {
+	const late = "late"
+	w := newWorld(t, keep("30d", 1))
+	w.holdAbove = 3
+	w.namespace(late)
+	listed := append(jobs(time.Hour, "a", "b", "c", "d"), given.Job("late-0").In(late).Complete(w.now.Add(-time.Hour)).Fact())
+	for _, f := range listed {
+		w.next()
+		f.ResourceVersion = w.version
+	}
+	last := w.version
+	made := 0
+	w.meanwhile(1, func() {
+		if made++; made == len(listed) { // That of the other namespace may have been passed over.
+			p := given.Policy("late").In(late).Rules(given.Rule("r", "0s").For(gc.ResourceJobs)).Version(w.next()).Obj()
+			w.policies[types.NamespacedName{Namespace: late, Name: "late"}] = PolicyStamp(p.UID, p.Generation)
+			w.SetPolicy(p, w.now)
+		}
+	})
+	w.Replace(gc.ResourceJobs, kept(listed...), last, w.now)
+	w.others = func() {}
+	if made < len(listed) {
+		t.Fatalf("others had the lock only %d times", made)
+	}
+	w.agree()
+	merge := w.BeginMerge(gc.ResourceJobs, late)
+	for i := range 5 {
+		f := given.Job(fmt.Sprintf("late-%d", i)).In(late).Complete(w.now.Add(-time.Hour)).Fact()
+		f.ResourceVersion = last
+		merge.Add(kept(f), w.now)
+	}
+	merge.End(true, w.now)
+	w.noneTaken()
+	if h := w.Reports(late)[0].Waiting; len(h) != 1 || h[0].Objects != 5 {
+		t.Errorf("these wait for approval: %+v", h)
+	}
+}
+
+// TestASecondChangeIsWeighed: what a first change has kept, a second one makes due, even while neither could be weighed yet.
+func TestASecondChangeIsWeighed(t *testing.T) {
+	withPods := func(ttl gc.TTL, generation int64) *given.PolicyBuilder {
+		return given.Policy("p").Rules(given.Rule("jobs", ttl).For(gc.ResourceJobs), given.Rule("pods", "1h").For(gc.ResourcePods)).Generation(generation)
+	}
+	set := func(w *world, b *given.PolicyBuilder) { // Pods are not listed yet.
+		p := b.Version(w.next()).Obj()
+		w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+		w.SetPolicy(p, w.now)
+		w.agree()
+	}
+	w := newWorld(t, given.Policy("p").Rules(given.Rule("jobs", "1h").For(gc.ResourceJobs)))
+	w.holdAbove = 3
+	w.fill(given.Home, 5)
+	w.pass(2 * time.Hour)
+	w.decided(given.Home+"-0", policy.Delete, policy.ReasonExpired)
+	set(w, withPods("never", 2))
+	w.decided(given.Home+"-0", policy.Keep, policy.ReasonNever)
+	set(w, withPods("1h", 3))
+	w.decided(given.Home+"-0", policy.Hold, policy.ReasonUnobserved)
+	w.noneTaken()
+	w.listed()
+	w.decided(given.Home+"-0", policy.Hold, policy.ReasonHeld)
+	w.noneTaken()
+}
+
+// TestWhatIsNotDueForAMoment: a change that takes nothing from what is due makes none of it wait, in whatever order objects are listed.
+func TestWhatIsNotDueForAMoment(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Default("never"))
+	w.clusterPolicy(jobCeiling(1, 0))
+	w.fill(given.Home, 3)
+	w.decided(given.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
+	w.holdAbove = 0
+	p := jobCeiling(2, 3) // None is too many while no other namespace is known to have any.
+	p.ResourceVersion = w.next()
+	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+	w.namespaceUnlisted("other", given.Policy("q").In("other").Default("never"))
+	w.SetClusterPolicy(p, w.now)
+	w.decided(given.Home+"-2", policy.Keep, policy.ReasonNever)
+	for i := range 5 {
+		w.upsert(given.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
+	}
+	w.listed()
+	w.decided(given.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
+	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "other" {
+		t.Errorf("these wait for approval: %+v", waiting)
+	}
+}
+
+// TestOthersDoNotStartAChangeOver: namespaces come and go while the objects of a large one are judged anew, which ends all the same.
+func TestOthersDoNotStartAChangeOver(t *testing.T) {
+	const objects = 20
+	w := newWorld(t, keep("30d", 1))
+	w.fill(given.Home, objects)
+	w.slice = 1
+	w.policy(keep("20d", 2))
+	for i := range 2 * (objects + 1) {
+		w.CatchUp(w.now)
+		if !w.Judging(given.Home) {
+			return
+		}
+		w.SetNamespace(given.Namespace(fmt.Sprint("passing-", i), w.next()), w.now)
+		w.CatchUp(w.now) // That one has none.
+	}
+	t.Errorf("%d objects are still to be judged", w.Tracker.namespaces[given.Home].unsettled)
+}
+
+// TestANamespaceMadeAnewIsNotForgotten: the end of a namespace is followed by one of the same name before all that follows is done.
+func TestANamespaceMadeAnewIsNotForgotten(t *testing.T) {
+	const name = "again"
+	w := newWorld(t, given.Policy("p").Default("never"))
+	w.clusterPolicy(jobCeiling(1, 2))
+	w.fill(given.Home, 5)
+	w.namespaceUnlisted(name, given.Policy("q").In(name).Default("never"))
+	w.withoutPolicy(given.Policy("q").In(name))
+	w.upsert(given.Job("last").In(name).Complete(w.now).Fact())
+	p := jobCeiling(2, 1) // It waits until all under it are known.
+	p.ResourceVersion = w.next()
+	w.SetClusterPolicy(p, w.now)
+	begun := false
+	w.meanwhile(1, func() {
+		if !begun {
+			begun = true
+			w.SetNamespace(given.Namespace(name, w.next()), w.now)
+			w.SetPolicy(given.Policy("q").In(name).Default("never").WithUID("another").Version(w.next()).Obj(), w.now)
+		}
+	})
+	w.RemoveNamespace(given.Namespace(name, w.next()), w.now)
+	for w.CatchUp(w.now) {
+	}
+	if !begun {
+		t.Fatal("nobody else had the lock")
+	}
+	if r := w.Reports(name); len(r) != 1 || r[0].UID != "another" {
+		t.Errorf("the policy of the new namespace is forgotten: %+v", r)
+	}
+}
+
+// TestFollowersKeepNoReports: nobody takes reports from a replica that does not lead, until it does.
+func TestFollowersKeepNoReports(t *testing.T) {
+	w := newWorld(t, keep("30d", 1))
+	w.Follow()
+	for i := range 10 {
+		name := fmt.Sprint("passing-", i)
+		w.namespace(name)
+		w.policy(given.Policy("p").In(name).Default("1h"))
+		w.withoutPolicy(given.Policy("p").In(name))
+		w.RemoveNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: w.next()}}, w.now)
+	}
+	w.upsert(job(0, "a"))
+	if len(w.dirty) > 0 || len(w.urgent) > 0 {
+		t.Errorf("a follower keeps %v and %v", w.dirty, w.urgent)
+	}
+	w.Lead(w.now)
+	if !w.dirty.HasAll("", given.Home) {
+		t.Errorf("a new leader tells of %v", w.dirty)
+	}
+}
