@@ -19,7 +19,8 @@ const slice = 2000
 // between, and until the end nothing is deleted where it may depend on them.
 type anew struct {
 	counting, settling sets.Set[*namespace]
-	partial            int // pieces of work that are under way beside, such as long lists that are being taken in
+	partial            int // pieces of work that are under way beside
+	listing            int // lists among them: what is known in between is no ground to weigh a change, or to end a hold
 	parked             []*namespace
 	slice              int
 	worked             int           // objects since others could have the lock
@@ -62,7 +63,8 @@ func (t *Tracker) rejudge(all []*namespace, now time.Time) {
 		wake(t.behind)
 		return
 	}
-	for t.catchUp(now); t.judging(); t.catchUp(now) {
+	if t.catchUp(now); t.judging() {
+		t.catchUp(now) // If others have added many more in between, they have woken whoever sees to those.
 	}
 }
 

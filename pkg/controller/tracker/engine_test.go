@@ -357,18 +357,24 @@ func (e *engine) cronJob(t *rapid.T) {
 	name := rapid.SampledFrom(model.DrawnCronJobs).Draw(t, "name")
 	cj := model.DrawCronJob(t, ns, name)
 	i := slices.IndexFunc(e.CronJobs, func(c *lifecycle.CronJob) bool { return c.UID == cj.UID })
+	gone := false
 	switch {
 	case i < 0:
 		e.CronJobs = append(e.CronJobs, cj)
 	case rapid.IntRange(0, 2).Draw(t, "delete") == 0:
 		e.CronJobs = slices.Delete(e.CronJobs, i, i+1)
-		e.tracker.RemoveCronJob(cj.UID, e.Now)
-		e.settle()
-		return
+		gone = true
 	default:
 		e.CronJobs[i] = cj
 	}
-	e.tracker.SetCronJob(cj, e.Now)
+	switch {
+	case rapid.Bool().Draw(t, "by a list"):
+		e.tracker.ReplaceCronJobs(e.CronJobs, e.Now)
+	case gone:
+		e.tracker.RemoveCronJob(cj.UID, e.Now)
+	default:
+		e.tracker.SetCronJob(cj, e.Now)
+	}
 	e.settle()
 }
 

@@ -44,6 +44,7 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.partial++
+	t.listing++
 	t.park(func(ns *namespace) bool { return ns.keeps(resource) })
 	covered := map[*namespace]Covering{} // Of what is covered from now on some is passed over.
 	for _, ns := range t.namespaces {
@@ -64,6 +65,7 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 		t.upsert(k, now)
 	}
 	t.partial--
+	t.listing--
 	t.unpark()
 	for ns, covering := range covered {
 		if ns.kept[resource] == covering {
@@ -218,6 +220,9 @@ func (t *Tracker) ForgetCronJobs(now time.Time) {
 func (t *Tracker) replaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	before := t.cronJobs
 	t.cronJobs = make(map[types.UID]*lifecycle.CronJob, len(all))
+	for _, cj := range all { // What is judged may hang on any of them.
+		t.cronJobs[cj.UID] = cj
+	}
 	for _, cj := range all {
 		t.setCronJob(before[cj.UID], cj, now)
 		delete(before, cj.UID)

@@ -57,6 +57,51 @@ func TestARelistIsNotHalfTaken(t *testing.T) {
 	}
 }
 
+// TestNothingIsWeighedOnHalfARelist: when what went is known and what came is not, a policy that keeps fewer seems to make nothing due.
+func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
+	keeping := func(n, generation int64) *given.PolicyBuilder {
+		return given.Policy("p").Rules(given.Rule("r", "").WithoutTTL().Keeping(n)).Generation(generation)
+	}
+	for name, c := range map[string]struct{ before, meanwhile func(*world) }{
+		"a change comes":        {func(*world) {}, func(w *world) { w.policy(keeping(2, 2)) }},
+		"a hold is reported":    {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.Reports(given.Home) }},
+		"a held policy changes": {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.policy(keeping(2, 3)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keeping(6, 1))
+			w.holdAbove = 1
+			w.fill(given.Home, 6)
+			c.before(w)
+			now := jobs(0, "new-0", "new-1", "new-2", "new-3")
+			for _, f := range now {
+				w.next()
+				f.ResourceVersion = w.version
+			}
+			last, done := w.version, false
+			w.meanwhile(1, func() {
+				if w.records.count == 2 && !done {
+					done = true
+					c.meanwhile(w)
+					for w.CatchUp(w.now) {
+					}
+				}
+				w.noneTaken()
+			})
+			w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-0"], w.facts[given.Home+"-1"])...), last, w.now)
+			w.others = func() {}
+			for w.CatchUp(w.now) {
+			}
+			if !done {
+				t.Fatal("nobody had the lock when the least was known")
+			}
+			w.noneTaken()
+			if waiting := w.report("p").Waiting; len(waiting) != 1 || waiting[0].Objects != 4 {
+				t.Errorf("these wait for approval: %+v", waiting)
+			}
+		})
+	}
+}
+
 // TestWhatIsCoveredDuringARelist: a list that has passed over the objects of a namespace does not bring all of them.
 func TestWhatIsCoveredDuringARelist(t *testing.T) {
 	const late = "late"

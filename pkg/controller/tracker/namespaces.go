@@ -228,7 +228,9 @@ func (t *Tracker) Coverage() map[string]map[string]Covering {
 
 // complete tells whether all objects that matter in the namespace are known, with those that may own them, and what makes them
 // matter.
-func (t *Tracker) complete(ns *namespace) bool { return t.unlisted(ns) == "" && !t.judging() }
+func (t *Tracker) complete(ns *namespace) bool {
+	return t.unlisted(ns) == "" && !t.judging() && t.listing == 0
+}
 
 // unlisted is the first of what matters in the namespace that was not listed yet; empty when all was.
 func (t *Tracker) unlisted(ns *namespace) string {
@@ -253,7 +255,7 @@ func (t *Tracker) unknown(ns *namespace) string {
 	if what := t.unlisted(ns); what != "" {
 		return "a change is weighed once all " + what + " were listed"
 	}
-	if t.judging() {
+	if t.judging() || t.listing > 0 {
 		return "a change is weighed once all objects that it concerns were judged anew"
 	}
 	return "a change is weighed once all namespaces that share a ceiling with this one were listed"

@@ -244,7 +244,7 @@ func (t *Tracker) confirm(o *Order, now time.Time) {
 		at := metav1.NewTime(now)
 		ps.deleted, ps.lastDeletion = ps.deleted+1, &at
 	}
-	t.dirty.Insert(o.Policy.Namespace)
+	t.tell(o.Policy.Namespace)
 	wake(t.changed)
 }
 
