@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -38,7 +39,7 @@ func Keep(f *lifecycle.Fact) *Kept {
 	}
 	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Applied != "" {
 		odd := *f
-		odd.Labels, odd.Controller = k.kin, k.Controller
+		odd.Labels, odd.Controller = k.labels(), k.Controller
 		k.odd = &odd
 	}
 	return k
@@ -78,6 +79,14 @@ func (k *Kept) FinishedAt() time.Time {
 // Terminating says that the object is being deleted.
 func (k *Kept) Terminating() bool { return k.odd != nil && k.odd.Terminating }
 
+// labels are those of the object.
+func (k *Kept) labels() labels.Labels {
+	if k.kin.own {
+		return ownLabels{k.kin, k.id}
+	}
+	return k.kin
+}
+
 // Fact is the whole fact.
 func (k *Kept) Fact() *lifecycle.Fact {
 	f := &lifecycle.Fact{}
@@ -92,7 +101,7 @@ func (k *Kept) Unpack(f *lifecycle.Fact) {
 		return
 	}
 	*f = lifecycle.Fact{
-		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.kin,
+		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
 		Controller: k.Controller, Propagation: k.Propagation,
 	}

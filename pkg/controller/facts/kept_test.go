@@ -47,8 +47,12 @@ func TestKeptSaysAllOfTheFact(t *testing.T) {
 		case 3:
 			f.Created = time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC)
 		}
+		keys := []string{"app", "run", "own"}
+		if own := rapid.SampledFrom([]string{"", "none", f.Name, string(f.UID)}).Draw(t, "own"); own != "none" {
+			f.Labels = labels.Merge(plain(f, keys...).Labels.(labels.Set), labels.Set{"own": own})
+		}
 		k := facts.Keep(f)
-		want, got := plain(f, "app", "run"), plain(k.Fact(), "app", "run", "none")
+		want, got := plain(f, keys...), plain(k.Fact(), append(keys, "none")...)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("kept\n%+v as\n%+v", want, got)
 		}
@@ -77,6 +81,24 @@ func TestKeptIsSmall(t *testing.T) {
 	}
 	if unsafe.StringData(kept["a"].Namespace) != unsafe.StringData(kept["b"].Namespace) || kept["a"].Fact().Labels != kept["b"].Fact().Labels {
 		t.Error("what two objects have in common is kept twice")
+	}
+}
+
+// TestOwnLabelsAreNoReasonToShareNothing: the API server labels Jobs that have no labels with their own UID and name.
+func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
+	var kept []*facts.Kept
+	for _, name := range []string{"a", "b"} {
+		kept = append(kept, facts.Keep(given.Job(name).Label("controller-uid", string(given.UID(name))).Label("job-name", name).Complete(given.Now).Fact()))
+	}
+	if unsafe.StringData(kept[0].Namespace) != unsafe.StringData(kept[1].Namespace) {
+		t.Error("what two objects have in common is kept twice")
+	}
+	for i, name := range []string{"a", "b"} {
+		all := kept[i].Fact().Labels
+		selector := labels.SelectorFromSet(labels.Set{"controller-uid": string(given.UID(name)), "job-name": name})
+		if !selector.Matches(all) || all.Get("job-name") != name || all.Has("none") {
+			t.Errorf("%s has labels %v", name, all)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"weak"
@@ -21,7 +22,7 @@ import (
 )
 
 // kin is what an object has in common with others: it is there once for all of them, for as long as there are any. The fields are
-// those of Fact. It is the labels of its objects, too.
+// those of Fact. It is the labels of its objects, too, unless own says that some are of each object alone.
 type kin struct {
 	Resource, Namespace string
 	Finished            bool
@@ -31,8 +32,16 @@ type kin struct {
 	Propagation         metav1.DeletionPropagation
 
 	uidLength uint16
+	own       bool
 	list      labelList
 }
+
+// The values of labels that repeat the UID or the name of their object, as the API server gives to each Job that has no labels:
+// without these, every such Job would be kin to none. No value of a label may have such a character.
+const (
+	ownUID  = "\x00uid"
+	ownName = "\x00name"
+)
 
 // kins are all of them, by all that they say. They are held weakly: a kin goes with the last of its objects.
 var kins = struct {
@@ -53,7 +62,7 @@ func kinOf(f *lifecycle.Fact) *kin {
 	own := string(key)
 	k := &kin{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(own[list:]),
+		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(own[list:]), own: strings.Contains(own[list:], ownUID) || strings.Contains(own[list:], ownName),
 	}
 	kins.all[own] = weak.Make(k)
 	runtime.AddCleanup(k, forgetKin, own)
@@ -88,14 +97,28 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 	case nil:
 	case labels.Set:
 		for _, k := range slices.Sorted(maps.Keys(all)) {
-			key = appendString(appendString(key, k), all[k])
+			key = appendString(appendString(key, k), shared(all[k], f))
 		}
 	case *kin:
+		key = append(key, all.list...)
+	case ownLabels:
 		key = append(key, all.list...)
 	default: // Without its labels an object would fall under other rules.
 		panic(fmt.Sprintf("labels as %T cannot be kept", all))
 	}
 	return key, list
+}
+
+// shared is the value of a label as it is kept for all that have the same.
+func shared(value string, f *lifecycle.Fact) string {
+	switch value {
+	case "":
+	case string(f.UID):
+		return ownUID
+	case f.Name:
+		return ownName
+	}
+	return value
 }
 
 func appendFlag(key []byte, flag bool) []byte {
@@ -126,7 +149,10 @@ func (l labelList) cut() (first string, rest labelList) {
 	return string(l[size : size+int(n)]), l[size+int(n):]
 }
 
-var _ labels.Labels = &kin{}
+var (
+	_ labels.Labels = &kin{}
+	_ labels.Labels = ownLabels{}
+)
 
 // Has implements labels.Labels.
 func (k *kin) Has(label string) bool {
@@ -150,4 +176,28 @@ func (k *kin) Lookup(label string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// ownLabels are those of an object with some of its own.
+type ownLabels struct {
+	*kin
+	id string // as in Kept
+}
+
+// Get implements labels.Labels.
+func (l ownLabels) Get(label string) string {
+	value, _ := l.Lookup(label)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (l ownLabels) Lookup(label string) (string, bool) {
+	value, ok := l.kin.Lookup(label)
+	switch value {
+	case ownUID:
+		value = l.id[:l.uidLength]
+	case ownName:
+		value = l.id[l.uidLength:]
+	}
+	return value, ok
 }
