@@ -60,9 +60,11 @@ func kinOf(f *lifecycle.Fact) *kin {
 		return k
 	}
 	own := string(key)
+	all := own[list:]
 	k := &kin{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(own[list:]), own: strings.Contains(own[list:], ownUID) || strings.Contains(own[list:], ownName),
+		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(all),
+		own: strings.Contains(all, ownUID) || strings.Contains(all, ownName),
 	}
 	kins.all[own] = weak.Make(k)
 	runtime.AddCleanup(k, forgetKin, own)

@@ -19,8 +19,8 @@ const slice = 2000
 // between, and until the end nothing is deleted where it may depend on them.
 type anew struct {
 	counting, settling sets.Set[*namespace]
-	partial            int // pieces of work that are under way beside
-	listing            int // lists among them: what is known in between is no ground to weigh a change, or to end a hold
+	concluding         int // how often what weighing has found is being carried out
+	listing            int // lists that are being taken in: what is known in between is no ground to weigh a change, or to end a hold
 	parked             []*namespace
 	slice              int
 	worked             int           // objects since others could have the lock
@@ -135,7 +135,7 @@ func (t *Tracker) park(which func(*namespace) bool) {
 }
 
 func (t *Tracker) unpark() {
-	if t.judging() || t.partial > 0 {
+	if t.judging() || t.concluding > 0 || t.listing > 0 {
 		return
 	}
 	for _, ns := range t.parked {

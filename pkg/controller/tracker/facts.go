@@ -43,7 +43,6 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 	all = byNamespace(all)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.partial++
 	t.listing++
 	t.park(func(ns *namespace) bool { return ns.keeps(resource) })
 	covered := map[*namespace]Covering{} // Of what is covered from now on some is passed over.
@@ -64,7 +63,6 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 		t.breathe()
 		t.upsert(k, now)
 	}
-	t.partial--
 	t.listing--
 	t.unpark()
 	for ns, covering := range covered {

@@ -72,13 +72,11 @@ func (t *Tracker) Lead(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.following = false
+	t.tell("")
 	for _, ns := range t.namespaces {
 		if ns.soiled {
 			t.tell(ns.name)
 		}
-	}
-	t.tell("")
-	for _, ns := range t.namespaces {
 		if t.adoptAll(ns); len(ns.holds) > 0 {
 			t.rejudge([]*namespace{ns}, now)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
@@ -44,11 +43,7 @@ func TestARelistIsNotHalfTaken(t *testing.T) {
 	w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "").WithoutTTL().Keeping(4)))
 	w.fill(given.Home, 4)
 	w.meanwhile(4, w.noneTaken)
-	now := jobs(0, "new-0", "new-1")
-	for _, f := range now {
-		w.next()
-		f.ResourceVersion = w.version
-	}
+	now := w.written(jobs(0, "new-0", "new-1")...)
 	// The two newest of four went and two came, none of which is one too many.
 	w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-2"], w.facts[given.Home+"-3"])...), w.version, w.now)
 	w.noneTaken()
@@ -72,11 +67,7 @@ func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
 			w.holdAbove = 1
 			w.fill(given.Home, 6)
 			c.before(w)
-			now := jobs(0, "new-0", "new-1", "new-2", "new-3")
-			for _, f := range now {
-				w.next()
-				f.ResourceVersion = w.version
-			}
+			now := w.written(jobs(0, "new-0", "new-1", "new-2", "new-3")...)
 			last, done := w.version, false
 			w.meanwhile(1, func() {
 				if w.records.count == 2 && !done {
@@ -108,18 +99,12 @@ func TestWhatIsCoveredDuringARelist(t *testing.T) {
 	w := newWorld(t, keep("30d", 1))
 	w.holdAbove = 3
 	w.namespace(late)
-	listed := append(jobs(time.Hour, "a", "b", "c", "d"), given.Job("late-0").In(late).Complete(w.now.Add(-time.Hour)).Fact())
-	for _, f := range listed {
-		w.next()
-		f.ResourceVersion = w.version
-	}
+	listed := w.written(append(jobs(time.Hour, "a", "b", "c", "d"), given.Job("late-0").In(late).Complete(w.now.Add(-time.Hour)).Fact())...)
 	last := w.version
 	made := 0
 	w.meanwhile(1, func() {
 		if made++; made == len(listed) { // That of the other namespace may have been passed over.
-			p := given.Policy("late").In(late).Rules(given.Rule("r", "0s").For(gc.ResourceJobs)).Version(w.next()).Obj()
-			w.policies[types.NamespacedName{Namespace: late, Name: "late"}] = PolicyStamp(p.UID, p.Generation)
-			w.SetPolicy(p, w.now)
+			w.tellPolicy(given.Policy("late").In(late).Rules(given.Rule("r", "0s").For(gc.ResourceJobs)))
 		}
 	})
 	w.Replace(gc.ResourceJobs, kept(listed...), last, w.now)
@@ -147,9 +132,7 @@ func TestASecondChangeIsWeighed(t *testing.T) {
 		return given.Policy("p").Rules(given.Rule("jobs", ttl).For(gc.ResourceJobs), given.Rule("pods", "1h").For(gc.ResourcePods)).Generation(generation)
 	}
 	set := func(w *world, b *given.PolicyBuilder) { // Pods are not listed yet.
-		p := b.Version(w.next()).Obj()
-		w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
-		w.SetPolicy(p, w.now)
+		w.tellPolicy(b)
 		w.agree()
 	}
 	w := newWorld(t, given.Policy("p").Rules(given.Rule("jobs", "1h").For(gc.ResourceJobs)))
@@ -174,11 +157,9 @@ func TestWhatIsNotDueForAMoment(t *testing.T) {
 	w.fill(given.Home, 3)
 	w.decided(given.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
 	w.holdAbove = 0
-	p := jobCeiling(2, 3) // None is too many while no other namespace is known to have any.
-	p.ResourceVersion = w.next()
-	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
-	w.namespaceUnlisted("other", given.Policy("q").In("other").Default("never"))
-	w.SetClusterPolicy(p, w.now)
+	w.tellNamespace("other")
+	w.tellPolicy(given.Policy("q").In("other").Default("never"))
+	w.tellClusterPolicy(jobCeiling(2, 3)) // None is too many while no other namespace is known to have any.
 	w.decided(given.Home+"-2", policy.Keep, policy.ReasonNever)
 	for i := range 5 {
 		w.upsert(given.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
@@ -214,12 +195,9 @@ func TestANamespaceMadeAnewIsNotForgotten(t *testing.T) {
 	w := newWorld(t, given.Policy("p").Default("never"))
 	w.clusterPolicy(jobCeiling(1, 2))
 	w.fill(given.Home, 5)
-	w.namespaceUnlisted(name, given.Policy("q").In(name).Default("never"))
-	w.withoutPolicy(given.Policy("q").In(name))
+	w.tellNamespace(name)
 	w.upsert(given.Job("last").In(name).Complete(w.now).Fact())
-	p := jobCeiling(2, 1) // It waits until all under it are known.
-	p.ResourceVersion = w.next()
-	w.SetClusterPolicy(p, w.now)
+	w.tellClusterPolicy(jobCeiling(2, 1)) // It waits until all under it are known.
 	begun := false
 	w.meanwhile(1, func() {
 		if !begun {

@@ -280,7 +280,6 @@ func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time
 	t.replayed(namespaces, m.ResourceVersion)
 	if ns := t.removeNamespace(m.Name, now); ns != nil {
 		t.change([]*namespace{ns}, now)
-		t.forget(ns)
 	}
 }
 
@@ -301,9 +300,6 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 	}
 	changed.Delete(nil)
 	t.change(changed.UnsortedList(), now)
-	for ns := range changed {
-		t.forget(ns)
-	}
 }
 
 // setNamespace takes in the metadata of a namespace, and returns it if its objects are to be judged for that.

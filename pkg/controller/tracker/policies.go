@@ -280,7 +280,4 @@ func (t *Tracker) policiesChanged(affected sets.Set[*namespace], now time.Time) 
 		t.derive(ns, now)
 	}
 	t.change(all, now)
-	for _, ns := range all {
-		t.forget(ns)
-	}
 }

@@ -98,10 +98,14 @@ func (rec *record) blameElsewhere() (cause, bool) {
 	return cause{}, false
 }
 
-// change judges namespaces anew after something in them was changed by people, and weighs what that made due.
+// change judges namespaces anew after something in them was changed by people, weighs what that made due, and forgets those of which
+// nothing is left.
 func (t *Tracker) change(all []*namespace, now time.Time) {
 	t.rejudge(all, now)
 	t.weighPending(now)
+	for _, ns := range all {
+		t.forget(ns)
+	}
 }
 
 // weighPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling with them.
@@ -143,7 +147,7 @@ func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
 			ns.unconcluded = len(ns.records)
 		}
 	}
-	t.partial++
+	t.concluding++
 	if ripe > t.slice {
 		t.park(func(ns *namespace) bool { return ns.unconcluded > 0 })
 	}
@@ -161,7 +165,7 @@ func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
 			}
 		}
 	}
-	t.partial--
+	t.concluding--
 	t.unpark()
 }
 

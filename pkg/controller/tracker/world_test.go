@@ -59,10 +59,15 @@ func (w *world) next() string {
 }
 
 func (w *world) namespace(name string, labels ...string) {
+	w.tellNamespace(name, labels...)
+	w.listed()
+}
+
+// tellNamespace does so before anything that is newly covered was listed, as tellPolicy and tellClusterPolicy do.
+func (w *world) tellNamespace(name string, labels ...string) {
 	m := given.Namespace(name, w.next(), labels...)
 	w.namespaces[types.NamespacedName{Name: name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
 	w.SetNamespace(m, w.now)
-	w.listed()
 }
 
 // listed does what an observer does for what is newly covered: all that was there is known already.
@@ -76,28 +81,26 @@ func (w *world) listed() {
 	}
 }
 
-// namespaceUnlisted has a policy, and objects that are yet to be listed.
-func (w *world) namespaceUnlisted(name string, b *given.PolicyBuilder) {
-	m := given.Namespace(name, w.next())
-	w.namespaces[types.NamespacedName{Name: name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
-	w.SetNamespace(m, w.now)
-	p := b.Version(w.next()).Obj()
-	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
-	w.SetPolicy(p, w.now)
+func (w *world) policy(b *given.PolicyBuilder) {
+	w.tellPolicy(b)
+	w.listed()
 }
 
-func (w *world) policy(b *given.PolicyBuilder) {
+func (w *world) tellPolicy(b *given.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
 	w.SetPolicy(p, w.now)
-	w.listed()
 }
 
 func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
+	w.tellClusterPolicy(p)
+	w.listed()
+}
+
+func (w *world) tellClusterPolicy(p *gc.ClusterCleanupPolicy) {
 	p.ResourceVersion = w.next()
 	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
 	w.SetClusterPolicy(p, w.now)
-	w.listed()
 }
 
 func (w *world) withoutPolicy(b *given.PolicyBuilder) {
@@ -108,12 +111,19 @@ func (w *world) withoutPolicy(b *given.PolicyBuilder) {
 
 // upsert gives the objects a new state each.
 func (w *world) upsert(all ...*lifecycle.Fact) {
-	for _, f := range all {
-		w.next()
-		f.ResourceVersion = w.version
+	for _, f := range w.written(all...) {
 		w.facts[f.Name] = f
 		w.Upsert(facts.Keep(f), w.now)
 	}
+}
+
+// written gives each object a version of its own, and tells nobody.
+func (w *world) written(all ...*lifecycle.Fact) []*lifecycle.Fact {
+	for _, f := range all {
+		w.next()
+		f.ResourceVersion = w.version
+	}
+	return all
 }
 
 func (w *world) removed(names ...string) {
