@@ -37,12 +37,26 @@ func TestFinishOfPods(t *testing.T) {
 		"Ready says nothing when all containers reported their end": {
 			given.Pod("a").Succeeded(at).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, latest),
 			end{true, gc.OutcomeSucceeded, at, ""}},
-		"a disruption that came after the last container counts": {
-			given.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later), end{true, gc.OutcomeFailed, later, ""}},
-		"one that came before does not": {
+		"nor does a disruption that came after the last container": {
+			given.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later), end{true, gc.OutcomeFailed, at, ""}},
+		"nor one that came after the last sidecar": {
+			given.Pod("a").Failed(at).Init(given.Ended(later)).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, latest),
+			end{true, gc.OutcomeFailed, later, ""}},
+		"nor one that came before": {
 			given.Pod("a").Failed(later).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, later, ""}},
-		"one that was called off does not": {
-			given.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionFalse, later), end{true, gc.OutcomeFailed, at, ""}},
+		"a disruption that was called off says nothing": {
+			given.Pod("a").Failed(at).Containers(given.Waiting()).Condition(corev1.DisruptionTarget, corev1.ConditionFalse, later),
+			end{true, gc.OutcomeFailed, at, ""}},
+		"a disruption counts when a container reported no end": {
+			given.Pod("a").Failed(at).Containers(given.Ended(time.Time{})).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			end{true, gc.OutcomeFailed, later, ""}},
+		"so does one when a sidecar reported none": {
+			given.Pod("a").Failed(at).Init(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			end{true, gc.OutcomeFailed, later, ""}},
+		"so does one when none but the init containers started": {
+			given.Pod("a").Phase(corev1.PodFailed).Init(given.Ended(at)).Containers(given.Waiting()).
+				Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			end{true, gc.OutcomeFailed, later, ""}},
 		"evicted before anything ran: the disruption": {
 			given.Pod("a").Phase(corev1.PodFailed).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, at, ""}},
 		"evicted, was ready once: when it no longer was": {
@@ -74,11 +88,17 @@ func TestFinishOfPods(t *testing.T) {
 		"lost while it ran: nobody knows": {
 			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Running()),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"lost while an init container ran, after another: nobody knows": {
+			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at), given.Running()).Containers(given.Waiting()),
+			end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"lost while its sidecar ran on: nobody knows": {
+			given.Pod("a").Failed(at).Started(start).Init(given.Running()), end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"lost while it ran, and taken for disrupted": {
 			given.Pod("a").Phase(corev1.PodFailed).Containers(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
 			end{true, gc.OutcomeFailed, at, ""}},
 		"an ephemeral container that never ended does not matter": {
-			given.Pod("a").Succeeded(at).Ephemeral(given.Running()), end{true, gc.OutcomeSucceeded, at, ""}},
+			given.Pod("a").Succeeded(at).Ephemeral(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end before the creation is in doubt": {
 			given.Pod("a").Created(later).Succeeded(at),
 			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z lies before its creation"}},
