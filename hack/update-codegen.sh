@@ -14,6 +14,7 @@ GOBIN="${WINNOW_CACHE:-${XDG_CACHE_HOME:-${HOME}/.cache}/winnow}/codegen-bin"
 export GOBIN
 mkdir -p "${GOBIN}"
 
+go mod download k8s.io/code-generator # No package of ours imports it, so that a build does not fetch it.
 # shellcheck source=/dev/null
 source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
 
