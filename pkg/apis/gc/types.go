@@ -128,15 +128,15 @@ type Guardrails struct {
 	AllowNever *bool
 	// MaxDeletionsPerMinute paces the deletions of each namespace.
 	MaxDeletionsPerMinute *int64
-	// HoldAbove holds a change that makes more objects of a namespace due at once.
+	// HoldAbove holds a change that makes more objects due at once.
 	HoldAbove *HoldAbove
 	// Capacity are ceilings over all selected namespaces together.
 	Capacity []Ceiling
 }
 
-// HoldAbove is how many objects of a namespace one change may make due at once.
+// HoldAbove is how many objects one change may make due at once: in a namespace, and in all that it reaches; nil where it does not say.
 type HoldAbove struct {
-	Objects *int64
+	Objects, Total *int64
 }
 
 // Ceiling bounds the finished objects of its resources in all selected namespaces together; each namespace has its max-min
@@ -260,6 +260,8 @@ type CleanupPolicyStatus struct {
 	Held int64
 	// Holds are changes that made many objects due at once, by id; they wait for approval.
 	Holds []PolicyHold
+	// UnlistedHolds is how many more there are.
+	UnlistedHolds int64
 	// Deleted were confirmed gone after a delete by this policy; a lower bound across a change of leader.
 	Deleted int64
 	// NextDeletionTime is when the next candidate becomes due.
@@ -272,10 +274,16 @@ type CleanupPolicyStatus struct {
 type PolicyHold struct {
 	// ID is what AnnotationApprovedHold must say.
 	ID string
-	// Namespace in which the policy is held.
+	// Namespace in which the policy is held; empty for a hold of all namespaces together.
 	Namespace string
+	// Resources of the objects that wait, as "resource.group"; empty where an older version wrote the hold.
+	Resources []string
 	// Objects that are due by the policy there.
 	Objects int64
 	// Why says which change made them due.
 	Why string
+	// Since is when that change was observed; nil in a status of an older version.
+	Since *metav1.Time
+	// Policy is that whose hold this is, as namespace/name or name, if it is another one.
+	Policy string
 }

@@ -201,8 +201,8 @@ type Guardrails struct {
 	// +k8s:validation:minimum=1
 	// +k8s:validation:maximum=2147483647
 	MaxDeletionsPerMinute *int64 `json:"maxDeletionsPerMinute,omitempty"`
-	// holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is
-	// written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.
+	// holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label
+	// of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.
 	// +optional
 	// +k8s:optional
 	HoldAbove *HoldAbove `json:"holdAbove,omitempty"`
@@ -216,16 +216,24 @@ type Guardrails struct {
 	Capacity []Ceiling `json:"capacity,omitempty"`
 }
 
-// HoldAbove is how many objects of a namespace one change may make due at once.
+// HoldAbove is how many objects one change may make due at once. It needs objects, total or both.
 type HoldAbove struct {
 	// objects that one change may make due at once in a namespace; one more, and it waits for approval.
-	// +required
-	// +k8s:required
+	// +optional
+	// +k8s:optional
 	// +k8s:minimum=0
 	// +k8s:maximum=2147483647
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=2147483647
-	Objects *int64 `json:"objects"`
+	Objects *int64 `json:"objects,omitempty"`
+	// total is how many objects one change may make due at once in all namespaces that it reaches; one more, and it waits for approval.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	// +k8s:maximum=2147483647
+	// +k8s:validation:minimum=0
+	// +k8s:validation:maximum=2147483647
+	Total *int64 `json:"total,omitempty"`
 }
 
 // Ceiling bounds the finished objects of its resources.
@@ -472,6 +480,10 @@ type CleanupPolicyStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=id
 	Holds []PolicyHold `json:"holds,omitempty"`
+	// unlistedHolds is how many more holds there are than holds lists. They are listed as others end.
+	// +optional
+	// +k8s:optional
+	UnlistedHolds int64 `json:"unlistedHolds,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
 	// +optional
 	// +k8s:optional
@@ -494,10 +506,16 @@ type PolicyHold struct {
 	// +required
 	// +k8s:required
 	ID string `json:"id"`
-	// namespace in which the policy is held.
-	// +required
-	// +k8s:required
-	Namespace string `json:"namespace"`
+	// namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.
+	// +optional
+	// +k8s:optional
+	Namespace string `json:"namespace,omitempty"`
+	// resources of the objects that wait, as "resource.group". Whoever approves the hold must be allowed to list and delete them.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	Resources []string `json:"resources,omitempty"`
 	// objects that are due by the policy in the namespace.
 	// +optional
 	// +k8s:optional
@@ -506,4 +524,14 @@ type PolicyHold struct {
 	// +optional
 	// +k8s:optional
 	Why string `json:"why,omitempty"`
+	// since is when that change was observed.
+	// +optional
+	// +k8s:optional
+	// +k8s:opaqueType
+	Since *metav1.Time `json:"since,omitempty"`
+	// policy is set where the hold is one of another policy, whose approval these objects wait for: namespace/name, or the name of a
+	// ClusterCleanupPolicy.
+	// +optional
+	// +k8s:optional
+	Policy string `json:"policy,omitempty"`
 }
