@@ -439,6 +439,13 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 					},
+					"unlistedHolds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unlistedHolds is how many more holds there are than holds lists. They are listed as others end.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 					"deleted": {
 						SchemaProps: spec.SchemaProps{
 							Description: "deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.",
@@ -797,7 +804,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					},
 					"holdAbove": {
 						SchemaProps: spec.SchemaProps{
-							Description: "holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.",
+							Description: "holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.",
 							Ref:         ref(v1alpha1.HoldAbove{}.OpenAPIModelName()),
 						},
 					},
@@ -831,7 +838,7 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HoldAbove is how many objects of a namespace one change may make due at once.",
+				Description: "HoldAbove is how many objects one change may make due at once. It needs objects, total or both.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"objects": {
@@ -843,8 +850,16 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 							Format:      "int64",
 						},
 					},
+					"total": {
+						SchemaProps: spec.SchemaProps{
+							Description: "total is how many objects one change may make due at once in all namespaces that it reaches; one more, and it waits for approval.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](2.147483647e+09),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 				},
-				Required: []string{"objects"},
 			},
 		},
 	}
@@ -867,10 +882,28 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace in which the policy is held.",
-							Default:     "",
+							Description: "namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resources of the objects that wait, as \"resource.group\". Whoever approves the hold must be allowed to list and delete them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
 						},
 					},
 					"objects": {
@@ -888,10 +921,25 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 							Format:      "",
 						},
 					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when that change was observed.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is set where the hold is one of another policy, whose approval these objects wait for: namespace/name, or the name of a ClusterCleanupPolicy.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
-				Required: []string{"id", "namespace"},
+				Required: []string{"id"},
 			},
 		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -28,6 +28,8 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	// holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation
 	// gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
+	// unlistedHolds is how many more holds there are than holds lists. They are listed as others end.
+	UnlistedHolds *int64 `json:"unlistedHolds,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
 	Deleted *int64 `json:"deleted,omitempty"`
 	// nextDeletionTime is when the next candidate becomes due.
@@ -97,6 +99,14 @@ func (b *CleanupPolicyStatusApplyConfiguration) WithHolds(values ...*PolicyHoldA
 		}
 		b.Holds = append(b.Holds, *values[i])
 	}
+	return b
+}
+
+// WithUnlistedHolds sets the UnlistedHolds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnlistedHolds field is set to the value of the last call.
+func (b *CleanupPolicyStatusApplyConfiguration) WithUnlistedHolds(value int64) *CleanupPolicyStatusApplyConfiguration {
+	b.UnlistedHolds = &value
 	return b
 }
 

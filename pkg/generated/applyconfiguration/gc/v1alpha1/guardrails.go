@@ -23,8 +23,8 @@ type GuardrailsApplyConfiguration struct {
 	AllowNever *bool `json:"allowNever,omitempty"`
 	// maxDeletionsPerMinute paces the deletions of each namespace.
 	MaxDeletionsPerMinute *int64 `json:"maxDeletionsPerMinute,omitempty"`
-	// holdAbove holds a policy for a namespace when one change makes more objects of it due at once than this: a policy that is
-	// written or deleted, a label of the namespace, a quota. It waits in status.holds for approval.
+	// holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label
+	// of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.
 	HoldAbove *HoldAboveApplyConfiguration `json:"holdAbove,omitempty"`
 	// capacity are ceilings on the finished objects of all selected namespaces together, whoever decides for them. Each namespace
 	// has its max-min fair share, so that one which is under its share loses nothing to the others.

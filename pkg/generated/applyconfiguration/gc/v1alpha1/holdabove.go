@@ -8,10 +8,12 @@ package v1alpha1
 // HoldAboveApplyConfiguration represents a declarative configuration of the HoldAbove type for use
 // with apply.
 //
-// HoldAbove is how many objects of a namespace one change may make due at once.
+// HoldAbove is how many objects one change may make due at once. It needs objects, total or both.
 type HoldAboveApplyConfiguration struct {
 	// objects that one change may make due at once in a namespace; one more, and it waits for approval.
 	Objects *int64 `json:"objects,omitempty"`
+	// total is how many objects one change may make due at once in all namespaces that it reaches; one more, and it waits for approval.
+	Total *int64 `json:"total,omitempty"`
 }
 
 // HoldAboveApplyConfiguration constructs a declarative configuration of the HoldAbove type for use with
@@ -25,5 +27,13 @@ func HoldAbove() *HoldAboveApplyConfiguration {
 // If called multiple times, the Objects field is set to the value of the last call.
 func (b *HoldAboveApplyConfiguration) WithObjects(value int64) *HoldAboveApplyConfiguration {
 	b.Objects = &value
+	return b
+}
+
+// WithTotal sets the Total field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Total field is set to the value of the last call.
+func (b *HoldAboveApplyConfiguration) WithTotal(value int64) *HoldAboveApplyConfiguration {
+	b.Total = &value
 	return b
 }

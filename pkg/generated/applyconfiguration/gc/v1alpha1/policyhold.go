@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // PolicyHoldApplyConfiguration represents a declarative configuration of the PolicyHold type for use
 // with apply.
 //
@@ -12,12 +16,19 @@ package v1alpha1
 type PolicyHoldApplyConfiguration struct {
 	// id is what the annotation gc.winnow.dev/approved-hold must say to release this hold.
 	ID *string `json:"id,omitempty"`
-	// namespace in which the policy is held.
+	// namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.
 	Namespace *string `json:"namespace,omitempty"`
+	// resources of the objects that wait, as "resource.group". Whoever approves the hold must be allowed to list and delete them.
+	Resources []string `json:"resources,omitempty"`
 	// objects that are due by the policy in the namespace.
 	Objects *int64 `json:"objects,omitempty"`
 	// why says which change made them due.
 	Why *string `json:"why,omitempty"`
+	// since is when that change was observed.
+	Since *v1.Time `json:"since,omitempty"`
+	// policy is set where the hold is one of another policy, whose approval these objects wait for: namespace/name, or the name of a
+	// ClusterCleanupPolicy.
+	Policy *string `json:"policy,omitempty"`
 }
 
 // PolicyHoldApplyConfiguration constructs a declarative configuration of the PolicyHold type for use with
@@ -42,6 +53,16 @@ func (b *PolicyHoldApplyConfiguration) WithNamespace(value string) *PolicyHoldAp
 	return b
 }
 
+// WithResources adds the given value to the Resources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Resources field.
+func (b *PolicyHoldApplyConfiguration) WithResources(values ...string) *PolicyHoldApplyConfiguration {
+	for i := range values {
+		b.Resources = append(b.Resources, values[i])
+	}
+	return b
+}
+
 // WithObjects sets the Objects field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Objects field is set to the value of the last call.
@@ -55,5 +76,21 @@ func (b *PolicyHoldApplyConfiguration) WithObjects(value int64) *PolicyHoldApply
 // If called multiple times, the Why field is set to the value of the last call.
 func (b *PolicyHoldApplyConfiguration) WithWhy(value string) *PolicyHoldApplyConfiguration {
 	b.Why = &value
+	return b
+}
+
+// WithSince sets the Since field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Since field is set to the value of the last call.
+func (b *PolicyHoldApplyConfiguration) WithSince(value v1.Time) *PolicyHoldApplyConfiguration {
+	b.Since = &value
+	return b
+}
+
+// WithPolicy sets the Policy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Policy field is set to the value of the last call.
+func (b *PolicyHoldApplyConfiguration) WithPolicy(value string) *PolicyHoldApplyConfiguration {
+	b.Policy = &value
 	return b
 }
