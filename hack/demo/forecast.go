@@ -21,7 +21,7 @@ import (
 
 // foresee tells a tracker of the demonstration's own all that is known, so that it decides as Winnow's does.
 func (m *model) foresee(now time.Time) *tracker.Tracker {
-	t := tracker.New(tracker.Config{HoldAbove: -1})
+	t := tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var own []*gc.CleanupPolicy
 	var cluster []*gc.ClusterCleanupPolicy
 	for _, p := range m.policies {
@@ -46,7 +46,7 @@ func (m *model) foresee(now time.Time) *tracker.Tracker {
 	for resource, all := range byResource {
 		t.Replace(resource, all, 0, now)
 	}
-	t.Lead(now) // With the holds that stand in the status of policies.
+	t.Lead() // With the holds that stand in the status of policies.
 	return t
 }
 

@@ -62,7 +62,7 @@ func newWorld(ctx context.Context, binary string) (w *world, err error) {
 }
 
 func (w *world) start(ctx context.Context, binary string) (err error) {
-	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: binary, Replicas: replicas, Flags: []string{"--default-hold-above=-1"}})
+	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: binary, Replicas: replicas, Flags: []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}})
 	if err != nil {
 		return err
 	}

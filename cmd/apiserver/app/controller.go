@@ -66,6 +66,7 @@ func newController(clusterConfig, loopback *rest.Config, stored *cleanup.StoredP
 		ConcurrentDeletions: o.ConcurrentDeletions,
 		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
 		HoldAbove:           o.HoldAbove,
+		HoldAboveTotal:      o.HoldAboveTotal,
 		LeaderElection:      o.LeaderElection,
 	})
 }

@@ -23,6 +23,7 @@ const (
 	defaultConcurrentDeletions = 64
 	maxConcurrentDeletions     = 1024
 	defaultHoldAbove           = 1000
+	defaultHoldAboveTotal      = 5000
 )
 
 // ControllerOptions are what the flags say about deleting.
@@ -33,6 +34,8 @@ type ControllerOptions struct {
 	ProtectedNamespaces []string
 	// HoldAbove is how many objects of a namespace one change may make due at once without approval; -1 for any number.
 	HoldAbove int
+	// HoldAboveTotal is how many it may make due in all namespaces that it reaches; -1 for any number.
+	HoldAboveTotal int
 	// LeaderElection among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -41,6 +44,7 @@ func newControllerOptions() *ControllerOptions {
 	return &ControllerOptions{
 		ConcurrentDeletions: defaultConcurrentDeletions,
 		HoldAbove:           defaultHoldAbove,
+		HoldAboveTotal:      defaultHoldAboveTotal,
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect:       true,
 			LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
@@ -63,8 +67,12 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 			`label gc.winnow.dev/protected: "true".`)
 	controller.IntVar(&o.HoldAbove, "default-hold-above", o.HoldAbove,
 		"How many objects of a namespace one change of a policy, of the namespace's labels or of a quota may make due at once. Beyond it nothing "+
-			"is deleted by that policy there before somebody approves, see status.holds. Cluster policies set it by guardrails.holdAbove; "+
+			"is deleted by that policy there before somebody approves, see status.holds. Cluster policies set it by guardrails.holdAbove.objects; "+
 			"this is for namespaces where none does. -1 is any number.")
+	controller.IntVar(&o.HoldAboveTotal, "default-hold-above-total", o.HoldAboveTotal,
+		"How many objects one change of a cluster policy may make due at once in all namespaces that it reaches. Beyond it nothing is deleted by "+
+			"that policy in any of them before somebody approves, see status.holds. Cluster policies set it by guardrails.holdAbove.total; this is "+
+			"for namespaces where none does. -1 is any number.")
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -74,8 +82,10 @@ func (o *ControllerOptions) Validate() []error {
 	if o.ConcurrentDeletions < 1 || o.ConcurrentDeletions > maxConcurrentDeletions {
 		errs = append(errs, fmt.Errorf("--concurrent-deletions is %d, it must be from 1 to %d", o.ConcurrentDeletions, maxConcurrentDeletions))
 	}
-	if o.HoldAbove < -1 {
-		errs = append(errs, fmt.Errorf("--default-hold-above is %d, it must be -1 for any number, or at least 0", o.HoldAbove))
+	for flag, n := range map[string]int{"--default-hold-above": o.HoldAbove, "--default-hold-above-total": o.HoldAboveTotal} {
+		if n < -1 {
+			errs = append(errs, fmt.Errorf("%s is %d, it must be -1 for any number, or at least 0", flag, n))
+		}
 	}
 	for _, namespace := range o.ProtectedNamespaces {
 		for _, why := range validation.IsDNS1123Label(namespace) {

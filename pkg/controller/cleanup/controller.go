@@ -44,16 +44,16 @@ type Config struct {
 	ConcurrentDeletions int
 	// ProtectedNamespaces, beside those of Kubernetes itself.
 	ProtectedNamespaces []string
-	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says; negative for
-	// any number.
-	HoldAbove      int
-	LeaderElection componentbaseconfig.LeaderElectionConfiguration
+	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says, and HoldAboveTotal how
+	// many in all namespaces that it reaches; negative for any number.
+	HoldAbove, HoldAboveTotal int
+	LeaderElection            componentbaseconfig.LeaderElectionConfiguration
 }
 
 // Controller observes on every replica, and deletes on the one that leads.
 type Controller struct {
 	config   Config
-	clock    clock.Clock
+	clock    clock.WithTicker
 	cluster  kubernetes.Interface
 	tracker  *tracker.Tracker
 	observer *observe.Observer
@@ -90,7 +90,7 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("metadata client of this server: %w", err)
 	}
 	now := clock.RealClock{}
-	t := tracker.New(tracker.Config{Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove})
+	t := tracker.New(tracker.Config{Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal})
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{
@@ -177,12 +177,21 @@ func (c *Controller) resume(ctx context.Context) error {
 	})
 }
 
-// judge judges anew what a change concerns, until ctx ends.
+// expireEvery is how often a replica that does not lead notes what time has made due, so that it takes none of that for the work of a
+// later change.
+const expireEvery = time.Second
+
+// judge judges anew what a change and the time concern, until ctx ends.
 func (c *Controller) judge(ctx context.Context) {
+	ticker := c.clock.NewTicker(expireEvery)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ticker.C():
+			for c.tracker.Expire(c.clock.Now()) && ctx.Err() == nil {
+			}
 		case <-c.tracker.Behind():
 		}
 		for c.tracker.CatchUp(c.clock.Now()) && ctx.Err() == nil {
@@ -193,7 +202,7 @@ func (c *Controller) judge(ctx context.Context) {
 // lead deletes and writes status until ctx ends.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
-	c.tracker.Lead(c.clock.Now())
+	c.tracker.Lead()
 	defer c.tracker.Follow()
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)

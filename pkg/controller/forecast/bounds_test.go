@@ -139,7 +139,7 @@ func TestManyNamespaces(t *testing.T) {
 
 // BenchmarkForecast is of as many objects as are looked at, all of which become due.
 func BenchmarkForecast(b *testing.B) {
-	w := &world{Tracker: begun(tracker.New(tracker.Config{HoldAbove: 1000}))}
+	w := &world{Tracker: begun(tracker.New(tracker.Config{HoldAbove: 1000, HoldAboveTotal: -1}))}
 	w.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
 	set(w.Tracker, ttlPolicy("p", "1d"), given.Now)
 	all := make([]*facts.Kept, knownMost)

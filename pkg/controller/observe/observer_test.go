@@ -57,7 +57,7 @@ func newObserved(t *testing.T, objects ...runtime.Object) *observed {
 	o := &observed{T: t, cluster: fake.NewClientset(objects...), metadata: metadatafake.NewSimpleMetadataClient(scheme), gc: gcfake.NewSimpleClientset()}
 	o.policies = o.gc.GcV1alpha1().CleanupPolicies(given.Home)
 	o.Observer = New(Config{
-		Tracker: tracker.New(tracker.Config{HoldAbove: -1}), Policies: o.gc.GcV1alpha1(), Clients: Clients{Batch: o.cluster.BatchV1(), Core: o.cluster.CoreV1()}, Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(given.Now),
+		Tracker: tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}), Policies: o.gc.GcV1alpha1(), Clients: Clients{Batch: o.cluster.BatchV1(), Core: o.cluster.CoreV1()}, Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(given.Now),
 	})
 	return o
 }

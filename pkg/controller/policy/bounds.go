@@ -12,8 +12,9 @@ import (
 type Bounds struct {
 	// PerMinute is how many deletions may be sent in a minute.
 	PerMinute int
-	// HoldAbove is how many objects one change may make due at once; negative where no cluster policy says.
-	HoldAbove int
+	// HoldAbove is how many objects one change may make due at once in a namespace, HoldAboveTotal in all that it reaches; negative where
+	// no cluster policy says.
+	HoldAbove, HoldAboveTotal int
 
 	minTTL   time.Duration
 	maxTTL   ttl
@@ -21,7 +22,7 @@ type Bounds struct {
 }
 
 // NoBounds restrain nothing.
-var NoBounds = Bounds{PerMinute: math.MaxInt, HoldAbove: -1, maxTTL: ttl{never: true}}
+var NoBounds = Bounds{PerMinute: math.MaxInt, HoldAbove: -1, HoldAboveTotal: -1, maxTTL: ttl{never: true}}
 
 // BoundsOf puts together the guardrails of cluster policies. Those of a Preview policy bind nothing.
 func BoundsOf(policies []*Policy) Bounds {
@@ -32,9 +33,8 @@ func BoundsOf(policies []*Policy) Bounds {
 		}
 		b := &p.Cluster.bounds
 		out.PerMinute = min(out.PerMinute, b.PerMinute)
-		if b.HoldAbove >= 0 && (out.HoldAbove < 0 || b.HoldAbove < out.HoldAbove) {
-			out.HoldAbove = b.HoldAbove
-		}
+		out.HoldAbove = stricter(out.HoldAbove, b.HoldAbove)
+		out.HoldAboveTotal = stricter(out.HoldAboveTotal, b.HoldAboveTotal)
 		out.minTTL = max(out.minTTL, b.minTTL)
 		if out.maxTTL.laterThan(b.maxTTL) {
 			out.maxTTL = b.maxTTL
@@ -42,6 +42,14 @@ func BoundsOf(policies []*Policy) Bounds {
 		out.cutNever = out.cutNever || b.cutNever
 	}
 	return out
+}
+
+// stricter is the smaller of two numbers; a negative one says nothing.
+func stricter(a, b int) int {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // cut is the answer that the longest allowed TTL leaves of a. What is never due stays so, unless that is not allowed.

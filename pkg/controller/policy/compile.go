@@ -188,6 +188,7 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 	count("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, &c.bounds.PerMinute)
 	if g.HoldAbove != nil {
 		count("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove)
+		count("holdAbove.total", g.HoldAbove.Total, 0, &c.bounds.HoldAboveTotal)
 	}
 	return errors.Join(append(errs, c.compileCeilings(g)...)...)
 }

@@ -28,7 +28,8 @@ const (
 func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
-		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Holds: r.Waiting, Deleted: r.Deleted,
+		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
+		Holds: r.Waiting, UnlistedHolds: r.Unlisted,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
 	for _, c := range r.Stored.Status.Conditions {
@@ -118,13 +119,40 @@ func waiting(r *tracker.Report) string {
 	var parts []string
 	for i, h := range r.Waiting {
 		if i == waitingMost {
-			parts = append(parts, fmt.Sprintf("%d more wait in status.holds.", len(r.Waiting)-i))
+			parts = append(parts, more(r))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("In namespace %s, %s became due by %s, and none is deleted before that is approved: %s",
-			h.Namespace, objects(h.Objects), h.Why, Approve(r.Namespace, r.Name, h.ID)))
+		parts = append(parts, fmt.Sprintf("%s, %s became due by %s, and none is deleted before that is approved: %s",
+			where(h), objects(h.Objects), h.Why, approve(r, h)))
 	}
 	return strings.Join(parts, "\n") // Each ends with a command.
+}
+
+func more(r *tracker.Report) string {
+	text := fmt.Sprintf("%d more wait in status.holds", len(r.Waiting)-waitingMost)
+	if r.Unlisted > 0 {
+		text += fmt.Sprintf(", and %d that are too many to list", r.Unlisted)
+	}
+	return text + "."
+}
+
+func where(h gc.PolicyHold) string {
+	if h.Namespace == "" {
+		return "In all its namespaces together"
+	}
+	return "In namespace " + h.Namespace
+}
+
+// approve is the command that releases what is listed as a hold of a policy, which may be one of another.
+func approve(r *tracker.Report, h gc.PolicyHold) string {
+	if h.Policy == "" {
+		return Approve(r.Namespace, r.Name, h.ID)
+	}
+	namespace, name, namespaced := strings.Cut(h.Policy, "/")
+	if !namespaced {
+		namespace, name = "", h.Policy
+	}
+	return Approve(namespace, name, h.ID)
 }
 
 // Approve is the command that releases a hold of a policy; of a cluster policy when namespace is empty.

@@ -176,7 +176,8 @@ func (w *Writer) patch(ctx context.Context, p tracker.Stored, status *gc.Cleanup
 			NextDeletionTime *metav1.Time          `json:"nextDeletionTime"`
 			LastDeletionTime *metav1.Time          `json:"lastDeletionTime"`
 			Holds            []v1alpha1.PolicyHold `json:"holds"`
-		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds},
+			UnlistedHolds    int64                 `json:"unlistedHolds"`
+		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds, versioned.UnlistedHolds},
 	})
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
 		}
 		return true, &v1alpha1.CleanupPolicy{}, o.refuse
 	})
-	o.Writer = New(Config{Tracker: tracker.New(tracker.Config{HoldAbove: -1}), Policies: client.GcV1alpha1(), Events: o.cluster, Clock: o.clock, Instance: "replica-1"})
+	o.Writer = New(Config{Tracker: tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}), Policies: client.GcV1alpha1(), Events: o.cluster, Clock: o.clock, Instance: "replica-1"})
 	o.Tracker.ReplacePolicies(nil, "", given.Now)
 	o.Tracker.ReplaceClusterPolicies(nil, "", given.Now)
 	o.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "", given.Now)
@@ -168,7 +168,7 @@ func TestPatch(t *testing.T) {
 	// What is not there is taken away by null, and the UID keeps the patch from a policy of the same name.
 	if err := json.Unmarshal([]byte(`{"metadata": {"uid": "uid-p"}, "status": {
 		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "deleted": 0,
-		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null,
+		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null, "unlistedHolds": 0,
 		"conditions": [{"type": "Ready", "status": "True", "reason": "Enforcing", "message": "Deletes what is due.",
 			"observedGeneration": 2, "lastTransitionTime": "2026-03-01T12:00:01Z"}]}}`), &want); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,7 @@ import (
 // work carries out what is due, and holds its order against the model.
 func (e *engine) work(t *rapid.T) {
 	e.read()
-	e.rest()
+	e.each(e.rest)
 	byNamespace := map[string][]types.UID{}
 	var orders []*Order
 	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
@@ -60,7 +61,7 @@ func (e *engine) work(t *rapid.T) {
 	e.tracker.settleFlipped(e.Now)
 	e.tracker.recreated = newMemory()
 	for _, f := range e.Objects {
-		e.remember(f)
+		e.remember(e.tracker, f)
 	}
 }
 
@@ -89,7 +90,7 @@ func (e *engine) wants() map[types.UID]model.Answer {
 	held := map[types.UID]bool{}
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
-			held[uid] = e.held[key]
+			held[uid] = e.heldBy(uid, key) != nil
 		}
 	}
 	for uid, a := range out {
@@ -138,7 +139,7 @@ var actionNames = map[policy.Action]string{
 
 // agrees compares all that follows for all objects.
 func (e *engine) agrees(t *rapid.T) {
-	e.rest()
+	e.each(e.rest)
 	wants, limited := e.wants(), e.limited()
 	var previews map[model.PolicyRef]map[types.UID]model.Answer
 	if !limited {
@@ -170,6 +171,44 @@ func (e *engine) agrees(t *rapid.T) {
 		}
 	}
 	e.reportsAgree(t, wants)
+	e.followerAgrees(t)
+}
+
+// followerAgrees holds what a replica that does not lead has decided against the leader: it could take over at once.
+func (e *engine) followerAgrees(t *rapid.T) {
+	if e.alike = e.alike || e.sameClearances(); !e.alike {
+		return
+	}
+	for _, f := range e.Objects {
+		rec, other := e.tracker.records.get(f.UID), e.follower.records.get(f.UID)
+		if (rec == nil) != (other == nil) {
+			t.Fatalf("%s is known to one replica alone", f.UID)
+		}
+		if rec == nil {
+			continue
+		}
+		got, want := answerOf(other.resolution(), other.decision()), answerOf(rec.resolution(), rec.decision())
+		if got.At = want.At; got != want {
+			t.Fatalf("%s: a follower has decided %+v, the leader %+v", f.UID, got, want)
+		}
+		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) || got != nil && (got.owner != want.owner || got.id != want.id) {
+			t.Fatalf("%s waits under %+v with a follower, under %+v with the leader", f.UID, got, want)
+		}
+	}
+}
+
+// sameClearances reports whether nothing is held, and both replicas know of all objects alike whether they need approval. One that
+// starts while a namespace is suspended does not know what was approved there.
+func (e *engine) sameClearances() bool {
+	for rec := range e.tracker.records.all() {
+		other := e.follower.records.get(rec.UID())
+		if rec.hold() != nil || other == nil || other.clearance != rec.clearance {
+			return false
+		}
+	}
+	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.namespaces)), func(ns *namespace) bool {
+		return len(ns.allHolds()) > 0
+	})
 }
 
 func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
@@ -185,22 +224,70 @@ func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
 	return out
 }
 
-// reportsAgree compares the counts of enforcing policies, and their holds.
-func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
-	waiting := 0
-	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
-		for _, r := range e.tracker.Reports(name) {
-			waiting += len(r.Waiting)
-			for _, h := range r.Waiting {
-				if !e.held[model.PolicyInNamespace{Policy: model.PolicyRef{Namespace: r.Namespace, Name: r.Name}, Namespace: h.Namespace}] {
-					t.Fatalf("policy %s/%s is held in %s: %+v", r.Namespace, r.Name, h.Namespace, h)
-				}
+// heldBy is the hold that an object waits under, or else that of the policy that would delete it.
+func (e *engine) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
+	if h := e.under[uid]; h != nil {
+		return h
+	}
+	return e.holdOf(e.uidOf(key.Policy), key.Namespace)
+}
+
+// holdsAgree compares the holds that reports tell of: by policy and namespace, or for all namespaces together, how many objects wait.
+func (e *engine) holdsAgree(t *rapid.T) {
+	type told struct {
+		policy, holder types.UID // whose report, and whose hold
+		namespace      string
+	}
+	namespaces := map[string]int{}
+	for _, h := range e.waiting() {
+		namespaces[h.id]++
+	}
+	want := map[told]int64{}
+	own := func(h *simHold, policy types.UID) told {
+		if policy == h.owner && e.tracker.namespaces[h.namespace].holdOf(h.owner).total {
+			return told{policy, h.owner, ""}
+		}
+		if namespaces[h.id] > 1 && policy == h.owner {
+			t.Fatalf("hold of %s in %s is one with others, and is not told so", h.owner, h.namespace)
+		}
+		return told{policy, h.owner, h.namespace}
+	}
+	for _, h := range e.waiting() {
+		want[own(h, h.owner)] += 0
+	}
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			h := e.heldBy(uid, key)
+			if h == nil || h.owner == "" {
+				continue
+			}
+			want[own(h, h.owner)]++
+			if decider := e.uidOf(key.Policy); decider != h.owner {
+				want[own(h, decider)]++
 			}
 		}
 	}
-	if waiting != len(e.held) {
-		t.Fatalf("%d holds, want %v", waiting, e.held)
+	got := map[told]int64{}
+	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
+		for _, r := range e.tracker.Reports(name) {
+			for _, h := range r.Waiting {
+				holder := r.UID
+				if h.Policy != "" {
+					i := strings.LastIndex(h.Policy, "/")
+					holder = e.uidOf(model.PolicyRef{Namespace: h.Policy[:max(i, 0)], Name: h.Policy[i+1:]})
+				}
+				got[told{r.UID, holder, h.Namespace}] += h.Objects
+			}
+		}
 	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("reports tell of holds\n%v\nwant\n%v", got, want)
+	}
+}
+
+// reportsAgree compares the counts of enforcing policies, and their holds.
+func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
+	e.holdsAgree(t)
 	candidates := map[string]int64{}
 	for _, a := range wants {
 		if a.Action != model.Ignore {

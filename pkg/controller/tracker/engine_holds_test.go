@@ -4,11 +4,11 @@
 package tracker
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,54 +22,179 @@ import (
 
 // The engine's idea of what waits for approval, beside the model: which changes make what due, and what ends a hold.
 
-// changed is after a change that people made: what it made due is weighed.
-func (e *engine) changed(policies ...model.PolicyRef) {
-	e.cover()
-	e.weigh(policies...)
+// simHold is a hold: of a policy, in a namespace.
+type simHold struct {
+	owner     types.UID // empty while nobody decides for what waits under it
+	namespace string
+	since     time.Time
+	// id is the same for the holds of several namespaces that one approval releases.
+	id string
 }
 
-// weigh finds what is due and was not before, and holds the policies by which there is too much of it. A hold stays, unless a new
-// spec of its policy leaves little that is due.
-func (e *engine) weigh(changed ...model.PolicyRef) {
+// simWeighing is what a change made due that needed no approval.
+type simWeighing struct {
+	at      time.Time
+	objects int
+}
+
+// change is what people changed: wide is the UID of a cluster policy, empty for anything else. At the start it is, in each namespace, the
+// last of the cluster policies.
+type change struct {
+	wide  types.UID
+	start bool
+}
+
+// in is the cluster policy that changed, as it concerns a namespace.
+func (c change) in(e *engine, namespace string) types.UID {
+	if !c.start {
+		return c.wide
+	}
+	var last types.UID
+	for _, p := range e.ClusterPolicies {
+		if strings.Contains(e.rulesOf(namespace), fmt.Sprint(" ", p.UID, "/")) {
+			last = p.UID
+		}
+	}
+	return last
+}
+
+// changed is after a change that people made: what it made due is weighed.
+func (e *engine) changed(c change) {
+	e.cover()
+	e.weigh(c)
+}
+
+// simFresh are the objects of a namespace that one policy would delete since a change.
+type simFresh struct {
+	decider   model.PolicyRef
+	uid       types.UID // of that
+	wide      types.UID // the cluster policy that changed, if any
+	namespace string
+	uids      []types.UID
+}
+
+// reach are the cluster policies by which this counts together in all namespaces.
+func (f *simFresh) reach() []types.UID {
+	var out []types.UID
+	if f.decider.Namespace == "" {
+		out = append(out, f.uid)
+	}
+	if f.wide != "" && !slices.Contains(out, f.wide) {
+		out = append(out, f.wide)
+	}
+	return out
+}
+
+// weigh finds what is due and was not before, and has what is too much of it wait: in a namespace, or in all together.
+func (e *engine) weigh(c change) {
 	due := e.DueBy()
 	e.forgetUndue(due)
 	affected := e.affected(due)
-	for key, uids := range due {
+	var all []*simFresh
+	inNamespace, inAll := map[string]int{}, map[types.UID]int{}
+	most := map[types.UID]int{}
+	for _, key := range sortedPolicies(due) {
+		uids := due[key]
 		if !affected[key.Namespace] { // But a hold elsewhere may have let go of some.
-			e.settleDue(key, uids)
+			e.settleDue(uids)
 			continue
 		}
-		most, ok := e.HoldAbove(key.Namespace)
-		if !ok {
-			most = holdAboveByDefault
-		}
-		fresh := 0
+		f := &simFresh{decider: key.Policy, uid: e.uidOf(key.Policy), namespace: key.Namespace, wide: c.in(e, key.Namespace)}
 		for _, uid := range uids {
-			if !e.weighed[uid] {
-				fresh++
+			if !e.cleared[uid] && e.under[uid] == nil {
+				f.uids = append(f.uids, uid)
 			}
 		}
-		if e.held[key] {
-			fresh = len(uids)
+		all = append(all, f)
+		inNamespace[f.namespace] += len(f.uids)
+		for _, uid := range f.reach() {
+			inAll[uid] += len(f.uids)
+			total, ok := e.HoldAboveTotal(f.namespace)
+			if !ok {
+				total = holdAboveTotalByDefault
+			}
+			if before, ok := most[uid]; len(f.uids) > 0 && (!ok || total < before) {
+				most[uid] = total
+			}
 		}
-		if fresh > most || e.held[key] && !slices.Contains(changed, key.Policy) {
-			e.held[key] = true
-			e.unweigh(uids)
+	}
+	for namespace, n := range inNamespace {
+		inNamespace[namespace] = n + e.sum(namespace)
+	}
+	for uid, n := range inAll {
+		inAll[uid] = n + e.sum(string(uid))
+	}
+	for _, f := range all {
+		if len(f.uids) == 0 {
 			continue
 		}
-		delete(e.held, key)
-		e.weighAll(uids)
+		limit, ok := e.HoldAbove(f.namespace)
+		if !ok {
+			limit = holdAboveByDefault
+		}
+		total := slices.ContainsFunc(f.reach(), func(uid types.UID) bool { return inAll[uid] > most[uid] })
+		switch {
+		case total || inNamespace[f.namespace] > limit:
+			e.hold(f, total && f.wide != "" && f.decider.Namespace == "")
+		case e.clear(f.uids):
+			counts := append(f.reach(), types.UID(f.namespace))
+			for _, key := range counts {
+				e.recent[string(key)] = append(e.recent[string(key)], simWeighing{e.Now, len(f.uids)})
+			}
+		}
 	}
 }
 
-// weighAll takes objects for weighed, unless somebody stops them now: then they are made due by whoever ends that.
-func (e *engine) weighAll(uids []types.UID) {
-	answers := e.Answers()
-	for _, uid := range uids {
-		if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
-			e.weighed[uid] = true
+func sortedPolicies[V any](of map[model.PolicyInNamespace]V) []model.PolicyInNamespace {
+	return slices.SortedFunc(maps.Keys(of), func(a, b model.PolicyInNamespace) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+}
+
+// sum is how many objects changes of the last ten minutes made due.
+func (e *engine) sum(key string) int {
+	n := 0
+	for _, w := range e.recent[key] {
+		if e.Now.Before(w.at.Add(10 * time.Minute)) {
+			n += w.objects
 		}
 	}
+	return n
+}
+
+// hold has objects wait. What else waits for the same policy there waits with them, for one approval of both.
+func (e *engine) hold(f *simFresh, total bool) {
+	h := e.holdOf(f.uid, f.namespace)
+	if h == nil {
+		h = &simHold{owner: f.uid, namespace: f.namespace}
+		e.holds = append(e.holds, h)
+	}
+	h.since, h.id = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
+	if total {
+		h.id = fmt.Sprint(f.uid, " ", e.version)
+	}
+	for _, uid := range f.uids {
+		e.under[uid] = h
+	}
+}
+
+func (e *engine) holdOf(owner types.UID, namespace string) *simHold {
+	for _, h := range e.holds {
+		if h.owner == owner && h.namespace == namespace {
+			return h
+		}
+	}
+	return nil
+}
+
+// clear takes objects for weighed, unless somebody stops them now: then they are made due by whoever ends that.
+func (e *engine) clear(uids []types.UID) bool {
+	answers := e.Answers()
+	stopped := true
+	for _, uid := range uids {
+		if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
+			e.cleared[uid], stopped = true, false
+		}
+	}
+	return !stopped
 }
 
 // affected are the namespaces that are ruled by something else than when they were last weighed, and those where that put an object
@@ -86,7 +211,7 @@ func (e *engine) affected(due map[model.PolicyInNamespace][]types.UID) map[strin
 		for _, uid := range uids {
 			a := answers[uid]
 			stopped := a.Reason == string(policy.ReasonSuspended) || a.Reason == string(policy.ReasonPolicyUnreadable)
-			if strings.HasPrefix(a.By, "ceiling=") && !e.weighed[uid] && !stopped && !e.held[key] {
+			if strings.HasPrefix(a.By, "ceiling=") && !e.cleared[uid] && e.under[uid] == nil && !stopped {
 				out[key.Namespace] = true
 			}
 		}
@@ -142,81 +267,174 @@ func (e *engine) rulesOf(name string) string {
 	return out
 }
 
-// settle is after anything else: what comes due by a policy that is not held needs no approval.
+// settle is after anything else: what comes due needs no approval.
 func (e *engine) settle() {
 	due := e.DueBy()
 	e.forgetUndue(due)
-	for key, uids := range due {
-		e.settleDue(key, uids)
+	for _, uids := range due {
+		e.settleDue(uids)
 	}
 }
 
-func (e *engine) settleDue(key model.PolicyInNamespace, uids []types.UID) {
-	if e.held[key] {
-		e.unweigh(uids)
-	} else {
-		e.weighAll(uids)
-	}
-}
-
-// unweigh: whatever a policy that is held would delete needs approval, whoever wanted it deleted before.
-func (e *engine) unweigh(uids []types.UID) {
+func (e *engine) settleDue(uids []types.UID) {
 	for _, uid := range uids {
-		delete(e.weighed, uid)
+		if e.under[uid] == nil {
+			e.clear([]types.UID{uid})
+		}
 	}
 }
 
-// forgetUndue: what is not due any more is weighed anew when it is, and a hold without objects is none.
+// forgetUndue: what is not due any more is weighed anew when it is, and a hold under which nothing waits is none. While the clock is in
+// doubt nothing is known not to be due.
 func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
-	e.rest()
+	e.each(e.rest)
 	still := map[types.UID]bool{}
 	for _, uids := range due {
 		for _, uid := range uids {
 			still[uid] = true
 		}
 	}
-	maps.DeleteFunc(e.weighed, func(uid types.UID, _ bool) bool { return !still[uid] })
-	// While the clock is in doubt nothing is known not to be due.
-	maps.DeleteFunc(e.held, func(key model.PolicyInNamespace, _ bool) bool {
-		return len(due[key]) == 0 && !e.clockLies || !strings.Contains(e.rulesOf(key.Namespace), fmt.Sprint(" ", e.uidOf(key.Policy), "/"))
-	})
-	e.tracker.Reports("")
-	for _, name := range model.DrawnNamespaces {
-		e.tracker.Reports(name)
+	maps.DeleteFunc(e.cleared, func(uid types.UID, _ bool) bool { return !still[uid] })
+	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool { return !still[uid] && (!e.clockLies || e.indexOf(uid) < 0) })
+	e.bequeath(due)
+	if !e.clockLies {
+		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool { return e.members(h) == 0 })
 	}
+}
+
+func (e *engine) members(h *simHold) int {
+	n := 0
+	for _, of := range e.under {
+		if of == h {
+			n++
+		}
+	}
+	return n
+}
+
+// bequeath gives the holds of policies that have left a namespace to those that decide now, to the first by name.
+func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
+	for _, h := range slices.Clone(e.holds) {
+		if h.owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.owner, "/")) {
+			continue
+		}
+		h.owner = ""
+		heir, found := model.PolicyRef{}, false
+		for key, uids := range due {
+			waits := slices.ContainsFunc(uids, func(uid types.UID) bool { return e.under[uid] == h })
+			if waits && (!found || key.Policy.Namespace+"/"+key.Policy.Name < heir.Namespace+"/"+heir.Name) {
+				heir, found = key.Policy, true
+			}
+		}
+		if !found {
+			continue
+		}
+		if own := e.holdOf(e.uidOf(heir), h.namespace); own != nil {
+			own.id += " and " + h.id
+			for uid, of := range e.under {
+				if of == h {
+					e.under[uid] = own
+				}
+			}
+			e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of == h })
+			continue
+		}
+		h.owner = e.uidOf(heir)
+	}
+}
+
+// takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
+// them: all that did must, and more may that the same policies would delete and that had finished when the hold was found.
+func (e *engine) takesOver(t *rapid.T) {
+	deciders := map[types.UID]map[string]bool{} // by who decides and where, the holds that the status told of
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			decider := e.uidOf(key.Policy)
+			for _, h := range e.holds {
+				told := decider == h.owner && h.namespace == key.Namespace
+				for other := range e.under {
+					told = told || e.under[other] == h && slices.Contains(uids, other)
+				}
+				if told {
+					if deciders[uid] == nil {
+						deciders[uid] = map[string]bool{}
+					}
+					deciders[uid][fmt.Sprint(h.owner, h.namespace)] = true
+				}
+			}
+		}
+	}
+	before := e.under
+	e.under, e.holds = map[types.UID]*simHold{}, nil
+	for _, name := range model.DrawnNamespaces {
+		ns := e.tracker.namespaces[name]
+		if ns == nil {
+			continue
+		}
+		for _, h := range ns.allHolds() {
+			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id}
+			e.holds = append(e.holds, sim)
+			for _, rec := range ns.records {
+				if rec.hold() == h {
+					e.under[rec.UID()] = sim
+				}
+			}
+		}
+	}
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			h := e.under[uid]
+			switch {
+			case h == nil && before[uid] != nil && before[uid].owner != "":
+				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].owner, before[uid].namespace)
+			case h == nil, before[uid] != nil:
+			case !deciders[uid][fmt.Sprint(h.owner, h.namespace)]:
+				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
+			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(clocksApart)):
+				t.Fatalf("%s waits under %+v after a restart, and finished later", uid, h)
+			}
+		}
+	}
+}
+
+// waiting are the holds that can be approved.
+func (e *engine) waiting() []*simHold {
+	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return h.owner == "" })
 }
 
 // approve releases a hold by its id.
 func (e *engine) approve(t *rapid.T) {
-	keys := slices.SortedFunc(maps.Keys(e.held), func(a, b model.PolicyInNamespace) int {
-		return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
-	})
-	if len(keys) == 0 {
+	all := e.waiting()
+	if len(all) == 0 {
 		t.Skip()
 	}
-	key := rapid.SampledFrom(keys).Draw(t, "hold")
+	h := rapid.SampledFrom(all).Draw(t, "hold")
+	id := e.tracker.namespaces[h.namespace].holdOf(h.owner).id
 	for i, p := range e.Policies {
-		if p.Namespace == key.Policy.Namespace && p.Name == key.Policy.Name {
+		if p.UID == h.owner {
 			e.Policies[i] = p.DeepCopy()
-			e.annotate(&e.Policies[i].ObjectMeta, key.Namespace)
-			e.tracker.SetPolicy(e.Policies[i], e.Now)
+			e.annotate(&e.Policies[i].ObjectMeta, id)
+			e.each(func(t *Tracker) { t.SetPolicy(e.Policies[i], e.Now) })
 		}
 	}
 	for i, p := range e.ClusterPolicies {
-		if key.Policy.Namespace == "" && p.Name == key.Policy.Name {
+		if p.UID == h.owner {
 			e.ClusterPolicies[i] = p.DeepCopy()
-			e.annotate(&e.ClusterPolicies[i].ObjectMeta, key.Namespace)
-			e.tracker.SetClusterPolicy(e.ClusterPolicies[i], e.Now)
+			e.annotate(&e.ClusterPolicies[i].ObjectMeta, id)
+			e.each(func(t *Tracker) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
 		}
 	}
-	delete(e.held, key)
-	for _, uid := range e.DueBy()[key] {
-		e.weighed[uid] = true
+	for uid, of := range e.under {
+		if of.id == h.id {
+			delete(e.under, uid)
+			e.cleared[uid] = true
+		}
 	}
+	e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of.id == h.id })
 	e.settle()
 }
 
-func (e *engine) annotate(m *metav1.ObjectMeta, namespace string) {
+func (e *engine) annotate(m *metav1.ObjectMeta, id string) {
 	m.ResourceVersion = e.next()
-	m.Annotations = map[string]string{gc.AnnotationApprovedHold: e.tracker.namespaces[namespace].holds[m.UID].id}
+	m.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
 }

@@ -4,7 +4,6 @@
 package tracker
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -39,8 +38,8 @@ func TestNamedCases(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			e := &engine{World: c.World, weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}, rules: map[string]string{}}
-			e.startWith(Config{HoldAbove: -1})
+			e := &engine{World: c.World}
+			e.tracker = e.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1})
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
 				if rec := e.tracker.records.get(f.UID); rec != nil {
@@ -58,33 +57,51 @@ func TestNamedCases(t *testing.T) {
 	}
 }
 
-// engine is a tracker beside the world that it is told of.
+// engine is a tracker beside the world that it is told of, and another one that follows it.
 type engine struct {
 	*model.World
-	tracker *Tracker
+	tracker, follower *Tracker
+	// alike says that the follower has seen all that the holds of today rest on.
+	alike   bool
 	version int
-	slice   int // of the tracker
-	// weighed are the objects that are due and need no approval; held are the policies that wait for one.
-	weighed   map[types.UID]bool
-	held      map[model.PolicyInNamespace]bool
+	slice   int // of the trackers
+	// cleared are the objects that are due and need no approval; under are the holds that others wait under.
+	cleared map[types.UID]bool
+	under   map[types.UID]*simHold
+	holds   []*simHold
+	// recent is what changes made due lately, by namespace and by the UID of a cluster policy.
+	recent    map[string][]simWeighing
 	rules     map[string]string // what ruled each namespace when it was last weighed
 	clockLies bool
 }
 
-// holdAboveByDefault is low, so that worlds of a few objects have holds.
-const holdAboveByDefault = 4
+// holdAboveByDefault and holdAboveTotalByDefault are low, so that worlds of a few objects have holds.
+const (
+	holdAboveByDefault      = 4
+	holdAboveTotalByDefault = 7
+)
 
 func newEngine(t *rapid.T) *engine {
-	e := &engine{World: model.Draw(t), weighed: map[types.UID]bool{}, held: map[model.PolicyInNamespace]bool{}, rules: map[string]string{}}
+	e := &engine{
+		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simWeighing{},
+		rules: map[string]string{},
+	}
 	e.slice = rapid.SampledFrom([]int{slice, 3, 1}).Draw(t, "slice")
-	e.start()
-	e.weigh()
+	e.tracker = e.start()
+	e.follow()
+	e.weigh(change{start: true})
 	return e
 }
 
-// rest lets the tracker judge what it has put off.
-func (e *engine) rest() {
-	for e.tracker.CatchUp(e.Now) {
+// each does something with both trackers.
+func (e *engine) each(do func(*Tracker)) {
+	do(e.tracker)
+	do(e.follower)
+}
+
+// rest lets a tracker judge what it has put off.
+func (e *engine) rest(t *Tracker) {
+	for t.CatchUp(e.Now) {
 	}
 }
 
@@ -101,7 +118,7 @@ func (e *engine) run(t *rapid.T) {
 		"clock":          e.clock,
 		"approve":        e.approve,
 		"relist":         e.relist,
-		"another leader": func(*rapid.T) { e.succeed() },
+		"another leader": e.succeed,
 		"work":           e.work,
 		"":               e.agrees,
 	})
@@ -113,89 +130,125 @@ func (e *engine) next() string {
 }
 
 // start makes a tracker that has read the world as it is.
-func (e *engine) start() { e.startWith(Config{HoldAbove: holdAboveByDefault}) }
+func (e *engine) start() *Tracker {
+	return e.startWith(Config{HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
+}
 
-func (e *engine) startWith(c Config) {
-	e.tracker = New(c)
+func (e *engine) startWith(c Config) *Tracker {
+	t := New(c)
 	if e.slice > 0 {
-		e.tracker.slice = e.slice
+		t.slice = e.slice
 	}
-	e.tracker.ReplaceNamespaces(nil, "", e.Now)
+	t.ReplaceNamespaces(nil, "", e.Now)
 	e.version += len(e.Objects) + 1
 	for name, ns := range e.Namespaces {
-		e.tellNamespace(name, ns)
+		e.tellNamespace(t, name, ns, e.next())
 	}
-	e.tracker.ReplacePolicies(e.Policies, e.next(), e.Now)
-	e.tracker.ReplaceClusterPolicies(e.ClusterPolicies, e.next(), e.Now)
-	e.tracker.ReplaceCronJobs(e.CronJobs, e.Now)
+	t.ReplacePolicies(e.Policies, e.next(), e.Now)
+	t.ReplaceClusterPolicies(e.ClusterPolicies, e.next(), e.Now)
+	t.ReplaceCronJobs(e.CronJobs, e.Now)
 	var quotas []*Quota
 	for _, q := range e.Quotas {
 		quotas = append(quotas, QuotaOf(q))
 	}
-	e.tracker.ReplaceQuotas(quotas, e.Now)
+	t.ReplaceQuotas(quotas, e.Now)
 	for _, f := range e.Objects {
-		e.remember(f)
+		e.remember(t, f)
 	}
-	e.list(gc.ResourceJobs)
-	e.list(gc.ResourcePods)
-	e.rest()
+	e.list(t, gc.ResourceJobs)
+	e.list(t, gc.ResourcePods)
+	e.rest(t)
+	return t
 }
 
-// succeed has another replica take over: it knows what is stored, and of holds what the status of policies says.
-func (e *engine) succeed() {
+// follow starts a replica that does not lead.
+func (e *engine) follow() {
+	e.follower = e.start()
+	e.follower.Follow()
+	e.alike = e.sameClearances()
+	e.follower.recent = map[types.UID]*window{}
+	for uid, w := range e.tracker.recent {
+		e.follower.recent[uid] = new(slices.Clone(*w))
+	} // It would not know them, but this is about all else.
+	for name, ns := range e.tracker.namespaces {
+		if other := e.follower.namespaces[name]; other != nil {
+			other.recent = slices.Clone(ns.recent)
+		}
+	}
+}
+
+// succeed has another replica take over: the one that followed, which knows all that the leader did, or a new one, which knows what is
+// stored, and of holds what the status of policies says. Another new one follows.
+func (e *engine) succeed(t *rapid.T) {
 	e.writeStatus()
-	e.start()
-	e.tracker.Lead(e.Now)
+	fresh := rapid.Bool().Draw(t, "a new one")
+	if e.tracker = e.follower; fresh {
+		e.tracker = e.start()
+		e.recent = map[string][]simWeighing{}
+	}
+	e.tracker.Lead()
+	if fresh || !e.alike {
+		e.takesOver(t)
+		e.cleared = map[types.UID]bool{}
+		for rec := range e.tracker.records.all() {
+			if rec.clearance == cleared {
+				e.cleared[rec.UID()] = true
+			}
+		}
+		e.settle()
+	}
+	e.writeStatus()
+	e.follow()
 	if e.clockLies {
 		e.read()
 	}
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
 	}
-	clear(e.weighed) // Whoever takes over knows what is due, not since when.
-	e.settle()
 }
 
 // writeStatus does what a leader does now and then.
 func (e *engine) writeStatus() {
-	e.rest()
-	byUID := map[types.UID][]gc.PolicyHold{}
-	for _, ns := range e.tracker.namespaces {
-		for uid, h := range ns.holds {
-			byUID[uid] = append(byUID[uid], gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why})
+	e.each(e.rest)
+	holds := map[types.UID][]gc.PolicyHold{}
+	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
+		for _, r := range e.tracker.Reports(name) {
+			holds[r.UID] = r.Waiting
 		}
 	}
 	for i, p := range e.Policies {
 		e.Policies[i] = p.DeepCopy()
-		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: byUID[p.UID]}
-		e.tracker.SetPolicy(e.Policies[i], e.Now)
+		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
+		e.each(func(t *Tracker) { t.SetPolicy(e.Policies[i], e.Now) })
 	}
 	for i, p := range e.ClusterPolicies {
 		e.ClusterPolicies[i] = p.DeepCopy()
-		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: byUID[p.UID]}
-		e.tracker.SetClusterPolicy(e.ClusterPolicies[i], e.Now)
+		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
+		e.each(func(t *Tracker) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
 	}
 }
 
-func (e *engine) list(resource string) {
+func (e *engine) list(t *Tracker, resource string) {
 	var facts []*lifecycle.Fact
 	for _, f := range e.Objects {
 		if f.Resource == resource {
 			facts = append(facts, f)
 		}
 	}
-	e.tracker.Replace(resource, kept(facts...), uint64(e.version), e.Now)
+	t.Replace(resource, kept(facts...), uint64(e.version), e.Now)
 }
 
 // cover does what an observer does: it lists what is newly covered.
-func (e *engine) cover() {
-	e.rest()
-	for resource, namespaces := range e.tracker.Coverage() {
+func (e *engine) cover() { e.each(e.coverOne) }
+
+func (e *engine) coverOne(t *Tracker) {
+	e.rest(t)
+	for resource, namespaces := range t.Coverage() {
 		for name := range namespaces {
-			if resource == ResourceQuotas || e.tracker.namespaces[name].listed[resource] == namespaces[name] {
+			if resource == ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
 				continue
 			}
-			m := e.tracker.BeginMerge(resource, name)
+			m := t.BeginMerge(resource, name)
 			for _, f := range e.Objects {
 				if f.Resource == resource && f.Namespace == name {
 					m.Add(kept(f), e.Now)
@@ -206,12 +259,12 @@ func (e *engine) cover() {
 	}
 }
 
-// remember has the tracker know the name of an object as one that came back too often, or not at all.
-func (e *engine) remember(f *lifecycle.Fact) {
+// remember has a tracker know the name of an object as one that came back too often, or not at all.
+func (e *engine) remember(t *Tracker, f *lifecycle.Fact) {
 	name := nameOf(facts.Keep(f))
-	e.tracker.recreated.names.Remove(name)
+	t.recreated.names.Remove(name)
 	if e.Recreated[f.UID] {
-		e.tracker.recreated.names.Add(name, returns{deleted: f.Created.Add(-time.Minute), times: recreateMost, last: "another"})
+		t.recreated.names.Add(name, returns{deleted: f.Created.Add(-time.Minute), times: recreateMost, last: "another"})
 	}
 }
 
@@ -235,15 +288,15 @@ func (e *engine) object(t *rapid.T) {
 		e.Objects[i] = f
 	} else {
 		e.Objects = append(e.Objects, f)
-		e.remember(f)
+		e.each(func(t *Tracker) { e.remember(t, f) })
 	}
-	e.tracker.Upsert(facts.Keep(f), e.Now)
+	e.each(func(t *Tracker) { t.Upsert(facts.Keep(f), e.Now) })
 	e.settle()
 }
 
 func (e *engine) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
-	e.tracker.Remove(facts.Keep(f), e.Now)
+	e.each(func(t *Tracker) { t.Remove(facts.Keep(f), e.Now) })
 	e.settle()
 }
 
@@ -258,17 +311,16 @@ func (e *engine) policy(t *rapid.T) {
 		p.UID += types.UID("-" + p.ResourceVersion)
 		e.Policies = append(e.Policies, p)
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
-		e.tracker.RemovePolicy(e.Policies[i], e.Now)
+		e.each(func(t *Tracker) { t.RemovePolicy(e.Policies[i], e.Now) })
 		e.Policies = slices.Delete(e.Policies, i, i+1)
-		delete(e.held, model.PolicyInNamespace{Policy: model.PolicyRef{Namespace: ns, Name: name}, Namespace: ns})
-		e.changed()
+		e.changed(change{})
 		return
 	default:
 		p.UID, p.Generation = e.Policies[i].UID, e.Policies[i].Generation+1
 		e.Policies[i] = p
 	}
-	e.tracker.SetPolicy(p, e.Now)
-	e.changed(model.PolicyRef{Namespace: ns, Name: name})
+	e.each(func(t *Tracker) { t.SetPolicy(p, e.Now) })
+	e.changed(change{})
 }
 
 func (e *engine) clusterPolicy(t *rapid.T) {
@@ -281,39 +333,43 @@ func (e *engine) clusterPolicy(t *rapid.T) {
 		p.UID += types.UID("-" + p.ResourceVersion)
 		e.ClusterPolicies = append(e.ClusterPolicies, p)
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
-		e.tracker.RemoveClusterPolicy(e.ClusterPolicies[i], e.Now)
+		uid := e.ClusterPolicies[i].UID
+		e.each(func(t *Tracker) { t.RemoveClusterPolicy(e.ClusterPolicies[i], e.Now) })
 		e.ClusterPolicies = slices.Delete(e.ClusterPolicies, i, i+1)
-		maps.DeleteFunc(e.held, func(key model.PolicyInNamespace, _ bool) bool { return key.Policy == model.PolicyRef{Name: name} })
-		e.changed()
+		e.changed(change{wide: uid})
 		return
 	default:
 		p.UID, p.Generation = e.ClusterPolicies[i].UID, e.ClusterPolicies[i].Generation+1
 		e.ClusterPolicies[i] = p
 	}
-	e.tracker.SetClusterPolicy(p, e.Now)
-	e.changed(model.PolicyRef{Name: name})
+	e.each(func(t *Tracker) { t.SetClusterPolicy(p, e.Now) })
+	e.changed(change{wide: p.UID})
 }
 
-func (e *engine) tellNamespace(name string, ns model.Namespace) {
-	m := given.Namespace(name, e.next())
+func (e *engine) tellNamespace(t *Tracker, name string, ns model.Namespace, version string) {
+	m := given.Namespace(name, version)
 	m.Labels = labels.Merge(m.Labels, ns.Labels)
 	if ns.Protected {
-		e.tracker.protected.Insert(name)
+		t.protected.Insert(name)
 	} else {
-		e.tracker.protected.Delete(name)
+		t.protected.Delete(name)
 	}
 	if ns.Terminating {
 		m.DeletionTimestamp = &m.CreationTimestamp
 	}
-	e.tracker.SetNamespace(m, e.Now)
+	t.SetNamespace(m, e.Now)
 }
 
 func (e *engine) namespace(t *rapid.T) {
 	name := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	if _, ok := e.Namespaces[name]; ok && rapid.IntRange(0, 9).Draw(t, "remove") == 5 {
 		delete(e.Namespaces, name)
-		e.tracker.RemoveNamespace(given.Namespace(name, e.next()), e.Now)
-		e.changed()
+		m := given.Namespace(name, e.next())
+		e.each(func(t *Tracker) {
+			t.protected.Delete(name) // As with a replica that starts now.
+			t.RemoveNamespace(m, e.Now)
+		})
+		e.changed(change{})
 		return
 	}
 	_, known := e.Namespaces[name]
@@ -321,14 +377,15 @@ func (e *engine) namespace(t *rapid.T) {
 		e.writeStatus() // What it says is taken over for the new one.
 	}
 	e.Namespaces[name] = model.DrawNamespace(t)
-	e.tellNamespace(name, e.Namespaces[name])
+	version := e.next()
+	e.each(func(t *Tracker) { e.tellNamespace(t, name, e.Namespaces[name], version) })
 	if !known { // What is there when a namespace is first seen was there before: nobody has changed it.
 		e.cover()
 		e.rules[name] = e.rulesOf(name)
 		e.settle()
 		return
 	}
-	e.changed()
+	e.changed(change{})
 }
 
 func (e *engine) quota(t *rapid.T) {
@@ -342,14 +399,14 @@ func (e *engine) quota(t *rapid.T) {
 		e.Quotas = append(e.Quotas, q)
 	case rapid.IntRange(0, 2).Draw(t, "delete") == 0:
 		e.Quotas = slices.Delete(e.Quotas, i, i+1)
-		e.tracker.RemoveQuota(QuotaOf(q), e.Now)
-		e.changed()
+		e.each(func(t *Tracker) { t.RemoveQuota(QuotaOf(q), e.Now) })
+		e.changed(change{})
 		return
 	default:
 		e.Quotas[i] = q
 	}
-	e.tracker.SetQuota(QuotaOf(q), e.Now)
-	e.changed()
+	e.each(func(t *Tracker) { t.SetQuota(QuotaOf(q), e.Now) })
+	e.changed(change{})
 }
 
 func (e *engine) cronJob(t *rapid.T) {
@@ -369,11 +426,11 @@ func (e *engine) cronJob(t *rapid.T) {
 	}
 	switch {
 	case rapid.Bool().Draw(t, "by a list"):
-		e.tracker.ReplaceCronJobs(e.CronJobs, e.Now)
+		e.each(func(t *Tracker) { t.ReplaceCronJobs(e.CronJobs, e.Now) })
 	case gone:
-		e.tracker.RemoveCronJob(cj.UID, e.Now)
+		e.each(func(t *Tracker) { t.RemoveCronJob(cj.UID, e.Now) })
 	default:
-		e.tracker.SetCronJob(cj, e.Now)
+		e.each(func(t *Tracker) { t.SetCronJob(cj, e.Now) })
 	}
 	e.settle()
 }
@@ -382,10 +439,10 @@ func (e *engine) time(t *rapid.T) {
 	e.Now = e.Now.Add(rapid.SampledFrom([]time.Duration{
 		time.Second, time.Millisecond, 30 * time.Second, time.Minute, 9 * time.Minute, time.Hour,
 	}).Draw(t, "passes"))
-	for at, ok := e.tracker.timers.Next(); ok && !at.After(e.Now); at, ok = e.tracker.timers.Next() {
-		e.tracker.Expire(e.Now)
-	}
-	e.tracker.Expire(e.Now)
+	e.each(func(t *Tracker) {
+		for t.Expire(e.Now) {
+		}
+	})
 	e.settle()
 }
 
@@ -402,17 +459,21 @@ func (e *engine) read() {
 	if e.clockLies {
 		r.ServerTime = e.Now.Add(time.Hour)
 	}
-	e.tracker.ObservePolicies(e.next())
-	e.tracker.ObserveClusterPolicies(strconv.Itoa(e.version))
-	e.tracker.ObserveNamespaces(strconv.Itoa(e.version))
+	e.next()
 	for _, contents := range []*Contents{&r.Policies, &r.ClusterPolicies, &r.Namespaces} {
 		contents.Version = strconv.Itoa(e.version)
 	}
-	e.tracker.Agree(r, e.Now)
+	e.each(func(t *Tracker) {
+		t.ObservePolicies(strconv.Itoa(e.version))
+		t.ObserveClusterPolicies(strconv.Itoa(e.version))
+		t.ObserveNamespaces(strconv.Itoa(e.version))
+		t.Agree(r, e.Now)
+	})
 }
 
 // relist starts the watch of a resource over.
 func (e *engine) relist(t *rapid.T) {
-	e.list(rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource"))
+	resource := rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource")
+	e.each(func(t *Tracker) { e.list(t, resource) })
 	e.settle()
 }

@@ -21,6 +21,7 @@ func (t *Tracker) Upsert(k *facts.Kept, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.upsert(k, now)
+	t.endHolds(now)
 }
 
 // Remove takes in that the object of k is gone; k is the last state of it that is known.
@@ -34,6 +35,7 @@ func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 	}
 	if rec := t.records.get(k.UID()); rec != nil {
 		t.remove(rec, now)
+		t.endHolds(now)
 	}
 }
 
@@ -113,6 +115,9 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 		rec = &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
 		t.records.put(rec)
 		ns.seat(rec)
+		if c := ns.copied[k.UID()]; c != unweighed {
+			t.setClearance(rec, c)
+		}
 	case rec.ResourceVersion >= k.ResourceVersion:
 		return
 	default:
@@ -155,6 +160,7 @@ func (t *Tracker) drop(rec *record, now time.Time) {
 	t.ready.remove(rec)
 	t.unlink(rec)
 	rec.ripens(false)
+	t.setClearance(rec, unweighed)
 	rec.ns.unseat(rec)
 	t.leave(rec)
 	t.soil(rec.ns)

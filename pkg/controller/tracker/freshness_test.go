@@ -103,7 +103,7 @@ func TestAgree(t *testing.T) {
 		"a version of namespaces that cannot be read": {func(r *Reading) { r.Namespaces.Version = "x"; delete(r.Namespaces.Stamps, home) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := New(Config{HoldAbove: -1})
+			tr := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
 			tr.begun = [collections]bool{true, true, true}
 			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), given.Now)
 			tr.SetNamespace(given.Namespace(given.Home, "20"), given.Now)

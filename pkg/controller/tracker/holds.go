@@ -6,6 +6,7 @@ package tracker
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,17 +15,47 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// hold keeps a policy from deleting in a namespace. It ends when it is approved, when a new spec of the policy makes few objects
-// due, or when none is due any more.
+// hold keeps the objects that a change made due, and everything else that its policy would delete in the namespace. It ends when it is
+// approved, or when none of those objects is due any more.
 type hold struct {
 	id, why string
-	// objects is how many were due when it was found.
-	objects int
+	// owner is the policy whose annotation approves the hold; empty for a moment when that policy is gone.
+	owner types.UID
+	// since is when the change was observed. What finished later was not made due by it.
+	since time.Time
+	// total says that the hold is one with those of other namespaces that have the same id.
+	total bool
+	// members is how many records wait under it.
+	members int
+	// finding are the policies for which a replica that takes the hold over from a status still looks for the objects that wait.
+	finding sets.Set[types.UID]
 }
 
-// HoldID is the id of the hold that a generation of a policy causes in a namespace, if it does.
+// made reports whether a hold that was taken over is that of an object which a policy would delete. No status names objects, but what
+// finished after the change was not made due by it.
+func (h *hold) made(rec *record, policy types.UID) bool {
+	return h.finding.Has(policy) && (h.since.IsZero() || !rec.FinishedAt().After(h.since.Add(clocksApart)))
+}
+
+// clearance is how a record that is due stands with the changes that may have made it due.
+type clearance uint8
+
+const (
+	// unweighed: a change that is yet to be weighed may have made it due.
+	unweighed clearance = iota
+	// cleared: time made it due, or a change that was small enough, or approved.
+	cleared
+	// firstHold and above: it waits under the hold of its namespace with the index clearance-firstHold.
+	firstHold
+)
+
+// holdsMost is how many holds a namespace can have at a time.
+const holdsMost = 1<<8 - int(firstHold)
+
+// HoldID is the id of the hold that a generation of a policy causes in a namespace, if it does; in all namespaces together for "".
 func HoldID(policy types.UID, generation int64, namespace string) string {
 	return holdID(policy, namespace, generationCause(policy, generation))
 }
@@ -39,76 +70,210 @@ func approvals(m *metav1.ObjectMeta) sets.Set[string] {
 	return sets.New(gc.ApprovedHolds(m.Annotations[gc.AnnotationApprovedHold])...)
 }
 
-// adopt takes over the holds that another replica has left in the status of a policy.
-func (ns *namespace) adopt(ps *policyState) {
-	for _, h := range ps.stored.Status.Holds {
-		if h.Namespace == ns.name && !ps.approved.Has(h.ID) && ns.holds[ps.stored.UID] == nil {
-			ns.holds[ps.stored.UID] = &hold{id: h.ID, why: h.Why, objects: int(h.Objects)}
+// hold is the one that the record waits under; nil when it waits under none.
+func (rec *record) hold() *hold {
+	if rec.clearance < firstHold {
+		return nil
+	}
+	return rec.ns.holds[rec.clearance-firstHold]
+}
+
+// heldBy is the hold that keeps a record from being deleted by a policy: the one that it waits under, or one of that policy, or one that
+// it may turn out to wait under.
+func (rec *record) heldBy(policy types.UID) *hold {
+	if h := rec.hold(); h != nil {
+		return h
+	}
+	if h := rec.ns.holdOf(policy); h != nil {
+		return h
+	}
+	return rec.ns.found(policy, rec)
+}
+
+// setClearance notes how a record stands.
+func (t *Tracker) setClearance(rec *record, to clearance) {
+	if h := rec.hold(); h != nil {
+		if h.members--; h.members == 0 {
+			t.vacant.Insert(rec.ns)
 		}
 	}
-}
-
-// adoptAll does so for all policies that may delete in the namespace.
-func (t *Tracker) adoptAll(ns *namespace) {
-	for _, ps := range ns.policies {
-		ns.adopt(ps)
-	}
-	for _, ps := range t.clusters {
-		ns.adopt(ps)
+	rec.clearance = to
+	if h := rec.hold(); h != nil {
+		h.members++
 	}
 }
 
-// Follow is for a replica that does not lead: nobody takes reports from it.
-func (t *Tracker) Follow() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.following = true
-	clear(t.dirty)
-	clear(t.urgent)
+// waits puts a record under a hold of its namespace.
+func (t *Tracker) waits(rec *record, h *hold) {
+	t.setClearance(rec, firstHold+clearance(slices.Index(rec.ns.holds, h)))
 }
 
-// Lead takes over the holds that the last leader has found, whatever this replica has found itself.
-func (t *Tracker) Lead(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.following = false
-	t.tell("")
-	for _, ns := range t.namespaces {
-		if ns.soiled {
-			t.tell(ns.name)
-		}
-		if t.adoptAll(ns); len(ns.holds) > 0 {
-			t.rejudge([]*namespace{ns}, now)
+// holdOf is a hold of a policy in the namespace; nil when there is none.
+func (ns *namespace) holdOf(policy types.UID) *hold {
+	for _, h := range ns.holds {
+		if h != nil && h.owner == policy {
+			return h
 		}
 	}
+	return nil
 }
 
-// release ends the holds of a policy that somebody has approved, and returns the namespaces that are to be judged for it.
-func (t *Tracker) release(ps *policyState) sets.Set[*namespace] {
-	cleared := sets.New[*namespace]()
-	if len(ps.approved) == 0 {
-		return cleared
-	}
-	for _, ns := range t.namespaces {
-		if h := ns.holds[ps.stored.UID]; h != nil && ps.approved.Has(h.id) {
-			t.clear(ns, ps.stored.UID)
-			cleared.Insert(ns)
-		}
-	}
-	return cleared
+// allHolds are those of the namespace.
+func (ns *namespace) allHolds() []*hold {
+	return slices.DeleteFunc(slices.Clone(ns.holds), func(h *hold) bool { return h == nil })
 }
 
-// clear ends a hold, and with it the waiting of all that it held; but what a change that is yet to be weighed has added was not
-// approved.
-func (t *Tracker) clear(ns *namespace, policy types.UID) {
-	delete(ns.holds, policy)
+// addHold gives a hold a place in the namespace. Should there be none left, it joins the last one, which then has its id.
+func (ns *namespace) addHold(h *hold) *hold {
+	if i := slices.Index(ns.holds, nil); i >= 0 {
+		ns.holds[i] = h
+		return h
+	}
+	if len(ns.holds) == holdsMost {
+		last := ns.holds[len(ns.holds)-1]
+		last.id, last.why, last.since, last.total = h.id, h.why, h.since, false
+		return last
+	}
+	ns.holds = append(ns.holds, h)
+	return h
+}
+
+// holdRecords has records that a change made due by a policy wait. A hold that the policy has already takes them in under a new id, so
+// that no approval of the old one covers them.
+func (t *Tracker) holdRecords(ns *namespace, h hold, all []*record) {
+	into := ns.holdOf(h.owner)
+	if into == nil {
+		into = ns.addHold(&hold{owner: h.owner})
+	}
+	t.endedHere(ns, into)
+	into.id, into.why, into.since, into.total = h.id, h.why, h.since, h.total
+	for _, rec := range all {
+		t.waits(rec, into)
+	}
 	t.soil(ns)
-	for rec := range ns.ripeRecords() {
-		if rec.policy.UID == policy {
-			rec.weighed = len(ns.causes) == 0
+}
+
+// disown notes that policies have left a namespace. Whoever decides for what waits under their holds owns these from then on.
+func (ns *namespace) disown(policies sets.Set[types.UID]) {
+	for _, h := range ns.allHolds() {
+		if !policies.Has(h.owner) {
+			h.owner, h.total = "", false
 		}
 	}
 }
 
-// certain tells whether what is not due now is not due indeed, and not only not known to be.
+// settleHolds brings the holds of a namespace up to date with what is due there.
+func (t *Tracker) settleHolds(ns *namespace) {
+	t.lapse(ns)
+	t.findMembers(ns)
+	t.bequeath(ns)
+}
+
+// bequeath gives the holds of policies that have left the namespace to those that now decide for what waits under them, to the first by
+// name.
+func (t *Tracker) bequeath(ns *namespace) {
+	for i, h := range ns.holds {
+		if h == nil || h.owner != "" {
+			continue
+		}
+		var heir *policy.Policy
+		for rec := range ns.ripeRecords() {
+			if p := rec.policy; rec.hold() == h && (heir == nil || p.String() < heir.String()) {
+				heir = p
+			}
+		}
+		if heir == nil {
+			continue
+		}
+		t.soil(ns)
+		own := ns.holdOf(heir.UID)
+		if own == nil {
+			h.owner = heir.UID
+			continue
+		}
+		for _, rec := range ns.records {
+			if rec.hold() == h {
+				t.waits(rec, own)
+			}
+		}
+		ns.holds[i] = nil
+		own.id, own.total = holdID(heir.UID, ns.name, own.id+" and "+h.id), false // No approval of either covers both.
+	}
+}
+
+// endHolds ends the holds under which nothing waits any more, where that is certain, and lets go what they kept beside it.
+func (t *Tracker) endHolds(now time.Time) {
+	var all []*namespace
+	for ns := range t.vacant {
+		if len(ns.causes) > 0 || !t.certain(ns) {
+			continue
+		}
+		t.vacant.Delete(ns)
+		t.settleHolds(ns)
+		if t.endVacant(ns) {
+			t.soil(ns)
+			all = append(all, ns)
+		}
+	}
+	if len(all) > 0 {
+		t.concludeAll(all, now)
+	}
+}
+
+// endVacant ends the holds without members, and reports whether there was any.
+func (t *Tracker) endVacant(ns *namespace) bool {
+	ended := false
+	for i, h := range ns.holds {
+		switch {
+		case h == nil:
+		case h.members == 0:
+			t.endedHere(ns, h)
+			ns.holds[i], ended = nil, true
+		}
+	}
+	return ended
+}
+
+// certain reports whether what is not due now can be trusted not to be.
 func (t *Tracker) certain(ns *namespace) bool { return t.complete(ns) && t.clockDoubt == "" }
+
+// release ends the holds of a policy that somebody has approved, and with them the waiting of all that they held. It returns the
+// namespaces that are to be judged for it. What a change that is yet to be weighed has added was not approved.
+func (t *Tracker) release(ps *policyState) sets.Set[*namespace] {
+	if len(ps.approved) == 0 {
+		return nil
+	}
+	return t.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ps.approved.Has(h.id) })
+}
+
+// endAll ends holds, clears what waits under them, and returns their namespaces.
+func (t *Tracker) endAll(which func(*hold) bool) sets.Set[*namespace] {
+	out := sets.New[*namespace]()
+	for _, ns := range t.namespaces {
+		for i, h := range ns.holds {
+			if h == nil || !which(h) {
+				continue
+			}
+			t.clear(ns, h)
+			t.endedHere(ns, h)
+			ns.holds[i] = nil
+			t.soil(ns)
+			out.Insert(ns)
+		}
+	}
+	return out
+}
+
+// clear clears what waits under a hold.
+func (t *Tracker) clear(ns *namespace, h *hold) {
+	for _, rec := range ns.records {
+		switch {
+		case h.members == 0:
+			return
+		case rec.hold() == h && rec.ripe:
+			t.setClearance(rec, cleared)
+		case rec.hold() == h:
+			t.setClearance(rec, unweighed)
+		}
+	}
+}

@@ -91,18 +91,39 @@ func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
 	ns := rec.ns
 	rec.ripens(d.Action == policy.Delete)
 	rec.ripeFor = rec.ripeFor.of(d.Reason)
+	if !rec.ripe {
+		t.unripen(rec)
+		return
+	}
+	if h := rec.hold(); h != nil && h.owner == "" {
+		t.vacant.Insert(ns) // It is to have another owner.
+	}
 	switch {
-	case rec.weighed && !rec.ripe && len(ns.causes) > 0:
-		ns.lapsed = true // What is listed meanwhile may make it due again, and then it was not the change that did.
-	case !rec.ripe, ns.holds[r.Policy.UID] != nil:
-		rec.weighed = false
-	case rec.weighed, len(ns.causes) > 0:
+	case rec.clearance != unweighed:
+	case len(ns.causes) > 0:
+		if rec.action == policy.Wait && !rec.at.time().After(ns.causes[0].at) {
+			t.setClearance(rec, cleared) // Time made it due before the change, only nobody had looked.
+		}
 	case ns.stopped(): // Whoever ends that makes it due.
 	default:
-		c, elsewhere := rec.blameElsewhere()
-		if rec.weighed = !elsewhere; elsewhere {
+		if c, elsewhere := rec.blameElsewhere(); elsewhere {
 			t.blame(ns, c)
+		} else {
+			t.setClearance(rec, cleared)
 		}
+	}
+}
+
+// unripen forgets how a record stands that is not due. While that is not certain, or a change is yet to be weighed, it is put off: what
+// is listed meanwhile may make it due again, and then it was not the change that did.
+func (t *Tracker) unripen(rec *record) {
+	switch {
+	case rec.clearance == unweighed:
+	case len(rec.ns.causes) > 0, t.listing > 0, t.clockDoubt != "", t.unlisted(rec.ns) != "":
+		rec.ns.lapsed = true
+		t.vacant.Insert(rec.ns)
+	default:
+		t.setClearance(rec, unweighed)
 	}
 }
 
@@ -213,7 +234,7 @@ func (t *Tracker) restrain(rec *record, r policy.Resolution, d policy.Decision, 
 	hold := func(reason policy.Reason, detail string) policy.Decision {
 		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
 	}
-	held, blind, doubt := ns.holds[r.Policy.UID], t.blindTo(rec.Resource), t.doubtful(rec, d.Reason)
+	held, blind, doubt := rec.heldBy(r.Policy.UID), t.blindTo(rec.Resource), t.doubtful(rec, d.Reason)
 	switch {
 	case rec.sent() != nil:
 		return policy.Decision{Action: policy.Await, Reason: policy.ReasonTerminating, At: d.At}
@@ -227,7 +248,7 @@ func (t *Tracker) restrain(rec *record, r policy.Resolution, d policy.Decision, 
 		return hold(policy.ReasonClockInDoubt, t.clockDoubt)
 	case blind != "":
 		return hold(policy.ReasonUnobserved, blind)
-	case len(ns.causes) > 0 && !rec.weighed:
+	case len(ns.causes) > 0 && rec.clearance == unweighed:
 		return hold(policy.ReasonUnobserved, t.unknown(ns))
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)
@@ -265,18 +286,21 @@ func (t *Tracker) judgeDependents(owner types.UID, now time.Time) {
 	}
 }
 
-// Expire judges the objects whose time has come; of very many some, so that Next says that there are more.
-func (t *Tracker) Expire(now time.Time) {
+// Expire judges the objects whose time has come, of very many some, and reports whether there are more.
+func (t *Tracker) Expire(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.age(now)
 	for range t.slice {
 		rec, ok := t.timers.PopDue(now)
 		if !ok {
-			return
+			break
 		}
 		t.judge(rec, now)
 	}
+	t.endHolds(now)
+	next, ok := t.timers.Next()
+	return ok && !next.After(now)
 }
 
 // Next is the earliest time at which Expire or Take has something to do; false when there is none.

@@ -219,7 +219,7 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.Tracker = New(Config{HoldAbove: 2})
+			w.Tracker = New(Config{HoldAbove: 2, HoldAboveTotal: -1})
 			w.Resume(c.last)
 			w.ReplaceCronJobs(nil, w.now)
 			w.ReplaceNamespaces(nil, "", w.now)

@@ -74,7 +74,7 @@ type tally struct {
 
 func newMachine(covered bool) *machine {
 	m := &machine{
-		cluster: &cluster{now: given.Now}, tracker: New(Config{HoldAbove: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
+		cluster: &cluster{now: given.Now}, tracker: New(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
 		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*Order{}, map[types.UID]bool{}},
 	}
 	m.tracker.ReplaceCronJobs(nil, m.now)

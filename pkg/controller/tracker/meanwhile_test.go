@@ -78,7 +78,7 @@ func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
 				}
 				w.noneTaken()
 			})
-			w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-0"], w.facts[given.Home+"-1"])...), last, w.now)
+			w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-4"], w.facts[given.Home+"-5"])...), last, w.now)
 			w.others = func() {}
 			for w.CatchUp(w.now) {
 			}
@@ -232,7 +232,7 @@ func TestFollowersKeepNoReports(t *testing.T) {
 	if len(w.dirty) > 0 || len(w.urgent) > 0 {
 		t.Errorf("a follower keeps %v and %v", w.dirty, w.urgent)
 	}
-	w.Lead(w.now)
+	w.Lead()
 	if !w.dirty.HasAll("", given.Home) {
 		t.Errorf("a new leader tells of %v", w.dirty)
 	}

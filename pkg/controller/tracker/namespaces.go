@@ -37,9 +37,13 @@ type namespace struct {
 	// listed are those of kept of which all objects are known.
 	listed map[string]Covering
 	merges map[*Merge]bool // under way
-	// causes are the changes that are yet to be weighed, and holds those that were found too large, by the UID of their policy.
+	// causes are the changes that are yet to be weighed, recent what those of the last minutes made due, and holds those that were
+	// found too large, nil where one has ended.
 	causes []cause
-	holds  map[types.UID]*hold
+	recent window
+	holds  []*hold
+	// copied are, in a snapshot, the clearances of objects that are yet to come.
+	copied map[types.UID]clearance
 	// lapsed says that some that were weighed are not due any more, or not until such a change was weighed.
 	lapsed bool
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold.
@@ -76,7 +80,7 @@ func (t *Tracker) namespace(name string) *namespace {
 	if !ok {
 		ns = &namespace{
 			name: name, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
-			listed: map[string]Covering{}, merges: map[*Merge]bool{}, holds: map[types.UID]*hold{},
+			listed: map[string]Covering{}, merges: map[*Merge]bool{},
 			derived: derived{bounds: policy.NoBounds},
 		}
 		t.namespaces[name] = ns
@@ -91,6 +95,7 @@ func (t *Tracker) forget(ns *namespace) {
 	}
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
 		t.absolve(ns)
+		t.vacant.Delete(ns)
 		delete(t.namespaces, ns.name)
 	}
 }
@@ -145,7 +150,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 	}
 	t.absolve(ns)
 	ns.derived, ns.left = d, left.UnsortedList()
-	maps.DeleteFunc(ns.holds, func(uid types.UID, _ *hold) bool { return !d.policies.Has(uid) })
+	ns.disown(d.policies)
 	for _, c := range causes {
 		t.note(ns, c)
 	}

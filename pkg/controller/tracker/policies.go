@@ -48,8 +48,9 @@ type policyState struct {
 	// selector, of a cluster policy, on namespaces; everything where it cannot be read.
 	selector labels.Selector
 	ceilings []*ceiling
-	// approved are the ids of holds that somebody has released.
-	approved sets.Set[string]
+	// approved are the ids of holds that somebody has released, ended those that this replica has ended though the status may still tell
+	// of them.
+	approved, ended sets.Set[string]
 	// deleted and lastDeletion go on from what the status of the policy said when it was first seen.
 	deleted      int64
 	lastDeletion *metav1.Time
@@ -176,7 +177,7 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	family := t.family(o.Namespace)
 	i, found := find(*family, o.Name)
 	if !found {
-		*family = slices.Insert(*family, i, &policyState{name: o.Name})
+		*family = slices.Insert(*family, i, &policyState{name: o.Name, ended: sets.New[string]()})
 	}
 	ps := (*family)[i]
 	before := ps.stored
@@ -188,8 +189,9 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 		ps.deleted, ps.lastDeletion = o.Status.Deleted, o.Status.LastDeletionTime
 	}
 	ps.approved = approvals(o.ObjectMeta)
+	ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds))
 	if found && before.UID == o.UID && before.Generation == o.Generation {
-		return t.release(ps) // The status or metadata alone: they delete nothing, but may approve.
+		return t.statusChanged(ps, before) // They delete nothing, but may approve.
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
 	t.urge(o.Namespace)
@@ -199,13 +201,13 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	created := !found || before.UID != o.UID
 	for ns := range affected {
 		if created {
-			ns.adopt(ps)
+			t.adoptNew(ns, ps)
 		}
 		if c, ok := causeOf(ps, created); ok {
 			t.blame(ns, c)
 		}
 	}
-	return affected
+	return affected.Union(t.release(ps))
 }
 
 func (s Stored) collection() collection {
@@ -264,6 +266,7 @@ func (t *Tracker) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	affected := t.affected(ps, name.Namespace)
 	for ns := range affected {
 		t.blame(ns, cause{
+			policy: ps.stored.UID, wide: name.Namespace == "",
 			id: fmt.Sprint("deleted ", ps.stored.UID), text: fmt.Sprintf("the deletion of policy %q", ps.title()),
 		})
 	}

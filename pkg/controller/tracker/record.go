@@ -37,10 +37,11 @@ type verdict struct {
 	reason      reasonCode
 	propagation propagationCode
 	native      bool
-	// ripe says that policies and bounds want the object deleted for ripeFor, whatever else holds it; weighed, that the change which
-	// made it so was not too large, or approved.
-	ripe, weighed bool
-	ripeFor       reasonCode
+	// ripe says that policies and bounds want the object deleted for ripeFor, whatever else holds it; clearance, how it stands with the
+	// change which made it so. Only setClearance changes that.
+	ripe      bool
+	clearance clearance
+	ripeFor   reasonCode
 	// recreated says that the object came back too often.
 	recreated bool
 }

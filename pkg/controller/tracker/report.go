@@ -11,7 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -36,8 +36,9 @@ type Report struct {
 	WithoutQuota []string
 	// DoesNothing says that the policy can match no object.
 	DoesNothing bool
-	// Waiting are the changes that wait for approval.
-	Waiting []gc.PolicyHold
+	// Waiting are the changes that wait for approval, and Unlisted is how many more there are.
+	Waiting  []gc.PolicyHold
+	Unlisted int64
 	// Unweighed says that it is yet to be found out whether changes must wait.
 	Unweighed bool
 
@@ -142,7 +143,7 @@ func (t *Tracker) clusterReports() []Report {
 		if ps.compiled != nil && ps.compiled.Cluster.Suspend {
 			r.Suspended = ps.name
 		}
-		slices.SortFunc(r.Waiting, func(a, b gc.PolicyHold) int { return cmp.Compare(a.Namespace, b.Namespace) })
+		r.sumUpWaiting()
 		slices.Sort(r.Paced)
 		slices.Sort(r.WithoutQuota)
 		r.WithoutQuota = slices.Compact(r.WithoutQuota)
@@ -179,29 +180,65 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policySta
 	if paced := t.ready.resting.Has(ns); paced && theirs != nil && theirs.ready > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
-	h := ns.holds[ps.stored.UID]
-	if h == nil {
-		return
-	}
-	waiting := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
-	if theirs != nil {
-		waiting.Objects = theirs.ripe
-	}
-	if waiting.Objects == 0 && t.certain(ns) && !ns.anyRipe(ps.stored.UID) { // Nothing waits for it any more.
-		delete(ns.holds, ps.stored.UID)
-		return
-	}
-	r.Waiting = append(r.Waiting, waiting)
+	r.Waiting = append(r.Waiting, t.waiting(ns, sums, ps)...)
 }
 
-// anyRipe tells whether a policy wants any object deleted, whatever else holds it.
-func (ns *namespace) anyRipe(uid types.UID) bool {
-	for rec := range ns.ripeRecords() {
-		if rec.policy.UID == uid {
-			return true
+// waiting are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
+func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyHold {
+	var out []gc.PolicyHold
+	for _, h := range ns.allHolds() {
+		if h.members == 0 && t.certain(ns) {
+			continue // It is about to end.
+		}
+		told := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
+		if !h.since.IsZero() {
+			told.Since = &metav1.Time{Time: h.since.Add(time.Second - 1).Truncate(time.Second)}
+		}
+		resources := sets.New[string]()
+		for p, s := range sums {
+			if under := s.under[h]; under != nil && (h.owner == ps.stored.UID || p == ps.compiled) {
+				told.Objects += under.objects
+				resources = resources.Union(under.resources)
+			}
+		}
+		told.Resources = sets.List(resources)
+		if h.owner != ps.stored.UID {
+			owner := t.policyOf(ns, h.owner)
+			if told.Objects == 0 || owner == nil {
+				continue
+			}
+			told.Policy = owner.title()
+		} else if h.total {
+			told.Namespace = ""
+		}
+		out = append(out, told)
+	}
+	return out
+}
+
+// holdsListed is how many holds a status lists, so that it can be stored.
+const holdsListed = 100
+
+// sumUpWaiting puts the holds of all namespaces in order, those with one id together, and keeps as many as can be listed.
+func (r *Report) sumUpWaiting() {
+	slices.SortStableFunc(r.Waiting, func(a, b gc.PolicyHold) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
+	})
+	var out []gc.PolicyHold
+	for _, h := range r.Waiting {
+		last := len(out) - 1
+		if last < 0 || out[last].ID != h.ID {
+			out = append(out, h)
+			continue
+		}
+		out[last].Objects += h.Objects
+		out[last].Resources = sets.List(sets.New(out[last].Resources...).Insert(h.Resources...))
+		if h.Since != nil && out[last].Since.Before(h.Since) {
+			out[last].Since = h.Since
 		}
 	}
-	return false
+	r.Unlisted = int64(max(0, len(out)-holdsListed))
+	r.Waiting = out[:len(out)-int(r.Unlisted)]
 }
 
 // sums are those of a namespace by policy.
@@ -225,7 +262,7 @@ func (t *Tracker) sumUp(ns *namespace) sums {
 			}
 			s.add(p, rec, rec.decision(), func() string { return t.explain(rec).Detail })
 			if rec.ripe {
-				s.ripe++
+				s.waits(rec.heldBy(p.UID), rec)
 			}
 		}
 		for _, p := range rec.previews() {
@@ -251,7 +288,8 @@ func (all sums) of(p *policy.Policy) *sum {
 // sum counts the objects of one policy.
 type sum struct {
 	candidates, due, held int64
-	ripe, ready           int64 // due but for what holds them now, and due and free
+	ready                 int64 // due and free
+	under                 map[*hold]*under
 	next                  time.Time
 	holds, awaiting       map[policy.Reason]*Group
 }
@@ -277,6 +315,26 @@ func (s *sum) add(p *policy.Policy, rec *record, d policy.Decision, detail func(
 			group(&s.awaiting, d.Reason, 1, objectOf(p, rec), detail)
 		}
 	}
+}
+
+// under is what waits under a hold.
+type under struct {
+	objects   int64
+	resources sets.Set[string]
+}
+
+func (s *sum) waits(h *hold, rec *record) {
+	if h == nil {
+		return
+	}
+	if s.under == nil {
+		s.under = map[*hold]*under{}
+	}
+	if s.under[h] == nil {
+		s.under[h] = &under{resources: sets.New[string]()}
+	}
+	s.under[h].objects++
+	s.under[h].resources.Insert(rec.Resource)
 }
 
 func (s *sum) soonest(at time.Time) {
@@ -369,9 +427,11 @@ func (t *Tracker) Totals() Totals {
 			out.Held[reasons[reason]] = n
 		}
 	}
+	ids := sets.New[string]()
 	for _, ns := range t.namespaces {
-		out.Waiting += len(ns.holds)
+		ids = ids.Union(idsIn(ns))
 	}
+	out.Waiting = ids.Len()
 	for resource := range t.views.stale {
 		out.Stale = append(out.Stale, resource)
 	}

@@ -33,7 +33,7 @@ func scaleJob(i int) *facts.Kept {
 
 // scaled is a tracker of many namespaces, each with a policy, and their Jobs.
 func scaled(p gc.CleanupPolicySpec) *Tracker {
-	t := New(Config{HoldAbove: -1})
+	t := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var all []*facts.Kept
 	for i := range scaleJobs {
 		all = append(all, scaleJob(i))

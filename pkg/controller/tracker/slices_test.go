@@ -56,7 +56,7 @@ type sliced struct {
 
 func newSliced(t *rapid.T) *sliced {
 	s := &sliced{now: given.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
-	s.whole, s.parts = New(Config{HoldAbove: -1}), New(Config{HoldAbove: -1})
+	s.whole, s.parts = New(Config{HoldAbove: -1, HoldAboveTotal: -1}), New(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	s.parts.slice = rapid.IntRange(1, 4).Draw(t, "slice")
 	s.both(func(t *Tracker) {
 		t.ReplaceNamespaces(nil, "", s.now)

@@ -39,8 +39,11 @@ type Snapshot struct {
 func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove}), Missing: map[string][]string{}}
+	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal}), Missing: map[string][]string{}}
 	s.Tracker.protected, s.Tracker.begun, s.Tracker.slice = t.protected, t.begun, math.MaxInt // Nobody else waits for its lock.
+	for uid, w := range t.recent {
+		s.Tracker.recent[uid] = new(slices.Clone(*w))
+	}
 	for _, ps := range t.clusters {
 		s.Tracker.clusters = append(s.Tracker.clusters, s.Tracker.copyPolicy(ps))
 	}
@@ -143,7 +146,7 @@ func (t *Tracker) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 // copyPolicy copies a policy of another tracker. Ceilings count the objects of this one.
 func (t *Tracker) copyPolicy(ps *policyState) *policyState {
 	c := *ps
-	c.ceilings = nil
+	c.ceilings, c.ended = nil, ps.ended.Clone()
 	t.compile(&c, observed{Stored: ps.stored, compile: func() (*policy.Policy, error) { return ps.compiled, ps.err }})
 	c.selector = ps.selector
 	return &c
@@ -152,7 +155,14 @@ func (t *Tracker) copyPolicy(ps *policyState) *policyState {
 func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c := s.Tracker.namespace(ns.name)
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
-	c.causes, c.holds = slices.Clone(ns.causes), maps.Clone(ns.holds)
+	c.causes, c.recent = slices.Clone(ns.causes), slices.Clone(ns.recent)
+	for _, h := range ns.holds {
+		if h != nil {
+			h = &hold{id: h.id, why: h.why, owner: h.owner, since: h.since, total: h.total}
+		}
+		c.holds = append(c.holds, h)
+	}
+	c.copied = map[types.UID]clearance{}
 	for _, ps := range ns.policies {
 		c.policies = append(c.policies, s.Tracker.copyPolicy(ps))
 	}
@@ -171,6 +181,9 @@ func (t *Tracker) copyFacts(s *Snapshot, ns *namespace, most int) {
 		default:
 			kept := rec.Kept
 			s.Kept = append(s.Kept, &kept)
+			if rec.hold() != nil || len(ns.causes) > 0 {
+				s.Tracker.namespaces[ns.name].copied[rec.UID()] = rec.clearance
+			}
 			if rec.recreated {
 				s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
 			}
@@ -216,7 +229,7 @@ func (t *Tracker) Due() []Due {
 		case d.Action == policy.Delete:
 			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
 		case d.Reason == policy.ReasonHeld:
-			hold := rec.ns.holds[p.UID].id
+			hold := rec.heldBy(p.UID).id
 			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: hold, Preview: preview})
 		}
 	}

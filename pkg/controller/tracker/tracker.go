@@ -25,9 +25,9 @@ var alwaysProtected = []string{"kube-system", "kube-public", "kube-node-lease"}
 type Config struct {
 	// Protected namespaces come on top of those of Kubernetes itself.
 	Protected []string
-	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says; negative for
-	// any number.
-	HoldAbove int
+	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says, and HoldAboveTotal how
+	// many in all namespaces that it reaches; negative for any number.
+	HoldAbove, HoldAboveTotal int
 }
 
 // Tracker is safe for concurrent use. Every change is judged at once, so that what it holds is always decided; time is an
@@ -35,8 +35,10 @@ type Config struct {
 type Tracker struct {
 	mu        sync.Mutex
 	protected sets.Set[string]
-	holdAbove int
-	resumed   time.Time // when a controller was last seen to run before this one
+	// holdAbove and holdAboveTotal are those of Config.
+	holdAbove, holdAboveTotal int
+
+	resumed time.Time // when a controller was last seen to run before this one
 
 	records  index
 	cronJobs map[types.UID]*lifecycle.CronJob
@@ -51,8 +53,10 @@ type Tracker struct {
 
 	timers expiry.Heap[*record]
 	ready  queue
-	// pending are the namespaces with changes that are yet to be weighed.
-	pending sets.Set[*namespace]
+	// pending are the namespaces with changes that are yet to be weighed, vacant those with holds that may have lost their last member.
+	pending, vacant sets.Set[*namespace]
+	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
+	recent  map[types.UID]*window
 	haunted sets.Set[*ceiling] // those with ghosts
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
 	flipped []*record
@@ -85,8 +89,8 @@ type Tracker struct {
 // New returns an empty tracker.
 func New(c Config) *Tracker {
 	return &Tracker{
-		protected:  sets.New(alwaysProtected...).Insert(c.Protected...),
-		holdAbove:  c.HoldAbove,
+		protected: sets.New(alwaysProtected...).Insert(c.Protected...),
+		holdAbove: c.HoldAbove, holdAboveTotal: c.HoldAboveTotal,
 		records:    newIndex(),
 		cronJobs:   map[types.UID]*lifecycle.CronJob{},
 		dependents: map[types.UID]sets.Set[*record]{},
@@ -97,6 +101,8 @@ func New(c Config) *Tracker {
 		dirty:      sets.New[string](),
 		urgent:     map[string]uint64{},
 		pending:    sets.New[*namespace](),
+		vacant:     sets.New[*namespace](),
+		recent:     map[types.UID]*window{},
 		haunted:    sets.New[*ceiling](),
 		held:       make([]int, len(reasons)),
 		anew:       newAnew(),

@@ -6,7 +6,9 @@ package tracker
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +21,12 @@ import (
 type cause struct {
 	// id tells it apart from all others, on every replica alike; text names it to people.
 	id, text string
-	// policy is that whose spec changed; empty for any other change.
+	// policy is that which changed or was deleted, empty for any other change; wide says that it is a cluster policy, so that the change
+	// reaches many namespaces.
 	policy types.UID
+	wide   bool
+	// at is when the change was observed.
+	at time.Time
 	// unseen says that nobody saw the change: only what should have gone while a controller still ran is laid to it.
 	unseen bool
 }
@@ -49,7 +55,7 @@ func (t *Tracker) unseenCause() (cause, bool) {
 // observed before, is none.
 func causeOf(ps *policyState, created bool) (cause, bool) {
 	return cause{
-		policy: ps.stored.UID, id: generationCause(ps.stored.UID, ps.stored.Generation),
+		policy: ps.stored.UID, wide: ps.stored.Namespace == "", id: generationCause(ps.stored.UID, ps.stored.Generation),
 		text: fmt.Sprintf("generation %d of policy %q", ps.stored.Generation, ps.title()),
 	}, !created || ps.stored.Status.ObservedGeneration < ps.stored.Generation
 }
@@ -60,7 +66,10 @@ func generationCause(policy types.UID, generation int64) string {
 
 // blame notes a change that is to be weighed in a namespace. What is not due by now is made due by it, if it will be.
 func (t *Tracker) blame(ns *namespace, c cause) {
-	ns.lapse()
+	t.lapseCleared(ns)
+	if len(ns.causes) > 0 {
+		c.at = ns.causes[0].at
+	}
 	// One of the same policy is weighed as that one would be.
 	ns.causes = slices.DeleteFunc(ns.causes, func(before cause) bool { return before.policy == c.policy && before.unseen == c.unseen })
 	t.note(ns, c)
@@ -101,6 +110,13 @@ func (rec *record) blameElsewhere() (cause, bool) {
 // change judges namespaces anew after something in them was changed by people, weighs what that made due, and forgets those of which
 // nothing is left.
 func (t *Tracker) change(all []*namespace, now time.Time) {
+	for _, ns := range all {
+		for i := range ns.causes {
+			if c := &ns.causes[i]; c.at.IsZero() {
+				c.at = now
+			}
+		}
+	}
 	t.rejudge(all, now)
 	t.weighPending(now)
 	for _, ns := range all {
@@ -108,35 +124,41 @@ func (t *Tracker) change(all []*namespace, now time.Time) {
 	}
 }
 
-// weighPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling with them.
+// weighPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling or a change with
+// them, and ends the holds under which nothing waits any more.
 func (t *Tracker) weighPending(now time.Time) {
-	if t.pending.Len() == 0 || t.judging() {
-		return
-	}
-	unknown := sets.New[*ceiling]()
-	for _, ns := range t.namespaces {
-		if !t.complete(ns) {
-			unknown.Insert(ns.ceilings...)
+	if t.pending.Len() > 0 && !t.judging() {
+		if ready := t.weighable(); len(ready) > 0 {
+			t.weigh(ready, now)
+			t.concludeAll(slices.Collect(maps.Keys(ready)), now)
 		}
 	}
-	ready, unseen := map[*namespace][]cause{}, false
+	t.endHolds(now)
+}
+
+// weighable are the changes that can be weighed, by namespace. They are no longer pending then.
+func (t *Tracker) weighable() map[*namespace][]cause {
+	unknown, unfinished := sets.New[*ceiling](), sets.New[string]()
+	for _, ns := range t.namespaces {
+		if t.complete(ns) {
+			continue
+		}
+		unknown.Insert(ns.ceilings...)
+		for _, c := range ns.causes {
+			unfinished.Insert(c.id)
+		}
+	}
+	ready := map[*namespace][]cause{}
 	for ns := range t.pending {
-		if t.complete(ns) && !unknown.HasAny(ns.ceilings...) {
+		shared := slices.ContainsFunc(ns.causes, func(c cause) bool { return unfinished.Has(c.id) })
+		if t.complete(ns) && !shared && !unknown.HasAny(ns.ceilings...) {
 			ready[ns] = ns.causes
-			unseen = unseen || ns.causes[0].unseen
 		}
 	}
 	for ns := range ready {
 		t.absolve(ns)
 	}
-	var overdue map[types.UID]int
-	if unseen {
-		overdue = t.overdue()
-	}
-	for ns, causes := range ready {
-		t.weigh(ns, causes, overdue)
-	}
-	t.concludeAll(slices.Collect(maps.Keys(ready)), now)
+	return ready
 }
 
 // concludeAll carries out what follows from weighing in these namespaces, while nothing of them is deleted.
@@ -184,91 +206,203 @@ func weightiest(causes []cause) cause {
 func (t *Tracker) overdue() map[types.UID]int {
 	out := map[types.UID]int{}
 	for rec := range t.records.all() {
-		if rec.policy != nil && (t.dueUnseen(rec) || rec.action == policy.Await) {
+		if rec.policy != nil && (t.dueUnseen(rec) && rec.heldBy(rec.policy.UID) == nil || rec.action == policy.Await) {
 			out[rec.policy.UID]++
 		}
 	}
 	return out
 }
 
-// dueUnseen tells whether an object was due while a controller still ran. Of one beyond a limit nobody knows since when: it counts
+// dueUnseen reports whether an object was due while a controller still ran. Of one beyond a limit nobody knows since when: it counts
 // if it had finished.
 func (t *Tracker) dueUnseen(rec *record) bool {
 	at := t.resumed.Add(-unseenFor)
 	return rec.ripe && (rec.at.time().Before(at) || byLimit(reasons[rec.ripeFor]) && rec.FinishedAt().Before(at))
 }
 
-// dueBy are the objects of a namespace that are due by one policy, and how many of them were not weighed yet, and should have gone
-// while a controller still ran.
-type dueBy struct {
-	all           []*record
-	fresh, unseen int
+// fresh are the objects of a namespace that are due by one policy and are yet to be weighed.
+type fresh struct {
+	ns     *namespace
+	policy *policy.Policy
+	cause  cause
+	all    []*record
+	unseen int // of them should have gone while a controller still ran
 }
 
-func (t *Tracker) dueBy(ns *namespace) map[*policy.Policy]*dueBy {
-	due := map[*policy.Policy]*dueBy{}
+// freshOf finds them, by policy in the order of their names.
+func (t *Tracker) freshOf(ns *namespace, c cause) []*fresh {
+	byPolicy := map[*policy.Policy]*fresh{}
 	for rec := range ns.ripeRecords() {
-		by := due[rec.policy]
-		if by == nil {
-			by = &dueBy{}
-			due[rec.policy] = by
+		if rec.clearance != unweighed {
+			continue
 		}
-		by.all = append(by.all, rec)
-		if !rec.weighed {
-			by.fresh++
+		f := byPolicy[rec.policy]
+		if f == nil {
+			f = &fresh{ns: ns, policy: rec.policy, cause: c}
+			byPolicy[rec.policy] = f
 		}
+		f.all = append(f.all, rec)
 		if t.dueUnseen(rec) {
-			by.unseen++
+			f.unseen++
 		}
 	}
-	return due
+	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *fresh) int {
+		return strings.Compare(a.policy.NamespacedName.String(), b.policy.NamespacedName.String())
+	})
 }
 
-// weigh counts what changes of a namespace have made due, and holds the policies that would delete too many.
-func (t *Tracker) weigh(ns *namespace, causes []cause, overdue map[types.UID]int) {
-	ns.lapse()
-	due := t.dueBy(ns)
-	for p, by := range due {
-		if !t.holds(ns, p, by, causes, overdue[p.UID]) {
-			delete(ns.holds, p.UID)
-			for _, rec := range by.all { // What is stopped is weighed with what else comes due until that ends.
-				rec.weighed = rec.weighed || !ns.stopped()
+// weigh counts what changes have made due, in each namespace and in all of them together. What is too much waits under a hold, all else
+// needs no approval.
+func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
+	var all []*fresh
+	unseen := false
+	for ns, causes := range ready {
+		t.settleHolds(ns)
+		c := weightiest(causes)
+		all = append(all, t.freshOf(ns, c)...)
+		unseen = unseen || c.unseen
+	}
+	var overdue map[types.UID]int
+	if unseen {
+		overdue = t.overdue()
+	}
+	total, objects := t.overTotal(all, now), t.overObjects(all, now)
+	for _, f := range all {
+		h := hold{owner: f.policy.UID, why: f.cause.text, since: now, total: total[f] && f.cause.wide && f.policy.Cluster != nil}
+		where := f.ns.name
+		if h.total {
+			where = ""
+		}
+		h.id = holdID(h.owner, where, f.cause.id)
+		ps := t.policyState(f.policy.NamespacedName)
+		tooMany := total[f] || objects[f]
+		if f.cause.unseen {
+			tooMany = t.tooMany(f.ns, f.unseen) && t.tooMany(f.ns, overdue[h.owner]-ps.told())
+		}
+		switch {
+		case tooMany && !ps.approved.Has(h.id):
+			t.holdRecords(f.ns, h, f.all)
+		case !f.ns.stopped(): // What is stopped is weighed with what else comes due until that ends.
+			t.pass(f, tooMany, now)
+		}
+	}
+}
+
+// pass clears what a change has made due. It counts with the changes that follow, unless it was approved or nobody saw it.
+func (t *Tracker) pass(f *fresh, approved bool, now time.Time) {
+	for _, rec := range f.all {
+		t.setClearance(rec, cleared)
+	}
+	if approved || f.cause.unseen {
+		return
+	}
+	f.ns.recent.add(len(f.all), now)
+	for uid := range f.reach() {
+		if t.recent[uid] == nil {
+			t.recent[uid] = &window{}
+		}
+		t.recent[uid].add(len(f.all), now)
+	}
+}
+
+// reach are the cluster policies whose changes count together with this one in all namespaces: that which deletes, and that which changed.
+func (f *fresh) reach() sets.Set[types.UID] {
+	out := sets.New[types.UID]()
+	if f.policy.Cluster != nil {
+		out.Insert(f.policy.UID)
+	}
+	if f.cause.wide {
+		out.Insert(f.cause.policy)
+	}
+	return out
+}
+
+// overObjects finds what is too much in its namespace, whichever policies delete it.
+func (t *Tracker) overObjects(all []*fresh, now time.Time) map[*fresh]bool {
+	n := map[*namespace]int{}
+	for _, f := range all {
+		if !f.cause.unseen {
+			n[f.ns] += len(f.all)
+		}
+	}
+	out := map[*fresh]bool{}
+	for _, f := range all {
+		out[f] = n[f.ns] > 0 && t.tooMany(f.ns, n[f.ns]+f.ns.recent.sum(now))
+	}
+	return out
+}
+
+// overTotal finds what is too much in all namespaces that a cluster policy or a change of one reaches.
+func (t *Tracker) overTotal(all []*fresh, now time.Time) map[*fresh]bool {
+	n, most := map[types.UID]int{}, map[types.UID]int{}
+	for _, f := range all {
+		if f.cause.unseen {
+			continue
+		}
+		limit := t.totalAbove(f.ns)
+		for uid := range f.reach() {
+			if known, ok := most[uid]; !ok || limit < known {
+				most[uid] = limit
 			}
+			n[uid] += len(f.all)
 		}
 	}
+	over := sets.New[types.UID]()
+	for uid := range n {
+		if w := t.recent[uid]; w != nil {
+			n[uid] += w.sum(now)
+		}
+		if n[uid] > most[uid] {
+			over.Insert(uid)
+		}
+	}
+	out := map[*fresh]bool{}
+	for _, f := range all {
+		out[f] = !f.cause.unseen && over.HasAny(f.reach().UnsortedList()...)
+	}
+	return out
 }
 
-// lapse has what is not due any more weighed again when it is.
-func (ns *namespace) lapse() {
+// totalAbove is how many objects one change may make due in all namespaces that it reaches, this one among them.
+func (t *Tracker) totalAbove(ns *namespace) int {
+	most := ns.bounds.HoldAboveTotal
+	if most < 0 {
+		most = t.holdAboveTotal
+	}
+	if most < 0 {
+		return math.MaxInt
+	}
+	return most
+}
+
+// lapse forgets how those stand that are not due any more. While the clock is in doubt, what waits under a hold goes on waiting, should
+// it be due after all.
+func (t *Tracker) lapse(ns *namespace) {
 	if !ns.lapsed {
+		return
+	}
+	if t.clockDoubt != "" {
+		t.lapseCleared(ns)
 		return
 	}
 	ns.lapsed = false
 	for _, rec := range ns.records {
-		rec.weighed = rec.weighed && rec.ripe
+		if !rec.ripe && rec.clearance != unweighed {
+			t.setClearance(rec, unweighed)
+		}
 	}
 }
 
-// holds tells whether a policy is to be held in a namespace, and notes why and under which id.
-func (t *Tracker) holds(ns *namespace, p *policy.Policy, by *dueBy, causes []cause, overdue int) bool {
-	ps, c := t.policyState(p.NamespacedName), weightiest(causes)
-	if h := ns.holds[p.UID]; h != nil {
-		anew := slices.ContainsFunc(causes, func(c cause) bool { return c.policy == p.UID })
-		switch {
-		case !anew && len(by.all) <= h.objects:
-			return true
-		case anew && !t.tooMany(ns, len(by.all)):
-			return false
+// lapseCleared does so for what does not wait under a hold, before another change comes: that may be what makes it due again.
+func (t *Tracker) lapseCleared(ns *namespace) {
+	if !ns.lapsed {
+		return
+	}
+	for _, rec := range ns.records {
+		if !rec.ripe && rec.clearance == cleared {
+			t.setClearance(rec, unweighed)
 		}
-	} else if !t.tooMany(ns, by.fresh) || c.unseen && (!t.tooMany(ns, by.unseen) || !t.tooMany(ns, overdue-ps.told())) {
-		return false
 	}
-	id := holdID(p.UID, ns.name, c.id)
-	if ps.approved.Has(id) {
-		return false
-	}
-	ns.holds[p.UID] = &hold{id: id, why: c.text, objects: len(by.all)}
-	return true
 }
 
 // told is how many objects were free to go by the last status of the policy, with those that were approved since.
@@ -282,7 +416,7 @@ func (ps *policyState) told() int {
 	return int(n)
 }
 
-// tooMany tells whether one change may not make so many objects of a namespace due.
+// tooMany reports whether one change may not make so many objects of a namespace due.
 func (t *Tracker) tooMany(ns *namespace, n int) bool {
 	most := ns.bounds.HoldAbove
 	if most < 0 {

@@ -34,7 +34,7 @@ type world struct {
 // newWorld has the namespace given.Home, and agrees.
 func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 	w := &world{
-		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000}), now: given.Now,
+		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: given.Now,
 		policies: map[types.NamespacedName]Stamp{}, clusterPolicies: map[types.NamespacedName]Stamp{}, namespaces: map[types.NamespacedName]Stamp{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*Order{},
 	}

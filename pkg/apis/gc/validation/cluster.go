@@ -53,9 +53,9 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 	if g.MaxTTL == nil && g.AllowNever != nil && !*g.AllowNever {
 		errs = append(errs, field.Required(maxTTL, `"allowNever: false" needs what "never" is cut to, for example "30d"`))
 	}
-	if g.HoldAbove != nil && g.HoldAbove.Objects == nil {
-		errs = append(errs, field.Required(path.Child("holdAbove", "objects"),
-			"says how many objects one change may make due at once without approval, for example 1000"))
+	if g.HoldAbove != nil && g.HoldAbove.Objects == nil && g.HoldAbove.Total == nil {
+		errs = append(errs, field.Required(path.Child("holdAbove"),
+			"needs objects, which one change may make due at once in a namespace, for example 1000, or total, in all that it reaches, for example 5000"))
 	}
 	return append(errs, validateCeilings(g.Capacity, path.Child("capacity"))...)
 }

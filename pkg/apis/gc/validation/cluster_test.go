@@ -103,7 +103,7 @@ func TestInvalidClusterPolicy(t *testing.T) {
 		},
 		"holdAbove": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.HoldAbove = &gc.HoldAbove{} },
-			"spec.guardrails.holdAbove.objects", field.ErrorTypeRequired, "for example 1000",
+			"spec.guardrails.holdAbove", field.ErrorTypeRequired, "for example 1000",
 		},
 		"ceiling without number": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[1].MaxObjects = nil },

@@ -44,6 +44,7 @@ var (
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
 	drawnTTLs      = append([]gc.TTL{gc.TTLNever}, drawnDurations...)
 	drawnCounts    = []int64{1, 0, 2, 3, 5}
+	drawnTotals    = []int64{5, 0, 3, 8, 100}
 )
 
 // DrawnObjects is how many objects a drawn world has at most.

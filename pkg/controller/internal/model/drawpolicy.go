@@ -113,6 +113,9 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	}
 	if rarely(t, 3) {
 		g.HoldAbove = &gc.HoldAbove{Objects: new(pick(t, drawnCounts...))}
+		if rapid.Bool().Draw(t, "total") {
+			g.HoldAbove.Total = new(pick(t, drawnTotals...))
+		}
 	}
 	if rarely(t, 3) {
 		g.MaxDeletionsPerMinute = new(pick[int64](t, 60, 1, 6000))

@@ -59,6 +59,17 @@ func (w *World) HoldAbove(namespace string) (int, bool) {
 	})
 }
 
+// HoldAboveTotal is how many objects one change may make due in all namespaces that it reaches, this one among them; false when no
+// guardrail says.
+func (w *World) HoldAboveTotal(namespace string) (int, bool) {
+	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
+		if g.HoldAbove == nil {
+			return nil
+		}
+		return g.HoldAbove.Total
+	})
+}
+
 // MaxDeletionsPerMinute paces the deletions of a namespace; false when no guardrail does.
 func (w *World) MaxDeletionsPerMinute(namespace string) (int, bool) {
 	return w.smallest(namespace, func(g *gc.Guardrails) *int64 { return g.MaxDeletionsPerMinute })

@@ -47,7 +47,7 @@ func readableCapacity(c *gc.Capacity) bool {
 func readableGuardrails(g *gc.Guardrails) bool {
 	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) &&
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
-		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber)) &&
+		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber)) &&
 		all(g.Capacity, func(c gc.Ceiling) bool {
 			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource)
 		})

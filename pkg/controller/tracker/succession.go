@@ -1,0 +1,192 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// How replicas come to know the same holds. Each finds and ends them by the same rules. What a replica has not seen happen it takes over
+// from the status of policies, which the leader writes.
+
+// Follow is for a replica that does not lead: nobody takes reports from it.
+func (t *Tracker) Follow() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.following = true
+	clear(t.dirty)
+	clear(t.urgent)
+}
+
+// Lead is for a replica that leads from now on: all reports are to be taken.
+func (t *Tracker) Lead() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.following = false
+	t.tell("")
+	for _, ns := range t.namespaces {
+		if ns.soiled {
+			t.tell(ns.name)
+		}
+	}
+}
+
+// holdByID is the hold of the namespace with this id; nil when there is none.
+func (ns *namespace) holdByID(id string) *hold {
+	for _, h := range ns.holds {
+		if h != nil && h.id == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// found is a hold that was taken over and is that of a record which a policy would delete; nil when there is none.
+func (ns *namespace) found(policy types.UID, rec *record) *hold {
+	for _, h := range ns.holds {
+		if h != nil && h.made(rec, policy) {
+			return h
+		}
+	}
+	return nil
+}
+
+// adopt takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
+// the ids that are known.
+func (t *Tracker) adopt(ns *namespace, ps *policyState, known sets.Set[string]) bool {
+	adopted := false
+	for i := range ps.stored.Status.Holds {
+		told := &ps.stored.Status.Holds[i]
+		if (told.Namespace == "" || told.Namespace == ns.name) && !known.Has(told.ID) && !ps.approved.Has(told.ID) && !ps.ended.Has(told.ID) {
+			t.adoptHold(ns, ps, told)
+			adopted = true
+		}
+	}
+	return adopted
+}
+
+// adoptUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
+func (t *Tracker) adoptUnlisted(ns *namespace, ps *policyState) {
+	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
+	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
+		id := holdID(ps.stored.UID, ns.name, "unlisted")
+		t.adoptHold(ns, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
+	}
+}
+
+func (t *Tracker) adoptHold(ns *namespace, ps *policyState, told *gc.PolicyHold) {
+	h := ns.holdByID(told.ID)
+	if own := ns.holdOf(ps.stored.UID); h == nil && own != nil && told.Policy == "" && t.following {
+		h = own // The leader has found the same under another id.
+	}
+	if h == nil {
+		h = ns.addHold(&hold{})
+	}
+	h.id, h.why, h.since, h.total = told.ID, told.Why, time.Time{}, told.Namespace == ""
+	if told.Since != nil {
+		h.since = told.Since.Time
+	}
+	if told.Policy == "" {
+		h.owner = ps.stored.UID
+	}
+	if h.finding == nil {
+		h.finding = sets.New[types.UID]()
+	}
+	h.finding.Insert(ps.stored.UID)
+	t.vacant.Insert(ns)
+}
+
+// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known.
+func (t *Tracker) findMembers(ns *namespace) {
+	if !slices.ContainsFunc(ns.holds, func(h *hold) bool { return h != nil && h.finding != nil }) {
+		return
+	}
+	for rec := range ns.ripeRecords() {
+		if h := ns.found(rec.policy.UID, rec); h != nil && rec.hold() == nil {
+			t.waits(rec, h)
+		}
+	}
+	for _, h := range ns.allHolds() {
+		h.finding = nil
+	}
+	t.soil(ns)
+}
+
+// adoptAll does so for all policies that may delete in a namespace that was not known.
+func (t *Tracker) adoptAll(ns *namespace) {
+	for _, ps := range slices.Concat(ns.policies, t.clusters) {
+		t.adoptNew(ns, ps)
+	}
+}
+
+// adoptNew does so for a policy that was not known in the namespace.
+func (t *Tracker) adoptNew(ns *namespace, ps *policyState) {
+	t.adopt(ns, ps, nil)
+	t.adoptUnlisted(ns, ps)
+}
+
+// statusChanged takes in that only the status or the metadata of a policy changed, and returns the namespaces that are to be judged for
+// it. A replica that follows ends the holds that the leader has ended, and takes over what the leader has found. One that leads has its
+// own status written again, should somebody else have changed the holds.
+func (t *Tracker) statusChanged(ps *policyState, before Stored) sets.Set[*namespace] {
+	out := t.release(ps)
+	if !t.following {
+		if !apiequality.Semantic.DeepEqual(before.Status.Holds, ps.stored.Status.Holds) {
+			t.tell(ps.stored.Namespace)
+		}
+		return out
+	}
+	was, is := idsOf(before.Status.Holds), idsOf(ps.stored.Status.Holds)
+	if ended := was.Difference(is); len(ended) > 0 && ps.stored.Status.UnlistedHolds == 0 {
+		out = out.Union(t.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ended.Has(h.id) }))
+	}
+	if is.Difference(was).Len() > 0 {
+		for ns := range t.affected(ps, ps.stored.Namespace) {
+			if t.adopt(ns, ps, was.Union(idsIn(ns))) {
+				out = out.Union(sets.New(ns))
+			}
+		}
+	}
+	return out
+}
+
+func idsOf(holds []gc.PolicyHold) sets.Set[string] {
+	out := sets.New[string]()
+	for i := range holds {
+		out.Insert(holds[i].ID)
+	}
+	return out
+}
+
+func idsIn(ns *namespace) sets.Set[string] {
+	out := sets.New[string]()
+	for _, h := range ns.allHolds() {
+		out.Insert(h.id)
+	}
+	return out
+}
+
+// endedHere remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
+func (t *Tracker) endedHere(ns *namespace, h *hold) {
+	if ps := t.policyOf(ns, h.owner); ps != nil && h.id != "" {
+		ps.ended.Insert(h.id)
+	}
+}
+
+// policyOf finds a policy that is for the namespace by its UID; nil when there is none.
+func (t *Tracker) policyOf(ns *namespace, uid types.UID) *policyState {
+	for _, ps := range slices.Concat(ns.policies, t.clusters) {
+		if ps.stored.UID == uid {
+			return ps
+		}
+	}
+	return nil
+}
