@@ -118,20 +118,22 @@ func parse(manifest []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// reserveFor writes the user into the expression of the admission policy.
+// reserveFor writes the user into the admission policy.
 func reserveFor(user string, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
-		validations, found, err := unstructured.NestedSlice(object.Object, "spec", "validations")
+		variables, found, err := unstructured.NestedSlice(object.Object, "spec", "variables")
 		if err != nil {
 			return err
 		}
 		if !found {
 			continue
 		}
-		for _, validation := range validations {
-			validation.(map[string]any)["expression"] = "request.userInfo.username == " + strconv.Quote(user)
+		for _, variable := range variables {
+			if v := variable.(map[string]any); v["name"] == "byWinnow" {
+				v["expression"] = "request.userInfo.username == " + strconv.Quote(user)
+			}
 		}
-		if err := unstructured.SetNestedSlice(object.Object, validations, "spec", "validations"); err != nil {
+		if err := unstructured.SetNestedSlice(object.Object, variables, "spec", "variables"); err != nil {
 			return err
 		}
 	}
