@@ -4,6 +4,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,12 +46,13 @@ var careless = map[schema.GroupKind]bool{
 type Owners interface {
 	// Job returns the namespace of a Job, and whether it has finished; false when there is none.
 	Job(types.UID) (namespace string, finished, ok bool)
-	// CronJob returns the UIDs of the Jobs that a CronJob lists as active; false when there is no such CronJob.
-	CronJob(types.UID) (active []types.UID, ok bool)
+	// CronJob returns nil when there is none.
+	CronJob(types.UID) *CronJob
 }
 
 // StateOfOwner tells what the controller of f means for it: a CronJob for the Jobs that it no longer lists as active, a
-// ReplicaSet, StatefulSet and DaemonSet do not count on what has finished; a Job does until it has finished itself.
+// ReplicaSet, StatefulSet and DaemonSet do not count on what has finished; a Job does until it has finished itself. Owners
+// across namespaces do not exist in Kubernetes and are not believed: to the garbage collector they are absent.
 func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	switch {
 	case f.Controller == nil, careless[f.Controller.GroupKind]:
@@ -57,21 +60,24 @@ func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	case f.Controller.GroupKind == kindJob:
 		return stateOfJob(f, owners)
 	case f.Controller.GroupKind == kindCronJob:
-		active, ok := owners.CronJob(f.Controller.UID)
-		if !ok {
-			return OwnerAbsent
-		}
-		for _, uid := range active {
-			if uid == f.UID {
-				return OwnerRunning
-			}
-		}
-		return OwnerNone
+		return stateOfCronJob(f, owners)
 	}
 	return OwnerUnknown
 }
 
-// stateOfJob judges the Job that controls f. Owners across namespaces do not exist in Kubernetes and are not believed.
+// stateOfCronJob judges the CronJob that controls f.
+func stateOfCronJob(f *Fact, owners Owners) OwnerState {
+	cj := owners.CronJob(f.Controller.UID)
+	switch {
+	case cj == nil || cj.Namespace != f.Namespace:
+		return OwnerAbsent
+	case slices.Contains(cj.Active, f.UID):
+		return OwnerRunning
+	}
+	return OwnerNone
+}
+
+// stateOfJob judges the Job that controls f.
 func stateOfJob(f *Fact, owners Owners) OwnerState {
 	namespace, finished, ok := owners.Job(f.Controller.UID)
 	switch {

@@ -26,12 +26,7 @@ func (o observed) Job(uid types.UID) (namespace string, finished, ok bool) {
 	return job.Namespace, job.Finished, true
 }
 
-func (o observed) CronJob(uid types.UID) ([]types.UID, bool) {
-	if cj, ok := o.cronJobs[uid]; ok {
-		return cj.Active, true
-	}
-	return nil, false
-}
+func (o observed) CronJob(uid types.UID) *lifecycle.CronJob { return o.cronJobs[uid] }
 
 func TestStateOfOwner(t *testing.T) {
 	owners := observed{
@@ -67,6 +62,10 @@ func TestStateOfOwner(t *testing.T) {
 		"a CronJob that counts on no Job":   {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "idle").Fact(), lifecycle.OwnerNone},
 		"a CronJob that counts on a Job of the name, but not of the UID": {
 			given.Job("tonight").WithUID("uid-2").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
+		"a CronJob of another namespace is no owner": {
+			given.Job("yesterday").In("team-b").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerAbsent},
+		"not even if it lists the Job": {
+			given.Job("tonight").In("team-b").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerAbsent},
 		"a CronJob that is not there": {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "gone").Fact(), lifecycle.OwnerAbsent},
 		"a ReplicaSet":                {given.Pod("a").ControlledBy("apps/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerNone},
 		"a StatefulSet":               {given.Pod("a").ControlledBy("apps/v1", "StatefulSet", "s").Fact(), lifecycle.OwnerNone},

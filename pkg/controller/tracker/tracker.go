@@ -134,9 +134,4 @@ func (t *Tracker) Job(uid types.UID) (namespace string, finished, ok bool) {
 }
 
 // CronJob implements lifecycle.Owners. The lock must be held.
-func (t *Tracker) CronJob(uid types.UID) ([]types.UID, bool) {
-	if cj, ok := t.cronJobs[uid]; ok {
-		return cj.Active, true
-	}
-	return nil, false
-}
+func (t *Tracker) CronJob(uid types.UID) *lifecycle.CronJob { return t.cronJobs[uid] }

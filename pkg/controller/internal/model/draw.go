@@ -150,8 +150,11 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	switch pick(t, 0, 0, 0, 1, 2, 3, 1, 0) {
 	case 1:
 		if DrawnResource(i) == gc.ResourceJobs {
-			name := pick(t, DrawnCronJobs...)
-			return own("batch", "CronJob", name, cronJobUID(drawnHome(i), name))
+			name, namespace := pick(t, DrawnCronJobs...), drawnHome(i)
+			if rarely(t, 8) {
+				namespace = pick(t, DrawnNamespaces...) // Owners across namespaces do not exist, but anybody can write them.
+			}
+			return own("batch", "CronJob", name, cronJobUID(namespace, name))
 		}
 		j := 2 * pick(t, i/2, i/2, 0, 1, 3, 99) // Its neighbour, one of some namespace, or one that is not there.
 		return own("batch", "Job", fmt.Sprintf("o%02d", j), DrawnUID(j))
