@@ -39,7 +39,7 @@ func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) deleter
 		}
 		order = judged
 	}
-	if !c.clock.Now().Before(order.Until) { // The tracker was busy since the order was asked for.
+	if order.Lapsed(c.clock.Now()) { // The tracker was busy since the order was asked for.
 		return c.release(order)
 	}
 	answer := c.deleter.Delete(requests, order)

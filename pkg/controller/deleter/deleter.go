@@ -65,7 +65,7 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) Answer {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// A request may have waited for its connection, or be sent again on another one, until it is no longer allowed.
 		GotConn: func(httptrace.GotConnInfo) {
-			if !d.clock.Now().Before(o.Until) {
+			if o.Lapsed(d.clock.Now()) {
 				expired.Store(true)
 				cancel()
 			}

@@ -64,7 +64,8 @@ type freshness struct {
 	clockDoubt string
 }
 
-// fresh tells whether deletes may be taken. A clock that was set in between makes all readings old.
+// fresh tells whether deletes may be taken. A clock that was set in between makes all readings old, and so does a host that was
+// suspended, while which the monotonic clock stands still.
 func (f *freshness) fresh(now time.Time) bool {
 	wall := now.Round(0).Sub(f.agreed.Round(0))
 	return now.Before(f.agreed.Add(FreshFor)) && wall >= 0 && wall < FreshFor

@@ -34,6 +34,12 @@ type Order struct {
 	generation int64 // of the policy
 }
 
+// Lapsed reports whether no request may be started for the order any more, by either of its clocks: the monotonic one stands still
+// while the host is suspended, and the wall clock may be set.
+func (o *Order) Lapsed(now time.Time) bool {
+	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
+}
+
 // Outcome is what the API server answered to a delete.
 type Outcome int
 

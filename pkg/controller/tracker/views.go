@@ -75,7 +75,8 @@ func (t *Tracker) Unheard(resource string) {
 func (t *Tracker) age(now time.Time) {
 	aged := false
 	for resource, heard := range t.views.heard {
-		if !t.views.stale[resource] && !now.Before(heard.Add(StaleAfter)) {
+		silent := max(now.Sub(heard), now.Round(0).Sub(heard.Round(0))) // The monotonic clock stands still while the host is suspended.
+		if !t.views.stale[resource] && silent >= StaleAfter {
 			t.views.stale[resource], aged = true, true
 		}
 	}

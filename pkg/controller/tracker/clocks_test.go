@@ -1,0 +1,77 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// TestFreshnessHeedsBothClocks: the monotonic clock stands still while the host is suspended, and the wall clock may be set. A reading
+// allows deletes, and an order may be sent, for as long as both say so.
+func TestFreshnessHeedsBothClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall, monotonic time.Duration
+		fresh, lapsed   bool
+	}{
+		"at once":                   {0, 0, true, false},
+		"a moment later":            {FreshFor - 1, FreshFor - 1, true, false},
+		"too late":                  {FreshFor, FreshFor, false, true},
+		"the host was suspended":    {time.Hour, time.Millisecond, false, true},
+		"it was, for just too long": {FreshFor, FreshFor - 1, false, true},
+		"the clock was set back":    {-time.Hour, time.Millisecond, false, false},
+		"the clock was set back, and it is too late":  {-time.Hour, FreshFor, false, true},
+		"the clock was set back for part of the time": {FreshFor / 2, FreshFor, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.now = time.Now()
+			w.policy(keep("0s", 1))
+			w.upsert(given.Job("a").Complete(w.now.Add(-24*time.Hour)).Fact(), given.Job("b").Complete(w.now.Add(-23*time.Hour)).Fact())
+			w.agree()
+			order, ok := w.Take(w.now)
+			if !ok {
+				t.Fatal("took nothing at the time of the reading")
+			}
+			later := given.Clocks(w.now, c.wall, c.monotonic)
+			if _, ok := w.Take(later); ok != c.fresh {
+				t.Errorf("took one: %v", ok)
+			}
+			if got := order.Lapsed(later); got != c.lapsed {
+				t.Errorf("the order has lapsed: %v", got)
+			}
+		})
+	}
+}
+
+// TestSilenceIsMeasuredByBothClocks: what a watch told before the host was suspended is old after it.
+func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall, monotonic time.Duration
+		stale           bool
+	}{
+		"a short silence":                           {StaleAfter - 1, StaleAfter - 1, false},
+		"a long silence":                            {StaleAfter, StaleAfter, true},
+		"the host was suspended":                    {StaleAfter, time.Second, true},
+		"the clock was set back in a long silence":  {-time.Hour, StaleAfter, true},
+		"the clock was set back in a short silence": {-time.Hour, time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.Policy("p").Rules(given.Rule("few", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)))
+			w.now = time.Now()
+			w.Heard(gc.ResourceJobs, w.now)
+			w.upsert(given.Job("a").Complete(w.now.Add(-48*time.Hour)).Fact(), given.Job("b").Complete(w.now.Add(-49*time.Hour)).Fact())
+			w.Expire(given.Clocks(w.now, c.wall, c.monotonic))
+			if c.stale {
+				w.decided("b", policy.Hold, policy.ReasonUnobserved)
+			} else {
+				w.decided("b", policy.Delete, policy.ReasonOverCapacity)
+			}
+		})
+	}
+}
