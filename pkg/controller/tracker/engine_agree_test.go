@@ -229,7 +229,14 @@ func (e *engine) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
 	if h := e.under[uid]; h != nil {
 		return h
 	}
-	return e.holdOf(e.uidOf(key.Policy), key.Namespace)
+	if h := e.holdOf(e.uidOf(key.Policy), key.Namespace); h != nil {
+		return h
+	}
+	return e.candidate(uid, key, func(h *simHold) bool { return !h.searched })
+}
+
+func (e *engine) isCluster(uid types.UID) bool {
+	return slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return p.UID == uid })
 }
 
 // holdsAgree compares the holds that reports tell of: by policy and namespace, or for all namespaces together, how many objects wait.
@@ -244,7 +251,7 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	}
 	want := map[told]int64{}
 	own := func(h *simHold, policy types.UID) told {
-		if policy == h.owner && e.tracker.namespaces[h.namespace].holdOf(h.owner).total {
+		if e.isCluster(policy) && e.tracker.namespaces[h.namespace].holdOf(h.owner).total {
 			return told{policy, h.owner, ""}
 		}
 		if namespaces[h.id] > 1 && policy == h.owner {

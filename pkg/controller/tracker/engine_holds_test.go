@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -29,6 +30,9 @@ type simHold struct {
 	since     time.Time
 	// id is the same for the holds of several namespaces that one approval releases.
 	id string
+	// deciders are the policies for which a replica that took it over did not know what waits under it; searched says that it has looked.
+	deciders sets.Set[types.UID]
+	searched bool
 }
 
 // simWeighing is what a change made due that needed no approval.
@@ -294,12 +298,56 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 			still[uid] = true
 		}
 	}
+	e.find(due)
 	maps.DeleteFunc(e.cleared, func(uid types.UID, _ bool) bool { return !still[uid] })
-	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool { return !still[uid] && (!e.clockLies || e.indexOf(uid) < 0) })
+	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool { return !still[uid] && (!e.clockLies || e.tracker.records.get(uid) == nil) })
 	e.bequeath(due)
 	if !e.clockLies {
-		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool { return e.members(h) == 0 })
+		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool { return e.members(h) == 0 && !e.mayWait(h, due) })
 	}
+}
+
+// mayWait reports whether something waits under another hold that may wait under this one, too.
+func (e *engine) mayWait(h *simHold, due map[model.PolicyInNamespace][]types.UID) bool {
+	for key, uids := range due {
+		for _, uid := range uids {
+			if e.under[uid] != nil && e.candidate(uid, key, func(of *simHold) bool { return of == h }) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// find has what is due wait under the holds that were taken over.
+func (e *engine) find(due map[model.PolicyInNamespace][]types.UID) {
+	if e.clockLies {
+		return
+	}
+	for key, uids := range due {
+		for _, uid := range uids {
+			if h := e.candidate(uid, key, func(h *simHold) bool { return !h.searched }); h != nil && e.under[uid] == nil {
+				e.under[uid] = h
+				delete(e.cleared, uid)
+			}
+		}
+	}
+	for _, h := range e.holds {
+		h.searched = true
+	}
+}
+
+// candidate is a hold of those which that an object may wait under.
+func (e *engine) candidate(uid types.UID, key model.PolicyInNamespace, which func(*simHold) bool) *simHold {
+	finished := e.Objects[e.indexOf(uid)].FinishedAt
+	var first *simHold
+	for _, h := range e.holds {
+		before := first == nil || h.since.Before(first.since) || h.since.Equal(first.since) && h.owner < first.owner
+		if before && h.namespace == key.Namespace && which(h) && h.deciders.Has(e.uidOf(key.Policy)) && (h.since.IsZero() || !finished.After(h.since.Add(clocksApart))) {
+			first = h
+		}
+	}
+	return first
 }
 
 func (e *engine) members(h *simHold) int {
@@ -331,6 +379,10 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 		}
 		if own := e.holdOf(e.uidOf(heir), h.namespace); own != nil {
 			own.id += " and " + h.id
+			own.deciders, own.searched = own.deciders.Union(h.deciders), own.searched && h.searched
+			if own.since.Before(h.since) {
+				own.since = h.since
+			}
 			for uid, of := range e.under {
 				if of == h {
 					e.under[uid] = own
@@ -340,18 +392,20 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 			continue
 		}
 		h.owner = e.uidOf(heir)
+		h.id += fmt.Sprint(" of ", h.owner) // What it was one with may have another heir.
 	}
 }
 
 // takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
-// them: all that did must, and more may that the same policies would delete and that had finished when the hold was found.
-func (e *engine) takesOver(t *rapid.T) {
+// them: all that did must be kept, and more may that the same policies would delete and that had finished when the hold was found.
+func (e *engine) takesOver(t *rapid.T, fresh bool) {
 	deciders := map[types.UID]map[string]bool{} // by who decides and where, the holds that the status told of
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
 			decider := e.uidOf(key.Policy)
 			for _, h := range e.holds {
-				told := decider == h.owner && h.namespace == key.Namespace
+				// One for all namespaces together is taken over in each.
+				told := decider == h.owner && (h.namespace == key.Namespace || key.Policy.Namespace == "")
 				for other := range e.under {
 					told = told || e.under[other] == h && slices.Contains(uids, other)
 				}
@@ -359,7 +413,7 @@ func (e *engine) takesOver(t *rapid.T) {
 					if deciders[uid] == nil {
 						deciders[uid] = map[string]bool{}
 					}
-					deciders[uid][fmt.Sprint(h.owner, h.namespace)] = true
+					deciders[uid][fmt.Sprint(h.owner, key.Namespace)] = true
 				}
 			}
 		}
@@ -372,7 +426,7 @@ func (e *engine) takesOver(t *rapid.T) {
 			continue
 		}
 		for _, h := range ns.allHolds() {
-			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id}
+			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id, deciders: maps.Clone(h.deciders), searched: h.searched}
 			e.holds = append(e.holds, sim)
 			for _, rec := range ns.records {
 				if rec.hold() == h {
@@ -385,9 +439,9 @@ func (e *engine) takesOver(t *rapid.T) {
 		for _, uid := range uids {
 			h := e.under[uid]
 			switch {
-			case h == nil && before[uid] != nil && before[uid].owner != "":
+			case before[uid] != nil && before[uid].owner != "" && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
 				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].owner, before[uid].namespace)
-			case h == nil, before[uid] != nil:
+			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
 			case !deciders[uid][fmt.Sprint(h.owner, h.namespace)]:
 				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
 			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(clocksApart)):
@@ -424,12 +478,19 @@ func (e *engine) approve(t *rapid.T) {
 			e.each(func(t *Tracker) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
 		}
 	}
-	for uid, of := range e.under {
-		if of.id == h.id {
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			if of := e.under[uid]; of == nil || of.id != h.id {
+				continue
+			}
 			delete(e.under, uid)
-			e.cleared[uid] = true
+			other := e.candidate(uid, key, func(of *simHold) bool { return of.id != h.id })
+			if e.cleared[uid] = other == nil; other != nil {
+				e.under[uid] = other
+			}
 		}
 	}
+	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.id == h.id }) // Not due, as far as is known.
 	e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of.id == h.id })
 	e.settle()
 }

@@ -188,7 +188,7 @@ func (e *engine) succeed(t *rapid.T) {
 	}
 	e.tracker.Lead()
 	if fresh || !e.alike {
-		e.takesOver(t)
+		e.takesOver(t, fresh)
 		e.cleared = map[types.UID]bool{}
 		for rec := range e.tracker.records.all() {
 			if rec.clearance == cleared {

@@ -30,15 +30,20 @@ type hold struct {
 	total bool
 	// members is how many records wait under it.
 	members int
-	// finding are the policies for which a replica that takes the hold over from a status still looks for the objects that wait.
-	finding sets.Set[types.UID]
+	// deciders are the policies whose status told a replica of the hold that took it over; searched says that it has looked for the
+	// objects that wait.
+	deciders sets.Set[types.UID]
+	searched bool
 }
 
-// made reports whether a hold that was taken over is that of an object which a policy would delete. No status names objects, but what
-// finished after the change was not made due by it.
-func (h *hold) made(rec *record, policy types.UID) bool {
-	return h.finding.Has(policy) && (h.since.IsZero() || !rec.FinishedAt().After(h.since.Add(clocksApart)))
+// mayHave reports whether an object that a policy would delete may wait under a hold that was taken over. No status names objects, but
+// what finished after the change was not made due by it.
+func (h *hold) mayHave(rec *record, policy types.UID) bool {
+	return h.deciders.Has(policy) && (h.since.IsZero() || !rec.FinishedAt().After(h.since.Add(clocksApart)))
 }
+
+// unsearched reports whether a hold was taken over and what waits under it is yet to be looked for.
+func (h *hold) unsearched() bool { return h != nil && h.deciders != nil && !h.searched }
 
 // clearance is how a record that is due stands with the changes that may have made it due.
 type clearance uint8
@@ -87,13 +92,14 @@ func (rec *record) heldBy(policy types.UID) *hold {
 	if h := rec.ns.holdOf(policy); h != nil {
 		return h
 	}
-	return rec.ns.found(policy, rec)
+	return rec.ns.candidate(rec, policy, (*hold).unsearched)
 }
 
 // setClearance notes how a record stands.
 func (t *Tracker) setClearance(rec *record, to clearance) {
 	if h := rec.hold(); h != nil {
-		if h.members--; h.members == 0 {
+		h.members--
+		if h.members == 0 || rec.ns.emptyHold() {
 			t.vacant.Insert(rec.ns)
 		}
 	}
@@ -157,7 +163,7 @@ func (t *Tracker) holdRecords(ns *namespace, h hold, all []*record) {
 func (ns *namespace) disown(policies sets.Set[types.UID]) {
 	for _, h := range ns.allHolds() {
 		if !policies.Has(h.owner) {
-			h.owner, h.total = "", false
+			h.owner = ""
 		}
 	}
 }
@@ -188,13 +194,17 @@ func (t *Tracker) bequeath(ns *namespace) {
 		t.soil(ns)
 		own := ns.holdOf(heir.UID)
 		if own == nil {
-			h.owner = heir.UID
+			h.owner, h.total = heir.UID, h.total && heir.Cluster != nil
 			continue
 		}
 		for _, rec := range ns.records {
 			if rec.hold() == h {
 				t.waits(rec, own)
 			}
+		}
+		own.deciders, own.searched = own.deciders.Union(h.deciders), own.searched && h.searched
+		if own.since.Before(h.since) {
+			own.since = h.since
 		}
 		ns.holds[i] = nil
 		own.id, own.total = holdID(heir.UID, ns.name, own.id+" and "+h.id), false // No approval of either covers both.
@@ -224,14 +234,30 @@ func (t *Tracker) endHolds(now time.Time) {
 func (t *Tracker) endVacant(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
-		switch {
-		case h == nil:
-		case h.members == 0:
+		if h.empty() && !ns.mayWait(h) {
 			t.endedHere(ns, h)
 			ns.holds[i], ended = nil, true
 		}
 	}
 	return ended
+}
+
+// empty reports whether nothing is known to wait under a hold.
+func (h *hold) empty() bool { return h != nil && h.members == 0 }
+
+func (ns *namespace) emptyHold() bool { return slices.ContainsFunc(ns.holds, (*hold).empty) }
+
+// mayWait reports whether something waits under another hold of the namespace that may wait under this one, too.
+func (ns *namespace) mayWait(h *hold) bool {
+	if h.deciders == nil {
+		return false
+	}
+	for rec := range ns.ripeRecords() {
+		if rec.hold() != nil && h.mayHave(rec, rec.policy.UID) {
+			return true
+		}
+	}
+	return false
 }
 
 // certain reports whether what is not due now can be trusted not to be.
@@ -264,16 +290,21 @@ func (t *Tracker) endAll(which func(*hold) bool) sets.Set[*namespace] {
 	return out
 }
 
-// clear clears what waits under a hold.
+// clear clears what waits under a hold. Where it is not known which of several holds an object waits under, it waits for all of them.
 func (t *Tracker) clear(ns *namespace, h *hold) {
 	for _, rec := range ns.records {
 		switch {
 		case h.members == 0:
 			return
-		case rec.hold() == h && rec.ripe:
-			t.setClearance(rec, cleared)
-		case rec.hold() == h:
+		case rec.hold() != h:
+		case !rec.ripe:
 			t.setClearance(rec, unweighed)
+		default:
+			if other := ns.candidate(rec, rec.policy.UID, func(other *hold) bool { return other != h }); other != nil {
+				t.waits(rec, other)
+			} else {
+				t.setClearance(rec, cleared)
+			}
 		}
 	}
 }

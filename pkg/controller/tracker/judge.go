@@ -95,8 +95,8 @@ func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
 		t.unripen(rec)
 		return
 	}
-	if h := rec.hold(); h != nil && h.owner == "" {
-		t.vacant.Insert(ns) // It is to have another owner.
+	if h := rec.hold(); h != nil && (h.owner == "" || ns.emptyHold()) {
+		t.vacant.Insert(ns) // It is to have another owner, or was all that another one may have had.
 	}
 	switch {
 	case rec.clearance != unweighed:

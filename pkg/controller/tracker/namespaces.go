@@ -310,13 +310,13 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 // setNamespace takes in the metadata of a namespace, and returns it if its objects are to be judged for that.
 func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) *namespace {
 	ns := t.namespace(m.Name)
-	before, wasOpen, wasKnown := ns.derived, ns.closed() == "", ns.known
+	before, wasClosed, wasKnown := ns.derived, ns.closed(), ns.known
 	ns.terminating = m.DeletionTimestamp != nil
 	ns.protected = t.protected.Has(m.Name) || gc.Protects(m.Labels)
 	ns.known, ns.labels = true, m.Labels
 	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
 	t.derive(ns, now)
-	if wasOpen == (ns.closed() == "") && before.policies.Equal(ns.derived.policies) && wasKnown {
+	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
 	}
 	if !wasKnown {

@@ -187,7 +187,7 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policySta
 func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
 	for _, h := range ns.allHolds() {
-		if h.members == 0 && t.certain(ns) {
+		if h.empty() && t.certain(ns) && !ns.mayWait(h) {
 			continue // It is about to end.
 		}
 		told := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
@@ -208,7 +208,8 @@ func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.Policy
 				continue
 			}
 			told.Policy = owner.title()
-		} else if h.total {
+		}
+		if h.total && ps.stored.Namespace == "" {
 			told.Namespace = ""
 		}
 		out = append(out, told)
@@ -427,11 +428,7 @@ func (t *Tracker) Totals() Totals {
 			out.Held[reasons[reason]] = n
 		}
 	}
-	ids := sets.New[string]()
-	for _, ns := range t.namespaces {
-		ids = ids.Union(idsIn(ns))
-	}
-	out.Waiting = ids.Len()
+	out.Waiting = t.holdIDs().Len()
 	for resource := range t.views.stale {
 		out.Stale = append(out.Stale, resource)
 	}

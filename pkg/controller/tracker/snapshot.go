@@ -158,7 +158,9 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c.causes, c.recent = slices.Clone(ns.causes), slices.Clone(ns.recent)
 	for _, h := range ns.holds {
 		if h != nil {
-			h = &hold{id: h.id, why: h.why, owner: h.owner, since: h.since, total: h.total}
+			copied := *h
+			copied.members, copied.deciders = 0, maps.Clone(h.deciders)
+			h = &copied
 		}
 		c.holds = append(c.holds, h)
 	}

@@ -49,14 +49,20 @@ func (ns *namespace) holdByID(id string) *hold {
 	return nil
 }
 
-// found is a hold that was taken over and is that of a record which a policy would delete; nil when there is none.
-func (ns *namespace) found(policy types.UID, rec *record) *hold {
+// candidate is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
+func (ns *namespace) candidate(rec *record, policy types.UID, which func(*hold) bool) *hold {
+	var first *hold
 	for _, h := range ns.holds {
-		if h != nil && h.made(rec, policy) {
-			return h
+		if h != nil && which(h) && h.mayHave(rec, policy) && (first == nil || h.before(first)) {
+			first = h
 		}
 	}
-	return nil
+	return first
+}
+
+// before reports whether a hold is the older one; all replicas put them in the same order.
+func (h *hold) before(other *hold) bool {
+	return h.since.Before(other.since) || h.since.Equal(other.since) && h.owner < other.owner
 }
 
 // adopt takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
@@ -90,32 +96,29 @@ func (t *Tracker) adoptHold(ns *namespace, ps *policyState, told *gc.PolicyHold)
 	if h == nil {
 		h = ns.addHold(&hold{})
 	}
-	h.id, h.why, h.since, h.total = told.ID, told.Why, time.Time{}, told.Namespace == ""
+	h.id, h.why, h.since = told.ID, told.Why, time.Time{}
 	if told.Since != nil {
 		h.since = told.Since.Time
 	}
 	if told.Policy == "" {
-		h.owner = ps.stored.UID
+		h.owner, h.total = ps.stored.UID, told.Namespace == ""
 	}
-	if h.finding == nil {
-		h.finding = sets.New[types.UID]()
-	}
-	h.finding.Insert(ps.stored.UID)
+	h.deciders, h.searched = h.deciders.Union(sets.New(ps.stored.UID)), false
 	t.vacant.Insert(ns)
 }
 
-// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known.
+// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is.
 func (t *Tracker) findMembers(ns *namespace) {
-	if !slices.ContainsFunc(ns.holds, func(h *hold) bool { return h != nil && h.finding != nil }) {
+	if t.clockDoubt != "" || !slices.ContainsFunc(ns.holds, (*hold).unsearched) {
 		return
 	}
 	for rec := range ns.ripeRecords() {
-		if h := ns.found(rec.policy.UID, rec); h != nil && rec.hold() == nil {
+		if h := ns.candidate(rec, rec.policy.UID, (*hold).unsearched); h != nil && rec.hold() == nil {
 			t.waits(rec, h)
 		}
 	}
 	for _, h := range ns.allHolds() {
-		h.finding = nil
+		h.searched = true
 	}
 	t.soil(ns)
 }
@@ -149,8 +152,9 @@ func (t *Tracker) statusChanged(ps *policyState, before Stored) sets.Set[*namesp
 		out = out.Union(t.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ended.Has(h.id) }))
 	}
 	if is.Difference(was).Len() > 0 {
+		known := was.Union(t.holdIDs())
 		for ns := range t.affected(ps, ps.stored.Namespace) {
-			if t.adopt(ns, ps, was.Union(idsIn(ns))) {
+			if t.adopt(ns, ps, known) {
 				out = out.Union(sets.New(ns))
 			}
 		}
@@ -166,10 +170,13 @@ func idsOf(holds []gc.PolicyHold) sets.Set[string] {
 	return out
 }
 
-func idsIn(ns *namespace) sets.Set[string] {
+// holdIDs are those of all holds.
+func (t *Tracker) holdIDs() sets.Set[string] {
 	out := sets.New[string]()
-	for _, h := range ns.allHolds() {
-		out.Insert(h.id)
+	for _, ns := range t.namespaces {
+		for _, h := range ns.allHolds() {
+			out.Insert(h.id)
+		}
 	}
 	return out
 }
