@@ -30,7 +30,11 @@ func (e *example) write(out *strings.Builder) {
 		if len(e.CronJobs[name]) > 0 {
 			active = code(e.CronJobs[name]...)
 		}
-		fmt.Fprintf(out, "The CronJob `%s` lists %s as active.\n\n", name, active)
+		fmt.Fprintf(out, "The CronJob `%s` lists %s as active", name, active)
+		if last := e.LastScheduled[name]; last != "" {
+			fmt.Fprintf(out, ", and its `lastScheduleTime` is %s", last)
+		}
+		fmt.Fprint(out, ".\n\n")
 	}
 	if len(e.Unobserved) > 0 {
 		fmt.Fprintf(out, "Winnow has not seen the namespace %s yet.\n\n", code(e.Unobserved...))
@@ -76,6 +80,7 @@ func (o *object) describe() string {
 		add(true, "`ttlSecondsAfterFinished: %d`", *o.TTLSecondsAfterFinished)
 	}
 	add(o.Controller != "", "controlled by `%s`", o.Controller)
+	add(o.Scheduled != "", "scheduled for %s", o.Scheduled)
 	add(len(o.Finalizers) > 0, "finalizer %s", code(o.Finalizers...))
 	add(o.Applied != "", "applied by %s", o.Applied)
 	add(o.Recreated, "back for the third time")

@@ -57,18 +57,19 @@ type example struct {
 	Refused                   bool
 	Unobserved                []string
 	CronJobs                  map[string][]string
+	LastScheduled             map[string]string
 	Objects                   []object
 	MakesDue                  map[string]int
 	Order                     map[string][]string
 }
 
 type object struct {
-	Job, Pod, Namespace, Finished, Outcome, Created, Controller, Applied string
-	Count                                                                int
-	Labels, Annotations                                                  map[string]string
-	TTLSecondsAfterFinished                                              *int
-	Finalizers                                                           []string
-	Terminating, Recreated                                               bool
+	Job, Pod, Namespace, Finished, Outcome, Created, Controller, Scheduled, Applied string
+	Count                                                                           int
+	Labels, Annotations                                                             map[string]string
+	TTLSecondsAfterFinished                                                         *int
+	Finalizers                                                                      []string
+	Terminating, Recreated                                                          bool
 
 	answer
 	Propagation, Why string

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,6 +181,71 @@ func TestPausedLeader(t *testing.T) {
 	expectDeletions(t, ns, "jobs/job-0000 p/default")
 	settle(t, 2*time.Second)
 	expectDeletions(t, ns, "jobs/job-0000 p/default")
+}
+
+// stopControllers freezes kube-controller-manager until the returned function, or the end of the test.
+func stopControllers(t *testing.T) (goOn func()) {
+	t.Helper()
+	p := suite.Process(cluster.ControllerManager)
+	must(t, p.Signal(syscall.SIGSTOP))
+	goOn = func() { must(t, p.Signal(syscall.SIGCONT)) }
+	t.Cleanup(goOn)
+	return goOn
+}
+
+// TestJobNotYetListed: kube-controller-manager stops after it has created a Job for a CronJob and before it has written that down.
+// Whoever deletes the Job then has it run again. A CronJob of another namespace is nobody's owner.
+func TestJobNotYetListed(t *testing.T) {
+	ns, elsewhere := newNamespace(t), newNamespace(t)
+	for _, n := range []string{ns, elsewhere} {
+		createPolicy(t, n, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	}
+	goOn := stopControllers(t)
+	// It is a daily one, so that nothing else is scheduled while the test runs.
+	scheduled := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
+	utc := "Etc/UTC"
+	cronJob, err := kube.BatchV1().CronJobs(ns).Create(t.Context(), &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "daily"},
+		Spec: batchv1.CronJobSpec{
+			Schedule: fmt.Sprintf("%d %d * * *", scheduled.Minute(), scheduled.Hour()), TimeZone: &utc,
+			JobTemplate: batchv1.JobTemplateSpec{Spec: job("").Spec},
+		},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	yesterday := metav1.NewTime(scheduled.Add(-24 * time.Hour))
+	cronJob.Status.LastScheduleTime = &yesterday
+	cronJob, err = kube.BatchV1().CronJobs(ns).UpdateStatus(t.Context(), cronJob, metav1.UpdateOptions{})
+	must(t, err)
+	run := func(at time.Time) *batchv1.Job {
+		return job(fmt.Sprintf("daily-%d", at.Unix()/60), unmanaged, func(j *batchv1.Job) {
+			j.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = at.Format(time.RFC3339)
+			j.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
+		})
+	}
+	before, today := run(yesterday.Time), run(scheduled)
+	created := finish(t, createJob(t, ns, today), time.Now())
+	finish(t, createJob(t, elsewhere, before), time.Now())
+	finish(t, createJob(t, ns, before), time.Now())
+	want := []string{"jobs/" + before.Name + " p/default"}
+	expectDeletions(t, ns, want...)
+	settle(t, 2*time.Second)
+	expectDeletions(t, ns, want...)
+	expectDeletions(t, elsewhere)
+	// What the controller would have written next. It takes the Job off the list itself.
+	cronJob.Status.LastScheduleTime = new(metav1.NewTime(scheduled))
+	cronJob.Status.Active = []corev1.ObjectReference{
+		{APIVersion: "batch/v1", Kind: "Job", Namespace: ns, Name: created.Name, UID: created.UID, ResourceVersion: created.ResourceVersion},
+	}
+	_, err = kube.BatchV1().CronJobs(ns).UpdateStatus(t.Context(), cronJob, metav1.UpdateOptions{})
+	must(t, err)
+	goOn()
+	want = append(want, "jobs/"+today.Name+" p/default")
+	expectDeletions(t, ns, want...)
+	waitJobs(t, elsewhere, 0) // The garbage collector takes it.
+	settle(t, 2*time.Second)
+	expectDeletions(t, ns, want...) // It did not run again.
+	waitJobs(t, ns, 0)
+	expectDeletions(t, elsewhere)
 }
 
 // TestAPIServerRestarted: kube-apiserver is killed while Jobs become due, and comes back.

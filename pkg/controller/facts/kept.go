@@ -37,7 +37,8 @@ func Keep(f *lifecycle.Fact) *Kept {
 	if fits[1] = true; f.Finished {
 		k.finished, fits[1] = seconds(f.FinishedAt)
 	}
-	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Applied != "" {
+	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Applied != "" ||
+		!f.Scheduled.Equal(k.scheduledFor()) {
 		odd := *f
 		odd.Labels, odd.Controller = k.labels(), k.Controller
 		k.odd = &odd
@@ -76,6 +77,14 @@ func (k *Kept) FinishedAt() time.Time {
 	return time.Unix(int64(k.finished), 0).UTC()
 }
 
+// scheduledFor is what the name says of that.
+func (k *Kept) scheduledFor() time.Time {
+	if !k.scheduled {
+		return time.Time{}
+	}
+	return scheduleInName(k.Name(), k.Controller.Name)
+}
+
 // Terminating says that the object is being deleted.
 func (k *Kept) Terminating() bool { return k.odd != nil && k.odd.Terminating }
 
@@ -103,7 +112,7 @@ func (k *Kept) Unpack(f *lifecycle.Fact) {
 	*f = lifecycle.Fact{
 		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
-		Controller: k.Controller, Propagation: k.Propagation,
+		Controller: k.Controller, Scheduled: k.scheduledFor(), Propagation: k.Propagation,
 	}
 }
 

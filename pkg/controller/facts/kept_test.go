@@ -5,6 +5,7 @@ package facts_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"pgregory.net/rapid"
@@ -50,6 +52,9 @@ func TestKeptSaysAllOfTheFact(t *testing.T) {
 		keys := []string{"app", "run", "own"}
 		if own := rapid.SampledFrom([]string{"", "none", f.Name, string(f.UID)}).Draw(t, "own"); own != "none" {
 			f.Labels = labels.Merge(plain(f, keys...).Labels.(labels.Set), labels.Set{"own": own})
+		}
+		if f.Controller != nil && rapid.Bool().Draw(t, "named by its schedule") {
+			f.Name = fmt.Sprintf("%s-%d", f.Controller.Name, f.Scheduled.Add(rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "off")).Unix()/60)
 		}
 		k := facts.Keep(f)
 		want, got := plain(f, keys...), plain(k.Fact(), append(keys, "none")...)
@@ -98,6 +103,25 @@ func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
 		selector := labels.SelectorFromSet(labels.Set{"controller-uid": string(given.UID(name)), "job-name": name})
 		if !selector.Matches(all) || all.Get("job-name") != name || all.Has("none") {
 			t.Errorf("%s has labels %v", name, all)
+		}
+	}
+}
+
+// TestScheduledJobsShareTheirCronJob: each is scheduled for a time of its own, which its name says.
+func TestScheduledJobsShareTheirCronJob(t *testing.T) {
+	run := func(name string, at time.Time) *facts.Kept {
+		return facts.Keep(given.Job(name).ControlledBy("batch/v1", "CronJob", "nightly").
+			Annotation(batchv1.CronJobScheduledTimestampAnnotation, at.Format(time.RFC3339)).Complete(given.Now).Fact())
+	}
+	tonight, lastNight := given.Now.Add(-9*time.Hour), given.Now.Add(-33*time.Hour)
+	first := run(fmt.Sprintf("nightly-%d", lastNight.Unix()/60), lastNight)
+	for name, same := range map[string]bool{fmt.Sprintf("nightly-%d", tonight.Unix()/60): true, "nightly-1": false, "nightly-": false, "other": false} {
+		k := run(name, tonight)
+		if got := k.Fact(); !got.Scheduled.Equal(tonight) || got.Name != name {
+			t.Errorf("%s is scheduled for %v", got.Name, got.Scheduled)
+		}
+		if shares := k.Fact().Labels == first.Fact().Labels; shares != same {
+			t.Errorf("%s has all in common with another run: %v", name, shares)
 		}
 	}
 }

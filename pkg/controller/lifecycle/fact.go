@@ -55,6 +55,8 @@ type Fact struct {
 
 	// Controller is the owner reference that controls the object; nil when none does.
 	Controller *Owner
+	// Scheduled is the time for which a CronJob created this Job; zero when it was created by hand, or nothing tells.
+	Scheduled time.Time
 	// Applied is who applied the object and would apply it again, such as `Argo CD app "web"`; empty for nobody, and for an
 	// object with a controller, which would be created again by that alone.
 	Applied string

@@ -23,6 +23,9 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 		ttl := time.Duration(*s) * time.Second
 		f.NativeTTL = &ttl
 	}
+	if c := f.Controller; c != nil && c.GroupKind == kindCronJob {
+		f.Scheduled = scheduledAt(job)
+	}
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -43,4 +46,15 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 		break
 	}
 	return f, nil
+}
+
+// scheduledAt is the time that the CronJob controller wrote on a Job when it created it; zero for none. It overwrites what a
+// template has, always with a time: one that cannot be read is of somebody else, as in a Job of "kubectl create job --from",
+// and says no more than none.
+func scheduledAt(job *batchv1.Job) time.Time {
+	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
 }

@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,13 +66,15 @@ func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	return OwnerUnknown
 }
 
-// stateOfCronJob judges the CronJob that controls f.
+// stateOfCronJob judges the CronJob that controls f. Its controller creates a Job first, and then lists it and notes for when it
+// was scheduled, in one write. A Job that is gone before that write is created again, so the CronJob counts on one that is
+// scheduled for later than it has noted. Nothing tells this of a Job without such a time; then the list alone decides.
 func stateOfCronJob(f *Fact, owners Owners) OwnerState {
 	cj := owners.CronJob(f.Controller.UID)
 	switch {
 	case cj == nil || cj.Namespace != f.Namespace:
 		return OwnerAbsent
-	case slices.Contains(cj.Active, f.UID):
+	case slices.Contains(cj.Active, f.UID), f.Scheduled.After(cj.LastScheduled):
 		return OwnerRunning
 	}
 	return OwnerNone
@@ -93,6 +96,13 @@ func stateOfJob(f *Fact, owners Owners) OwnerState {
 type CronJob struct {
 	metav1.ObjectMeta // name, namespace, UID and resource version alone
 	Active            []types.UID
+	// LastScheduled is the latest time for which it has noted a Job; zero for none.
+	LastScheduled time.Time
+}
+
+// SameJobs reports whether both count on the same Jobs.
+func (c *CronJob) SameJobs(o *CronJob) bool {
+	return slices.Equal(c.Active, o.Active) && c.LastScheduled.Equal(o.LastScheduled)
 }
 
 // FromCronJob reduces a CronJob.
@@ -100,6 +110,9 @@ func FromCronJob(cj *batchv1.CronJob) *CronJob {
 	out := &CronJob{ObjectMeta: metav1.ObjectMeta{
 		Namespace: cj.Namespace, Name: cj.Name, UID: cj.UID, ResourceVersion: cj.ResourceVersion,
 	}}
+	if at := cj.Status.LastScheduleTime; at != nil {
+		out.LastScheduled = at.UTC()
+	}
 	for i := range cj.Status.Active {
 		out.Active = append(out.Active, cj.Status.Active[i].UID)
 	}

@@ -5,7 +5,10 @@ package lifecycle_test
 
 import (
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
@@ -81,6 +84,50 @@ func TestStateOfOwner(t *testing.T) {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// TestJobsThatACronJobHasNotListed: a CronJob counts on a Job that is scheduled for later than it has noted.
+func TestJobsThatACronJobHasNotListed(t *testing.T) {
+	earlier, last, later := given.Now.Add(-48*time.Hour), given.Now.Add(-24*time.Hour), given.Now
+	for name, c := range map[string]struct {
+		annotation string
+		last       time.Time // zero for none
+		active     []string
+		want       lifecycle.OwnerState
+	}{
+		"later than it has noted":              {later.Format(time.RFC3339), last, nil, lifecycle.OwnerRunning},
+		"later by a second":                    {last.Add(time.Second).Format(time.RFC3339), last, nil, lifecycle.OwnerRunning},
+		"what it noted last":                   {last.Format(time.RFC3339), last, nil, lifecycle.OwnerNone},
+		"earlier than it has noted":            {earlier.Format(time.RFC3339), last, nil, lifecycle.OwnerNone},
+		"it has noted nothing yet":             {earlier.Format(time.RFC3339), time.Time{}, nil, lifecycle.OwnerRunning},
+		"another time zone is the same time":   {last.In(time.FixedZone("", 7200)).Format(time.RFC3339), last, nil, lifecycle.OwnerNone},
+		"noted and listed":                     {last.Format(time.RFC3339), last, []string{"a"}, lifecycle.OwnerRunning},
+		"no time: what it does not list":       {"", last, nil, lifecycle.OwnerNone},
+		"no time: what it lists":               {"", last, []string{"a"}, lifecycle.OwnerRunning},
+		"no time, and it has noted nothing":    {"", time.Time{}, nil, lifecycle.OwnerNone},
+		"unreadable: what it does not list":    {"tonight", last, nil, lifecycle.OwnerNone},
+		"unreadable: what it lists":            {"tonight", last, []string{"a"}, lifecycle.OwnerRunning},
+		"unreadable, and it has noted nothing": {"2026-03-01", time.Time{}, nil, lifecycle.OwnerNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cj := given.CronJob("nightly", c.active...)
+			if !c.last.IsZero() {
+				cj.Status.LastScheduleTime = new(metav1.NewTime(c.last))
+			}
+			job := given.Job("a").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "nightly")
+			if c.annotation != "" {
+				job.Annotation(batchv1.CronJobScheduledTimestampAnnotation, c.annotation)
+			}
+			owners := observed{cronJobs: map[types.UID]*lifecycle.CronJob{"uid-nightly": lifecycle.FromCronJob(cj)}}
+			if got := lifecycle.StateOfOwner(job.Fact(), owners); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+	job := given.Job("a").ControlledBy("example.com/v1", "CronJob", "nightly").Annotation(batchv1.CronJobScheduledTimestampAnnotation, later.Format(time.RFC3339))
+	if at := job.Fact().Scheduled; !at.IsZero() {
+		t.Errorf("a CronJob of another group scheduled it for %v", at)
 	}
 }
 

@@ -191,7 +191,7 @@ func (t *Tracker) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
 
 func (t *Tracker) setCronJob(before, cj *lifecycle.CronJob, now time.Time) {
 	t.cronJobs[cj.UID] = cj
-	if before == nil || !slices.Equal(before.Active, cj.Active) {
+	if before == nil || !before.SameJobs(cj) {
 		t.judgeDependents(cj.UID, now)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
@@ -114,6 +115,23 @@ func TestJobsOfCronJobs(t *testing.T) {
 	w.RemoveCronJob("uid-c", w.now)
 	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	w.takes()
+}
+
+// TestJobsThatACronJobIsYetToList: it notes for when they were scheduled, which is a change even where its list is not.
+func TestJobsThatACronJobIsYetToList(t *testing.T) {
+	noted := func(at time.Time) *lifecycle.CronJob {
+		cj := given.CronJob("c")
+		cj.Status.LastScheduleTime = new(metav1.NewTime(at))
+		return lifecycle.FromCronJob(cj)
+	}
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(given.Job("a").Complete(w.now).ControlledBy("batch/v1", "CronJob", "c").
+		Annotation(batchv1.CronJobScheduledTimestampAnnotation, w.now.Format(time.RFC3339)).Fact())
+	w.SetCronJob(noted(w.now.Add(-time.Hour)), w.now)
+	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
+	w.takes()
+	w.SetCronJob(noted(w.now), w.now)
+	w.takes("a")
 }
 
 func TestControllersOfUnknownKind(t *testing.T) {

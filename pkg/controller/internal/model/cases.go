@@ -61,7 +61,9 @@ type example struct {
 	Unobserved []string
 	// CronJobs, by name, with the Jobs that they list as active.
 	CronJobs map[string][]string
-	Objects  []object
+	// LastScheduled is for when CronJobs have last noted a Job, by name.
+	LastScheduled map[string]string
+	Objects       []object
 	// MakesDue is by "policy in namespace", Order by namespace.
 	MakesDue map[string]int
 	Order    map[string][]string
@@ -78,6 +80,7 @@ type object struct {
 	// TTLSecondsAfterFinished is that of the Job's spec.
 	TTLSecondsAfterFinished *int64
 	Controller              string // Kind/name; its group is that which usually has the kind.
+	Scheduled               string // When its CronJob was to create it.
 	Finalizers              []string
 	Terminating, Recreated  bool
 	Applied                 string // Who applied it.

@@ -50,10 +50,14 @@ func (e *example) world(manifests string) (*World, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.CronJobs)) {
-		w.CronJobs = append(w.CronJobs, &lifecycle.CronJob{
+		cj := &lifecycle.CronJob{
 			ObjectMeta: metav1.ObjectMeta{Namespace: caseNamespace, Name: name, UID: uidOf(name), ResourceVersion: "1"},
 			Active:     uids(e.CronJobs[name]),
-		})
+		}
+		if last := e.LastScheduled[name]; last != "" {
+			cj.LastScheduled = must(moments(last))
+		}
+		w.CronJobs = append(w.CronJobs, cj)
 	}
 	w.nameNamespaces(e.Unobserved)
 	return w, nil
@@ -141,6 +145,9 @@ func (o *object) fact(name string) *lifecycle.Fact {
 	}
 	if o.Created != "" {
 		f.Created = must(moments(o.Created))
+	}
+	if o.Scheduled != "" {
+		f.Scheduled = must(moments(o.Scheduled))
 	}
 	o.finish(f)
 	if o.TTLSecondsAfterFinished != nil {

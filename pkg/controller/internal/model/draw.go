@@ -43,6 +43,8 @@ var (
 	}
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
 	drawnTTLs      = append([]gc.TTL{gc.TTLNever}, drawnDurations...)
+	// drawnSchedules are how long ago Jobs were scheduled, and the last that a CronJob has noted.
+	drawnSchedules = []time.Duration{time.Hour, time.Minute, 10 * time.Minute}
 	drawnCounts    = []int64{1, 0, 2, 3, 5}
 	drawnTotals    = []int64{5, 0, 3, 8, 100}
 )
@@ -99,6 +101,9 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
 		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour),
 		Controller: drawController(t, i),
+	}
+	if f.Controller != nil && f.Controller.Kind == "CronJob" && !rarely(t, 3) {
+		f.Scheduled = now.Add(-pick(t, drawnSchedules...))
 	}
 	drawFinish(t, f, now)
 	if f.Resource == gc.ResourceJobs && rarely(t, 6) {
@@ -173,6 +178,9 @@ func DrawCronJob(t *rapid.T, namespace, name string) *lifecycle.CronJob {
 	cj := &lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: cronJobUID(namespace, name), ResourceVersion: "1",
 	}}
+	if !rarely(t, 4) {
+		cj.LastScheduled = CaseNow.Add(-pick(t, drawnSchedules...))
+	}
 	for i := 0; i < DrawnObjects; i += 2 {
 		if rarely(t, 4) {
 			cj.Active = append(cj.Active, DrawnUID(i))
