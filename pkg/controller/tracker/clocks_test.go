@@ -55,10 +55,10 @@ func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
 		wall, monotonic time.Duration
 		stale           bool
 	}{
-		"a short silence":                           {StaleAfter - 1, StaleAfter - 1, false},
-		"a long silence":                            {StaleAfter, StaleAfter, true},
-		"the host was suspended":                    {StaleAfter, time.Second, true},
-		"the clock was set back in a long silence":  {-time.Hour, StaleAfter, true},
+		"a short silence":                           {90*time.Second - 1, 90*time.Second - 1, false},
+		"a long silence":                            {90 * time.Second, 90 * time.Second, true},
+		"the host was suspended":                    {90 * time.Second, time.Second, true},
+		"the clock was set back in a long silence":  {-time.Hour, 90 * time.Second, true},
 		"the clock was set back in a short silence": {-time.Hour, time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,5 +73,60 @@ func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
 				w.decided("b", policy.Delete, policy.ReasonOverCapacity)
 			}
 		})
+	}
+}
+
+// TestClocksThatLieApart: more than a minute between the clock of this machine and that of the API server holds everything, and says
+// both. The Date of an answer leaves out fractions of a second, and may be from any moment of the reading.
+func TestClocksThatLieApart(t *testing.T) {
+	const took = 3 * time.Second
+	for name, c := range map[string]struct {
+		server time.Duration // ahead of the beginning of the reading
+		doubt  bool
+	}{
+		"the same":                {0, false},
+		"as it ended":             {took, false},
+		"a minute behind":         {-time.Minute - time.Second, false},
+		"more than that behind":   {-time.Minute - 2*time.Second, true},
+		"a minute ahead":          {took + time.Minute, false},
+		"more than that ahead":    {took + time.Minute + time.Second, true},
+		"an hour behind":          {-time.Hour, true},
+		"an hour ahead":           {time.Hour, true},
+		"the server did not tell": {-1 << 62, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("0s", 1))
+			w.upsert(job(time.Hour, "a"))
+			r := w.reading()
+			if c.server > -1<<62 {
+				r.ServerTime = r.Began.Add(c.server)
+			}
+			w.Agree(r, w.now.Add(took))
+			want := ""
+			if c.doubt {
+				w.decided("a", policy.Hold, policy.ReasonClockInDoubt)
+				w.takes()
+				want = "it is " + w.now.Add(took).Format(time.RFC3339) + " here and " + r.ServerTime.Format(time.RFC3339) +
+					" at the API server: set the clocks right"
+			} else {
+				w.takes("a")
+			}
+			if got := w.report("p").Doubt; got != want {
+				t.Errorf("the report says %q, want %q", got, want)
+			}
+			if got := w.Totals().ClockInDoubt; got != c.doubt {
+				t.Errorf("the metric says %v", got)
+			}
+		})
+	}
+}
+
+// TestPromisedTimes: what is promised in docs, and stands in requests and messages, is not changed by accident.
+func TestPromisedTimes(t *testing.T) {
+	if FreshFor >= time.Second || FreshFor < time.Second/2 {
+		t.Errorf("a reading allows deletes for %s; promised is less than a second, and one is read each half second", FreshFor)
+	}
+	if StaleAfter != 90*time.Second {
+		t.Errorf("a watch may be silent for %s; promised are 90 s, and a bookmark comes each minute", StaleAfter)
 	}
 }

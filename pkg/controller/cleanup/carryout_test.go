@@ -1,0 +1,157 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+const deleteA = "DELETE " + jobsPath + "a"
+
+func TestCarryOutTellsTheTracker(t *testing.T) {
+	for name, c := range map[string]struct {
+		code    int
+		outcome tracker.Outcome
+		held    bool
+	}{
+		"deleted": {0, tracker.Accepted, false},
+		"gone":    {http.StatusNotFound, tracker.NotFound, false},
+		"newer":   {http.StatusConflict, tracker.Conflict, true},
+		"refused": {http.StatusUnprocessableEntity, tracker.Refused, true},
+		"spared":  {http.StatusTooManyRequests, tracker.Throttled, true},
+		"unknown": {http.StatusGatewayTimeout, tracker.Unknown, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.job("a")
+			w.agree()
+			w.on(deleteA, func() int { return c.code })
+			if got := w.carryOut(t.Context(), w.take()); got.Outcome != c.outcome {
+				t.Errorf("got %+v", got)
+			}
+			if n := w.requests("DELETE"); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+			if r := w.tracker.Reports(given.Home)[0]; (r.Held == 1) != c.held {
+				t.Errorf("%d are held", r.Held)
+			}
+			if w.tracker.Busy(w.time.Now()) {
+				t.Error("the order is still under way")
+			}
+		})
+	}
+}
+
+// TestCarryOutHeedsUntil: an order that has lapsed before it is sent goes back, and is carried out once a reading allows it.
+func TestCarryOutHeedsUntil(t *testing.T) {
+	start := time.Now() // It has a monotonic clock reading.
+	for name, c := range map[string]struct {
+		later time.Time
+		sent  int
+	}{
+		"in time":                {start.Add(tracker.FreshFor - 1), 1},
+		"too late":               {start.Add(tracker.FreshFor), 0},
+		"the host was suspended": {given.Clocks(start, time.Hour, time.Millisecond), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.time.SetTime(start)
+			w.job("a")
+			w.agree()
+			order := w.take()
+			w.time.SetTime(c.later)
+			answer := w.carryOut(t.Context(), order)
+			if n := w.requests("DELETE"); n != c.sent {
+				t.Fatalf("%d requests", n)
+			}
+			if c.sent > 0 {
+				return
+			}
+			if answer.Outcome != tracker.NotFound {
+				t.Errorf("the loop was told of %v", answer.Outcome)
+			}
+			w.agree() // Nothing was sent, so that nothing is to be waited for or read.
+			if again := w.take(); again.Reread {
+				t.Error("it is to be read before it is deleted")
+			}
+		})
+	}
+}
+
+// TestCarryOutReadsFirst: an order that asks for it is carried out for the state that was read, if that is still to go.
+func TestCarryOutReadsFirst(t *testing.T) {
+	const getA = "GET " + jobsPath + "a"
+	for name, c := range map[string]struct {
+		change  func(w *world)
+		outcome tracker.Outcome
+		sent    int
+	}{
+		"the same": {func(*world) {}, tracker.Accepted, 1},
+		"a newer state that is to go too": {func(w *world) {
+			w.jobs["a"].ResourceVersion = "2"
+		}, tracker.Accepted, 1},
+		"a newer state that is kept": {func(w *world) {
+			w.jobs["a"].ResourceVersion, w.jobs["a"].Annotations = "2", map[string]string{"gc.winnow.dev/ttl": "never"}
+		}, tracker.NotFound, 0},
+		"another of its name":          {func(w *world) { w.jobs["a"].UID = "uid-b" }, tracker.NotFound, 0},
+		"gone":                         {func(w *world) { delete(w.jobs, "a") }, tracker.NotFound, 0},
+		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, tracker.Unknown, 0},
+		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor); return 0 } }, tracker.NotFound, 0},
+		"the namespace goes meanwhile": {func(w *world) {
+			w.before[getA] = func() int { w.tracker.RemoveNamespace(given.Namespace(given.Home, "2"), w.time.Now()); return 0 }
+		}, tracker.NotFound, 0},
+		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor - 1); return 0 } }, tracker.Accepted, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.job("a")
+			w.agree()
+			order := w.take()
+			order.Reread = true
+			c.change(w)
+			if got := w.carryOut(t.Context(), order); got.Outcome != c.outcome {
+				t.Errorf("got %+v", got)
+			}
+			if n := w.requests("DELETE"); n != c.sent || w.requests(getA) != 1 {
+				t.Errorf("%d requests after %d reads", n, w.requests(getA))
+			}
+		})
+	}
+}
+
+// TestCarryOutIsNotCutOff: of a request that is cut off nobody knows what came of it, so it is carried out to its end.
+func TestCarryOutIsNotCutOff(t *testing.T) {
+	w := newWorld(t)
+	w.job("a")
+	w.agree()
+	ctx, stop := context.WithCancel(t.Context())
+	order := w.take()
+	w.on(deleteA, func() int { stop(); return 0 })
+	if got := w.carryOut(ctx, order); got.Outcome != tracker.Accepted {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestConfirmedDeletionsAreTold: a deletion counts once the object is seen to be gone.
+func TestConfirmedDeletionsAreTold(t *testing.T) {
+	w := newWorld(t)
+	kept := w.job("a")
+	w.agree()
+	w.carryOut(t.Context(), w.take())
+	w.tell(t.Context())
+	if r := w.tracker.Reports(given.Home)[0]; r.Deleted != 0 {
+		t.Error("it counts before it is gone")
+	}
+	w.gone(kept)
+	w.tell(t.Context())
+	if r := w.tracker.Reports(given.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeGone()) != 0 {
+		t.Errorf("%d are counted", r.Deleted)
+	}
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
+	want := tracker.Reading{
+		Began: given.Now, ServerTime: given.Now.Add(5 * time.Second),
+		Policies:        tracker.Contents{Version: "1", Stamps: map[types.NamespacedName]tracker.Stamp{named: {UID: "uid-p", Version: "1"}}},
+		ClusterPolicies: tracker.Contents{Version: "1", Stamps: map[types.NamespacedName]tracker.Stamp{}},
+		Namespaces: tracker.Contents{Version: "1", Stamps: map[types.NamespacedName]tracker.Stamp{
+			{Name: given.Home}: {UID: "ns-team-a", Version: "1"},
+		}},
+	}
+	group := schema.GroupVersion{Group: "internal.gc.winnow.dev", Version: "v1alpha1"}
+	for name, stored := range map[string]*StoredPolicies{
+		"policies of this server": nil,
+		"policies in the cluster": {
+			Policies: group.WithResource("storedcleanuppolicies"), ClusterPolicies: group.WithResource("storedclustercleanuppolicies"),
+			UID: "uid", Generation: "generation",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.reader.stored = stored
+			w.time.Step(5 * time.Second)
+			got, err := w.reader.read(context.Background(), given.Now)
+			got.ServerTime = got.ServerTime.UTC()
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("read %+v, %v, want %+v", got, err, want)
+			}
+		})
+	}
+}
+
+// TestReadingNeedsAllOfIt: what cannot be read whole says nothing, and neither does one during which somebody else has the Lease.
+func TestReadingNeedsAllOfIt(t *testing.T) {
+	other := "replica-2"
+	fails := func(path string) func(*server) {
+		return func(s *server) { s.on("GET "+path, func() int { return http.StatusInternalServerError }) }
+	}
+	for name, c := range map[string]struct {
+		change func(*server)
+		want   string
+		is     error
+	}{
+		"the policies fail":             {fails(policiesPath), "reading cleanuppolicies: ", nil},
+		"the cluster policies fail":     {fails(clusterPoliciesPath), "reading clustercleanuppolicies: ", nil},
+		"the namespaces fail":           {fails(namespacesPath), "reading namespaces: ", nil},
+		"the Lease fails":               {fails(leasePath), "reading lease: ", nil},
+		"there is no Lease":             {func(s *server) { s.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, "reading lease: ", nil},
+		"somebody else holds the Lease": {func(s *server) { s.holder = &other }, "reading lease: ", errNotLeading},
+		"nobody holds the Lease":        {func(s *server) { s.holder = nil }, "reading lease: ", errNotLeading},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.change(w.server)
+			got, err := w.reader.read(context.Background(), given.Now)
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("read with %v", err)
+			}
+			if !reflect.DeepEqual(got, tracker.Reading{}) {
+				t.Errorf("read %+v", got)
+			}
+		})
+	}
+	t.Run("nobody is elected", func(t *testing.T) {
+		w := newWorld(t)
+		w.reader.election.LeaderElect, w.holder = false, &other
+		if _, err := w.reader.read(context.Background(), given.Now); err != nil || w.requests("GET "+leasePath) != 0 {
+			t.Errorf("read the Lease, with %v", err)
+		}
+	})
+}
+
+func TestLastLed(t *testing.T) {
+	renewed := metav1.NewMicroTime(given.Now.Add(-time.Minute))
+	for name, c := range map[string]struct {
+		change func(*world)
+		want   time.Time
+		fails  bool
+	}{
+		"it was renewed":      {func(w *world) { w.renewed = &renewed }, renewed.Time, false},
+		"it was never":        {func(*world) {}, time.Time{}, false},
+		"there is none":       {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, time.Time{}, false},
+		"it cannot be read":   {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusForbidden }) }, time.Time{}, true},
+		"nobody is elected":   {func(w *world) { w.renewed, w.config.LeaderElection.LeaderElect = &renewed, false }, time.Time{}, false},
+		"somebody else holds": {func(w *world) { other := "replica-2"; w.holder, w.renewed = &other, &renewed }, renewed.Time, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.change(w)
+			got, err := w.lastLed(context.Background())
+			if !got.Equal(c.want) || (err != nil) != c.fails {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// roundTrip answers without a server.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+func TestDateOfAnAnswer(t *testing.T) {
+	failed := errors.New("cut off")
+	for name, c := range map[string]struct {
+		date string
+		err  error
+		want time.Time
+	}{
+		"a date":           {"Sun, 01 Mar 2026 12:00:00 GMT", nil, given.Now},
+		"no date":          {"", nil, time.Time{}},
+		"one of nonsense":  {"yesterday", nil, time.Time{}},
+		"no answer at all": {"", failed, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reader := dateReader{roundTrip(func(*http.Request) (*http.Response, error) {
+				if c.err != nil {
+					return nil, c.err
+				}
+				return &http.Response{Header: http.Header{"Date": {c.date}}}, nil
+			})}
+			var date time.Time
+			for _, ctx := range []context.Context{context.Background(), withDate(context.Background(), &date)} {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://winnow", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := reader.RoundTrip(request); !errors.Is(err, c.err) {
+					t.Error(err)
+				}
+			}
+			if !date.Equal(c.want) {
+				t.Errorf("got %v", date)
+			}
+		})
+	}
+}

@@ -1,0 +1,267 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	componentbaseconfig "k8s.io/component-base/config"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/status"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+const (
+	policiesPath        = "/apis/gc.winnow.dev/v1alpha1/cleanuppolicies"
+	clusterPoliciesPath = "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies"
+	storedPath          = "/apis/internal.gc.winnow.dev/v1alpha1/storedcleanuppolicies"
+	storedClusterPath   = "/apis/internal.gc.winnow.dev/v1alpha1/storedclustercleanuppolicies"
+	namespacesPath      = "/api/v1/namespaces"
+	leasePath           = "/apis/coordination.k8s.io/v1/namespaces/winnow-system/leases/winnow"
+	jobsPath            = "/apis/batch/v1/namespaces/team-a/jobs/"
+	instance            = "replica-1"
+)
+
+// server is what an API server has of policies, namespaces, a lease and Jobs.
+type server struct {
+	*testing.T
+	time *clocktesting.FakeClock
+
+	mu sync.Mutex
+	// generation is that of policy p, which is version too of its list.
+	generation int64
+	holder     *string // of the lease
+	renewed    *metav1.MicroTime
+	jobs       map[string]*batchv1.Job
+	// before is called for a request, by its method and path; when it returns a code, that is the answer.
+	before  map[string]func() int
+	seen    []string             // requests
+	deletes map[string]time.Time // when each began
+}
+
+func newServer(t *testing.T) (*server, *rest.Config) {
+	holder := instance
+	s := &server{
+		T: t, time: clocktesting.NewFakeClock(given.Now), generation: 1, holder: &holder,
+		jobs: map[string]*batchv1.Job{}, before: map[string]func() int{}, deletes: map[string]time.Time{},
+	}
+	endpoint := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(endpoint.Close)
+	return s, &rest.Config{Host: endpoint.URL, QPS: -1}
+}
+
+// do changes the server.
+func (s *server) do(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// on has something done before requests are answered.
+func (s *server) on(request string, do func() int) { s.do(func() { s.before[request] = do }) }
+
+// requests counts those that came.
+func (s *server) requests(prefix string) (n int) {
+	s.do(func() {
+		for _, r := range s.seen {
+			if strings.HasPrefix(r, prefix) {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	request := r.Method + " " + r.URL.Path
+	var before func() int
+	s.do(func() {
+		s.seen = append(s.seen, request)
+		if r.Method == http.MethodDelete {
+			s.deletes[path.Base(r.URL.Path)] = s.time.Now()
+		}
+		if before = s.before[request]; before == nil {
+			before = s.before[r.Method]
+		}
+	})
+	var object any
+	s.do(func() { object = s.answer(r) })
+	code := http.StatusOK
+	if object == nil {
+		code = http.StatusNotFound
+	}
+	if before != nil { // What is changed then, the answer does not have.
+		code = max(code, before())
+	}
+	if code != http.StatusOK {
+		object = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reasons[code]}
+	}
+	w.Header().Set("Date", s.time.Now().UTC().Format(http.TimeFormat))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	if err := json.NewEncoder(w).Encode(object); err != nil {
+		s.Error(err)
+	}
+}
+
+var reasons = map[int]metav1.StatusReason{http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusConflict: metav1.StatusReasonConflict}
+
+func (s *server) answer(r *http.Request) any {
+	switch r.URL.Path {
+	case policiesPath:
+		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "uid-p", Generation: s.generation})
+	case storedPath:
+		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "other", Generation: 99, Annotations: map[string]string{"uid": "uid-p", "generation": "1"}})
+	case clusterPoliciesPath, storedClusterPath:
+		return s.list()
+	case namespacesPath:
+		return s.list(given.Namespace(given.Home, "1").ObjectMeta)
+	case leasePath:
+		return &coordinationv1.Lease{
+			TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
+			Spec:     coordinationv1.LeaseSpec{HolderIdentity: s.holder, RenewTime: s.renewed},
+		}
+	}
+	name, isJob := strings.CutPrefix(r.URL.Path, jobsPath)
+	if job := s.jobs[name]; isJob && job != nil {
+		if r.Method == http.MethodDelete {
+			delete(s.jobs, name)
+			return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+		}
+		return job
+	}
+	return nil
+}
+
+// list is one by metadata, at a version that moves with the policy.
+func (s *server) list(items ...metav1.ObjectMeta) any {
+	out := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	out.ResourceVersion = version(s.generation)
+	for _, m := range items {
+		out.Items = append(out.Items, metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}, ObjectMeta: m,
+		})
+	}
+	return out
+}
+
+func version(generation int64) string { return strings.Repeat("1", int(generation)) }
+
+// world is a controller beside that server.
+type world struct {
+	*testing.T
+	*Controller
+	*server
+}
+
+// newWorld has a policy that lets every finished Job go.
+func newWorld(t *testing.T) *world {
+	s, config := newServer(t)
+	cluster, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1})
+	tr.Resume(time.Time{})
+	tr.ReplaceCronJobs(nil, given.Now)
+	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "1", given.Now)
+	tr.ReplaceClusterPolicies(nil, "1", given.Now)
+	tr.ReplacePolicies([]*gc.CleanupPolicy{given.Policy("p").Default("0s").Obj()}, "1", given.Now)
+	tr.Coverage()
+	tr.Replace(gc.ResourcePods, nil, 1, given.Now)
+	tr.Replace(gc.ResourceJobs, nil, 1, given.Now)
+	election := componentbaseconfig.LeaderElectionConfiguration{LeaderElect: true, ResourceNamespace: "winnow-system", ResourceName: "winnow"}
+	return &world{T: t, server: s, Controller: &Controller{
+		config: Config{LeaderElection: election}, clock: s.time, cluster: cluster, tracker: tr,
+		reader:  newReader(t, config, cluster, election),
+		deleter: deleter.New(cluster, "winnow/test", s.time),
+		limit:   deleter.NewLimit(1),
+		status:  status.New(status.Config{Tracker: tr, Events: cluster, Clock: s.time}),
+	}}
+}
+
+func newReader(
+	t *testing.T, config *rest.Config, cluster kubernetes.Interface, election componentbaseconfig.LeaderElectionConfiguration,
+) *reader {
+	dated := rest.CopyConfig(config)
+	dated.Wrap(func(rt http.RoundTripper) http.RoundTripper { return dateReader{rt} })
+	metadata, err := metadata.NewForConfig(dated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &reader{policies: metadata, metadata: metadata, cluster: cluster, instance: instance, election: election}
+}
+
+// job has finished, is known to both sides, and is due.
+func (w *world) job(name string) *batchv1.Job {
+	job := given.Job(name).Complete(given.Now.Add(-time.Hour))
+	o := job.Obj()
+	o.APIVersion, o.Kind = "batch/v1", "Job"
+	w.do(func() { w.jobs[name] = o })
+	w.tracker.Upsert(facts.Keep(job.Fact()), w.time.Now())
+	return o
+}
+
+// gone is what the watch says of a Job.
+func (w *world) gone(job *batchv1.Job) {
+	f, err := lifecycle.FromJob(job)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.tracker.Remove(facts.Keep(f), w.time.Now())
+}
+
+// agree reads, which must agree.
+func (w *world) agree() {
+	w.Helper()
+	now := w.time.Now()
+	reading, err := w.reader.read(context.Background(), now)
+	if err != nil || !w.tracker.Agree(reading, now) {
+		w.Fatal("no agreement", err)
+	}
+}
+
+// take takes the order for the one Job that is due.
+func (w *world) take() *tracker.Order {
+	w.Helper()
+	order, ok := w.tracker.Take(w.time.Now())
+	if !ok {
+		w.Fatal("there is nothing to take")
+	}
+	return order
+}
+
+// until waits for what goes on beside the test.
+func (w *world) until(what string, condition func() bool) {
+	w.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 30*time.Second, true,
+		func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		w.Fatalf("it never came that %s", what)
+	}
+}
+
+var named = types.NamespacedName{Namespace: given.Home, Name: "p"}
