@@ -69,6 +69,127 @@ func TestHeldAbove(t *testing.T) {
 	expectDeletions(t, labelled, allBut(0, string(g)+"/default", dueOnceLabelled)...)
 }
 
+// TestHoldsOfANewLeader: a replica that has followed so far neither takes what time has made due for the work of a change that follows at
+// once, nor keeps a hold whose cause was taken back just before the leader was killed. It keeps one that waits.
+func TestHoldsOfANewLeader(t *testing.T) {
+	const n = 1500
+	slow, low := newGroup(), newGroup()
+	byTime, undone, waiting := slow.namespace(t), low.namespace(t), low.namespace(t)
+	guardrails := holdAbove(1000)
+	guardrails.MaxDeletionsPerMinute = new(int64(60))
+	slow.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: guardrails})
+	low.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
+	createPolicy(t, byTime, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("10s")})
+	var names []string
+	for _, j := range finishedJobs(t, byTime, n) {
+		names = append(names, j.Name)
+	}
+	ids := map[string]string{}
+	for _, ns := range []string{undone, waiting} {
+		finishedJobs(t, ns, 10)
+		createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+		ids[ns] = waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) }).Holds[0].ID
+	}
+	waitStatus(t, byTime, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Due > 1000 && len(s.Holds) == 0 })
+
+	killed := leader(t)
+	lengthen(t, undone)
+	_, err := gc.CleanupPolicies(byTime).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"9s"}}`), metav1.PatchOptions{})
+	must(t, err)
+	kill(t, killed)
+
+	waitStatus(t, byTime, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.ObservedGeneration == 2 && s.Due > 1000 && len(s.Holds) == 0 && s.Conditions[0].Reason == "Throttled"
+	})
+	waitStatus(t, undone, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.ObservedGeneration == 2 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+	})
+	if other := leader(t); other == killed {
+		t.Errorf("%s leads, but was killed", other.Name)
+	}
+	slow.change(t, `{"guardrails":{"maxDeletionsPerMinute":null}}`)
+	expectEachDeletedOnce(t, byTime, names, 0)
+	for _, ns := range []string{undone, waiting} {
+		expectDeletions(t, ns)
+	}
+	status := waitStatus(t, waiting, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, waiting, 10) })
+	if status.Holds[0].ID != ids[waiting] {
+		t.Errorf("the hold is %s with the new leader, and was %s", status.Holds[0].ID, ids[waiting])
+	}
+}
+
+// TestHoldOfAllNamespaces: a cluster policy that makes few Jobs due in each of several namespaces, and too many in all of them, is held by
+// one hold, which one approval releases.
+func TestHoldOfAllNamespaces(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	total := v1alpha1.Guardrails{HoldAbove: &v1alpha1.HoldAbove{Objects: new(int64(5)), Total: new(int64(10))}}
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: &total})
+	all := map[string][]string{}
+	for range 4 {
+		ns := g.namespace(t)
+		all[ns] = allBut(0, string(g)+"/default", finishedJobs(t, ns, 4))
+	}
+	g.change(t, `{"ttlAfterFinished":"0s"}`)
+	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, "", 16) })
+	settle(t, time.Second)
+	for ns := range all {
+		expectDeletions(t, ns)
+	}
+	approve(t, status)
+	for ns, want := range all {
+		expectDeletions(t, ns, want...)
+	}
+}
+
+// TestHoldIsNotSplit: what waits for approval goes on waiting when several policies, each for few of the Jobs, come to decide for it.
+func TestHoldIsNotSplit(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
+	for part := range 4 {
+		finishedJobs(t, ns, 5, jobLabel("part", fmt.Sprint(part)), named(fmt.Sprint("part-", part, "-")))
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 20) })
+	for part := range 4 {
+		name := fmt.Sprint("a", part)
+		createPolicy(t, ns, name, v1alpha1.CleanupPolicySpec{
+			Rules: []v1alpha1.CleanupRule{{Name: "part", Selector: matching(map[string]string{"part": fmt.Sprint(part)}), TTL: ttl("0s")}},
+		})
+		waitStatus(t, ns, name, func(s *v1alpha1.CleanupPolicyStatus) bool {
+			return len(s.Holds) == 1 && s.Holds[0].ID == status.Holds[0].ID && s.Holds[0].Policy == ns+"/p"
+		})
+	}
+	settle(t, time.Second)
+	expectDeletions(t, ns)
+	approve(t, status)
+	waitJobs(t, ns, 0)
+}
+
+// TestEditsCountTogether: five edits that make one Job due each go at once, the sixth within ten minutes waits.
+func TestEditsCountTogether(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns := g.namespace(t)
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
+	for i := range 6 {
+		finishedJobs(t, ns, 1, jobLabel("part", fmt.Sprint(i)), named(fmt.Sprint("part-", i, "-")))
+	}
+	for i := range 6 {
+		createPolicy(t, ns, fmt.Sprint("p", i), v1alpha1.CleanupPolicySpec{
+			Rules: []v1alpha1.CleanupRule{{Name: "part", Selector: matching(map[string]string{"part": fmt.Sprint(i)}), TTL: ttl("0s")}},
+		})
+		if i < 5 {
+			waitJobs(t, ns, 5-i)
+		}
+	}
+	waitStatus(t, ns, "p5", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 1) })
+	settle(t, time.Second)
+	waitJobs(t, ns, 1)
+}
+
 // restart kills all replicas, lets somebody do something meanwhile, and waits until a new one leads.
 func restart(t *testing.T, meanwhile ...func()) {
 	t.Helper()

@@ -194,7 +194,7 @@ func (t *Tracker) bequeath(ns *namespace) {
 		t.soil(ns)
 		own := ns.holdOf(heir.UID)
 		if own == nil {
-			h.owner, h.total = heir.UID, h.total && heir.Cluster != nil
+			t.inherit(ns, h, heir)
 			continue
 		}
 		for _, rec := range ns.records {
@@ -209,6 +209,19 @@ func (t *Tracker) bequeath(ns *namespace) {
 		ns.holds[i] = nil
 		own.id, own.total = holdID(heir.UID, ns.name, own.id+" and "+h.id), false // No approval of either covers both.
 	}
+}
+
+// inherit gives a hold to a policy. One of all namespaces together may have other heirs elsewhere, so that each gets an id of its own.
+func (t *Tracker) inherit(ns *namespace, h *hold, heir *policy.Policy) {
+	h.owner = heir.UID
+	if !h.total {
+		return
+	}
+	where := ""
+	if h.total = heir.Cluster != nil; !h.total {
+		where = ns.name
+	}
+	h.id = holdID(heir.UID, where, h.id)
 }
 
 // endHolds ends the holds under which nothing waits any more, where that is certain, and lets go what they kept beside it.

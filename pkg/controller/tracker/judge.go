@@ -115,11 +115,12 @@ func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
 }
 
 // unripen forgets how a record stands that is not due. While that is not certain, or a change is yet to be weighed, it is put off: what
-// is listed meanwhile may make it due again, and then it was not the change that did.
+// is listed meanwhile may make it due again, and then it was not the change that did. While the clock is in doubt, what waits under a hold
+// goes on waiting.
 func (t *Tracker) unripen(rec *record) {
 	switch {
 	case rec.clearance == unweighed:
-	case len(rec.ns.causes) > 0, t.listing > 0, t.clockDoubt != "", t.unlisted(rec.ns) != "":
+	case len(rec.ns.causes) > 0, t.listing > 0, t.unlisted(rec.ns) != "", rec.hold() != nil && t.clockDoubt != "":
 		rec.ns.lapsed = true
 		t.vacant.Insert(rec.ns)
 	default:
