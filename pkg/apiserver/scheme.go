@@ -19,9 +19,6 @@ var (
 	Scheme = runtime.NewScheme()
 	// Codecs encode and decode the kinds of Scheme.
 	Codecs = serializer.NewCodecFactory(Scheme)
-	// StorageCodecs are Codecs for what is stored: a field that is not known was written by a newer version, and what it means
-	// must neither be passed over nor lost with the next write.
-	StorageCodecs = serializer.NewCodecFactory(Scheme, serializer.EnableStrict)
 	// ParameterCodec decodes the query parameters of requests.
 	ParameterCodec = runtime.NewParameterCodec(Scheme)
 )

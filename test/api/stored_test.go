@@ -3,7 +3,25 @@
 
 package api
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/generated/informers/externalversions"
+	"github.com/winnow-dev/winnow/test/winnow"
+)
 
 // storedForm is what a kind is kept in.
 func (p scope) storedForm() string { return "stored" + p.plural + ".internal.gc.winnow.dev" }
@@ -24,4 +42,183 @@ func TestStoredFormIsDeleted(t *testing.T) {
 			kubectl(t, "delete", "namespace", p.id, "--timeout=60s")
 		}
 	})
+}
+
+// stored reaches what policies are kept in, as nobody but Winnow may write it.
+func (p scope) stored() dynamic.ResourceInterface {
+	p.t.Helper()
+	config, err := shared.UserConfig(winnow.User, "system:serviceaccounts", "system:serviceaccounts:"+winnow.Namespace)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	resource := dynamic.NewForConfigOrDie(config).Resource(schema.ParseGroupResource(p.storedForm()).WithVersion("v1alpha1"))
+	if p.namespaced {
+		return resource.Namespace(p.id)
+	}
+	return resource
+}
+
+func (p scope) payload(name string) string {
+	p.t.Helper()
+	object, err := p.stored().Get(p.t.Context(), p.called(name), metav1.GetOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	payload, _, _ := unstructured.NestedString(object.Object, "payload")
+	return payload
+}
+
+// asANewerVersion writes a policy as one would that knows more than this, with all that is in its payload from old on replaced.
+func (p scope) asANewerVersion(name, old, replacement string) {
+	p.t.Helper()
+	object, err := p.stored().Get(p.t.Context(), p.called(name), metav1.GetOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	changed := strings.Replace(p.payload(name), old, replacement, 1)
+	if !strings.Contains(changed, replacement) {
+		p.t.Fatalf("%q is no part of %s", old, changed)
+	}
+	if err := unstructured.SetNestedField(object.Object, changed, "payload"); err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.stored().Update(p.t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestPolicyOfANewerVersion is a rollback: what an older version does not understand is served beside all else, with a warning and a
+// condition, and can be deleted, but nothing is written over it.
+func TestPolicyOfANewerVersion(t *testing.T) {
+	forEachKind(t, func(t *testing.T, p scope) {
+		for _, name := range []string{"field", "retyped", "version", "whole"} {
+			p.create(name, `{ttlAfterFinished: 1h}`)
+		}
+		for _, c := range []struct{ name, old, replacement, why string }{
+			{"field", `"ttlAfterFinished"`, `"schedule":{"cron":"0 3 * * *"},"ttlAfterFinished"`, `unknown field "spec.schedule"`},
+			{"retyped", `"ttlAfterFinished":"1h"`, `"ttlAfterFinished":{"seconds":3600}`, "cannot unmarshal object"},
+			{"version", `"gc.winnow.dev/v1alpha1"`, `"gc.winnow.dev/v9"`, `no kind "` + p.kind.name + `" is registered`},
+		} {
+			p.asANewerVersion(c.name, c.old, c.replacement)
+			newer := p.payload(c.name)
+			p.isTold(c.name, c.why)
+			p.cannotBeWritten(c.name, c.why)
+			if now := p.payload(c.name); now != newer {
+				t.Errorf("what is stored was changed from %s to %s", newer, now)
+			}
+		}
+		if got := p.get("field"); *got.Spec.TTLAfterFinished != "1h" {
+			t.Errorf("what is understood is lost: %+v", got.Spec)
+		}
+		contains(t, kubectl(t, p.on("annotate", "whole", "example.com/note=mine")...), "annotated")
+		for name, informer := range p.informers() {
+			p.isSyncedBy(name, informer)
+		}
+		for _, name := range []string{"retyped", "version"} {
+			kubectl(t, p.on("delete", name, "--timeout=10s")...)
+		}
+		p.expect("field whole", p.where())
+	})
+}
+
+// isTold reads the policy in all ways.
+func (p scope) isTold(name, why string) {
+	p.t.Helper()
+	warning := fmt.Sprintf("%s\" is not understood whole and cannot be changed: ", p.called(name))
+	for _, args := range [][]string{p.on("get", name), p.onAll("get"), p.onAll("get", "-o", "yaml"), {"get", p.short, "--all-namespaces"}} {
+		out, stderr, err := shared.Kubectl(p.t.Context(), args...)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		contains(p.t, out, p.called(name), "PolicyUnreadable")
+		if args[len(args)-1] != "--all-namespaces" { // which warns of three alone
+			contains(p.t, stderr, "Warning: ", warning, why)
+		}
+	}
+	kubectl(p.t, p.on("wait", name, "--for=condition=Ready=False", "--timeout=10s")...)
+	read := p.get(name)
+	ready := meta.FindStatusCondition(read.Status.Conditions, "Ready")
+	contains(p.t, read.Annotations["gc.winnow.dev/unreadable"], why)
+	contains(p.t, ready.Message, why, "Install the version that wrote it")
+}
+
+// cannotBeWritten tries all ways of writing.
+func (p scope) cannotBeWritten(name, why string) {
+	p.t.Helper()
+	whole := p.manifest(name, `{ttlAfterFinished: 2h}`)
+	copied := strings.ReplaceAll(kubectl(p.t, p.on("get", name, "-o", "json")...), `"`+p.called(name)+`"`, `"`+p.called("copy")+`"`)
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		{"", p.on("annotate", name, "example.com/note=mine"), why},
+		{"", p.on("annotate", name, "gc.winnow.dev/unreadable-"), why},
+		{"", p.on("label", name, "note=mine"), why},
+		{"", p.on("patch", name, "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`), why},
+		{"", p.on("patch", name, "--type=merge", "--subresource=status", "-p", `{"status":{"candidates":7}}`), why},
+		{whole, []string{"apply", "-f", "-"}, why},
+		{whole, []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, why},
+		{whole, []string{"replace", "-f", "-"}, why},
+		{copied, []string{"create", "-f", "-"}, "this is a copy that lacks something"},
+	} {
+		contains(p.t, refused(p.t, c.stdin, c.args...), "is invalid", "Forbidden", c.want)
+	}
+}
+
+// informers are two that know nothing of the server: one without types, and one that other modules import.
+func (p scope) informers() map[string]cache.SharedIndexInformer {
+	const never = 0
+	config := shared.RESTConfig()
+	config.WarningHandlerWithContext = nil
+	resource := v1alpha1.SchemeGroupVersion.WithResource(p.plural)
+	typed, err := externalversions.NewSharedInformerFactory(client, never).ForResource(resource)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return map[string]cache.SharedIndexInformer{
+		"dynamic": dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), never).ForResource(resource).Informer(),
+		"typed":   typed.Informer(),
+	}
+}
+
+// isSyncedBy lists and watches.
+func (p scope) isSyncedBy(name string, informer cache.SharedIndexInformer) {
+	p.t.Helper()
+	ctx, stop := context.WithTimeout(p.t.Context(), 30*time.Second)
+	defer stop()
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		p.t.Fatalf("%s: not synced", name)
+	}
+	key := func(policy string) string {
+		if p.namespaced {
+			return p.id + "/" + p.called(policy)
+		}
+		return p.called(policy)
+	}
+	annotation := func(policy, annotation string) string {
+		object, exists, err := informer.GetStore().GetByKey(key(policy))
+		if err != nil || !exists {
+			return fmt.Sprint("none: ", err)
+		}
+		return object.(metav1.Object).GetAnnotations()[annotation]
+	}
+	for _, policy := range []string{"field", "retyped", "version"} {
+		if why := annotation(policy, "gc.winnow.dev/unreadable"); why == "" || strings.HasPrefix(why, "none") {
+			p.t.Errorf("%s: %s is not marked: %q", name, policy, why)
+		}
+	}
+	p.asANewerVersion("field", `"cron"`, `"seen by `+name+`":true,"cron"`)
+	kubectl(p.t, p.on("annotate", "whole", "--overwrite", "example.com/note="+name)...)
+	eventually(p.t, 10*time.Second, func(context.Context) error {
+		if got := annotation("whole", "example.com/note"); got != name {
+			return fmt.Errorf("%s: the watch brought %q", name, got)
+		}
+		return nil
+	})
+	object, _, _ := informer.GetStore().GetByKey(key("field"))
+	if got, want := object.(metav1.Object).GetResourceVersion(), p.get("field").ResourceVersion; got != want {
+		p.t.Errorf("%s: the watch brought version %s of what is not understood, want %s", name, got, want)
+	}
 }

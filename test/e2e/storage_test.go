@@ -32,7 +32,7 @@ func stored(t *testing.T, ns string) dynamic.ResourceInterface {
 }
 
 // TestUnreadablePolicy: a policy with a field that this version does not know, as a newer one leaves it behind, holds its own
-// namespace and no other, also after a restart; it is not written over, and can be deleted.
+// namespace and no other, also after a restart, and why is told there; it is not written over, and can be deleted.
 func TestUnreadablePolicy(t *testing.T) {
 	ns, other := newNamespace(t), newNamespace(t)
 	finishedJobs(t, ns, 1)
@@ -41,8 +41,11 @@ func TestUnreadablePolicy(t *testing.T) {
 	waitStatus(t, ns, "newer", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 1 })
 	damage(t, ns, "newer", `"ttlAfterFinished":"1h"`, `"ttlAfterFinished":"0s","unlessSomethingNew":true`)
 	waitStatus(t, ns, "plain", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Held == 1 && strings.Contains(s.Conditions[0].Message, "PolicyUnreadable")
+		message := s.Conditions[0].Message
+		return s.Held == 1 && strings.Contains(message, "PolicyUnreadable") &&
+			strings.Contains(message, "policy "+ns+`/newer: strict decoding error: unknown field "spec.unlessSomethingNew"`)
 	})
+	waitStatus(t, ns, "newer", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Conditions[0].Reason == "PolicyUnreadable" })
 	for round := range 2 {
 		if round == 1 {
 			kill(t, server.Replicas...)

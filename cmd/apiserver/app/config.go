@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apiserver"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
 	"github.com/winnow-dev/winnow/pkg/generated/openapi"
@@ -100,7 +101,7 @@ func (o *Options) applyStorage(ctx context.Context, generic *genericapiserver.Re
 	if err != nil {
 		return err
 	}
-	generic.RESTOptionsGetter = host.RESTOptionsGetter(storageCodec, storageVersioner)
+	generic.RESTOptionsGetter = host.RESTOptionsGetter(storageCodec, storageVersioner, gc.MarkUnreadable)
 	return nil
 }
 

@@ -63,7 +63,7 @@ func NewOptions() *Options {
 
 // Stored is the version that policies are stored in, as JSON.
 var (
-	storageCodec     = apiserver.StorageCodecs.LegacyCodec(v1alpha1.SchemeGroupVersion)
+	storageCodec     = apiserver.StorageCodec()
 	storageVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: gc.GroupName})
 )
 

@@ -45,6 +45,9 @@ func CompileCluster(p *gc.ClusterCleanupPolicy) (*Policy, error) {
 }
 
 func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy, error) {
+	if why := gc.Unreadable(m); why != "" {
+		return nil, errors.New(why)
+	}
 	if err := errors.Join(
 		known("spec.mode", spec.Mode, gc.ModeEnforce, gc.ModePreview),
 		known("spec.annotationTTL", spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),

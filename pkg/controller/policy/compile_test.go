@@ -47,6 +47,7 @@ func TestCompileRefusesWhatItCannotRead(t *testing.T) {
 		"an outcome":                          {rule(given.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},
 		"dependents":                          {rule(given.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
 		"a propagation":                       {rule(given.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
+		"what was not understood whole":       {given.Policy("p").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`), `unknown field "spec.x"`},
 		"a word of great length is cut":       {given.Policy("p").Mode(gc.PolicyMode(strings.Repeat("x", 1000))), `spec.mode: "` + strings.Repeat("x", 64) + `" is`},
 	} {
 		t.Run(name, func(t *testing.T) {

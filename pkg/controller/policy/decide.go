@@ -55,7 +55,7 @@ const (
 	ReasonUncounted            Reason = "Uncounted"
 	ReasonManagedByGitOps      Reason = "ManagedByGitOps"
 	ReasonRecreateLoop         Reason = "RecreateLoop"
-	ReasonPolicyUnreadable     Reason = "PolicyUnreadable"
+	ReasonPolicyUnreadable     Reason = gc.ReasonUnreadable
 	ReasonSuspended            Reason = "Suspended"
 	ReasonHeld                 Reason = "Held"
 	ReasonClockInDoubt         Reason = "ClockInDoubt"

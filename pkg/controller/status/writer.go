@@ -130,7 +130,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	reports := w.Tracker.Reports(ns)
 	w.teller.forget(ns, reports)
 	for _, r := range reports {
-		if r.UID == "" { // It cannot be decoded and is known by its name alone; it has no status that could be written.
+		if gc.Unreadable(r.Stored) != "" { // Nothing may be written over it; the server itself shows the condition.
 			continue
 		}
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))

@@ -203,8 +203,8 @@ func TestStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestAPolicyOfWhichOnlyTheNameIsKnownHasNoStatus(t *testing.T) {
-	o := newOffice(t, given.Policy("p").WithUID("").Mode("?"))
+func TestNothingIsWrittenOverAPolicyThatIsNotUnderstood(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Annotated(gc.AnnotationUnreadable, "why"))
 	o.writes(time.Second, nil, nil)
 }
 

@@ -63,8 +63,20 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 		"another policy wants it kept":       {func(w *world) { w.policy(given.Policy("q").Default("never")) }, policy.Keep, policy.ReasonNever},
 		"another policy cannot be read":      {func(w *world) { w.policy(given.Policy("q").Mode("Simulate")) }, policy.Hold, policy.ReasonPolicyUnreadable},
 		"the policy cannot be read any more": {func(w *world) { w.policy(p().Annotations("x").Generation(2)) }, -1, ""},
-		"the policy is deleted":              {func(w *world) { w.withoutPolicy(p()) }, -1, ""},
-		"the namespace is protected":         {func(w *world) { w.namespace(given.Home, gc.LabelProtected, "true") }, policy.Ignore, policy.ReasonNamespaceProtected},
+		"the policy is not understood any more, though it says to be the same": {func(w *world) {
+			w.policy(p().Annotated(gc.AnnotationUnreadable, "why"))
+		}, -1, ""},
+		"another policy is not understood": {func(w *world) {
+			w.policy(given.Policy("q").Annotated(gc.AnnotationUnreadable, "why"))
+		}, policy.Hold, policy.ReasonPolicyUnreadable},
+		"a cluster policy is not understood, which says to select another namespace": {func(w *world) {
+			q := everywhere(1, gc.Guardrails{})
+			q.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "other"}
+			metav1.SetMetaDataAnnotation(&q.ObjectMeta, gc.AnnotationUnreadable, "why")
+			w.clusterPolicy(q)
+		}, policy.Hold, policy.ReasonPolicyUnreadable},
+		"the policy is deleted":      {func(w *world) { w.withoutPolicy(p()) }, -1, ""},
+		"the namespace is protected": {func(w *world) { w.namespace(given.Home, gc.LabelProtected, "true") }, policy.Ignore, policy.ReasonNamespaceProtected},
 		"the namespace is being deleted": {func(w *world) {
 			m := given.Namespace(given.Home, w.next())
 			m.DeletionTimestamp = &m.CreationTimestamp
@@ -89,6 +101,20 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatIsNotUnderstoodIsToldWhereItHolds: what else holds for its objects goes on once all is understood.
+func TestWhatIsNotUnderstoodIsToldWhereItHolds(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Default("1h"))
+	w.policy(given.Policy("q").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`))
+	w.upsert(given.Job("a").Complete(w.now.Add(-time.Hour)).Fact())
+	w.takes()
+	w.holds("p", Group{policy.ReasonPolicyUnreadable, `policy team-a/q: unknown field "spec.x"`, "jobs.batch/a", 1})
+	if why := w.report("q").Unreadable; why == nil || why.Error() != `unknown field "spec.x"` {
+		t.Errorf("q cannot be read: %v", why)
+	}
+	w.policy(given.Policy("q").Default("30m"))
+	w.takes("a")
 }
 
 func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {

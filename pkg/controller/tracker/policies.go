@@ -71,11 +71,15 @@ func observedPolicy(p *gc.CleanupPolicy) observed {
 }
 
 func observedCluster(p *gc.ClusterCleanupPolicy) observed {
-	return observed{
+	o := observed{
 		Stored:   StoredClusterPolicy(p),
 		compile:  func() (*policy.Policy, error) { return policy.CompileCluster(p) },
 		selector: p.Spec.NamespaceSelector,
 	}
+	if gc.Unreadable(p) != "" { // What is not understood may select too.
+		o.selector = nil
+	}
+	return o
 }
 
 // SetPolicy takes in a state of a policy.
@@ -182,7 +186,8 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	ps := (*family)[i]
 	before := ps.stored
 	ps.stored = o.Stored
-	if !found || before.UID != o.UID {
+	created := !found || before.UID != o.UID
+	if created {
 		ps.deleted, ps.lastDeletion = 0, nil
 	}
 	if o.Status.Deleted >= ps.deleted {
@@ -190,7 +195,8 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	}
 	ps.approved = approvals(o.ObjectMeta)
 	ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds))
-	if found && before.UID == o.UID && before.Generation == o.Generation {
+	seenAnew := created || gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
+	if !seenAnew && before.Generation == o.Generation {
 		return t.statusChanged(ps, before) // They delete nothing, but may approve.
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
@@ -198,12 +204,11 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))
-	created := !found || before.UID != o.UID
 	for ns := range affected {
 		if created {
 			t.adoptNew(ns, ps)
 		}
-		if c, ok := causeOf(ps, created); ok {
+		if c, ok := causeOf(ps, seenAnew); ok {
 			t.blame(ns, c)
 		}
 	}

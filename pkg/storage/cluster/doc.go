@@ -16,8 +16,9 @@
 // that is deleted therefore takes its objects along, past their finalizers: what is stored here should
 // refuse them.
 //
-// A payload that cannot be decoded fails every list that it is in, with its name in the message, as it
-// does with etcd. To a request that deletes it shows as its metadata alone, so that kubectl delete works.
+// A payload that cannot be decoded is served by the metadata of its host object, and marked, so that it
+// stands in nobody's way and nobody takes it for whole. Without a mark it fails every list that it is in,
+// with its name in the message, as it does with etcd.
 //
 // # Conformance
 //

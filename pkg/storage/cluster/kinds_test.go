@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -42,7 +44,7 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	getter := host.RESTOptionsGetter(apiserver.StorageCodecs.LegacyCodec(v1alpha1.SchemeGroupVersion), v1alpha1.SchemeGroupVersion)
+	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
 	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +69,7 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 			}
 			t.Run("Served", k.testServed)
 			t.Run("Misplaced", k.testMisplaced)
-			t.Run("Undecodable", k.testUndecodable)
+			t.Run("Unreadable", k.testUnreadable)
 		})
 	}
 }
@@ -160,7 +162,7 @@ func (k servedKind) write(t *testing.T, name string, payload func(string) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := k.object(metav1.ObjectMeta{})
+	object := k.object(metav1.ObjectMeta{UID: types.UID(stored.Annotations[UIDAnnotation]), Generation: 1, Labels: stored.Labels})
 	body, err := s.wrap(target{location: at}, stored.ResourceVersion, payload(stored.Payload), object)
 	if err != nil {
 		t.Fatal(err)
@@ -174,29 +176,69 @@ func (k servedKind) write(t *testing.T, name string, payload func(string) string
 func (k servedKind) testMisplaced(t *testing.T) {
 	k.create(t, "a")
 	k.write(t, "a", func(payload string) string { return strings.Replace(payload, `"name":"a"`, `"name":"b"`, 1) })
-	belongs := strings.TrimPrefix(k.namespace+"/b", "/")
-	_, err := k.registry.Get(k.as(t, "get", "alice"), "a", &metav1.GetOptions{})
-	if err == nil || !strings.HasSuffix(err.Error(), "it says that it is "+belongs) {
-		t.Errorf("got %v", err)
+	k.expectUnreadable(t, "a", "it says that it is "+strings.TrimPrefix(k.namespace+"/b", "/"))
+	k.deleteAll(t)
+}
+
+// testUnreadable: what is not understood is served beside all others, for what can be read of it, and is deleted, but not changed.
+func (k servedKind) testUnreadable(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(string) string
+		want   string
+	}{
+		"broken":  {func(string) string { return "{" }, "unexpected end of JSON input"},
+		"unknown": {func(p string) string { return strings.Replace(p, `"spec":{`, `"spec":{"new":1,`, 1) }, `unknown field "spec.new"`},
+		"newer":   {func(p string) string { return strings.Replace(p, `/v1alpha1"`, `/v7"`, 1) }, `no kind "`},
+	} {
+		created := k.create(t, name)
+		k.write(t, name, c.damage)
+		read := k.expectUnreadable(t, name, c.want)
+		if read.GetUID() != created.GetUID() || read.GetGeneration() != 1 || read.GetLabels()["is"] != name || read.GetCreationTimestamp().Time.IsZero() {
+			t.Errorf("%s: metadata %+v", name, read)
+		}
+	}
+	k.create(t, "whole")
+	for _, username := range []string{"alice", user.APIServerUser} {
+		if got, err := k.list(t, username, metainternalversion.ListOptions{}); err != nil || got != "broken newer unknown whole" {
+			t.Errorf("%s lists %q, %v", username, got, err)
+		}
+	}
+	w, err := k.registry.Watch(k.as(t, "watch", "alice"), &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for range 4 {
+		if event := <-w.ResultChan(); event.Type != watch.Added {
+			t.Errorf("got %+v", event)
+		}
+	}
+	if _, _, err := k.registry.Delete(k.as(t, "delete", "alice"), "broken", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if event := <-w.ResultChan(); event.Type != watch.Deleted {
+		t.Errorf("got %+v", event)
 	}
 	k.deleteAll(t)
 }
 
-// testUndecodable: what cannot be decoded fails lists with its name, and stands in the way of neither those who delete it nor
-// the controller.
-func (k servedKind) testUndecodable(t *testing.T) {
-	k.create(t, "a")
-	k.create(t, "b")
-	k.write(t, "b", func(string) string { return "{" })
-	want := `stored ` + k.resource + `.gc.winnow.dev "` + strings.TrimPrefix(k.namespace+"/b", "/") + `" cannot be decoded, delete it and write it anew`
-	if _, err := k.list(t, "alice", metainternalversion.ListOptions{}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v", err)
+// expectUnreadable reads what is not understood for this reason, and tries to change it.
+func (k servedKind) expectUnreadable(t *testing.T, name, why string) metav1.Object {
+	t.Helper()
+	object, err := k.registry.Get(k.as(t, "get", "alice"), name, &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, err := k.list(t, user.APIServerUser, metainternalversion.ListOptions{}); err != nil || got != "a b" {
-		t.Errorf("the server itself lists %q, %v", got, err)
+	read := object.(metav1.Object)
+	if got := gc.Unreadable(read); !strings.Contains(got, why) {
+		t.Errorf("%s is not understood because of %q, want %q", name, got, why)
 	}
-	if _, _, err := k.registry.Delete(k.as(t, "delete", "alice"), "b", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
+	written := object.DeepCopyObject()
+	written.(metav1.Object).SetAnnotations(nil)
+	_, _, err = k.registry.Update(k.as(t, "update", "alice"), name, rest.DefaultUpdatedObjectInfo(written), nil,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), why) {
+		t.Errorf("an update of %s: %v", name, err)
 	}
-	k.deleteAll(t)
+	return read
 }

@@ -67,7 +67,7 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 		if at.nothing {
 			return page, nil
 		}
-		taken, err := s.take(ctx, at, list.Items, opts.Predicate, items)
+		taken, err := s.take(at, list.Items, opts.Predicate, items)
 		if err != nil {
 			return page, err
 		}
@@ -85,7 +85,7 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 
 // take appends the decoded objects that match and returns how many it has looked at, fewer than all if
 // the page is full before.
-func (s *store) take(ctx context.Context, at target, stored []storedObject, predicate storage.SelectionPredicate, items reflect.Value) (int, error) {
+func (s *store) take(at target, stored []storedObject, predicate storage.SelectionPredicate, items reflect.Value) (int, error) {
 	for i := range stored {
 		if isFull(items, predicate) {
 			return i, nil
@@ -95,7 +95,7 @@ func (s *store) take(ctx context.Context, at target, stored []storedObject, pred
 		if !ok {
 			return i, fmt.Errorf("items of a list of %s are no API objects but %v", s.groupResource, item.Type())
 		}
-		if err := s.decodeFor(ctx, &stored[i], at.keyOf(&stored[i]), object); err != nil {
+		if err := s.decode(&stored[i], at.keyOf(&stored[i]), object); err != nil {
 			return i, err
 		}
 		if matches, err := predicate.Matches(object); err == nil && matches {

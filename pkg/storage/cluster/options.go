@@ -21,23 +21,28 @@ import (
 
 // RESTOptionsGetter makes registry stores keep their objects on this host. Codec encodes to the
 // storage version as JSON, encodeVersioner names that version for the storage version hash. There is
-// no watch cache on top: the host has one.
-func (h *Host) RESTOptionsGetter(codec runtime.Codec, encodeVersioner runtime.GroupVersioner) generic.RESTOptionsGetter {
+// no watch cache on top: the host has one. An object that the codec cannot decode is served by its
+// metadata alone and passed to mark with the reason; if mark is nil, reading it fails.
+func (h *Host) RESTOptionsGetter(codec runtime.Codec, encodeVersioner runtime.GroupVersioner, mark Mark) generic.RESTOptionsGetter {
 	config := storagebackend.NewDefaultConfig("", codec)
 	config.EncodeVersioner = encodeVersioner
-	return &optionsGetter{host: h, config: config}
+	return &optionsGetter{host: h, config: config, mark: mark}
 }
+
+// Mark marks an object of which only the metadata could be read, so that nobody takes it for whole or writes it back.
+type Mark func(object runtime.Object, why error)
 
 type optionsGetter struct {
 	host   *Host
 	config *storagebackend.Config
+	mark   Mark
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
 func (g *optionsGetter) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
 		StorageConfig:           g.config.ForResource(resource),
-		Decorator:               g.host.decorate,
+		Decorator:               g.decorate,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          resource.Group + "/" + resource.Resource,
@@ -46,7 +51,7 @@ func (g *optionsGetter) GetRESTOptions(resource schema.GroupResource, _ runtime.
 }
 
 // decorate is the generic.StorageDecorator.
-func (h *Host) decorate(config *storagebackend.ConfigForResource, resourcePrefix string,
+func (g *optionsGetter) decorate(config *storagebackend.ConfigForResource, resourcePrefix string,
 	keyFunc func(runtime.Object) (string, error), newFunc, _ func() runtime.Object,
 	_ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 	namespaced, err := isNamespaced(keyFunc, newFunc())
@@ -54,8 +59,8 @@ func (h *Host) decorate(config *storagebackend.ConfigForResource, resourcePrefix
 		return nil, nil, fmt.Errorf("cannot tell the scope of %s: %w", config.GroupResource, err)
 	}
 	kind := reflect.TypeOf(newFunc()).Elem().Name()
-	s := newStore(h, config.Codec, config.GroupResource, kind, resourcePrefix, namespaced, newFunc)
-	s.checksPlace = true
+	s := newStore(g.host, config.Codec, config.GroupResource, kind, resourcePrefix, namespaced, newFunc)
+	s.checksPlace, s.mark = true, g.mark
 	return s, func() {}, nil
 }
 

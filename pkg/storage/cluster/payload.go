@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/user"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage"
 )
 
@@ -109,27 +107,17 @@ func (s *store) decode(stored *storedObject, key string, out runtime.Object) err
 	if err != nil {
 		return storage.NewInternalError(err)
 	}
-	if err := s.decodePayload(stored, revision, out); err != nil {
-		return storage.NewInternalError(&undecodableError{
-			message: fmt.Sprintf("stored %s %q cannot be decoded, delete it and write it anew: %v",
-				s.groupResource, namespacedName(stored), err),
-			err: storage.NewCorruptObjError(key, err),
-		})
+	err = s.decodePayload(stored, revision, out)
+	switch {
+	case err == nil:
+		return nil
+	case s.mark != nil:
+		return s.decodeMetadata(stored, out, err)
 	}
-	return nil
-}
-
-// decodeFor is decode, except that some are shown an object that cannot be decoded by its metadata alone.
-func (s *store) decodeFor(ctx context.Context, stored *storedObject, key string, out runtime.Object) error {
-	return s.decodeLeniently(stored, key, out, seesCorrupt(ctx))
-}
-
-func (s *store) decodeLeniently(stored *storedObject, key string, out runtime.Object, lenient bool) error {
-	err := s.decode(stored, key, out)
-	if storage.IsCorruptObject(err) && lenient {
-		return s.decodeMetadata(stored, out)
-	}
-	return err
+	return storage.NewInternalError(&undecodableError{
+		message: fmt.Sprintf("stored %s %q cannot be decoded, delete it and write it anew: %v", s.groupResource, namespacedName(stored), err),
+		err:     storage.NewCorruptObjError(key, err),
+	})
 }
 
 // decodePayload refuses a payload that was written for another place: whoever copied it there may have no rights where it
@@ -148,7 +136,8 @@ func (s *store) decodePayload(stored *storedObject, revision uint64, out runtime
 	return s.versioner.UpdateObject(out, revision)
 }
 
-func (s *store) decodeMetadata(stored *storedObject, out runtime.Object) error {
+// decodeMetadata fills out with what the host object itself says.
+func (s *store) decodeMetadata(stored *storedObject, out runtime.Object, why error) error {
 	if err := runtime.SetZeroValue(out); err != nil {
 		return err
 	}
@@ -160,17 +149,13 @@ func (s *store) decodeMetadata(stored *storedObject, out runtime.Object) error {
 	accessor.SetName(stored.Name)
 	accessor.SetLabels(stored.Labels)
 	accessor.SetResourceVersion(stored.ResourceVersion)
-	return nil
-}
-
-// seesCorrupt tells who is shown an object that cannot be decoded by its metadata alone: whoever deletes it, since otherwise
-// nobody ever could; and this server itself, whose controller must know of it, and of all the others beside it.
-func seesCorrupt(ctx context.Context) bool {
-	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok && (info.Verb == "delete" || info.Verb == "deletecollection") {
-		return true
+	accessor.SetCreationTimestamp(stored.CreationTimestamp)
+	accessor.SetUID(types.UID(stored.Annotations[UIDAnnotation]))
+	if generation, err := strconv.ParseInt(stored.Annotations[GenerationAnnotation], 10, 64); err == nil {
+		accessor.SetGeneration(generation)
 	}
-	caller, ok := genericapirequest.UserFrom(ctx)
-	return ok && caller.GetName() == user.APIServerUser
+	s.mark(out, why)
+	return nil
 }
 
 func namespacedName(object metav1.Object) string {

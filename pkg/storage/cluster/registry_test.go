@@ -46,6 +46,9 @@ func (podStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Obj
 }
 func (podStrategy) Canonicalize(runtime.Object) {}
 
+// unmarked is for tests that know what cannot be decoded.
+func unmarked(runtime.Object, error) {}
+
 // newRegistry is a registry as an API server has it, with this storage through its decorator.
 func newRegistry(t *testing.T, served schema.GroupResource, namespaced bool) *genericregistry.Store {
 	t.Helper()
@@ -61,7 +64,7 @@ func newRegistry(t *testing.T, served schema.GroupResource, namespaced bool) *ge
 		DeleteStrategy:            strategy,
 		TableConvertor:            rest.NewDefaultTableConvertor(served),
 	}
-	getter := env.host.RESTOptionsGetter(podCodec(), examplev1.SchemeGroupVersion)
+	getter := env.host.RESTOptionsGetter(podCodec(), examplev1.SchemeGroupVersion, unmarked)
 	if err := registry.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter}); err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,8 @@ type store struct {
 	// checksPlace refuses objects that say that they belong elsewhere than where they are stored. Only the conformance suite,
 	// which stores what it likes anywhere, does without.
 	checksPlace bool
+	// mark marks what cannot be decoded; if it is nil, reading that fails.
+	mark Mark
 }
 
 var _ storage.Interface = (*store)(nil)
@@ -123,7 +125,7 @@ func (s *store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	if err != nil {
 		return err
 	}
-	return s.decodeFor(ctx, stored, at.key, out)
+	return s.decode(stored, at.key, out)
 }
 
 // fetch reads one host object, consistently unless a resourceVersion says how old it may be.

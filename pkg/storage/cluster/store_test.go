@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/pprof"
 	"strconv"
@@ -21,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
@@ -78,9 +78,12 @@ func corrupt(t *testing.T, s *store, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"StoredPod","metadata":{"name":%q,"resourceVersion":%q,"labels":{"l":"v"}},"payload":"{"}`,
-		GroupVersion, name, stored.ResourceVersion)
-	if _, err := s.table.update(t.Context(), at.location, []byte(body)); err != nil {
+	stored.Labels, stored.Payload = map[string]string{"l": "v"}, "{"
+	body, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.table.update(t.Context(), at.location, body); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -257,15 +260,38 @@ func TestUndecodable(t *testing.T) {
 	if event := <-w.ResultChan(); event.Type != watch.Error {
 		t.Errorf("watch: got %+v", event)
 	}
-	for _, verb := range []string{"delete", "deletecollection"} {
-		ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{Verb: verb})
-		got := &example.Pod{}
-		if err := s.Get(ctx, "/pods/ns/bad", storage.GetOptions{}, got); err != nil || got.Name != "bad" || got.Labels["l"] != "v" {
-			t.Errorf("get to %s: %+v, %v", verb, got, err)
+}
+
+// TestMarked: with somebody who marks them, objects that cannot be decoded are served by their metadata beside all others.
+func TestMarked(t *testing.T) {
+	s := newTestStore(t)
+	s.mark = func(object runtime.Object, why error) { object.(*example.Pod).Spec.NodeName = why.Error() }
+	mustCreate(t, s, podNamed("good"))
+	created := mustCreate(t, s, podNamed("bad"))
+	before := mustUpdate(t, s, "good", func(pod *example.Pod) { pod.Generation++ })
+	corrupt(t, s, "bad")
+	got, list := &example.Pod{}, &example.PodList{}
+	options := storage.ListOptions{Predicate: storage.Everything, Recursive: true, ResourceVersion: before.ResourceVersion}
+	w, err := s.Watch(t.Context(), "/pods/ns", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for operation, err := range map[string]error{
+		"get":  s.Get(t.Context(), "/pods/ns/bad", storage.GetOptions{}, got),
+		"list": s.GetList(t.Context(), "/pods/ns", storage.ListOptions{Predicate: storage.Everything, Recursive: true}, list),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", operation, err)
 		}
 	}
-	ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{Verb: "delete"})
-	if err := s.Delete(ctx, "/pods/ns/bad", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
+	expectEvent(t, w, watch.Modified, got.ResourceVersion)
+	if len(list.Items) != 2 || list.Items[0].Name != "bad" || list.Items[1].Spec.NodeName != "" {
+		t.Errorf("listed %+v", list.Items)
+	}
+	if got.Name != "bad" || got.Namespace != "ns" || got.UID != created.UID || got.Generation != 1 || got.Labels["l"] != "v" || got.Spec.NodeName == "" {
+		t.Errorf("got %+v", got)
+	}
+	if err := s.Delete(t.Context(), "/pods/ns/bad", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 }

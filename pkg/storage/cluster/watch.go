@@ -29,7 +29,6 @@ type watcher struct {
 	at        target
 	predicate storage.SelectionPredicate
 	bookmarks bool
-	lenient   bool // see seesCorrupt
 
 	// initial is sent before anything of the stream.
 	initial []watch.Event
@@ -58,7 +57,6 @@ func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 		at:        at,
 		predicate: opts.Predicate,
 		bookmarks: opts.Predicate.AllowWatchBookmarks || opts.ProgressNotify,
-		lenient:   seesCorrupt(ctx),
 		result:    make(chan watch.Event, resultBuffer),
 	}
 	watchCtx, cancel := context.WithCancel(ctx)
@@ -273,7 +271,7 @@ func (w *watcher) transition(kind watch.EventType, stored *storedObject) (*watch
 
 func (w *watcher) decode(stored *storedObject) (object runtime.Object, matches bool, err error) {
 	object = w.store.newFunc()
-	if err := w.store.decodeLeniently(stored, w.at.keyOf(stored), object, w.lenient); err != nil {
+	if err := w.store.decode(stored, w.at.keyOf(stored), object); err != nil {
 		return nil, false, err
 	}
 	matches, err = w.predicate.Matches(object)

@@ -156,7 +156,7 @@ func (s *store) decodeDeleted(ctx context.Context, at target, last *state, out r
 		return err
 	}
 	deleted.ResourceVersion = resourceVersion
-	return s.decodeFor(ctx, &deleted, at.key, out)
+	return s.decode(&deleted, at.key, out)
 }
 
 // deletionVersion finds the resourceVersion at which the object that was last at this one was deleted.
@@ -222,7 +222,7 @@ func (s *store) loadForDeletion(ctx context.Context, at target, expectCorrupt bo
 	}
 	loaded := &state{stored: stored, object: s.newFunc(), fresh: true}
 	if !expectCorrupt {
-		return loaded, s.decodeFor(ctx, stored, at.key, loaded.object)
+		return loaded, s.decode(stored, at.key, loaded.object)
 	}
 	switch err := s.decode(stored, at.key, loaded.object); {
 	case err == nil:

@@ -6,6 +6,7 @@ package policy
 import (
 	"context"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -105,6 +106,24 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	deleted, now, err := r.Store.Delete(ctx, name, outlook.onDelete(validate), options)
 	outlook.warn(ctx, err)
 	return deleted, now, err
+}
+
+// Get reads a policy, and warns if not all of it is understood.
+func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	policy, err := r.Store.Get(ctx, name, options)
+	if err == nil {
+		r.warnUnreadable(ctx, policy)
+	}
+	return policy, err
+}
+
+// List lists policies, and warns of those that are not understood.
+func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	list, err := r.Store.List(ctx, options)
+	if err == nil {
+		r.warnUnreadable(ctx, list)
+	}
+	return list, err
 }
 
 func (r *REST) outlook(dryRun []string) *outlook {

@@ -88,11 +88,14 @@ func (s strategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 
 // Validate checks what the declarative validation does not reach.
 func (s strategy[P, S]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return s.kind.Validate(obj.(P))
+	return append(validation.ValidateReadable(obj.(P), nil), s.kind.Validate(obj.(P))...)
 }
 
-// ValidateUpdate does so for an update.
+// ValidateUpdate does so for an update. Of what was not read whole nothing else is worth saying.
 func (s strategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	if errs := validation.ValidateReadable(obj.(P), old.(P)); len(errs) > 0 {
+		return errs
+	}
 	return s.kind.ValidateUpdate(obj.(P), old.(P))
 }
 
@@ -100,6 +103,9 @@ func (s strategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Objec
 func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runtime.Object, byHand field.ErrorList,
 	op operation.Type, config rest.DeclarativeValidationConfig,
 ) field.ErrorList {
+	if before, ok := old.(P); ok && gc.Unreadable(before) != "" {
+		return byHand
+	}
 	errs := s.DeclarativeValidation.ValidateDeclaratively(ctx, obj, old, byHand, op, config)
 	return validation.DidYouMean(validation.OneErrorForEachField(errs))
 }
@@ -165,7 +171,10 @@ func (s statusStrategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runti
 }
 
 // ValidateUpdate checks the status.
-func (s statusStrategy[P, S]) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
+func (s statusStrategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	if errs := validation.ValidateReadable(obj.(P), old.(P)); len(errs) > 0 {
+		return errs
+	}
 	return validation.ValidateStatus(s.kind.Status(obj.(P)))
 }
 

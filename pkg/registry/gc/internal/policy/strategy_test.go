@@ -5,6 +5,8 @@ package policy
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -212,6 +216,56 @@ func TestUpdateOfStatus(t *testing.T) {
 	p.Status.Due = -1
 	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err == nil || !strings.Contains(err.Error(), "status.due") {
 		t.Errorf("a negative count: %v", err)
+	}
+}
+
+// TestUnreadable: nothing is written over a policy that is not understood whole, nor is what was read of it written elsewhere.
+func TestUnreadable(t *testing.T) {
+	why := errors.New(`unknown field "spec.x"`)
+	unreadable := func() *gc.CleanupPolicy {
+		p := stored()
+		gc.MarkUnreadable(p, why)
+		return p
+	}
+	for name, c := range map[string]struct {
+		strategy rest.RESTUpdateStrategy
+		p        *gc.CleanupPolicy
+	}{
+		"the same":   {testStrategy(), unreadable()},
+		"unmarked":   {testStrategy(), stored()},
+		"its status": {anyStatusStrategy{testStrategy()}, stored()},
+	} {
+		ctx, _ := request("")
+		err := rest.BeforeUpdate(c.strategy, ctx, c.p, unreadable())
+		if err == nil || strings.Count(err.Error(), why.Error()) != 1 || !strings.Contains(err.Error(), "delete it and create it anew") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, w := request("")
+	for name, err := range map[string]error{
+		"a copy":         rest.BeforeCreate(testStrategy(), ctx, unreadable()),
+		"made to be one": rest.BeforeUpdate(testStrategy(), ctx, unreadable(), stored()),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "metadata.annotations["+gc.AnnotationUnreadable+"]: Forbidden") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	all := &gc.CleanupPolicyList{Items: []gc.CleanupPolicy{*stored(), *unreadable(), *unreadable(), *unreadable(), *unreadable(), *unreadable()}}
+	r := &REST{Store: &genericregistry.Store{SingularQualifiedResource: gc.Resource("cleanuppolicy")}}
+	r.warnUnreadable(genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser}), all)
+	r.warnUnreadable(ctx, stored())
+	if len(w.texts) != 0 {
+		t.Errorf("warned of %q", w.texts)
+	}
+	r.warnUnreadable(ctx, unreadable())
+	const text = `cleanuppolicy "team-a/defaults" is not understood whole and cannot be changed: unknown field "spec.x"`
+	if want := []string{text}; !slices.Equal(w.texts, want) {
+		t.Errorf("warned of %q, want %q", w.texts, want)
+	}
+	w.texts = nil
+	r.warnUnreadable(ctx, all)
+	if want := []string{text, text, text, "2 more are not understood, see annotation " + gc.AnnotationUnreadable}; !slices.Equal(w.texts, want) {
+		t.Errorf("warned of %q, want %q", w.texts, want)
 	}
 }
 

@@ -1,0 +1,53 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	// AnnotationUnreadable is on a policy as it is served, never as it is stored, when this version does not understand all that is
+	// stored. Its value is why.
+	AnnotationUnreadable = "gc.winnow.dev/unreadable"
+	// ReasonUnreadable is that of the condition Ready of such a policy.
+	ReasonUnreadable = "PolicyUnreadable"
+
+	// maxUnreadable bounds the annotation: every unknown field is named in it.
+	maxUnreadable = 1024
+)
+
+// Unreadable is why not all that is stored of a policy is understood; empty when it is.
+func Unreadable(policy metav1.Object) string { return policy.GetAnnotations()[AnnotationUnreadable] }
+
+// MarkUnreadable marks a policy of which only a part could be read, in an annotation and in its condition Ready.
+func MarkUnreadable(policy runtime.Object, why error) {
+	reason := cmp.Or(fmt.Sprintf("%.*s", maxUnreadable, why), ReasonUnreadable)
+	switch p := policy.(type) {
+	case *CleanupPolicy:
+		markUnreadable(&p.ObjectMeta, &p.Status, reason)
+	case *ClusterCleanupPolicy:
+		markUnreadable(&p.ObjectMeta, &p.Status, reason)
+	}
+}
+
+func markUnreadable(m *metav1.ObjectMeta, status *CleanupPolicyStatus, why string) {
+	metav1.SetMetaDataAnnotation(m, AnnotationUnreadable, why)
+	since := m.CreationTimestamp // Every replica must tell the same, and none knows since when.
+	if ready := meta.FindStatusCondition(status.Conditions, ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
+		since = ready.LastTransitionTime
+	}
+	meta.RemoveStatusCondition(&status.Conditions, ConditionReady)
+	status.Conditions = append(status.Conditions, metav1.Condition{
+		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonUnreadable,
+		ObservedGeneration: m.Generation, LastTransitionTime: since,
+		Message: fmt.Sprintf("This version of Winnow does not understand all of the stored policy: %s. Nothing that the policy could select "+
+			"is deleted, and it cannot be changed. Install the version that wrote it, or delete it and create it anew.", why),
+	})
+}

@@ -1,0 +1,27 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// ValidateReadable refuses to write over a policy of which not all was understood, and to write what was read of it elsewhere: the
+// rest would be lost. Old is nil for a new policy.
+func ValidateReadable(policy, old metav1.Object) field.ErrorList {
+	if old != nil {
+		if why := gc.Unreadable(old); why != "" {
+			return field.ErrorList{field.Forbidden(field.NewPath("spec"), "this version of Winnow does not understand all of the stored policy, "+
+				"and writing it would lose the rest ("+why+"); install the version that wrote it, or delete it and create it anew")}
+		}
+	}
+	if _, copied := policy.GetAnnotations()[gc.AnnotationUnreadable]; copied {
+		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(gc.AnnotationUnreadable), "Winnow puts it on a policy "+
+			"that it does not understand whole, so this is a copy that lacks something; remove it if all that you want is there")}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// mostUnreadable is how many policies a list warns of by name.
+const mostUnreadable = 3
+
+// warnUnreadable tells the user which of the policies, or of a list of them, are not understood. This server itself finds out by
+// the annotation.
+func (r *REST) warnUnreadable(ctx context.Context, policies runtime.Object) {
+	if caller, ok := genericapirequest.UserFrom(ctx); ok && caller.GetName() == user.APIServerUser {
+		return
+	}
+	found := 0
+	warn := func(object runtime.Object) error {
+		p, ok := object.(Policy)
+		if !ok || gc.Unreadable(p) == "" {
+			return nil
+		}
+		if found++; found <= mostUnreadable {
+			name := types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s %q is not understood whole and cannot be changed: %s",
+				r.SingularQualifiedResource.Resource, strings.TrimPrefix(name.String(), "/"), gc.Unreadable(p)))
+		}
+		return nil
+	}
+	if meta.IsListType(policies) {
+		_ = meta.EachListItem(policies, warn) // It fails where warn does: never.
+	} else {
+		_ = warn(policies)
+	}
+	if more := found - mostUnreadable; more > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("%d more are not understood, see annotation %s", more, gc.AnnotationUnreadable))
+	}
+}
