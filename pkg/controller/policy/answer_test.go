@@ -42,7 +42,9 @@ type answer struct {
 
 // decide asks where nothing but policies of the namespace has a say.
 func decide(f *lifecycle.Fact, owner lifecycle.OwnerState, voters []*policy.Policy) (policy.Resolution, policy.Decision) {
-	standing := policy.Resolve(policy.Object{Fact: f, Owner: owner}, policy.Votes(nil, f, voters, nil))
+	var matches policy.Matches
+	matches.Ask(f, voters, nil, nil, nil)
+	standing := policy.Resolve(policy.Object{Fact: f, Owner: owner}, matches.Votes)
 	return standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, now)
 }
 

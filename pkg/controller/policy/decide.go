@@ -124,10 +124,10 @@ type Limits struct {
 	Bounds  *Bounds
 }
 
-// Decide tells what follows at now. The votes are those that were resolved, now with what their pools say. Each early
-// return is a reason to keep the object.
+// Decide tells what follows at now, of votes that were resolved with what their pools say. Each early return is a reason to keep the
+// object.
 func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
-	if len(s.votes) == 0 && !limits.Counted {
+	if s.by.Policy == nil && !limits.Counted {
 		return Resolution{}, Decision{Action: Ignore, Reason: ReasonNoPolicy}
 	}
 	r, a := s.answer(limits)
@@ -175,13 +175,7 @@ func (a answer) laterThan(o answer) bool { return !o.never && (a.never || a.at.A
 // answer works out what holds: the latest of the votes, replaced by the object's own TTL, adjusted by its annotations, and
 // within the bounds of the namespace.
 func (s *Standing) answer(limits Limits) (Resolution, answer) {
-	var r Resolution
-	a := answer{never: true}
-	for _, v := range s.votes {
-		if theirs := v.answer(s.FinishedAt); r.Policy == nil || theirs.laterThan(a) {
-			r.Policy, r.Rule, r.Propagation, a = v.Policy, v.Rule, v.Rule.propagation, theirs
-		}
-	}
+	r, a := s.by, s.latest
 	if r.Policy != nil {
 		if s.NativeTTL != nil {
 			r.Native, a = true, answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}

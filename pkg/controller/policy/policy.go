@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides what happens to an object: Votes finds what the policies say of it, Resolve what holds among them, and
+// Package policy decides what happens to an object: Ask finds what the policies say of it, Resolve what holds among them, and
 // Decide what follows at a given time. It is pure.
 package policy
 
@@ -94,19 +94,26 @@ var defaultResources = []string{gc.ResourceJobs, gc.ResourcePods}
 // Resources lists, sorted, what must be observed for the policy: nothing outside of it is deleted by it.
 func (p *Policy) Resources() []string {
 	var out []string
+	add := func(resources ...string) {
+		for _, resource := range resources {
+			if !slices.Contains(out, resource) { // There are few, however many rules name them.
+				out = append(out, resource)
+			}
+		}
+	}
 	if p.defaults != nil {
-		out = append(out, p.defaults.resources...)
+		add(p.defaults.resources...)
 	}
 	for _, r := range p.rules {
-		out = append(out, r.resources...)
+		add(r.resources...)
 	}
 	if p.Cluster != nil {
 		for resource := range p.Cluster.Ceilings {
-			out = append(out, resource)
+			add(resource)
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // QuotaResources lists, sorted, those of which a limit is a share of a ResourceQuota.
@@ -143,14 +150,21 @@ type Vote struct {
 	Over bool
 }
 
-// Votes appends to votes what the policies of the object's namespace say of it, and only where they say nothing, what
-// cluster policies say.
-func Votes(votes []Vote, f *lifecycle.Fact, own, cluster []*Policy) []Vote {
-	votes = appendVotes(votes, f, own)
-	if len(votes) == 0 {
-		votes = appendVotes(votes, f, cluster)
+// Matches are what the policies of a namespace say of one object.
+type Matches struct {
+	// Votes are those that count, Previews what each preview policy would say beside them.
+	Votes, Previews []Vote
+}
+
+// Ask asks each policy once: those of the object's namespace, and only where these say nothing, cluster policies. What was asked before
+// is forgotten.
+func (m *Matches) Ask(f *lifecycle.Fact, own, previews, cluster, clusterPreviews []*Policy) {
+	m.Votes = appendVotes(m.Votes[:0], f, own)
+	m.Previews = appendVotes(m.Previews[:0], f, previews)
+	if len(m.Votes) == 0 {
+		m.Votes = appendVotes(m.Votes, f, cluster)
+		m.Previews = appendVotes(m.Previews, f, clusterPreviews)
 	}
-	return votes
 }
 
 func appendVotes(votes []Vote, f *lifecycle.Fact, policies []*Policy) []Vote {

@@ -25,7 +25,9 @@ type Object struct {
 // Standing is how an object stands with the policies that vote on it, before any limit or time is looked at.
 type Standing struct {
 	Object
-	votes []Vote
+	// latest is the latest answer of the votes, and by who gives it; nobody when there are none.
+	latest answer
+	by     Resolution
 	// annotationTTL is the strictest of the votes, withOwner set if any leaves the object to its owner, applied the most careful.
 	annotationTTL gc.AnnotationTTLMode
 	withOwner     bool
@@ -46,24 +48,44 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 
 // Resolve puts together what the votes say of an object. Without votes it stands as the defaults of a policy have it.
 func Resolve(o Object, votes []Vote) Standing {
-	s := Standing{Object: o, votes: votes, annotationTTL: gc.AnnotationExtendOnly, withOwner: true, applied: gc.GitOpsManagedHold}
-	for i, v := range votes {
-		if i == 0 {
-			s.annotationTTL, s.withOwner, s.applied = v.Policy.annotationTTL, v.Rule.withOwner, v.Rule.applied
-			continue
-		}
-		if strictness[v.Policy.annotationTTL] > strictness[s.annotationTTL] {
-			s.annotationTTL = v.Policy.annotationTTL
-		}
-		s.withOwner = s.withOwner || v.Rule.withOwner
-		if v.Rule.applied != gc.GitOpsManagedDelete {
-			s.applied = v.Rule.applied
-		}
+	s := Standing{
+		Object: o, latest: answer{never: true}, annotationTTL: gc.AnnotationExtendOnly, withOwner: true, applied: gc.GitOpsManagedHold,
+	}
+	for i := range votes {
+		s.add(&votes[i])
 	}
 	if s.annotationTTL != gc.AnnotationIgnore {
 		s.own = readAnnotations(o.Fact)
 	}
 	return s
+}
+
+// With is how the object would stand if a policy that previews had a vote too. One of the namespace silences cluster policies.
+func (s *Standing) With(v Vote) Standing {
+	if s.by.Policy != nil && s.by.Policy.Cluster != nil && v.Policy.Cluster == nil {
+		return Resolve(s.Object, []Vote{v})
+	}
+	out := *s
+	if out.add(&v); out.annotationTTL == gc.AnnotationIgnore {
+		out.own = annotated{}
+	}
+	return out
+}
+
+// add adds a vote. Of several answers alike that of the first policy by name counts.
+func (s *Standing) add(v *Vote) {
+	first := s.by.Policy == nil
+	if first || strictness[v.Policy.annotationTTL] > strictness[s.annotationTTL] {
+		s.annotationTTL = v.Policy.annotationTTL
+	}
+	if first || v.Rule.applied != gc.GitOpsManagedDelete {
+		s.applied = v.Rule.applied
+	}
+	s.withOwner = v.Rule.withOwner || !first && s.withOwner
+	theirs := v.answer(s.FinishedAt)
+	if first || theirs.laterThan(s.latest) || !s.latest.laterThan(theirs) && v.Policy.Name < s.by.Policy.Name {
+		s.latest, s.by = theirs, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
+	}
 }
 
 // readAnnotations keeps one that can be read, whatever the other is.

@@ -129,7 +129,7 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 			t.leave(rec) // It ranks elsewhere, and has another turn.
 			t.ready.remove(rec)
 		}
-		rec.Kept = *k
+		rec.Kept, t.matched = *k, nil
 	}
 	if c := rec.Controller; c != nil {
 		if t.dependents[c.UID] == nil {

@@ -4,8 +4,6 @@
 package tracker
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,7 +42,7 @@ func (t *Tracker) settleFlipped(now time.Time) {
 
 // settle decides for a record, arms its timer, and queues it if it is to be deleted.
 func (t *Tracker) settle(rec *record, now time.Time) {
-	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, now)
+	r, d := t.decide(rec, now)
 	t.conclude(rec, r, d, now)
 }
 
@@ -166,50 +164,75 @@ func (t *Tracker) settlePreviews(rec *record, next *timer, now time.Time) {
 		return
 	}
 	var out []preview
-	add := func(p *policy.Policy, own, cluster []*policy.Policy) {
-		r, d := t.decide(rec, own, cluster, now)
-		if r.Policy != p || !d.Candidate() {
-			return
+	if standing, limits := t.standing(rec), t.limits(rec); ns.closed() == "" {
+		for _, v := range t.matches.Previews {
+			with := standing.With(v)
+			r, d := with.Decide(limits, now)
+			if r.Policy != v.Policy || !d.Candidate() {
+				continue
+			}
+			d = t.restrain(rec, r, rec.since(d), now)
+			out = append(out, preview{policy: v.Policy, decision: d})
+			next.add(d)
 		}
-		d = t.restrain(rec, r, d, now)
-		out = append(out, preview{policy: p, decision: d})
-		next.add(d)
-	}
-	for _, p := range ns.previews {
-		add(p, withPreview(ns.voters, p), nil)
-	}
-	for _, p := range ns.clusterPreviews {
-		add(p, ns.voters, withPreview(ns.clusterVoters, p))
 	}
 	if len(out) > 0 || rec.extra != nil {
 		rec.more().previews = out
 	}
 }
 
-// object is what the pure core is to know of a record that was unpacked last.
+// match asks the policies about a record, unless that was done last and still holds.
+func (t *Tracker) match(rec *record) {
+	if t.matched == rec {
+		return
+	}
+	ns := rec.ns
+	rec.Unpack(&t.fact)
+	t.matches.Ask(&t.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
+	t.matched = rec
+	t.matchings++
+}
+
+// object is what the pure core is to know of a record that was matched.
 func (t *Tracker) object(rec *record) policy.Object {
 	return policy.Object{Fact: &t.fact, Owner: lifecycle.StateOfOwner(&t.fact, t), Recreated: rec.recreated}
 }
 
+// standing is how a record stands with the policies, and with the pools of their rules.
+func (t *Tracker) standing(rec *record) policy.Standing {
+	t.match(rec)
+	at := 0
+	for _, votes := range [][]policy.Vote{t.matches.Votes, t.matches.Previews} {
+		for i := range votes {
+			votes[i].Over = rec.over(votes[i], &at)
+		}
+	}
+	return policy.Resolve(t.object(rec), t.matches.Votes)
+}
+
+// limits are those of a record that was matched.
+func (t *Tracker) limits(rec *record) policy.Limits {
+	return policy.Limits{Counted: rec.ns.counted(&t.fact), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
+}
+
 // decide asks the pure core.
-func (t *Tracker) decide(rec *record, own, cluster []*policy.Policy, now time.Time) (policy.Resolution, policy.Decision) {
-	ns := rec.ns
-	if reason := ns.closed(); reason != "" {
+func (t *Tracker) decide(rec *record, now time.Time) (policy.Resolution, policy.Decision) {
+	if reason := rec.ns.closed(); reason != "" {
 		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
 	}
-	f := t.unpack(rec)
-	t.votes = policy.Votes(t.votes[:0], f, own, cluster)
-	for i := range t.votes {
-		t.votes[i].Over = t.votes[i].Rule.Capacity != nil && rec.over(t.votes[i])
-	}
-	standing := policy.Resolve(t.object(rec), t.votes)
-	r, d := standing.Decide(policy.Limits{Counted: ns.counted(f), Over: rec.overCeiling(), Bounds: &ns.bounds}, now)
+	standing := t.standing(rec)
+	r, d := standing.Decide(t.limits(rec), now)
+	return r, rec.since(d)
+}
+
+// since has a decision that a limit made hold from when the record came to lie beyond it.
+func (rec *record) since(d policy.Decision) policy.Decision {
 	if byLimit(d.Reason) {
 		if over := rec.overSince(); over.After(d.At) {
 			d.At = over
 		}
 	}
-	return r, d
+	return d
 }
 
 // explain is what was decided, with its detail.
@@ -218,7 +241,7 @@ func (t *Tracker) explain(rec *record) policy.Decision {
 	if rec.decision().Due() {
 		at = rec.at.time() // It has been since then.
 	}
-	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, at)
+	r, d := t.decide(rec, at)
 	return t.restrain(rec, r, d, at)
 }
 
@@ -272,12 +295,6 @@ func (e *timer) addTime(at time.Time) {
 	if !at.IsZero() && (e.at.IsZero() || at.Before(e.at)) {
 		e.at = at
 	}
-}
-
-// withPreview gives a preview policy a vote among the others, as if it enforced, at its place by name.
-func withPreview(voters []*policy.Policy, p *policy.Policy) []*policy.Policy {
-	i, _ := slices.BinarySearchFunc(voters, p.Name, func(v *policy.Policy, name string) int { return strings.Compare(v.Name, name) })
-	return slices.Insert(slices.Clone(voters), i, p)
 }
 
 // judgeDependents decides anew for what an object controls, once the object has changed.

@@ -149,7 +149,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		left.Insert(ns.left...)
 	}
 	t.absolve(ns)
-	ns.derived, ns.left = d, left.UnsortedList()
+	ns.derived, ns.left, t.matched = d, left.UnsortedList(), nil
 	ns.disown(d.policies)
 	for _, c := range causes {
 		t.note(ns, c)

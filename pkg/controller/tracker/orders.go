@@ -124,7 +124,7 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 }
 
 func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
-	r, d := t.decide(rec, rec.ns.voters, rec.ns.clusterVoters, now)
+	r, d := t.decide(rec, now)
 	if d = t.restrain(rec, r, d, now); d.Action != policy.Delete {
 		return nil, false
 	}

@@ -125,8 +125,13 @@ type place struct {
 	member  capacity.Member[*record]
 }
 
-// flip notes that a record came to lie beyond a limit, or was saved.
-func (t *Tracker) flip(m *capacity.Member[*record]) { t.flipped = append(t.flipped, m.Value) }
+// flip notes that a record came to lie beyond a limit, or was saved; once, however many limits count it.
+func (t *Tracker) flip(m *capacity.Member[*record]) {
+	if c := m.Value.limits(); !c.flipped {
+		c.flipped = true
+		t.flipped = append(t.flipped, m.Value)
+	}
+}
 
 // enlist counts a record where it is to be counted now, and nowhere else.
 func (t *Tracker) enlist(rec *record, now time.Time) {
@@ -198,11 +203,11 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 	if rec.sent() != nil {
 		return haunting(out, rec)
 	}
-	f := t.unpack(rec)
-	t.votes = policy.Votes(t.votes[:0], f, ns.voters, ns.clusterVoters)
-	if t.counts(rec, ns.limited(t.votes, f), now) {
-		for i := range t.votes {
-			out = t.appendPool(out, rec, f, t.votes[i])
+	t.match(rec)
+	f, standing, at := &t.fact, policy.Resolve(t.object(rec), t.matches.Votes), 0
+	if ns.limited(t.matches.Votes, f) && rec.counts(&standing, now) {
+		for _, v := range t.matches.Votes {
+			out = t.appendPool(out, rec, f, v, &at)
 		}
 		for _, c := range ns.ceilings {
 			if c.resource == rec.Resource {
@@ -210,19 +215,15 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 			}
 		}
 	}
-	for _, p := range ns.previews {
-		out = t.appendPreview(out, rec, p, withPreview(ns.voters, p), nil, now)
-	}
-	for _, p := range ns.clusterPreviews {
-		out = t.appendPreview(out, rec, p, ns.voters, withPreview(ns.clusterVoters, p), now)
+	for _, v := range t.matches.Previews {
+		if v.Rule.Capacity == nil {
+			continue
+		}
+		if with := standing.With(v); rec.counts(&with, now) {
+			out = t.appendPool(out, rec, f, v, &at)
+		}
 	}
 	return out
-}
-
-// unpack makes the whole fact of a record. It holds until the next one is unpacked.
-func (t *Tracker) unpack(rec *record) *lifecycle.Fact {
-	rec.Unpack(&t.fact)
-	return &t.fact
 }
 
 // haunting is the ceiling because of which the record is being deleted, if that is why.
@@ -230,16 +231,6 @@ func haunting(out []place, rec *record) []place {
 	for _, p := range rec.places() {
 		if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(rec.ns.ceilings, p.ceiling) {
 			return append(out, place{ceiling: p.ceiling})
-		}
-	}
-	return out
-}
-
-func (t *Tracker) appendPreview(out []place, rec *record, p *policy.Policy, own, cluster []*policy.Policy, now time.Time) []place {
-	t.votes = policy.Votes(t.votes[:0], &t.fact, own, cluster)
-	for i := range t.votes {
-		if v := t.votes[i]; v.Policy == p && v.Rule.Capacity != nil && t.counts(rec, true, now) {
-			out = t.appendPool(out, rec, &t.fact, v)
 		}
 	}
 	return out
@@ -255,12 +246,8 @@ func (ns *namespace) counted(f *lifecycle.Fact) bool {
 	return slices.ContainsFunc(ns.ceilings, func(c *ceiling) bool { return c.resource == f.Resource })
 }
 
-// counts tells whether the object is to be counted now by those who voted, and notes when it will be.
-func (t *Tracker) counts(rec *record, limited bool, now time.Time) bool {
-	if !limited {
-		return false
-	}
-	standing := policy.Resolve(t.object(rec), t.votes)
+// counts tells whether the object is to be counted now as it stands, and notes when it will be.
+func (rec *record) counts(standing *policy.Standing, now time.Time) bool {
 	from, ok := standing.CountsFrom()
 	if ok && now.Before(from) {
 		if c := rec.limits(); c.from == unset || from.Before(c.from.time()) {
@@ -273,7 +260,7 @@ func (t *Tracker) counts(rec *record, limited bool, now time.Time) bool {
 
 // appendPool adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
 // the rule says.
-func (t *Tracker) appendPool(out []place, rec *record, f *lifecycle.Fact, v policy.Vote) []place {
+func (t *Tracker) appendPool(out []place, rec *record, f *lifecycle.Fact, v policy.Vote, at *int) []place {
 	by := v.Rule.Capacity
 	if by == nil || f.NativeTTL != nil {
 		return out
@@ -283,7 +270,7 @@ func (t *Tracker) appendPool(out []place, rec *record, f *lifecycle.Fact, v poli
 		return out
 	}
 	k := poolKey{limitKey: limitOf(v), resource: f.Resource, key: key}
-	p := rec.pool(k)
+	p := rec.pool(k, at)
 	if p == nil {
 		p = &pool{poolKey: k, Pool: capacity.NewPool(t.limit(rec.ns, by, f.Resource), t.flip)}
 		rec.ns.pools[k] = p
@@ -305,25 +292,37 @@ func (t *Tracker) limit(ns *namespace, c *policy.Capacity, resource string) int 
 }
 
 // pool finds the pool of a key, mostly where the record is already; nil when there is none.
-func (rec *record) pool(k poolKey) *pool {
-	places := rec.places()
-	for i := range places {
-		if p := places[i].pool; p != nil && p.poolKey == k {
-			return p
-		}
+func (rec *record) pool(k poolKey, at *int) *pool {
+	if p := rec.find(at, func(p *pool) bool { return p.poolKey == k }); p != nil {
+		return p.pool
 	}
 	return rec.ns.pools[k]
 }
 
 // over tells whether the record lies beyond the limit of a rule.
-func (rec *record) over(v policy.Vote) bool {
+func (rec *record) over(v policy.Vote, at *int) bool {
+	if v.Rule.Capacity == nil || len(rec.places()) == 0 {
+		return false
+	}
+	k := limitOf(v)
+	p := rec.find(at, func(p *pool) bool { return p.limitKey == k })
+	return p != nil && p.member.Over()
+}
+
+// find finds the record's place in a pool; nil when there is none. Places are in the order of the votes that they come from, so that it
+// is mostly the next after the one that was found last, which is at.
+func (rec *record) find(at *int, is func(*pool) bool) *place {
 	places := rec.places()
-	for i := range places {
-		if p := &places[i]; p.pool != nil && p.member.Over() && p.pool.limitKey == limitOf(v) {
-			return true
+	for range places {
+		if *at >= len(places) {
+			*at = 0
+		}
+		p := &places[*at]
+		if *at++; p.pool != nil && is(p.pool) {
+			return p
 		}
 	}
-	return false
+	return nil
 }
 
 // overCeiling is the policy of the first ceiling that the record lies beyond.

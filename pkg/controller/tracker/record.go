@@ -91,6 +91,7 @@ type counted struct {
 	// from is when the object is to be counted by capacity, if that is yet to come, and overSince when a pool or ceiling last put it
 	// beyond its limit.
 	from, overSince instant
+	flipped         bool // it is among those of the tracker
 }
 
 // extra is what is known of an object that is to be deleted, or that a preview policy would decide for.
@@ -136,6 +137,7 @@ func (tr *trial) newer() {
 // flip notes since when the record lies beyond a limit, unless it was to be deleted before. It does nothing harmful for one that was
 // saved.
 func (rec *record) flip(now time.Time) {
+	rec.limits().flipped = false
 	if !rec.ripe {
 		rec.limits().overSince = instantOf(now)
 	}

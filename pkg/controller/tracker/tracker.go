@@ -60,10 +60,13 @@ type Tracker struct {
 	haunted sets.Set[*ceiling] // those with ghosts
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
 	flipped []*record
-	// Of the record that is being judged.
-	fact  lifecycle.Fact
-	votes []policy.Vote
-	wants []place
+	// matched is the record that policies were last asked about, with its fact and what they said; nil once that may not hold any more.
+	// matchings is how often they were.
+	matched   *record
+	fact      lifecycle.Fact
+	matches   policy.Matches
+	matchings int
+	wants     []place
 	// underway counts the orders that were taken and are not done.
 	underway int
 	gone     []Gone
