@@ -90,7 +90,7 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("metadata client of this server: %w", err)
 	}
 	now := clock.RealClock{}
-	t := tracker.New(tracker.Config{Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal})
+	t := tracker.New(tracker.Config{Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal, Clock: now.Now})
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{

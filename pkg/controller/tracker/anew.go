@@ -11,9 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// slice is how many objects are taken in, or judged anew, before others may have the lock: some milliseconds.
-const slice = 2000
-
 // anew are the namespaces whose objects are being judged anew, since something has changed that may concern all of them. All are
 // counted before anything is decided, so that no decision rests on a part of them. Many take their time: others have the lock in
 // between, and until the end nothing is deleted where it may depend on them.
@@ -22,14 +19,12 @@ type anew struct {
 	concluding         int // how often what weighing has found is being carried out
 	listing            int // lists that are being taken in: what is known in between is no ground to weigh a change, or to end a hold
 	parked             []*namespace
-	slice              int
-	worked             int           // objects since others could have the lock
 	others             func()        // what a test has them do then
 	behind             chan struct{} // wakes whoever is to call CatchUp
 }
 
 func newAnew() anew {
-	return anew{counting: sets.New[*namespace](), settling: sets.New[*namespace](), slice: slice, others: func() {}, behind: make(chan struct{}, 1)}
+	return anew{counting: sets.New[*namespace](), settling: sets.New[*namespace](), others: func() {}, behind: make(chan struct{}, 1)}
 }
 
 // Behind receives when CatchUp has something to do.
@@ -48,35 +43,43 @@ func (t *Tracker) CatchUp(now time.Time) bool {
 // judging tells whether objects are being judged anew.
 func (t *Tracker) judging() bool { return len(t.settling) > 0 }
 
-// rejudge judges all objects of namespaces; when they are few, at once.
+// rejudge judges all objects of namespaces, as many as possible at once.
 func (t *Tracker) rejudge(all []*namespace, now time.Time) {
-	behind, n := t.judging(), 0
+	begun := t.judging()
+	t.mark(all)
+	if !begun {
+		t.catchUp(now)
+	}
+	if t.judging() {
+		t.putOff(all, begun)
+	}
+}
+
+// mark has all objects of namespaces judged anew.
+func (t *Tracker) mark(all []*namespace) {
 	for _, ns := range all {
 		t.soil(ns)
 		ns.uncounted, ns.unsettled = len(ns.records), len(ns.records)
-		n += ns.uncounted
 		t.counting.Insert(ns)
 		t.settling.Insert(ns)
 	}
-	if behind || n > t.slice {
-		t.park(func(ns *namespace) bool { return t.settling.Has(ns) || len(ns.ceilings) > 0 })
-		wake(t.behind)
-		return
-	}
-	if t.catchUp(now); t.judging() {
-		t.catchUp(now) // If others have added many more in between, they have woken whoever sees to those.
-	}
+}
+
+// putOff leaves the objects of namespaces that are yet to be judged to CatchUp; begun says that there were others already.
+func (t *Tracker) putOff(all []*namespace, begun bool) {
+	which := sets.New(all...)
+	t.park(func(ns *namespace) bool { return which.Has(ns) || !begun && len(ns.ceilings) > 0 })
+	wake(t.behind)
 }
 
 func (t *Tracker) rejudgeAll(now time.Time) {
 	t.rejudge(slices.Collect(maps.Values(t.namespaces)), now)
 }
 
-// catchUp counts or decides a slice of the objects.
+// catchUp counts or decides objects until it is the turn of others, or all are done.
 func (t *Tracker) catchUp(now time.Time) {
-	left := t.slice
 	if len(t.counting) > 0 {
-		left = forSome(t.counting, left, func(ns *namespace) *int { return &ns.uncounted }, func(rec *record) { t.enlist(rec, now) })
+		t.forSome(t.counting, func(ns *namespace) *int { return &ns.uncounted }, func(rec *record) { t.enlist(rec, now) })
 		if len(t.counting) > 0 {
 			return
 		}
@@ -85,39 +88,53 @@ func (t *Tracker) catchUp(now time.Time) {
 			return rec.removed() || t.settling.Has(rec.ns) && rec.seat < int32(rec.ns.unsettled) // It is decided in its turn.
 		})
 	}
-	forSome(t.settling, left, func(ns *namespace) *int { return &ns.unsettled }, func(rec *record) { t.settle(rec, now) })
+	t.forSome(t.settling, func(ns *namespace) *int { return &ns.unsettled }, func(rec *record) { t.settle(rec, now) })
 	if t.judging() {
 		return
 	}
-	t.settleFlipped(now)
+	if t.settleFlipped(now); t.judging() {
+		return
+	}
 	t.weighPending(now)
 	t.unpark()
 	wake(t.changed)
 }
 
-// forSome does something for so many records, and returns how many more it could have been. Of each namespace those are yet to come
-// that have a seat below what left points to; a namespace of which none is goes out of the set.
-func forSome(of sets.Set[*namespace], most int, left func(*namespace) *int, do func(*record)) int {
+// forSome does something for records, for one at least, until it is the turn of others. Of each namespace those are yet to come that
+// have a seat below what left points to; a namespace of which none is goes out of the set.
+func (t *Tracker) forSome(of sets.Set[*namespace], left func(*namespace) *int, do func(*record)) {
 	for ns := range of {
-		n := left(ns)
-		for ; most > 0 && *n > 0; most-- {
+		for n := left(ns); *n > 0; {
 			*n--
-			do(ns.records[*n])
-		}
-		if *n > 0 {
-			break
+			if do(ns.records[*n]); t.mu.spent(ns.work()) {
+				return
+			}
 		}
 		of.Delete(ns)
 	}
-	return most
 }
 
-// breathe is called for each object of a long piece of work; others have the lock when a slice of them was worked through.
-func (t *Tracker) breathe() {
-	if t.worked++; t.worked < t.slice {
-		return
+// work is how much it takes to judge an object of the namespace, beside one that nobody matches.
+func (ns *namespace) work() int {
+	return 1 + len(ns.voters) + len(ns.previews) + len(ns.clusterVoters) + len(ns.clusterPreviews)
+}
+
+// workIn is that of a namespace which may not be known.
+func (t *Tracker) workIn(namespace string) int {
+	if ns, ok := t.namespaces[namespace]; ok {
+		return ns.work()
 	}
-	t.worked = 0
+	return 1
+}
+
+// breathe is called after each part of a long piece of work; others have the lock when it is their turn.
+func (t *Tracker) breathe(work int) {
+	if t.mu.spent(work) {
+		t.yield()
+	}
+}
+
+func (t *Tracker) yield() {
 	t.mu.Unlock()
 	t.others()
 	t.mu.Lock()
@@ -125,13 +142,16 @@ func (t *Tracker) breathe() {
 
 // park stops the deletions of namespaces until nothing is judged anew or taken in any more.
 func (t *Tracker) park(which func(*namespace) bool) {
+	before := len(t.parked)
 	for _, ns := range t.namespaces {
 		if !ns.parked && which(ns) {
 			ns.parked = true
 			t.parked = append(t.parked, ns)
 		}
 	}
-	t.ready.park()
+	if len(t.parked) > before {
+		t.ready.park()
+	}
 }
 
 func (t *Tracker) unpark() {

@@ -64,7 +64,7 @@ type engine struct {
 	// alike says that the follower has seen all that the holds of today rest on.
 	alike   bool
 	version int
-	slice   int // of the trackers
+	slice   int // of the trackers, in objects; 0 for any number
 	// cleared are the objects that are due and need no approval; under are the holds that others wait under.
 	cleared map[types.UID]bool
 	under   map[types.UID]*simHold
@@ -86,7 +86,7 @@ func newEngine(t *rapid.T) *engine {
 		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simWeighing{},
 		rules: map[string]string{},
 	}
-	e.slice = rapid.SampledFrom([]int{slice, 3, 1}).Draw(t, "slice")
+	e.slice = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "slice")
 	e.tracker = e.start()
 	e.follow()
 	e.weigh(change{start: true})
@@ -137,7 +137,7 @@ func (e *engine) start() *Tracker {
 func (e *engine) startWith(c Config) *Tracker {
 	t := New(c)
 	if e.slice > 0 {
-		t.slice = e.slice
+		t.inSlices(e.slice)
 	}
 	t.ReplaceNamespaces(nil, "", e.Now)
 	e.version += len(e.Objects) + 1

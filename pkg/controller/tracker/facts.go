@@ -57,12 +57,12 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 		}
 	}
 	for rec := range t.without(resource, all, rv) {
-		if t.breathe(); !rec.removed() && rec.ResourceVersion <= rv {
+		if t.breathe(1); !rec.removed() && rec.ResourceVersion <= rv {
 			t.remove(rec, now)
 		}
 	}
 	for _, k := range all {
-		t.breathe()
+		t.breathe(t.workIn(k.Namespace))
 		t.upsert(k, now)
 	}
 	t.listing--
@@ -92,13 +92,13 @@ func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Se
 		if rec.Resource == resource && rec.ResourceVersion <= rv {
 			out.Insert(rec)
 		}
-		t.breathe()
+		t.breathe(1)
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	for _, k := range all {
-		t.breathe()
+		t.breathe(1)
 		out.Delete(t.records.get(k.UID()))
 	}
 	return out

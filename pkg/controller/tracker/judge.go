@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -31,12 +32,32 @@ func (t *Tracker) settleFlipped(now time.Time) {
 	for t.layGhosts(); len(t.flipped) > 0; t.layGhosts() {
 		flipped := t.flipped
 		t.flipped = nil
-		for _, rec := range flipped {
-			if !rec.removed() {
-				rec.flip(now)
-				t.settle(rec, now)
+		for i, rec := range flipped {
+			if rec.removed() {
+				continue
+			}
+			rec.flip(now)
+			if t.settle(rec, now); t.mu.spent(rec.ns.work()) && i+1 < len(flipped) {
+				t.putOffFlipped(flipped[i+1:], now)
+				return
 			}
 		}
+	}
+}
+
+// putOffFlipped leaves them to CatchUp.
+func (t *Tracker) putOffFlipped(flipped []*record, now time.Time) {
+	begun, of := t.judging(), sets.New[*namespace]()
+	for _, rec := range append(flipped, t.flipped...) {
+		if rec.flip(now); !rec.removed() {
+			rec.ns.unsettle(rec)
+			of.Insert(rec.ns)
+			t.settling.Insert(rec.ns)
+		}
+	}
+	t.flipped = nil
+	if len(of) > 0 {
+		t.putOff(of.UnsortedList(), begun)
 	}
 }
 
@@ -299,9 +320,23 @@ func (e *timer) addTime(at time.Time) {
 
 // judgeDependents decides anew for what an object controls, once the object has changed.
 func (t *Tracker) judgeDependents(owner types.UID, now time.Time) {
-	for rec := range t.dependents[owner] {
-		t.judge(rec, now)
+	all := t.dependents[owner]
+	for rec := range all {
+		if t.judge(rec, now); t.mu.spent(rec.ns.work()) {
+			t.putOffAll(all)
+			return
+		}
 	}
+}
+
+// putOffAll leaves objects to CatchUp, with all of their namespaces.
+func (t *Tracker) putOffAll(all sets.Set[*record]) {
+	begun, of := t.judging(), sets.New[*namespace]()
+	for rec := range all {
+		of.Insert(rec.ns)
+	}
+	t.mark(of.UnsortedList())
+	t.putOff(of.UnsortedList(), begun)
 }
 
 // Expire judges the objects whose time has come, of very many some, and reports whether there are more.
@@ -309,12 +344,14 @@ func (t *Tracker) Expire(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.age(now)
-	for range t.slice {
+	for {
 		rec, ok := t.timers.PopDue(now)
 		if !ok {
 			break
 		}
-		t.judge(rec, now)
+		if t.judge(rec, now); t.mu.spent(rec.ns.work()) {
+			break
+		}
 	}
 	t.endHolds(now)
 	next, ok := t.timers.Next()

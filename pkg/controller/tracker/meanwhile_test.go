@@ -19,7 +19,7 @@ import (
 
 // meanwhile has others do something whenever they have the lock in between, which is after so many objects.
 func (w *world) meanwhile(slice int, do func()) {
-	w.slice = slice
+	w.inSlices(slice)
 	w.others = func() {
 		others := w.others
 		w.others = func() {} // They are not themselves interrupted.
@@ -176,7 +176,7 @@ func TestOthersDoNotStartAChangeOver(t *testing.T) {
 	const objects = 20
 	w := newWorld(t, keep("30d", 1))
 	w.fill(given.Home, objects)
-	w.slice = 1
+	w.inSlices(1)
 	w.policy(keep("20d", 2))
 	for i := range 2 * (objects + 1) {
 		w.CatchUp(w.now)

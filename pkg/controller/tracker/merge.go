@@ -40,6 +40,7 @@ func (m *Merge) Add(page []*facts.Kept, now time.Time) {
 	for _, k := range page {
 		if !m.gone.Has(k.UID()) && k.ResourceVersion > m.listed {
 			m.tracker.upsert(k, now)
+			m.tracker.breathe(m.tracker.workIn(m.namespace))
 		}
 	}
 }

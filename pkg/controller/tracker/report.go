@@ -118,7 +118,8 @@ func (t *Tracker) Reports(namespace string) []Report {
 	}
 	sums := t.sumUp(ns)
 	out := make([]Report, 0, len(ns.policies))
-	for _, ps := range ns.policies {
+	for _, ps := range slices.Clone(ns.policies) { // They may change meanwhile.
+		t.breathe(1)
 		r := t.report(ps)
 		r.Closed = ns.closed()
 		s := sum{}
@@ -135,7 +136,7 @@ func (t *Tracker) clusterReports() []Report {
 		r := t.report(ps)
 		s := sum{}
 		for _, ns := range slices.Collect(maps.Values(t.namespaces)) {
-			if t.breathe(); ns.selectedBy(ps.selector) {
+			if t.breathe(1); ns.selectedBy(ps.selector) {
 				t.add(&r, &s, ns, t.sumUp(ns), ps)
 			}
 		}
@@ -269,7 +270,7 @@ func (t *Tracker) sumUp(ns *namespace) sums {
 		for _, p := range rec.previews() {
 			out.of(p.policy).add(p.policy, rec, p.decision, func() string { return p.decision.Detail })
 		}
-		t.breathe()
+		t.breathe(ns.work())
 	}
 	if !ns.soiled {
 		ns.sums = out

@@ -6,7 +6,6 @@ package tracker
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Sna
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal}), Missing: map[string][]string{}}
-	s.Tracker.protected, s.Tracker.begun, s.Tracker.slice = t.protected, t.begun, math.MaxInt // Nobody else waits for its lock.
+	s.Tracker.protected, s.Tracker.begun = t.protected, t.begun
 	for uid, w := range t.recent {
 		s.Tracker.recent[uid] = new(slices.Clone(*w))
 	}
@@ -190,7 +189,7 @@ func (t *Tracker) copyFacts(s *Snapshot, ns *namespace, most int) {
 				s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
 			}
 		}
-		t.breathe()
+		t.breathe(1)
 	}
 }
 

@@ -6,7 +6,6 @@
 package tracker
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,12 +27,15 @@ type Config struct {
 	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says, and HoldAboveTotal how
 	// many in all namespaces that it reaches; negative for any number.
 	HoldAbove, HoldAboveTotal int
+	// Clock tells how long the lock was held, so that others have their turn; nil where nobody else waits for it. What time it is to the
+	// rest of the tracker is always an argument.
+	Clock func() time.Time
 }
 
 // Tracker is safe for concurrent use. Every change is judged at once, so that what it holds is always decided; time is an
 // argument.
 type Tracker struct {
-	mu        sync.Mutex
+	mu        mutex
 	protected sets.Set[string]
 	// holdAbove and holdAboveTotal are those of Config.
 	holdAbove, holdAboveTotal int
@@ -92,6 +94,7 @@ type Tracker struct {
 // New returns an empty tracker.
 func New(c Config) *Tracker {
 	return &Tracker{
+		mu:        mutex{clock: c.Clock, lookEvery: lookEvery},
 		protected: sets.New(alwaysProtected...).Insert(c.Protected...),
 		holdAbove: c.HoldAbove, holdAboveTotal: c.HoldAboveTotal,
 		records:    newIndex(),

@@ -163,16 +163,12 @@ func (t *Tracker) weighable() map[*namespace][]cause {
 
 // concludeAll carries out what follows from weighing in these namespaces, while nothing of them is deleted.
 func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
-	ripe := 0
 	for _, ns := range all {
-		if ripe += ns.ripe; ns.ripe > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
+		if ns.ripe > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
 			ns.unconcluded = len(ns.records)
 		}
 	}
 	t.concluding++
-	if ripe > t.slice {
-		t.park(func(ns *namespace) bool { return ns.unconcluded > 0 })
-	}
 	for _, ns := range all {
 		for ns.unconcluded > 0 {
 			ns.unconcluded--
@@ -182,8 +178,9 @@ func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
 			case rec.ripe:
 				t.settleRipe(rec, now)
 			}
-			if ripe > t.slice {
-				t.breathe()
+			if t.mu.spent(ns.work()) {
+				t.park(func(ns *namespace) bool { return ns.unconcluded > 0 })
+				t.yield()
 			}
 		}
 	}

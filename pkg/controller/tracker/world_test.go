@@ -47,6 +47,16 @@ func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 	return w
 }
 
+// inSlices has others get the lock after so many objects.
+func (t *Tracker) inSlices(objects int) {
+	now, each := given.Now, (slice+time.Duration(objects)-1)/time.Duration(objects)
+	t.mu.lookEvery = 1
+	t.mu.clock = func() time.Time {
+		now = now.Add(each)
+		return now
+	}
+}
+
 // begin is a start with nothing there.
 func (w *world) begin() {
 	w.ReplaceCronJobs(nil, w.now)
