@@ -38,7 +38,7 @@ func Keep(f *lifecycle.Fact) *Kept {
 		k.finished, fits[1] = seconds(f.FinishedAt)
 	}
 	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Applied != "" ||
-		!f.Scheduled.Equal(k.scheduledFor()) {
+		f.Contradictory || !f.Scheduled.Equal(k.scheduledFor()) {
 		odd := *f
 		odd.Labels, odd.Controller = k.labels(), k.Controller
 		k.odd = &odd

@@ -6,6 +6,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,9 @@ type Fact struct {
 	Applied string
 	// Propagation that the object's finalizers ask for; a delete with any other would strip them. Empty leaves it free.
 	Propagation metav1.DeletionPropagation
+	// Contradictory says that the finalizers ask for two of them, so that a delete would strip one, whatever it asks for. The API
+	// server takes no such object from anybody; it may still serve one that reached its storage by another way.
+	Contradictory bool
 }
 
 // Owner is a controlling owner reference.
@@ -92,13 +96,14 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 	} else {
 		f.Applied = appliedBy(kind, m)
 	}
-	for _, finalizer := range m.Finalizers {
-		switch finalizer {
-		case finalizerOrphan:
-			f.Propagation = metav1.DeletePropagationOrphan
-		case finalizerForeground:
-			f.Propagation = metav1.DeletePropagationForeground
-		}
+	orphan, foreground := slices.Contains(m.Finalizers, finalizerOrphan), slices.Contains(m.Finalizers, finalizerForeground)
+	switch {
+	case orphan && foreground:
+		f.Contradictory = true
+	case orphan:
+		f.Propagation = metav1.DeletePropagationOrphan
+	case foreground:
+		f.Propagation = metav1.DeletePropagationForeground
 	}
 	if f.Terminating {
 		f.Finalizers = m.Finalizers

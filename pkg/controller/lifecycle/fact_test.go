@@ -118,9 +118,22 @@ func TestFinalizers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.job.Fact()
+			if f.Contradictory {
+				t.Error("its finalizers are said to contradict each other")
+			}
 			if f.Propagation != c.propagation || !slices.Equal(f.Finalizers, c.waits) || f.Terminating != (c.job.DeletionTimestamp != nil) {
 				t.Errorf("got propagation %q, waiting for %q, terminating %v", f.Propagation, f.Finalizers, f.Terminating)
 			}
 		})
+	}
+}
+
+// TestContradictoryFinalizers: no propagation keeps both.
+func TestContradictoryFinalizers(t *testing.T) {
+	for _, finalizers := range [][]string{{"orphan", "foregroundDeletion"}, {"foregroundDeletion", "example.com/other", "orphan"}} {
+		f := given.Job("a").Finalizer(finalizers...).Fact()
+		if again := facts.Keep(f).Fact(); !f.Contradictory || !again.Contradictory {
+			t.Errorf("%q do not contradict each other", finalizers)
+		}
 	}
 }

@@ -273,6 +273,13 @@ func TestOwnersAndFinalizers(t *testing.T) {
 		"a Pod that its Job has not counted, not due": {
 			owned().Finalizer(batchv1.JobTrackingFinalizer).TTL("2h").Fact(), lifecycle.OwnerFinished, policies(afterOwner),
 			answer{wait, policy.ReasonNotDue, "p/r", "2h0m0s"}, ""},
+		"finalizers that contradict each other, due": {
+			job("a").Finalizer("orphan", "foregroundDeletion").Fact(), lifecycle.OwnerNone, policies(withOwner),
+			answer{hold, policy.ReasonConflictingFinalizers, "p/r", "30m0s"},
+			"a delete would strip one of its finalizers orphan and foregroundDeletion; remove the one that you do not want"},
+		"finalizers that contradict each other, being deleted": {
+			job("a").Terminating().Finalizer("orphan", "foregroundDeletion").Fact(), lifecycle.OwnerNone, policies(withOwner), terminating,
+			`waits for finalizers ["orphan" "foregroundDeletion"]`},
 		"an object being deleted": {
 			job("a").Terminating().Finalizer("example.com/f", "example.com/g").Fact(), lifecycle.OwnerNone, policies(withOwner), terminating,
 			`waits for finalizers ["example.com/f" "example.com/g"]`},

@@ -36,35 +36,36 @@ type Reason string
 
 // Reasons of decisions, and of what the API server answered to a delete.
 const (
-	ReasonNoPolicy             Reason = "NoPolicy"
-	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
-	ReasonNamespaceProtected   Reason = "NamespaceProtected"
-	ReasonNamespaceUnknown     Reason = "NamespaceUnknown"
-	ReasonNotFinished          Reason = "NotFinished"
-	ReasonLeftToOwner          Reason = "LeftToOwner"
-	ReasonUnderCeiling         Reason = "UnderCeiling"
-	ReasonNever                Reason = "Never"
-	ReasonNotDue               Reason = "NotDue"
-	ReasonExpired              Reason = "Expired"
-	ReasonOverCapacity         Reason = "OverCapacity"
-	ReasonOverCeiling          Reason = "OverCeiling"
-	ReasonTerminating          Reason = "Terminating"
-	ReasonFinishTimeUnknown    Reason = "FinishTimeUnknown"
-	ReasonInvalidAnnotation    Reason = "InvalidAnnotation"
-	ReasonOwnerActive          Reason = "OwnerActive"
-	ReasonUncounted            Reason = "Uncounted"
-	ReasonManagedByGitOps      Reason = "ManagedByGitOps"
-	ReasonRecreateLoop         Reason = "RecreateLoop"
-	ReasonPolicyUnreadable     Reason = gc.ReasonUnreadable
-	ReasonSuspended            Reason = "Suspended"
-	ReasonHeld                 Reason = "Held"
-	ReasonClockInDoubt         Reason = "ClockInDoubt"
-	ReasonUnobserved           Reason = "Unobserved"
-	ReasonThrottled            Reason = "Throttled"
-	ReasonUnauthorized         Reason = "Unauthorized"
-	ReasonRefused              Reason = "Refused"
-	ReasonContended            Reason = "Contended"
-	ReasonRetrying             Reason = "Retrying"
+	ReasonNoPolicy              Reason = "NoPolicy"
+	ReasonNamespaceTerminating  Reason = "NamespaceTerminating"
+	ReasonNamespaceProtected    Reason = "NamespaceProtected"
+	ReasonNamespaceUnknown      Reason = "NamespaceUnknown"
+	ReasonNotFinished           Reason = "NotFinished"
+	ReasonLeftToOwner           Reason = "LeftToOwner"
+	ReasonUnderCeiling          Reason = "UnderCeiling"
+	ReasonNever                 Reason = "Never"
+	ReasonNotDue                Reason = "NotDue"
+	ReasonExpired               Reason = "Expired"
+	ReasonOverCapacity          Reason = "OverCapacity"
+	ReasonOverCeiling           Reason = "OverCeiling"
+	ReasonTerminating           Reason = "Terminating"
+	ReasonFinishTimeUnknown     Reason = "FinishTimeUnknown"
+	ReasonInvalidAnnotation     Reason = "InvalidAnnotation"
+	ReasonOwnerActive           Reason = "OwnerActive"
+	ReasonUncounted             Reason = "Uncounted"
+	ReasonConflictingFinalizers Reason = "ConflictingFinalizers"
+	ReasonManagedByGitOps       Reason = "ManagedByGitOps"
+	ReasonRecreateLoop          Reason = "RecreateLoop"
+	ReasonPolicyUnreadable      Reason = gc.ReasonUnreadable
+	ReasonSuspended             Reason = "Suspended"
+	ReasonHeld                  Reason = "Held"
+	ReasonClockInDoubt          Reason = "ClockInDoubt"
+	ReasonUnobserved            Reason = "Unobserved"
+	ReasonThrottled             Reason = "Throttled"
+	ReasonUnauthorized          Reason = "Unauthorized"
+	ReasonRefused               Reason = "Refused"
+	ReasonContended             Reason = "Contended"
+	ReasonRetrying              Reason = "Retrying"
 )
 
 // Reasons are all of them.
@@ -86,6 +87,7 @@ var Reasons = []Reason{
 	ReasonInvalidAnnotation,
 	ReasonOwnerActive,
 	ReasonUncounted,
+	ReasonConflictingFinalizers,
 	ReasonManagedByGitOps,
 	ReasonRecreateLoop,
 	ReasonPolicyUnreadable,

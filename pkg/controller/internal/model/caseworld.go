@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
@@ -193,6 +194,8 @@ func (o *object) finalize(f *lifecycle.Fact) {
 			f.Uncounted = true
 		}
 	}
+	both := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	f.Contradictory = sets.New(o.Finalizers...).HasAll(both...)
 	if f.Terminating {
 		f.Finalizers = o.Finalizers
 	}

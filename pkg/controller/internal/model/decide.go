@@ -128,6 +128,8 @@ func (c *recount) ownHold(f *lifecycle.Fact) string {
 		return "OwnerActive"
 	case f.Uncounted:
 		return "Uncounted"
+	case f.Contradictory:
+		return "ConflictingFinalizers"
 	case f.Applied != "" && !deletesApplied:
 		return "ManagedByGitOps"
 	case c.Recreated[f.UID]:

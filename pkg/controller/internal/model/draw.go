@@ -125,7 +125,8 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		f.Finalizers = []string{"example.com/finalizer"}
 	}
 	if rarely(t, 8) {
-		f.Propagation = pick(t, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
+		f.Propagation = pick(t, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground, "")
+		f.Contradictory = f.Propagation == ""
 	}
 	return f
 }

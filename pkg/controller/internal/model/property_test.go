@@ -39,7 +39,7 @@ func TestNothingGoesThatMustStay(t *testing.T) {
 				t.Errorf("%s goes, but its namespace is %+v", f.Name, ns)
 			case !f.Finished || f.FinishedAt.After(w.Now) || f.Doubt != "":
 				t.Errorf("%s goes, but has not finished for sure: %+v", f.Name, f)
-			case f.Terminating || f.Uncounted || w.Recreated[f.UID]:
+			case f.Terminating || f.Uncounted || f.Contradictory || w.Recreated[f.UID]:
 				t.Errorf("%s goes, but is held: %+v", f.Name, f)
 			case len(w.Policies)+len(w.ClusterPolicies) == 0:
 				t.Errorf("%s goes without a policy", f.Name)
