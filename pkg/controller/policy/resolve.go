@@ -133,7 +133,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	case s.Uncounted:
 		return ReasonUncounted, "its Job has not counted it yet"
 	case s.Contradictory:
-		return ReasonConflictingFinalizers, "a delete would strip one of its finalizers orphan and foregroundDeletion; remove the one that you do not want"
+		return ReasonConflictingFinalizers,
+			"a delete would strip one of its finalizers orphan and foregroundDeletion; remove the one that you do not want"
 	case s.Applied != "" && s.applied != gc.GitOpsManagedDelete:
 		return ReasonManagedByGitOps, s.Applied + ` would create it again; a rule may say "gitOpsManaged: Delete"`
 	case s.Recreated:

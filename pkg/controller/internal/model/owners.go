@@ -41,7 +41,8 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 		return running
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
 		if slices.ContainsFunc(w.CronJobs, func(cj *lifecycle.CronJob) bool {
-			return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace && !slices.Contains(cj.Active, f.UID) && !cj.LastScheduled.Before(f.Scheduled)
+			return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace &&
+				!slices.Contains(cj.Active, f.UID) && !cj.LastScheduled.Before(f.Scheduled)
 		}) {
 			return nobody
 		}
