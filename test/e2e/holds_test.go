@@ -119,7 +119,7 @@ func TestHoldsOfANewLeader(t *testing.T) {
 }
 
 // TestHoldOfAllNamespaces: a cluster policy that makes few Jobs due in each of several namespaces, and too many in all of them, is held by
-// one hold, which one approval releases.
+// one hold, which one approval releases. A status that somebody empties is written again.
 func TestHoldOfAllNamespaces(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
@@ -131,7 +131,12 @@ func TestHoldOfAllNamespaces(t *testing.T) {
 		all[ns] = allBut(0, string(g)+"/default", finishedJobs(t, ns, 4))
 	}
 	g.change(t, `{"ttlAfterFinished":"0s"}`)
-	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, "", 16) })
+	held := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, "", 16) }
+	g.waitStatus(t, held)
+	_, err := gc.ClusterCleanupPolicies().Patch(t.Context(), string(g), types.MergePatchType, []byte(`{"status":{"holds":null}}`),
+		metav1.PatchOptions{}, "status")
+	must(t, err)
+	status := g.waitStatus(t, held)
 	settle(t, time.Second)
 	for ns := range all {
 		expectDeletions(t, ns)

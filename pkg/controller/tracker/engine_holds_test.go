@@ -396,28 +396,27 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 	}
 }
 
-// takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
-// them: all that did must be kept, and more may that the same policies would delete and that had finished when the hold was found.
-func (e *engine) takesOver(t *rapid.T, fresh bool) {
-	deciders := map[types.UID]map[string]bool{} // by who decides and where, the holds that the status told of
+// told are the policies whose status tells of holds, each with the owner of one: its own, and that of another which objects wait under that
+// it would delete. One for all namespaces together is taken over in each.
+func (e *engine) told() map[string]bool {
+	out := map[string]bool{}
+	for _, h := range e.holds {
+		out[fmt.Sprint(h.owner, h.owner)] = true
+	}
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
-			decider := e.uidOf(key.Policy)
-			for _, h := range e.holds {
-				// One for all namespaces together is taken over in each.
-				told := decider == h.owner && (h.namespace == key.Namespace || key.Policy.Namespace == "")
-				for other := range e.under {
-					told = told || e.under[other] == h && slices.Contains(uids, other)
-				}
-				if told {
-					if deciders[uid] == nil {
-						deciders[uid] = map[string]bool{}
-					}
-					deciders[uid][fmt.Sprint(h.owner, key.Namespace)] = true
-				}
+			if h := e.under[uid]; h != nil {
+				out[fmt.Sprint(e.uidOf(key.Policy), h.owner)] = true
 			}
 		}
 	}
+	return out
+}
+
+// takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
+// them: all that did must be kept, and more may that the same policies would delete and that had finished when the hold was found.
+func (e *engine) takesOver(t *rapid.T, fresh bool) {
+	told := e.told()
 	before := e.under
 	e.under, e.holds = map[types.UID]*simHold{}, nil
 	for _, name := range model.DrawnNamespaces {
@@ -442,7 +441,7 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 			case before[uid] != nil && before[uid].owner != "" && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
 				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].owner, before[uid].namespace)
 			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
-			case !deciders[uid][fmt.Sprint(h.owner, h.namespace)]:
+			case !told[fmt.Sprint(e.uidOf(key.Policy), h.owner)]:
 				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
 			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(clocksApart)):
 				t.Fatalf("%s waits under %+v after a restart, and finished later", uid, h)
