@@ -92,6 +92,18 @@ func damage(t *testing.T, ns, name, old, replacement string) {
 	})
 }
 
+// TestPolicyChangedPastTheAPI: what somebody wrote into the stored policy takes effect, though its generation is the same.
+func TestPolicyChangedPastTheAPI(t *testing.T) {
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 1)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 1 && s.ObservedGeneration == 1 })
+	expectDeletions(t, ns)
+	damage(t, ns, "p", `"ttlAfterFinished":"1h"`, `"ttlAfterFinished":"1s"`)
+	waitJobs(t, ns, 0)
+	expectDeletions(t, ns, "jobs/job-0000 p/default")
+}
+
 // TestMisplacedPolicy: a stored policy that says that it belongs to another namespace deletes nothing there.
 func TestMisplacedPolicy(t *testing.T) {
 	ns, victim := newNamespace(t), newNamespace(t)

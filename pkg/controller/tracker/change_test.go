@@ -51,13 +51,16 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 		action policy.Action
 		reason policy.Reason
 	}{
-		"the object is extended":             {func(w *world) { w.upsert(due().TTL("2h").Fact()) }, policy.Wait, policy.ReasonNotDue},
-		"the object is kept":                 {func(w *world) { w.upsert(due().TTL("never").Fact()) }, policy.Keep, policy.ReasonNever},
-		"the object is kept until":           {func(w *world) { w.upsert(due().KeepUntil("2026-03-01T13:00:00Z").Fact()) }, policy.Wait, policy.ReasonNotDue},
-		"its annotation is malformed":        {func(w *world) { w.upsert(due().TTL("?").Fact()) }, policy.Hold, policy.ReasonInvalidAnnotation},
-		"its label goes":                     {func(w *world) { w.upsert(given.Job("a").Complete(given.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
-		"somebody deletes it":                {func(w *world) { w.upsert(due().Terminating().Fact()) }, policy.Await, policy.ReasonTerminating},
-		"the policy is lengthened":           {func(w *world) { w.policy(given.Policy("p").Default("2h").Generation(2)) }, policy.Wait, policy.ReasonNotDue},
+		"the object is extended":      {func(w *world) { w.upsert(due().TTL("2h").Fact()) }, policy.Wait, policy.ReasonNotDue},
+		"the object is kept":          {func(w *world) { w.upsert(due().TTL("never").Fact()) }, policy.Keep, policy.ReasonNever},
+		"the object is kept until":    {func(w *world) { w.upsert(due().KeepUntil("2026-03-01T13:00:00Z").Fact()) }, policy.Wait, policy.ReasonNotDue},
+		"its annotation is malformed": {func(w *world) { w.upsert(due().TTL("?").Fact()) }, policy.Hold, policy.ReasonInvalidAnnotation},
+		"its label goes":              {func(w *world) { w.upsert(given.Job("a").Complete(given.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
+		"somebody deletes it":         {func(w *world) { w.upsert(due().Terminating().Fact()) }, policy.Await, policy.ReasonTerminating},
+		"the policy is lengthened":    {func(w *world) { w.policy(given.Policy("p").Default("2h").Generation(2)) }, policy.Wait, policy.ReasonNotDue},
+		"the policy is lengthened past the API, under its generation": {func(w *world) {
+			w.policy(given.Policy("p").Default("2h"))
+		}, policy.Wait, policy.ReasonNotDue},
 		"the policy previews":                {func(w *world) { w.policy(p().Preview().Generation(2)) }, policy.Ignore, policy.ReasonNoPolicy},
 		"the policy is made anew, longer":    {func(w *world) { w.policy(given.Policy("p").WithUID("uid-2").Default("2h")) }, policy.Wait, policy.ReasonNotDue},
 		"another policy wants it kept":       {func(w *world) { w.policy(given.Policy("q").Default("never")) }, policy.Keep, policy.ReasonNever},
@@ -152,9 +155,14 @@ func TestAPolicyThatIsShortenedTakesEffectAtOnce(t *testing.T) {
 func TestStatusAloneChangesNoDecision(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	before := w.report("p").Stored
-	w.policy(keep("1s", 1).Status(gc.CleanupPolicyStatus{Candidates: 5})) // The same generation.
+	ps := w.policyState(before.named())
+	compiled := ps.compiled
+	w.policy(keep("1h", 1).Status(gc.CleanupPolicyStatus{Candidates: 5}))
 	if w.report("p").Stored == before {
 		t.Error("the stored policy is not the newest")
+	}
+	if ps.compiled != compiled {
+		t.Error("the policy was compiled again, as if its spec had changed")
 	}
 	w.upsert(job(time.Minute, "a"))
 	w.decided("a", policy.Wait, policy.ReasonNotDue)

@@ -342,3 +342,30 @@ func clusterDefault(name string, ttl gc.TTL, generation int64) *gc.ClusterCleanu
 	p.Name, p.UID, p.Spec.TTLAfterFinished = name, types.UID("uid-"+name), &ttl
 	return p
 }
+
+// TestAChangePastTheAPIIsHeldAsAnyOther: whoever writes the stored policy, or restores a backup of it, need not move its generation. Each
+// content is a change of its own, with an id of its own.
+func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.holdAbove = 2
+	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
+	w.takes()
+	ids := map[string]bool{HoldID(given.UID("p"), 1, given.Home): true}
+	for _, ttl := range []gc.TTL{"10m", "5m"} {
+		w.policy(keep(ttl, 1))
+		id := w.waits("p", 4).ID
+		if ids[id] {
+			t.Errorf("%s: the id %s is that of another change", ttl, id)
+		}
+		ids[id] = true
+		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, HoldID(given.UID("p"), 1, given.Home)))
+		if again := w.waits("p", 4).ID; again != id {
+			t.Errorf("%s: the id %s became %s", ttl, id, again)
+		}
+		w.policy(keep("1h", 1))
+		w.waitsForNothing("p")
+	}
+	w.policy(keep("10m", 1))
+	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, w.waits("p", 4).ID))
+	w.takes(names("a", 4)...)
+}

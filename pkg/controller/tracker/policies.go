@@ -4,17 +4,22 @@
 package tracker
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -51,6 +56,9 @@ type policyState struct {
 	// approved are the ids of holds that somebody has released, ended those that this replica has ended though the status may still tell
 	// of them.
 	approved, ended sets.Set[string]
+	// content is the digest of the last spec that could be read whole, altered that of one which came under a generation that had
+	// another spec: somebody wrote past the API, or restored a backup.
+	content, altered string
 	// deleted and lastDeletion go on from what the status of the policy said when it was first seen.
 	deleted      int64
 	lastDeletion *metav1.Time
@@ -61,12 +69,14 @@ type observed struct {
 	Stored
 	compile  func() (*policy.Policy, error)
 	selector *metav1.LabelSelector
+	content  string // digest of the spec
 }
 
 func observedPolicy(p *gc.CleanupPolicy) observed {
 	return observed{
 		Stored:  StoredPolicy(p),
 		compile: func() (*policy.Policy, error) { return policy.Compile(p) },
+		content: contentOf(&p.Spec, v1alpha1.Convert_gc_CleanupPolicySpec_To_v1alpha1_CleanupPolicySpec),
 	}
 }
 
@@ -75,11 +85,26 @@ func observedCluster(p *gc.ClusterCleanupPolicy) observed {
 		Stored:   StoredClusterPolicy(p),
 		compile:  func() (*policy.Policy, error) { return policy.CompileCluster(p) },
 		selector: p.Spec.NamespaceSelector,
+		content:  contentOf(&p.Spec, v1alpha1.Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec),
 	}
 	if gc.Unreadable(p) != "" { // What is not understood may select too.
 		o.selector = nil
 	}
 	return o
+}
+
+// contentOf is a digest of a spec as it is served, the same on every replica.
+func contentOf[I, O any](spec *I, convert func(*I, *O, conversion.Scope) error) string {
+	var served O
+	if err := convert(spec, &served, nil); err != nil {
+		return ""
+	}
+	encoded, err := json.Marshal(&served)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
 }
 
 // SetPolicy takes in a state of a policy.
@@ -127,12 +152,15 @@ func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv stri
 }
 
 func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed, rv string, now time.Time) {
+	states := make([]observed, len(all))
+	for i, p := range all {
+		states[i] = observe(p)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.restart(c, rv)
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
-	for _, p := range all {
-		o := observe(p)
+	for _, o := range states {
 		listed.Insert(o.named())
 		affected.Insert(t.setPolicy(o).UnsortedList()...)
 	}
@@ -195,8 +223,10 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	}
 	ps.approved = approvals(o.ObjectMeta)
 	ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds))
+	sameGeneration := !created && before.Generation == o.Generation
+	altered := ps.setContent(o, sameGeneration)
 	seenAnew := created || gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
-	if !seenAnew && before.Generation == o.Generation {
+	if !seenAnew && sameGeneration && !altered {
 		return t.statusChanged(ps, before) // They delete nothing, but may approve.
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
@@ -213,6 +243,22 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 		}
 	}
 	return affected.Union(t.release(ps))
+}
+
+// setContent takes in the spec of a state, and reports whether it is another one under the same generation.
+func (ps *policyState) setContent(o observed, sameGeneration bool) bool {
+	if !sameGeneration {
+		ps.content, ps.altered = "", ""
+	}
+	if gc.Unreadable(o) != "" {
+		return false
+	}
+	altered := ps.content != "" && ps.content != o.content
+	if altered {
+		ps.altered = o.content
+	}
+	ps.content = o.content
+	return altered
 }
 
 func (s Stored) collection() collection {

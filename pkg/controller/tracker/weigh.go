@@ -54,6 +54,13 @@ func (t *Tracker) unseenCause() (cause, bool) {
 // causeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
 // observed before, is none.
 func causeOf(ps *policyState, created bool) (cause, bool) {
+	if ps.altered != "" {
+		return cause{
+			policy: ps.stored.UID, wide: ps.stored.Namespace == "",
+			id:   fmt.Sprint("content ", ps.altered, " of ", generationCause(ps.stored.UID, ps.stored.Generation)),
+			text: fmt.Sprintf("a change of generation %d of policy %q past the API", ps.stored.Generation, ps.title()),
+		}, true
+	}
 	return cause{
 		policy: ps.stored.UID, wide: ps.stored.Namespace == "", id: generationCause(ps.stored.UID, ps.stored.Generation),
 		text: fmt.Sprintf("generation %d of policy %q", ps.stored.Generation, ps.title()),
