@@ -27,13 +27,13 @@ type Config struct {
 	// Clock tells the time that tables count from.
 	Clock clock.PassiveClock
 	// Forecast tells what becomes due at once by a change of a policy; nobody is told if it is nil.
-	Forecast func(context.Context, gc.PolicyChange) []string
+	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
 }
 
 type completedConfig struct {
 	generic  genericapiserver.CompletedConfig
 	clock    clock.PassiveClock
-	forecast func(context.Context, gc.PolicyChange) []string
+	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
 	options  *genericapiserver.RecommendedConfig
 }
 

@@ -102,7 +102,8 @@ func TestWarnedOfWhatBecomesDue(t *testing.T) {
 	approve := func(ids string, args ...string) string {
 		return warned(t, "", defaults.on("annotate", "defaults", append(args, "--overwrite", "gc.winnow.dev/approved-hold="+ids)...)...)
 	}
-	contains(t, approve("5f3c", "--dry-run=server"), `"5f3c" is the id of nothing that waits for approval`)
+	contains(t, refused(t, "", defaults.on("annotate", "defaults", "--dry-run=server", "gc.winnow.dev/approved-hold=5f3c")...),
+		`"5f3c": is not the ID of a hold of this policy; these wait for approval: `+id)
 	eventually(t, 10*time.Second, func(context.Context) error { // once Winnow knows of the deletion
 		if got := approve(id, "--dry-run=server"); got != due("would") {
 			return fmt.Errorf("a dry run of the approval warns of %q", got)

@@ -17,7 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-const allVerbs = "get list watch create update patch delete deletecollection"
+const (
+	allVerbs = "get list watch create update patch delete deletecollection"
+	// verbApprove is Winnow's own, see artifacts/install/11-user-roles.yaml.
+	verbApprove = " approve"
+)
 
 // user is whom rights are asked for.
 type user struct {
@@ -184,9 +188,9 @@ func TestUserRoles(t *testing.T) {
 	kubectl(t, "create", "namespace", team)
 	for role, want := range map[string]struct{ inNamespace, ofCluster string }{
 		"view":            {read, read},
-		"edit":            {allVerbs, read},
-		"admin":           {allVerbs, read},
-		"winnow-operator": {"", allVerbs},
+		"edit":            {allVerbs + verbApprove, read},
+		"admin":           {allVerbs + verbApprove, read},
+		"winnow-operator": {"", allVerbs + verbApprove},
 	} {
 		t.Run(role, func(t *testing.T) {
 			member, everywhere := user{name: role + "-member"}, user{name: role + "-everywhere"}
@@ -214,7 +218,7 @@ func sameRights(t *testing.T, who user, in, resource, want string) error {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(resource, "/")
 	var granted []string
-	for _, verb := range strings.Fields(allVerbs) {
+	for _, verb := range strings.Fields(allVerbs + verbApprove) {
 		if may(t, who, authorizationv1.ResourceAttributes{
 			Namespace: in, Verb: verb, Group: "gc.winnow.dev", Resource: resource, Subresource: subresource}) {
 			granted = append(granted, verb)

@@ -4,15 +4,18 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/poll"
 )
 
 // TestHeldAbove: a policy whose empty selector makes 5,000 old Jobs due deletes none of them before somebody approves, also
@@ -44,7 +47,7 @@ func TestHeldAbove(t *testing.T) {
 	if message := status.Conditions[0].Message; !strings.Contains(message, command) || !strings.Contains(message, "5000") {
 		t.Errorf("no %q and no 5000 in the condition: %s", command, message)
 	}
-	annotate(t, ns, "gc.winnow.dev/approved-hold", "0"+id[1:]+"0")
+	refuseApproval(t, ns, "0"+id[1:]+"0")
 	settle(t, time.Second)
 
 	restart(t, func() { labelNamespace(t, labelled, groupLabel, string(g)) })
@@ -208,11 +211,16 @@ func restart(t *testing.T, meanwhile ...func()) {
 	leader(t)
 }
 
-func annotate(t *testing.T, ns, key, value string) {
+// refuseApproval approves what is no hold of the policy. A forecast that has no time to find that out says so.
+func refuseApproval(t *testing.T, ns, id string) {
 	t.Helper()
-	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType,
-		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value), metav1.PatchOptions{})
-	must(t, err)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"gc.winnow.dev/approved-hold":%q}}}`, id)
+	must(t, poll.Until(t.Context(), time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+		if _, err := gc.CleanupPolicies(ns).Patch(ctx, "p", types.MergePatchType, patch, metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the approval of %s, which is no hold: %w", id, err)
+		}
+		return nil
+	}))
 }
 
 // The changes of the following tests make ten Jobs due, where a guardrail holds more than five.
@@ -231,7 +239,7 @@ func TestHoldUndone(t *testing.T) {
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return len(s.Holds) == 0 && s.Due == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
-	annotate(t, ns, "gc.winnow.dev/approved-hold", first)
+	refuseApproval(t, ns, first)
 	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"0s"}}`), metav1.PatchOptions{})
 	must(t, err)
 	again := waitStatus(t, ns, "p", held)

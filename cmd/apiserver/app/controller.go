@@ -35,11 +35,11 @@ type forecaster struct {
 }
 
 // Forecast says nothing before there is a controller.
-func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) []string {
+func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	if c := f.controller.Load(); c != nil {
 		return c.Forecast(ctx, change)
 	}
-	return nil
+	return gc.PolicyForecast{}
 }
 
 // storedPolicies is where pkg/storage/cluster keeps policies.

@@ -16,6 +16,19 @@ type PolicyChange struct {
 	DryRun bool
 }
 
+// +k8s:deepcopy-gen=false
+
+// PolicyForecast is what a change makes due at once, as far as could be found out. It is never served.
+type PolicyForecast struct {
+	// Lines say it to people.
+	Lines []string
+	// Holds are those that keep objects of the changed policy waiting, before the change itself approves any. One with Policy set is
+	// approved on that other policy.
+	Holds []PolicyHold
+	// Complete says that nothing that may matter was left out.
+	Complete bool
+}
+
 // Policy is whichever there is, the newer one first.
 func (c PolicyChange) Policy() metav1.Object {
 	if c.After != nil {

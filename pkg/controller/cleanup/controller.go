@@ -127,9 +127,9 @@ func (c *Controller) Synced() bool { return c.observer.Synced() }
 
 // Forecast tells people what becomes due at once by a change that is about to be made; nothing before policies and namespaces are
 // known. It may be called at any time.
-func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) []string {
+func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	if !c.Synced() {
-		return nil
+		return gc.PolicyForecast{}
 	}
 	return c.forecast.Forecast(ctx, change)
 }

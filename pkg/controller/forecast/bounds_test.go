@@ -58,7 +58,7 @@ func TestAtLeast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := tc.world.forecaster()
 			f.knownMost, f.listedMost = tc.known, tc.listed
-			if got := f.Forecast(t.Context(), tc.change); !slices.Equal(got, tc.want) {
+			if got := f.Forecast(t.Context(), tc.change).Lines; !slices.Equal(got, tc.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})
@@ -92,7 +92,7 @@ func TestPartlyListed(t *testing.T) {
 				return true, nil, tc.answer(timeout)
 			})
 			f := New(Config{Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(given.Now)})
-			got := f.Forecast(ctx, gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))})
+			got := f.Forecast(ctx, gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))}).Lines
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -106,7 +106,7 @@ func TestTooManyAtOnce(t *testing.T) {
 		for range atOnce {
 			f.slots <- struct{}{}
 		}
-		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
+		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")}).Lines
 		want := "what becomes due by this at once was not counted within 1s, too much else is under way"
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -132,7 +132,7 @@ func TestManyNamespaces(t *testing.T) {
 		s.TTLAfterFinished, s.NamespaceSelector = &hour, &metav1.LabelSelector{MatchLabels: map[string]string{"of": "ns"}}
 	})}
 	want := []string{"21 Jobs in 21 namespaces are past this TTL and will be deleted now: ns-00 (1), ns-01 (1), ns-02 (1) and 18 more"}
-	if got := w.forecaster().Forecast(t.Context(), change); !slices.Equal(got, want) {
+	if got := w.forecaster().Forecast(t.Context(), change).Lines; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

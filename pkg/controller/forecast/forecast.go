@@ -8,10 +8,15 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -49,9 +54,8 @@ func New(c Config) *Forecaster {
 	return &Forecaster{Config: c, knownMost: knownMost, listedMost: listedMost, slots: make(chan struct{}, atOnce)}
 }
 
-// Forecast returns, in lines for people, what becomes due at once by a change; none when nothing does. It takes about a second at
-// the most, and says so where that was not enough.
-func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) []string {
+// Forecast returns what becomes due at once by a change. It takes about a second at the most, and says so where that was not enough.
+func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
@@ -59,20 +63,23 @@ func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) []str
 		defer func() { <-f.slots }()
 	case <-ctx.Done():
 		a := account{PolicyChange: change}
-		return append(a.approved(), fmt.Sprintf("what becomes due by this at once was not counted within %s, too much else is under way", patience))
+		line := fmt.Sprintf("what becomes due by this at once was not counted within %s, too much else is under way", patience)
+		return gc.PolicyForecast{Lines: append(a.approved(), line)}
 	}
 	now := f.Clock.Now()
 	snapshot := f.Tracker.Snapshot(change, f.knownMost, now)
 	listed := f.list(ctx, snapshot.Missing)
+	fresh, waiting := try(snapshot, listed, change, now)
 	a := account{
-		PolicyChange: change, fresh: try(snapshot, listed, change, now),
+		PolicyChange: change, fresh: fresh,
 		looked: len(snapshot.Kept) + listed.looked, cut: snapshot.Cut || listed.cut, errs: listed.errs,
 	}
-	return a.lines()
+	return gc.PolicyForecast{Lines: a.lines(), Holds: waiting, Complete: !a.cut}
 }
 
-// try makes the change on a copy of what is known, and returns what becomes due by it.
-func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, now time.Time) []tracker.Due {
+// try makes the change on a copy of what is known, and returns what becomes due by it, and the holds of the policy before the change
+// approves any.
+func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, now time.Time) ([]tracker.Due, []gc.PolicyHold) {
 	t := snapshot.Tracker
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), now)
@@ -97,13 +104,62 @@ func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, no
 			before[due.UID()] = due
 		}
 	}
-	if change.After != nil {
-		set(t, change.After, now)
-	} else {
+	if change.After == nil {
 		remove(t, change.Before, now)
+		fill()
+		return fresh(before, t.Due(), change.Policy()), nil
 	}
+	set(t, unapproved(change), now)
 	fill()
-	return fresh(before, t.Due(), change.Policy())
+	waiting := waiting(t.Due(), nameOf(change.After))
+	set(t, change.After, now)
+	return fresh(before, t.Due(), change.After), waiting
+}
+
+func newlyApproved(change gc.PolicyChange) []string {
+	before := ""
+	if change.Before != nil {
+		before = change.Before.GetAnnotations()[gc.AnnotationApprovedHold]
+	}
+	return gc.NewlyApproved(change.After.GetAnnotations()[gc.AnnotationApprovedHold], before)
+}
+
+// unapproved is the policy after the change, without the approvals that the change brings.
+func unapproved(change gc.PolicyChange) metav1.Object {
+	ids := gc.ApprovedHolds(change.After.GetAnnotations()[gc.AnnotationApprovedHold])
+	added := newlyApproved(change)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(added, id) })
+	p := change.After.(runtime.Object).DeepCopyObject().(metav1.Object)
+	p.SetAnnotations(map[string]string{gc.AnnotationApprovedHold: strings.Join(ids, ",")})
+	return p
+}
+
+// waiting are the holds of a policy, and those of others that its objects wait under.
+func waiting(all []tracker.Due, of types.NamespacedName) []gc.PolicyHold {
+	byID := map[string]*gc.PolicyHold{}
+	for _, due := range all {
+		if due.Hold == "" || due.Preview || due.HoldOf != of && due.Policy != of {
+			continue
+		}
+		h := byID[due.Hold]
+		if h == nil {
+			h = &gc.PolicyHold{ID: due.Hold, Namespace: due.Namespace}
+			byID[due.Hold] = h
+		}
+		if due.HoldTotal {
+			h.Namespace = ""
+		}
+		if due.HoldOf != of {
+			h.Policy = strings.TrimPrefix(due.HoldOf.String(), "/")
+		}
+		h.Objects++
+		h.Resources = sets.List(sets.New(h.Resources...).Insert(due.Resource))
+	}
+	var out []gc.PolicyHold
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		out = append(out, *byID[id])
+	}
+	return out
 }
 
 // fresh are those that were not about to go already, or that wait for another approval than before. Of what policies show that do

@@ -36,7 +36,11 @@ const holdAbove = 5
 
 // newWorld has namespaces team-a, team-b and team-c, each with its name as label.
 func newWorld(objects ...runtime.Object) *world {
-	w := &world{begun(tracker.New(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1})), objects}
+	return newWorldWith(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
+}
+
+func newWorldWith(c tracker.Config, objects ...runtime.Object) *world {
+	w := &world{begun(tracker.New(c)), objects}
 	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
 		w.SetNamespace(given.Namespace(name, "1", "name", name), given.Now)
 	}
@@ -329,11 +333,11 @@ func TestForecast(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tc.world.forecaster().Forecast(t.Context(), tc.change)
+			got := tc.world.forecaster().Forecast(t.Context(), tc.change).Lines
 			if !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
-			if again := tc.world.Due(); tc.world.forecaster().Forecast(t.Context(), tc.change) == nil != (tc.want == nil) || len(tc.world.Due()) != len(again) {
+			if again := tc.world.Due(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) || len(tc.world.Due()) != len(again) {
 				t.Error("to be asked has changed what is known")
 			}
 		})

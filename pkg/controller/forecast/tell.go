@@ -14,7 +14,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -89,11 +88,11 @@ func (a *account) approved() []string {
 	if a.Before == nil || a.After == nil || a.Before.GetGeneration() != a.After.GetGeneration() {
 		return nil
 	}
-	ids := gc.NewlyApproved(a.After.GetAnnotations()[gc.AnnotationApprovedHold], a.Before.GetAnnotations()[gc.AnnotationApprovedHold])
+	ids := newlyApproved(a.PolicyChange)
 	var released []string
 	for _, h := range holdsOf(a.Before) {
 		if slices.Contains(ids, h.ID) {
-			released = append(released, number(int(h.Objects), "object")+" in "+h.Namespace)
+			released = append(released, fmt.Sprintf("%s in %s", number(int(h.Objects), "object"), cmp.Or(h.Namespace, "all namespaces")))
 		}
 	}
 	if len(released) == 0 {
@@ -252,10 +251,10 @@ func title(name types.NamespacedName) string {
 func approve(all []tracker.Due) string {
 	ids := map[types.NamespacedName]map[string]bool{}
 	for _, due := range all {
-		if ids[due.Policy] == nil {
-			ids[due.Policy] = map[string]bool{}
+		if ids[due.HoldOf] == nil {
+			ids[due.HoldOf] = map[string]bool{}
 		}
-		ids[due.Policy][due.Hold] = true
+		ids[due.HoldOf][due.Hold] = true
 	}
 	var commands []string
 	for _, p := range slices.SortedFunc(maps.Keys(ids), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
@@ -263,7 +262,7 @@ func approve(all []tracker.Due) string {
 			commands = append(commands, fmt.Sprintf("see the %d entries in status.holds of %s", len(ids[p]), title(p)))
 			continue
 		}
-		commands = append(commands, status.Approve(p.Namespace, p.Name, strings.Join(slices.Sorted(maps.Keys(ids[p])), ",")))
+		commands = append(commands, gc.ApproveCommand(p.Namespace, p.Name, strings.Join(slices.Sorted(maps.Keys(ids[p])), ",")))
 	}
 	return strings.Join(commands, "; ")
 }

@@ -123,7 +123,7 @@ func waiting(r *tracker.Report) string {
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s, %s became due by %s, and none is deleted before that is approved: %s",
-			where(h), objects(h.Objects), h.Why, approve(r, h)))
+			where(h), objects(h.Objects), h.Why, h.ApproveCommand(r.Namespace, r.Name)))
 	}
 	return strings.Join(parts, "\n") // Each ends with a command.
 }
@@ -141,27 +141,6 @@ func where(h gc.PolicyHold) string {
 		return "In all its namespaces together"
 	}
 	return "In namespace " + h.Namespace
-}
-
-// approve is the command that releases what is listed as a hold of a policy, which may be one of another.
-func approve(r *tracker.Report, h gc.PolicyHold) string {
-	if h.Policy == "" {
-		return Approve(r.Namespace, r.Name, h.ID)
-	}
-	namespace, name, namespaced := strings.Cut(h.Policy, "/")
-	if !namespaced {
-		namespace, name = "", h.Policy
-	}
-	return Approve(namespace, name, h.ID)
-}
-
-// Approve is the command that releases a hold of a policy; of a cluster policy when namespace is empty.
-func Approve(namespace, name, id string) string {
-	target := "clustercleanuppolicy " + name
-	if namespace != "" {
-		target = "cleanuppolicy " + name + " -n " + namespace
-	}
-	return fmt.Sprintf("kubectl annotate --overwrite %s %s=%s", target, gc.AnnotationApprovedHold, id)
 }
 
 // few names up to three.

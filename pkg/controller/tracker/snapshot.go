@@ -216,6 +216,9 @@ type Due struct {
 	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold.
 	Reason policy.Reason
 	Hold   string
+	// HoldOf is the policy whose annotation approves the hold; HoldTotal says that it is one of all namespaces together.
+	HoldOf    types.NamespacedName
+	HoldTotal bool
 	// Preview says that the policy only shows it.
 	Preview bool
 }
@@ -230,8 +233,12 @@ func (t *Tracker) Due() []Due {
 		case d.Action == policy.Delete:
 			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
 		case d.Reason == policy.ReasonHeld:
-			hold := rec.heldBy(p.UID).id
-			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: hold, Preview: preview})
+			h := rec.heldBy(p.UID)
+			due := Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: h.id, HoldOf: p.NamespacedName, Preview: preview}
+			if owner := t.policyOf(rec.ns, h.owner); owner != nil {
+				due.HoldOf, due.HoldTotal = owner.stored.named(), h.total
+			}
+			out = append(out, due)
 		}
 	}
 	for rec := range t.records.all() {

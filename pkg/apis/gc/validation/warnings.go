@@ -5,7 +5,6 @@ package validation
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -158,17 +157,4 @@ func requirements(selector *metav1.LabelSelector) sets.Set[string] {
 		required.Insert(all[i].String())
 	}
 	return required
-}
-
-// ApprovalWarnings names the ids that are new in the annotation that approves holds, and of which none waits.
-func ApprovalWarnings(approved, before string, waiting []gc.PolicyHold) []string {
-	var warnings []string
-	for _, id := range gc.NewlyApproved(approved, before) {
-		if !slices.ContainsFunc(waiting, func(h gc.PolicyHold) bool { return h.ID == id }) {
-			warnings = append(warnings, fmt.Sprintf(
-				"%s: %q is the id of nothing that waits for approval; status.holds has the ids of all that does",
-				field.NewPath("metadata", "annotations").Key(gc.AnnotationApprovedHold), id))
-		}
-	}
-	return warnings
 }

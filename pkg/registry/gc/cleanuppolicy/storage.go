@@ -17,7 +17,7 @@ import (
 )
 
 var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
-	Resource: "cleanuppolicies", Singular: "cleanuppolicy", ShortName: "cup", Namespaced: true,
+	Name: "CleanupPolicy", Resource: "cleanuppolicies", Singular: "cleanuppolicy", ShortName: "cup", Namespaced: true,
 
 	NewFunc:     func() runtime.Object { return &gc.CleanupPolicy{} },
 	NewListFunc: func() runtime.Object { return &gc.CleanupPolicyList{} },

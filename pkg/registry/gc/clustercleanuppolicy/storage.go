@@ -21,7 +21,7 @@ import (
 )
 
 var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
-	Resource: "clustercleanuppolicies", Singular: "clustercleanuppolicy", ShortName: "ccup", Namespaced: false,
+	Name: "ClusterCleanupPolicy", Resource: "clustercleanuppolicies", Singular: "clustercleanuppolicy", ShortName: "ccup", Namespaced: false,
 
 	NewFunc:     func() runtime.Object { return &gc.ClusterCleanupPolicy{} },
 	NewListFunc: func() runtime.Object { return &gc.ClusterCleanupPolicyList{} },

@@ -28,8 +28,10 @@ import (
 type author struct {
 	authorizer authorizer.Authorizer
 	resource   schema.GroupResource
-	// reach is that of Kind; old is nil for a new policy.
-	reach func(p, old Policy) sets.Set[string]
+	kind       string
+	// reach and status are those of Kind; old is nil for a new policy.
+	reach  func(p, old Policy) sets.Set[string]
+	status func(p Policy) *gc.CleanupPolicyStatus
 }
 
 // onCreate checks the author of a new policy, and then what came with the request.
@@ -48,11 +50,8 @@ func (a author) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 // onUpdate checks whoever changes a spec or releases a hold. Other annotations and labels decide nothing about what goes.
 func (a author) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
-		p, before := obj.(Policy), old.(Policy)
-		if p.GetGeneration() != before.GetGeneration() || approvesHold(p, before) {
-			if err := a.check(ctx, p, before); err != nil {
-				return err
-			}
+		if err := a.check(ctx, obj.(Policy), old.(Policy)); err != nil {
+			return err
 		}
 		if then == nil {
 			return nil
@@ -61,19 +60,26 @@ func (a author) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObject
 	}
 }
 
-// approvesHold is false where an approval is taken back: then nothing goes that did not before.
-func approvesHold(p, old Policy) bool {
-	approved := p.GetAnnotations()[gc.AnnotationApprovedHold]
-	return approved != "" && approved != old.GetAnnotations()[gc.AnnotationApprovedHold]
+// check demands the rights to list and to delete all that the policy reaches, and to approve the holds that it approves; a Preview
+// policy shows how many objects there are.
+func (a author) check(ctx context.Context, p, old Policy) error {
+	needed := sets.New[right]()
+	if old == nil || p.GetGeneration() != old.GetGeneration() {
+		needed = rights(a.reach(p, old), p.GetNamespace())
+	}
+	return a.demand(ctx, p, needed.Union(a.rightsToApprove(p, old)))
 }
 
-// check demands the rights to list and to delete all that the policy reaches; a Preview policy shows how many there are.
-func (a author) check(ctx context.Context, p, old Policy) error {
+// demand refuses a write whose user does not have these rights.
+func (a author) demand(ctx context.Context, p Policy, rights sets.Set[right]) error {
+	if len(rights) == 0 {
+		return nil
+	}
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
 		return apierrors.NewInternalError(errors.New("the request has no user"))
 	}
-	missing, err := a.missing(ctx, who, rights(a.reach(p, old), p.GetNamespace()))
+	missing, err := a.missing(ctx, who, rights.UnsortedList())
 	switch {
 	case err != nil:
 		return apierrors.NewInternalError(err)
@@ -81,7 +87,7 @@ func (a author) check(ctx context.Context, p, old Policy) error {
 		return nil
 	}
 	return apierrors.NewForbidden(a.resource, p.GetName(), fmt.Errorf(
-		"%q cannot have deleted by a policy what they cannot list and delete themselves; the answer is no to: %s",
+		"%q may not write this: a policy or an approval may only delete what its author is allowed to list and delete. Missing permissions: %s",
 		who.GetName(), strings.Join(missing, "; ")))
 }
 
@@ -110,30 +116,37 @@ func (a author) missing(ctx context.Context, who user.Info, rights []right) ([]s
 	return lines, nil
 }
 
-// right is one to a verb on a resource, as "resource.group", in a namespace; in all of them if that is empty.
-type right struct{ verb, resource, namespace string }
+// right is one to a verb on a resource, as "resource.group", in a namespace; in all of them if that is empty. With a name it is on that
+// policy alone.
+type right struct{ verb, resource, namespace, name string }
 
-func rights(resources sets.Set[string], namespace string) []right {
-	var all []right
+func rights(resources sets.Set[string], namespace string) sets.Set[right] {
+	all := sets.New[right]()
 	for resource := range resources {
-		all = append(all, right{"delete", resource, namespace}, right{"list", resource, namespace})
+		all.Insert(right{verb: "delete", resource: resource, namespace: namespace}, right{verb: "list", resource: resource, namespace: namespace})
 	}
 	return all
 }
 
 // String is the line with which the user can ask for the same.
 func (r right) String() string {
-	where := "--all-namespaces"
-	if r.namespace != "" {
-		where = "-n " + r.namespace
+	line := fmt.Sprintf("kubectl auth can-i %s %s", r.verb, r.resource)
+	if r.name != "" {
+		line += "/" + r.name
 	}
-	return fmt.Sprintf("kubectl auth can-i %s %s %s", r.verb, r.resource, where)
+	switch {
+	case r.namespace != "":
+		line += " -n " + r.namespace
+	case r.name == "":
+		line += " --all-namespaces"
+	}
+	return line
 }
 
 func (r right) of(who user.Info) authorizer.Attributes {
 	resource := schema.ParseGroupResource(r.resource)
 	return authorizer.AttributesRecord{
-		User: who, Verb: r.verb, Namespace: r.namespace,
+		User: who, Verb: r.verb, Namespace: r.namespace, Name: r.name,
 		APIGroup: resource.Group, APIVersion: "*", Resource: resource.Resource, ResourceRequest: true,
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 // asking allows what it is told to, and notes what it was asked for.
 type asking struct {
+	all     bool
 	allowed []string
 	err     error
 
@@ -32,7 +33,8 @@ type asking struct {
 
 func (a *asking) author() author {
 	reach := func(p, _ Policy) sets.Set[string] { return Reach(&p.(*gc.CleanupPolicy).Spec) }
-	return author{authorizer.AuthorizerFunc(a.authorize), gc.Resource("cleanuppolicies"), reach}
+	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
+	return author{authorizer.AuthorizerFunc(a.authorize), gc.Resource("cleanuppolicies"), "CleanupPolicy", reach, status}
 }
 
 func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -40,11 +42,14 @@ func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) 
 	if group := attributes.GetAPIGroup(); group != "" {
 		resource += "." + group
 	}
+	if name := attributes.GetName(); name != "" {
+		resource += "/" + name
+	}
 	line := strings.TrimSpace(strings.Join([]string{attributes.GetUser().GetName(), attributes.GetVerb(), resource, attributes.GetNamespace()}, " "))
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.asked = append(a.asked, line)
-	if slices.Contains(a.allowed, line) {
+	if a.all || slices.Contains(a.allowed, line) {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", a.err
@@ -89,7 +94,7 @@ func TestAuthor(t *testing.T) {
 				if tc.missing == nil && err == nil {
 					continue
 				}
-				want := `"` + who + `" cannot have deleted by a policy what they cannot list and delete themselves; the answer is no to: ` + commands(namespace, tc.missing)
+				want := `"` + who + `" may not write this: a policy or an approval may only delete what its author is allowed to list and delete. Missing permissions: ` + commands(namespace, tc.missing)
 				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
 					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, want)
 				}

@@ -22,8 +22,8 @@ type Policy interface {
 
 // Kind is what the kinds of policies differ in. P is a pointer to the kind, S its spec.
 type Kind[P Policy, S any] struct {
-	// Resource, Singular and ShortName are what kubectl takes.
-	Resource, Singular, ShortName string
+	// Name is that of the kind; Resource, Singular and ShortName are what kubectl takes.
+	Name, Resource, Singular, ShortName string
 	// Namespaced policies act in their own namespace, others wherever they select.
 	Namespaced bool
 

@@ -5,7 +5,6 @@ package policy
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,22 +14,19 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Forecast tells in lines for people what becomes due at once by a change that is about to be written. It must come back within
-// about a second, whatever happens.
-type Forecast func(ctx context.Context, change gc.PolicyChange) []string
+// Forecast tells what becomes due at once by a change that is about to be written. It must come back within about a second, whatever
+// happens.
+type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast
 
-// outlook asks for the forecast of one request: behind all that may refuse it, and before anything is written, since what is due is
-// gone soon after. What it was told becomes a warning once the request has succeeded.
+// outlook asks for the forecast of one request: behind all else that may refuse it, and before anything is written, since what is due
+// is gone soon after. What it was told becomes a warning once the request has succeeded.
 type outlook struct {
+	author   author
 	forecast Forecast
 	dryRun   bool
-	// doubts are about the ids of holds that an update approves.
-	doubts func(p, old Policy) []string
 
 	asked state
-	lines []string
-	// unknown is what doubts said last.
-	unknown []string
+	told  gc.PolicyForecast
 }
 
 // state tells apart the states that a request may start from. One that met a conflict starts again, mostly from the same.
@@ -42,11 +38,12 @@ type state struct {
 
 func (o *outlook) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
-		err := then(ctx, obj)
-		if err == nil {
-			o.ask(ctx, nil, obj.(Policy))
+		if err := then(ctx, obj); err != nil {
+			return err
 		}
-		return err
+		p := obj.(Policy)
+		o.ask(ctx, nil, p)
+		return o.author.checkApproved(ctx, p, nil, o.told)
 	}
 }
 
@@ -56,14 +53,12 @@ func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObje
 		if err := then(ctx, obj, old); err != nil {
 			return err
 		}
-		switch p, before := obj.(Policy), old.(Policy); {
-		case p.GetGeneration() != before.GetGeneration():
-			o.ask(ctx, before, p)
-		case approvesHold(p, before):
-			o.ask(ctx, before, p)
-			o.unknown = o.doubts(p, before)
+		p, before := obj.(Policy), old.(Policy)
+		if p.GetGeneration() == before.GetGeneration() && len(newlyApproved(p, before)) == 0 {
+			return nil
 		}
-		return nil
+		o.ask(ctx, before, p)
+		return o.author.checkApproved(ctx, p, before, o.told)
 	}
 }
 
@@ -96,7 +91,7 @@ func (o *outlook) ask(ctx context.Context, before, after Policy) {
 		from.uid = after.GetUID()
 	}
 	if from != o.asked {
-		o.asked, o.lines = from, o.forecast(ctx, change)
+		o.asked, o.told = from, o.forecast(ctx, change)
 	}
 }
 
@@ -105,7 +100,7 @@ func (o *outlook) warn(ctx context.Context, err error) {
 	if err != nil {
 		return
 	}
-	for _, line := range slices.Concat(o.unknown, o.lines) {
+	for _, line := range o.told.Lines {
 		warning.AddWarning(ctx, "", line)
 	}
 }

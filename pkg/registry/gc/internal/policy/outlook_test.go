@@ -10,8 +10,11 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -39,6 +42,7 @@ func TestOutlook(t *testing.T) {
 		request func(ctx context.Context, o *outlook, validate error) error
 		invalid error // what validation says
 		failed  error // what the store says
+		refused bool  // by what the forecast says
 		asked   []string
 		warned  []string
 	}{
@@ -49,11 +53,10 @@ func TestOutlook(t *testing.T) {
 		"update":            {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"}},
 		"invalid update":    {request: updates(1, 2), invalid: refuse},
 		"update of labels":  {request: updates(1, 1)},
-		"approval": {
-			request: approves, asked: []string{"1 to 1, false"}, warned: []string{"is 5f3c known?", "1 to 1, false"},
-		},
-		"refused approval": {request: approves, invalid: refuse},
-		"failed approval":  {request: approves, failed: refuse, asked: []string{"1 to 1, false"}},
+		"approval":          {request: approves("5f3c"), asked: []string{"1 to 1, false"}, warned: []string{"1 to 1, false"}},
+		"wrong approval":    {request: approves("77aa"), asked: []string{"1 to 1, false"}, refused: true},
+		"refused approval":  {request: approves("5f3c"), invalid: refuse},
+		"failed approval":   {request: approves("5f3c"), failed: refuse, asked: []string{"1 to 1, false"}},
 		"update after a conflict with a status": {
 			request: updates(1, 2, 1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"},
 		},
@@ -66,11 +69,11 @@ func TestOutlook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
 			ctx, w := request("")
-			r := &REST{forecast: func(_ context.Context, change gc.PolicyChange) []string {
+			ctx = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "alice"})
+			everybody := &asking{all: true}
+			r := &REST{author: everybody.author(), forecast: func(_ context.Context, change gc.PolicyChange) gc.PolicyForecast {
 				asked = append(asked, generations(change))
-				return []string{generations(change)}
-			}, doubts: func(p, _ Policy) []string {
-				return []string{"is " + p.GetAnnotations()[gc.AnnotationApprovedHold] + " known?"}
+				return gc.PolicyForecast{Lines: []string{generations(change)}, Holds: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}}, Complete: true}
 			}}
 			var dryRun []string
 			if tc.dryRun {
@@ -78,7 +81,7 @@ func TestOutlook(t *testing.T) {
 			}
 			o := r.outlook(dryRun)
 			err := tc.request(ctx, o, tc.invalid)
-			if !errors.Is(err, tc.invalid) {
+			if apierrors.IsInvalid(err) != tc.refused || !tc.refused && !errors.Is(err, tc.invalid) {
 				t.Errorf("validation: got %v, want %v", err, tc.invalid)
 			}
 			o.warn(ctx, errors.Join(err, tc.failed))
@@ -108,20 +111,24 @@ func updates(tries ...int64) func(context.Context, *outlook, error) error {
 	}
 }
 
-func approves(ctx context.Context, o *outlook, invalid error) error {
-	approved := generation(1)
-	approved.Annotations = map[string]string{gc.AnnotationApprovedHold: "5f3c"}
-	return o.onUpdate(func(context.Context, runtime.Object, runtime.Object) error { return invalid })(ctx, approved, generation(1))
+func approves(id string) func(context.Context, *outlook, error) error {
+	return func(ctx context.Context, o *outlook, invalid error) error {
+		approved := generation(1)
+		approved.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
+		return o.onUpdate(func(context.Context, runtime.Object, runtime.Object) error { return invalid })(ctx, approved, generation(1))
+	}
 }
 
 // TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.
 func TestNobodyForecasts(t *testing.T) {
 	ctx, w := request("")
-	silent := (&REST{}).outlook(nil)
+	silent := (&REST{author: (&asking{}).author()}).outlook(nil)
 	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
 		t.Error(err)
 	}
-	o := (&REST{forecast: func(context.Context, gc.PolicyChange) []string { return []string{"due"} }}).outlook(nil)
+	o := (&REST{forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast {
+		return gc.PolicyForecast{Lines: []string{"due"}}
+	}}).outlook(nil)
 	if err := o.onDelete(nil)(ctx, nil); err != nil {
 		t.Error(err)
 	}

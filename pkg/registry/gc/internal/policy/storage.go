@@ -60,7 +60,8 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 	}
 	return &Storage{
 		Policies: &REST{
-			Store: store, shortName: kind.ShortName, author: author{authorizer, resource, reach}, forecast: forecast, doubts: s.doubts,
+			Store: store, shortName: kind.ShortName, forecast: forecast,
+			author: author{authorizer, resource, kind.Name, reach, func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }},
 		},
 		Status: &StatusREST{&status},
 	}, nil
@@ -72,7 +73,6 @@ type REST struct {
 	shortName string
 	author    author
 	forecast  Forecast
-	doubts    func(p, old Policy) []string
 }
 
 var _ rest.ShortNamesProvider = (*REST)(nil)
@@ -127,7 +127,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 }
 
 func (r *REST) outlook(dryRun []string) *outlook {
-	return &outlook{forecast: r.forecast, doubts: r.doubts, dryRun: dryrun.IsDryRun(dryRun)}
+	return &outlook{author: r.author, forecast: r.forecast, dryRun: dryrun.IsDryRun(dryRun)}
 }
 
 // StatusREST serves the status of the policies.

@@ -123,16 +123,6 @@ func (s strategy[P, S]) WarningsOnUpdate(_ context.Context, obj, old runtime.Obj
 	return nil
 }
 
-// doubts name the ids that are approved and that nothing waits for. None is doubted while holds are yet to be found.
-func (s strategy[P, S]) doubts(p, old Policy) []string {
-	const approved = gc.AnnotationApprovedHold
-	before := s.kind.Status(old.(P))
-	if before.ObservedGeneration != old.GetGeneration() {
-		return nil
-	}
-	return validation.ApprovalWarnings(p.GetAnnotations()[approved], old.GetAnnotations()[approved], before.Holds)
-}
-
 // Canonicalize changes nothing: what was written is kept as written.
 func (strategy[P, S]) Canonicalize(runtime.Object) {}
 

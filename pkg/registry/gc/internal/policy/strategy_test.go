@@ -28,7 +28,7 @@ import (
 
 // testKind is a kind without columns of its own. What the kinds differ in is tested with them.
 var testKind = Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
-	Resource: "cleanuppolicies", Singular: "cleanuppolicy", Namespaced: true,
+	Name: "CleanupPolicy", Resource: "cleanuppolicies", Singular: "cleanuppolicy", Namespaced: true,
 
 	Spec:     func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
 	Status:   func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
@@ -163,31 +163,6 @@ func TestUpdate(t *testing.T) {
 		if p.Generation != tc.generation || p.Status.Candidates != 12 || len(w.texts) != tc.warnings {
 			t.Errorf("%s: generation %d, %d candidates, warnings %q; want generation %d, 12 candidates, %d warnings",
 				name, p.Generation, p.Status.Candidates, w.texts, tc.generation, tc.warnings)
-		}
-	}
-}
-
-// TestDoubts: an id is unknown once all holds of the spec are known.
-func TestDoubts(t *testing.T) {
-	for name, tc := range map[string]struct {
-		approved string
-		observed int64
-		want     int
-	}{
-		"one that waits":      {approved: "5f3c", observed: 3},
-		"another":             {approved: "5f3c,77aa", observed: 3, want: 1},
-		"yet to be found":     {approved: "77aa", observed: 2},
-		"nothing is approved": {observed: 3},
-	} {
-		old, p := stored(), stored()
-		old.Status.ObservedGeneration, old.Status.Holds = tc.observed, []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}}
-		p.Annotations[gc.AnnotationApprovedHold] = tc.approved
-		if got := testStrategy().doubts(p, old); len(got) != tc.want {
-			t.Errorf("%s: got %q, want %d", name, got, tc.want)
-		}
-		ctx, w := request("")
-		if err := rest.BeforeUpdate(testStrategy(), ctx, p, old); err != nil || len(w.texts) > 0 {
-			t.Errorf("%s: got %v, and before anybody was allowed to approve %q", name, err, w.texts)
 		}
 	}
 }

@@ -1,0 +1,124 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// verbApprove is what somebody must be allowed to do with a policy to release its holds. Operators can take it out of a role.
+const verbApprove = "approve"
+
+var annotationApprovedHold = field.NewPath("metadata", "annotations").Key(gc.AnnotationApprovedHold)
+
+// newlyApproved are the ids that a write adds to the annotation; old is nil for a new policy.
+func newlyApproved(p, old Policy) []string {
+	before := ""
+	if old != nil {
+		before = old.GetAnnotations()[gc.AnnotationApprovedHold]
+	}
+	return gc.NewlyApproved(p.GetAnnotations()[gc.AnnotationApprovedHold], before)
+}
+
+// rightsToApprove are those that a write needs for the holds that it releases, as far as the status tells of them.
+func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
+	ids := newlyApproved(p, old)
+	if len(ids) == 0 {
+		return nil
+	}
+	rights := sets.New(right{verb: verbApprove, resource: a.resource.String(), namespace: p.GetNamespace(), name: p.GetName()})
+	for _, h := range a.waiting(old) {
+		if slices.Contains(ids, h.ID) {
+			rights = rights.Union(rightsOf(&h))
+		}
+	}
+	return rights
+}
+
+// rightsOf are those on what waits under a hold, whatever the spec says by now.
+func rightsOf(h *gc.PolicyHold) sets.Set[right] {
+	resources := h.Resources
+	if len(resources) == 0 { // An older version did not write them.
+		resources = DefaultResources()
+	}
+	return rights(sets.New(resources...), h.Namespace)
+}
+
+// waiting are the holds that the status of a policy tells of.
+func (a author) waiting(p Policy) []gc.PolicyHold {
+	if p == nil {
+		return nil
+	}
+	return a.status(p).Holds
+}
+
+// checkApproved refuses ids that are of no hold: neither of one that the policy has, nor of one that this very write makes, as the
+// forecast knows both. Ids can be computed ahead, and nobody may approve what nobody has seen.
+func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.PolicyForecast) error {
+	var errs field.ErrorList
+	rights := sets.New[right]()
+	all := slices.Concat(a.waiting(old), forecast.Holds)
+	for _, id := range newlyApproved(p, old) {
+		found := slices.DeleteFunc(slices.Clone(all), func(h gc.PolicyHold) bool { return h.ID != id })
+		if len(found) == 0 && !forecast.Complete {
+			return apierrors.NewServiceUnavailable(fmt.Sprintf("%s: no hold in the status has the ID %q, and there was no time to find out whether "+
+				"this change makes one; try again, or write the change without the annotation, and approve when status.holds lists the hold",
+				annotationApprovedHold, id))
+		}
+		if len(found) == 0 {
+			errs = append(errs, field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+a.told(old, all)))
+		}
+		for i := range found {
+			if h := &found[i]; h.Policy != "" {
+				errs = append(errs, field.Invalid(annotationApprovedHold, id, fmt.Sprintf(
+					"is a hold of policy %q; approve it there: %s", h.Policy, h.ApproveCommand(p.GetNamespace(), p.GetName()))))
+				break
+			}
+			rights = rights.Union(rightsOf(&found[i]))
+		}
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(gc.Kind(a.kind), p.GetName(), errs)
+	}
+	return a.demand(ctx, p, rights)
+}
+
+// toldMost is how many holds a message names.
+const toldMost = 10
+
+// told says which holds could be approved.
+func (a author) told(old Policy, all []gc.PolicyHold) string {
+	var ids []string
+	for i := range all {
+		h := &all[i]
+		name := fmt.Sprintf("%s (%d in %s)", h.ID, h.Objects, cmp.Or(h.Namespace, "all namespaces"))
+		known := slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, h.ID+" ") })
+		if h.Policy == "" && !known {
+			ids = append(ids, name)
+		}
+	}
+	unlisted := max(0, len(ids)-toldMost)
+	ids = ids[:len(ids)-unlisted]
+	if old != nil {
+		unlisted += int(a.status(old).UnlistedHolds)
+	}
+	switch {
+	case unlisted > 0:
+		return fmt.Sprintf("these wait for approval: %s, and %d more; status.holds lists the first of them, and others once those have ended",
+			strings.Join(ids, ", "), unlisted)
+	case len(ids) > 0:
+		return "these wait for approval: " + strings.Join(ids, ", ")
+	}
+	return "no change waits for approval"
+}
