@@ -314,6 +314,27 @@ func TestNamespaceAdminAndClusterPolicies(t *testing.T) {
 	})
 }
 
+// TestRightsOnWhatWasReached: who may delete Pods alone may neither drop nor replace a rule that keeps Jobs, and may delete the policy if
+// RBAC says so.
+func TestRightsOnWhatWasReached(t *testing.T) {
+	forEachKind(t, func(t *testing.T, p scope) {
+		who := p.writer("author", false, "delete pods", "list pods", "delete "+p.plural+".gc.winnow.dev")
+		p.create("kept", `{rules: [{name: jobs, resources: [jobs.batch], ttl: never}]}`)
+		for doing, body := range map[string]string{
+			"a rule of Pods instead": `{"spec":{"rules":[{"name":"pods","resources":["pods"],"ttl":"never"}]}}`,
+			"no rule":                `{"spec":{"rules":null}}`,
+			"a shorter TTL":          `{"spec":{"rules":[{"name":"jobs","resources":["jobs.batch"],"ttl":"1h"}]}}`,
+			"Preview":                `{"spec":{"mode":"Preview"}}`,
+		} {
+			_, err := who.Patch(t.Context(), p.called("kept"), types.MergePatchType, []byte(body), metav1.PatchOptions{})
+			p.refusedFor(doing, err, "delete jobs.batch", "list jobs.batch")
+		}
+		_, err := who.Patch(t.Context(), p.called("kept"), types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"a"}}}`), metav1.PatchOptions{})
+		p.refusedFor("a label", err)
+		p.refusedFor("its deletion", who.Delete(t.Context(), p.called("kept"), metav1.DeleteOptions{}))
+	})
+}
+
 // TestRightsToRestrain: who may delete nothing may stop and restrain everything, but neither release that nor shorten what others
 // have granted.
 func TestRightsToRestrain(t *testing.T) {

@@ -25,11 +25,20 @@ var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 	Spec:     func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
 	Status:   func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
 	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
-	Reach:    func(p, _ *gc.CleanupPolicy) sets.Set[string] { return policy.Reach(&p.Spec) },
+	Reach:    reach,
 
 	Validate:       validation.ValidateCleanupPolicy,
 	ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
 	Warnings:       validation.Warnings,
+}
+
+// reach adds what the old spec reached: what a rule has kept may go by another one, or by another policy, once the rule is weaker.
+func reach(p, old *gc.CleanupPolicy) sets.Set[string] {
+	reached := policy.Reach(&p.Spec)
+	if old != nil {
+		reached = reached.Union(policy.Reach(&old.Spec))
+	}
+	return reached
 }
 
 // NewStorage serves cleanuppolicies and their status.

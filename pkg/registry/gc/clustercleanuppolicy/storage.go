@@ -55,23 +55,33 @@ func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, autho
 	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast)
 }
 
-// reach adds to the defaults and rules what goes by the guardrails: ceilings take objects, maxTTL shortens what other policies
-// grant, and holdAbove lets go without approval what would have waited for one. Whoever changes a policy that has restrained others may let go what it restrained.
+// reach is what the new spec and the old one reach: what a rule has kept may go by another one once the rule is weaker. Whoever changes a
+// policy that has restrained others may let go what it restrained.
 func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
-	if old != nil && stops(p, old) {
+	switch {
+	case old == nil:
+		return reachOf(&p.Spec)
+	case stops(p, old):
 		return nil
 	}
-	reached := policy.Reach(p.Spec.Defaults())
-	if guardrails := p.Spec.Guardrails; guardrails != nil {
+	reached := reachOf(&p.Spec).Union(reachOf(&old.Spec))
+	if old.Spec.Suspend || old.Spec.Guardrails != nil {
+		reached.Insert(policy.DefaultResources()...)
+	}
+	return reached
+}
+
+// reachOf adds to the defaults and rules what goes by the guardrails: ceilings take objects, maxTTL shortens what other policies grant,
+// and holdAbove lets go without approval what would have waited for one.
+func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
+	reached := policy.Reach(spec.Defaults())
+	if guardrails := spec.Guardrails; guardrails != nil {
 		for i := range guardrails.Capacity {
 			reached.Insert(policy.Named(guardrails.Capacity[i].Resources)...)
 		}
 		if guardrails.MaxTTL != nil || guardrails.HoldAbove != nil {
 			reached.Insert(policy.DefaultResources()...)
 		}
-	}
-	if old != nil && (old.Spec.Suspend || old.Spec.Guardrails != nil) {
-		reached.Insert(policy.DefaultResources()...)
 	}
 	return reached
 }

@@ -16,6 +16,10 @@ import (
 func ttl(s gc.TTL) *gc.TTL { return &s }
 
 func TestReach(t *testing.T) {
+	of := func(rule gc.CleanupRule) *gc.ClusterCleanupPolicy {
+		return &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{rule}}}
+	}
+	jobs := []string{gc.ResourceJobs}
 	pods, both := []string{gc.ResourcePods}, []string{gc.ResourceJobs, gc.ResourcePods}
 	restraining := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}}
 	suspending := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Suspend: true}}
@@ -24,17 +28,23 @@ func TestReach(t *testing.T) {
 		old  *gc.ClusterCleanupPolicy
 		want []string
 	}{
-		"a stop button":            {spec: suspending.Spec},
-		"a lower bound":            {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}},
-		"what needs no approval":   {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{HoldAbove: &gc.HoldAbove{}}}, want: both},
-		"defaults":                 {spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}, want: both},
-		"a default capacity":       {spec: gc.ClusterCleanupPolicySpec{Capacity: &gc.Capacity{}}, want: both},
-		"a rule":                   {spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{{Resources: pods}}}, want: pods},
-		"an upper bound":           {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MaxTTL: ttl("1h")}}, want: both},
-		"a ceiling":                {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: pods}}}}, want: pods},
-		"a ceiling on all":         {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{}}}}, want: both},
-		"after nothing":            {old: &gc.ClusterCleanupPolicy{}},
-		"bounds relaxed":           {old: restraining, want: both},
+		"a stop button":          {spec: suspending.Spec},
+		"a lower bound":          {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}},
+		"what needs no approval": {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{HoldAbove: &gc.HoldAbove{}}}, want: both},
+		"defaults":               {spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}, want: both},
+		"a default capacity":     {spec: gc.ClusterCleanupPolicySpec{Capacity: &gc.Capacity{}}, want: both},
+		"a rule":                 {spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{{Resources: pods}}}, want: pods},
+		"an upper bound":         {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MaxTTL: ttl("1h")}}, want: both},
+		"a ceiling":              {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: pods}}}}, want: pods},
+		"a ceiling on all":       {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{}}}}, want: both},
+		"after nothing":          {old: &gc.ClusterCleanupPolicy{}},
+		"bounds relaxed":         {old: restraining, want: both},
+		"a rule for other objects": {
+			spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{{Resources: pods}}}, old: of(gc.CleanupRule{Resources: jobs, TTL: ttl("never")}), want: both,
+		},
+		"a rule dropped":           {old: of(gc.CleanupRule{Resources: jobs, TTL: ttl("never")}), want: jobs},
+		"a rule, on and on":        {spec: of(gc.CleanupRule{Resources: pods}).Spec, old: of(gc.CleanupRule{Resources: pods}), want: pods},
+		"a rule, and stopped":      {spec: gc.ClusterCleanupPolicySpec{Suspend: true}, old: of(gc.CleanupRule{Resources: jobs, TTL: ttl("never")}), want: jobs},
 		"the stop button released": {old: suspending, want: both},
 		"stopped, and nothing else": {
 			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h"), Suspend: true}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}},

@@ -34,7 +34,7 @@ type Kind[P Policy, S any] struct {
 	// Defaults are the part of the spec that both kinds have.
 	Defaults func(P) *gc.CleanupPolicySpec
 	// Reach names the resources of which something may go when p is written in the place of old, which is nil for a new
-	// policy.
+	// policy: those that either of the two reaches, as a change may let go what the old one has kept.
 	Reach func(p, old P) sets.Set[string]
 
 	Validate       func(P) field.ErrorList
