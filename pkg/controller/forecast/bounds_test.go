@@ -70,33 +70,99 @@ func TestPartlyListed(t *testing.T) {
 	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
 	ofJobs := given.Policy("p").Rules(given.Rule("jobs", "1d").For(gc.ResourceJobs))
 	for name, tc := range map[string]struct {
-		answer func(timeout func()) error
+		answer func() error
 		want   []string
 	}{
 		"no answer": {
-			answer: func(timeout func()) error { timeout(); return errors.New("cut off") },
+			answer: func() error { time.Sleep(patience + time.Millisecond); return errors.New("cut off") },
 			want:   []string{counted},
 		},
 		"refused": {
-			answer: func(func()) error { return errors.New("no right") },
+			answer: func() error { return errors.New("no right") },
 			want:   []string{counted, "not all that becomes due by this at once could be counted: pods cannot be listed: no right"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, timeout := context.WithCancel(t.Context())
-			defer timeout()
+		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(join(jobs("team-a", 70), pods("team-a", 70))...)
 			w.with(ofJobs.Obj())
 			cluster := fake.NewClientset()
 			cluster.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, tc.answer(timeout)
+				return true, nil, tc.answer()
 			})
 			f := New(Config{Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(given.Now)})
-			got := f.Forecast(ctx, gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))}).Lines
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("got %q, want %q", got, tc.want)
+			got := f.Forecast(t.Context(), gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))})
+			if !slices.Equal(got.Lines, tc.want) || got.Complete {
+				t.Errorf("%s: got %q, complete: %t; want %q", name, got.Lines, got.Complete, tc.want)
 			}
 		})
+	}
+}
+
+// slowClock is asked once the forecast has begun.
+type slowClock struct {
+	*clocktesting.FakePassiveClock
+	takes time.Duration
+}
+
+func (c slowClock) Now() time.Time {
+	time.Sleep(c.takes)
+	return c.FakePassiveClock.Now()
+}
+
+// TestTooLong: nobody waits for a forecast that takes too long, and it makes room for others once it has noticed.
+func TestTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newWorld(jobs("team-a", 70)...).forecaster()
+		f.Clock = slowClock{clocktesting.NewFakePassiveClock(given.Now), time.Hour}
+		begin := time.Now()
+		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
+		want := "what becomes due by this at once was not counted within 2s, there are too many objects, policies or rules"
+		if !slices.Equal(got.Lines, []string{want}) || got.Complete || time.Since(begin) != longest {
+			t.Errorf("got %q, complete: %t, after %s; want %q after %s", got.Lines, got.Complete, time.Since(begin), want, longest)
+		}
+		if len(f.slots) != 1 {
+			t.Errorf("%d forecasts are under way, want 1", len(f.slots))
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(f.slots) != 0 {
+			t.Errorf("%d forecasts are under way after an hour", len(f.slots))
+		}
+	})
+}
+
+// countdown is a context that ends when it has been asked so often.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestTrialEnds: whatever a trial is at, it notices soon that its time is up.
+func TestTrialEnds(t *testing.T) {
+	const n = 1000
+	change := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: approved(next(ttlPolicy("p", "1h")), "5f3c")}
+	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
+	run := func(asks int) (int, error) {
+		ctx := &countdown{t.Context(), asks}
+		t := trial{Tracker: w.Snapshot(context.Background(), change, 2*n, given.Now).Tracker, now: given.Now}
+		err := t.run(ctx, w.Snapshot(context.Background(), change, 2*n, given.Now), &listing{}, change)
+		return asks - ctx.left, err
+	}
+	most, err := run(1 << 20)
+	if err != nil || most < 2*n {
+		t.Fatalf("got %v after %d questions, want at least one for each of %d objects before and after", err, most, n)
+	}
+	for _, asks := range []int{0, 1, n / 2, n + 5, most - 2, most - 1} {
+		if asked, err := run(asks); err == nil || asked > asks+2 {
+			t.Errorf("after %d questions: got %v, and %d more", asks, err, asked-asks)
+		}
 	}
 }
 

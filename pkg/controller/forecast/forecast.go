@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// patience is for how long somebody who writes a policy is kept waiting for what is to be listed first.
-	patience = time.Second
+	// patience is for how long somebody who writes a policy is kept waiting for what is to be listed first, and longest for how long in all.
+	patience, longest = time.Second, 2 * time.Second
 	// knownMost and listedMost are how many objects are looked at: of those that are known, and of those that are not.
 	knownMost, listedMost = 50_000, 20_000
 	// atOnce is how many forecasts are made at a time; each may take a processor.
@@ -54,50 +54,71 @@ func New(c Config) *Forecaster {
 	return &Forecaster{Config: c, knownMost: knownMost, listedMost: listedMost, slots: make(chan struct{}, atOnce)}
 }
 
-// Forecast returns what becomes due at once by a change. It takes about a second at the most, and says so where that was not enough.
+// Forecast returns what becomes due at once by a change. It takes about two seconds at the most, and says so where that was not enough.
 func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	a := account{PolicyChange: change}
 	select {
 	case f.slots <- struct{}{}:
+	case <-patient.Done():
+		return a.uncounted(fmt.Sprintf("within %s, too much else is under way", patience))
+	}
+	done := make(chan gc.PolicyForecast, 1)
+	go func() { // It looks at ctx now and then. Nobody waits until it does.
 		defer func() { <-f.slots }()
+		done <- f.count(ctx, patient, a)
+	}()
+	select {
+	case forecast := <-done:
+		return forecast
 	case <-ctx.Done():
-		a := account{PolicyChange: change}
-		line := fmt.Sprintf("what becomes due by this at once was not counted within %s, too much else is under way", patience)
-		return gc.PolicyForecast{Lines: append(a.approved(), line)}
+		return a.uncounted(tooMuch)
 	}
-	now := f.Clock.Now()
-	snapshot := f.Tracker.Snapshot(change, f.knownMost, now)
-	listed := f.list(ctx, snapshot.Missing)
-	fresh, waiting := try(snapshot, listed, change, now)
-	a := account{
-		PolicyChange: change, fresh: fresh,
-		looked: len(snapshot.Kept) + listed.looked, cut: snapshot.Cut || listed.cut, errs: listed.errs,
-	}
-	return gc.PolicyForecast{Lines: a.lines(), Holds: waiting, Complete: !a.cut}
 }
 
-// try makes the change on a copy of what is known, and returns what becomes due by it, and the holds of the policy before the change
-// approves any.
-func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, now time.Time) ([]tracker.Due, []gc.PolicyHold) {
-	t := snapshot.Tracker
-	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), now)
-	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), now)
-	byResource := map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
-	for _, all := range [][]*facts.Kept{snapshot.Kept, listed.kept} {
-		for _, k := range all {
-			byResource[k.Resource] = append(byResource[k.Resource], k)
-		}
+var tooMuch = fmt.Sprintf("within %s, there are too many objects, policies or rules", longest)
+
+// count makes the forecast. What is to be listed first is so until patient ends.
+func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyForecast {
+	now := f.Clock.Now()
+	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
+	listed := f.list(patient, snapshot.Missing)
+	a.looked, a.cut, a.errs = len(snapshot.Kept)+listed.looked, snapshot.Cut || listed.cut, listed.errs
+	t := trial{Tracker: snapshot.Tracker, now: now}
+	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
+		return a.uncounted(tooMuch)
 	}
-	fill := func() {
-		for resource, all := range byResource {
-			t.Replace(resource, all, 0, now)
-		}
+	a.fresh = t.fresh
+	return gc.PolicyForecast{Lines: a.lines(), Holds: t.holds, Complete: !a.cut}
+}
+
+// trial is a change that is made on a copy of what is known.
+type trial struct {
+	*tracker.Tracker
+	now    time.Time
+	byKind map[string][]*facts.Kept
+	// fresh is what becomes due by the change, and holds are those of the policy before the change approves any.
+	fresh []tracker.Due
+	holds []gc.PolicyHold
+}
+
+// run makes the change, and fails when ctx ends before that.
+func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange) error {
+	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
+	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
+	t.byKind = map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	for _, k := range slices.Concat(snapshot.Kept, listed.kept) {
+		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
 	}
 	if change.Before != nil {
-		set(t, change.Before, now) // The watch of it may lag.
+		set(t.Tracker, change.Before, t.now) // The watch of it may lag.
 	}
-	fill()
+	if err := t.fill(ctx); err != nil {
+		return err
+	}
 	before := map[types.UID]tracker.Due{}
 	for _, due := range t.Due() {
 		if !due.Preview {
@@ -105,15 +126,49 @@ func try(snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange, no
 		}
 	}
 	if change.After == nil {
-		remove(t, change.Before, now)
-		fill()
-		return fresh(before, t.Due(), change.Policy()), nil
+		remove(t.Tracker, change.Before, t.now)
+	} else {
+		set(t.Tracker, unapproved(change), t.now)
 	}
-	set(t, unapproved(change), now)
-	fill()
-	waiting := waiting(t.Due(), nameOf(change.After))
-	set(t, change.After, now)
-	return fresh(before, t.Due(), change.After), waiting
+	if err := t.fill(ctx); err != nil {
+		return err
+	}
+	if change.After != nil {
+		t.holds = waiting(t.Due(), nameOf(change.After))
+		set(t.Tracker, change.After, t.now)
+		if err := t.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+	t.fresh = fresh(before, t.Due(), change.Policy())
+	return nil
+}
+
+// fill takes in all objects that policies cover by now, one by one since each may take long to be judged.
+func (t *trial) fill(ctx context.Context) error {
+	if err := t.catchUp(ctx); err != nil {
+		return err
+	}
+	for resource, all := range t.byKind {
+		for _, k := range all {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			t.Upsert(k, t.now)
+		}
+		t.Replace(resource, all, 0, t.now)
+	}
+	return t.catchUp(ctx)
+}
+
+// catchUp has judged anew what is to be.
+func (t *trial) catchUp(ctx context.Context) error {
+	for t.CatchUp(t.now) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
 }
 
 func newlyApproved(change gc.PolicyChange) []string {

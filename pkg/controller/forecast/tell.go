@@ -59,6 +59,11 @@ func (a *account) lines() []string {
 	return lines
 }
 
+// uncounted is the forecast of which only the approvals are known.
+func (a *account) uncounted(why string) gc.PolicyForecast {
+	return gc.PolicyForecast{Lines: append(a.approved(), "what becomes due by this at once was not counted "+why)}
+}
+
 // gone are deleted by the changed policy.
 func (a *account) gone(all []tracker.Due) []string {
 	if len(all) == 0 {

@@ -153,7 +153,7 @@ func BenchmarkLock(b *testing.B) {
 		t := scaled(spec)
 		t.longest(b, func(generation int) {
 			p := scaleClusterPolicy(generation, scaleCeiling(int64(scaleJobs*8/10-generation)))
-			t.Snapshot(gc.PolicyChange{After: p}, 50_000, given.Now)
+			t.Snapshot(b.Context(), gc.PolicyChange{After: p}, 50_000, given.Now)
 			t.SetClusterPolicy(p, given.Now)
 		})
 	})

@@ -5,6 +5,7 @@ package tracker
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -34,12 +35,16 @@ type Snapshot struct {
 	Missing map[string][]string
 }
 
-// Snapshot copies what is known where a change matters, with so many facts at the most.
-func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Snapshot {
+// snapshotSlice is how many objects are copied before it is looked whether there is time for more.
+const snapshotSlice = 100
+
+// Snapshot copies what is known where a change matters, with so many facts at the most, and stops when ctx ends.
+func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal}), Missing: map[string][]string{}}
 	s.Tracker.protected, s.Tracker.begun = t.protected, t.begun
+	s.Tracker.mu.clock, s.Tracker.mu.lookEvery = t.mu.clock, t.mu.lookEvery // So that CatchUp returns now and then.
 	for uid, w := range t.recent {
 		s.Tracker.recent[uid] = new(slices.Clone(*w))
 	}
@@ -48,8 +53,12 @@ func (t *Tracker) Snapshot(change gc.PolicyChange, most int, now time.Time) *Sna
 	}
 	needs := t.needs(change)
 	for _, ns := range slices.SortedFunc(maps.Keys(needs), func(a, b *namespace) int { return cmp.Compare(a.name, b.name) }) {
+		if ctx.Err() != nil {
+			s.Cut = true
+			return s
+		}
 		s.copyNamespace(ns, now)
-		t.copyFacts(s, ns, most)
+		t.copyFacts(ctx, s, ns, most)
 		t.missing(s, ns, needs[ns])
 		s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(t.quotas.byNamespace[ns.name]))
 	}
@@ -171,12 +180,12 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 }
 
 // copyFacts leaves out what is as good as gone, and may miss what changes while many are copied.
-func (t *Tracker) copyFacts(s *Snapshot, ns *namespace, most int) {
+func (t *Tracker) copyFacts(ctx context.Context, s *Snapshot, ns *namespace, most int) {
 	for i := 0; i < len(ns.records); i++ {
 		rec := ns.records[i]
 		switch {
 		case !rec.Finished || rec.sent() != nil:
-		case len(s.Kept) >= most:
+		case len(s.Kept) >= most, i%snapshotSlice == 0 && ctx.Err() != nil:
 			s.Cut = true
 			return
 		default:

@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"context"
 	"testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -18,7 +19,7 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	before := len(w.Due())
 
 	change := gc.PolicyChange{Before: jobCeiling(1, 3), After: jobCeiling(2, 0)}
-	s := w.Snapshot(change, 100, w.now)
+	s := w.Snapshot(t.Context(), change, 100, w.now)
 	s.Tracker.ReplaceCronJobs(s.CronJobs, w.now)
 	s.Tracker.SetClusterPolicy(jobCeiling(2, 0), w.now)
 	s.Tracker.Replace(gc.ResourcePods, nil, 0, w.now)
@@ -34,5 +35,31 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	w.clusterPolicy(jobCeiling(2, 1))
 	if got := len(w.Due()); got != 4 {
 		t.Errorf("%d are due under a ceiling of one, not 4", got)
+	}
+}
+
+// countdown is a context that ends when it has been asked so often.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestSnapshotHeedsItsContext: whoever waits for the lock does not wait for a copy that nobody waits for any more.
+func TestSnapshotHeedsItsContext(t *testing.T) {
+	w := newWorld(t, given.Policy("p").Default("30d"))
+	w.fill(given.Home, 3*snapshotSlice)
+	change := gc.PolicyChange{After: given.Policy("p").Default("1d").Obj()}
+	for asks, want := range map[int]int{0: 0, 1: 0, 2: snapshotSlice, 3: 2 * snapshotSlice, 4: 3 * snapshotSlice} {
+		s := w.Snapshot(&countdown{t.Context(), asks}, change, 1000, w.now)
+		if len(s.Kept) != want || s.Cut != (asks < 4) {
+			t.Errorf("after %d questions: %d objects, cut: %t; want %d", asks, len(s.Kept), s.Cut, want)
+		}
 	}
 }

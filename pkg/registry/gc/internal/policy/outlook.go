@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Forecast tells what becomes due at once by a change that is about to be written. It must come back within about a second, whatever
+// Forecast tells what becomes due at once by a change that is about to be written. It must come back within about two seconds, whatever
 // happens.
 type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast
 
