@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/test/jobs"
 	"github.com/winnow-dev/winnow/test/poll"
 )
@@ -143,7 +144,15 @@ func (d *driver) write(ctx context.Context, send func(context.Context) (*batchv1
 	if err != nil {
 		return err
 	}
-	return d.history.wrote(job, sent, time.Now())
+	return d.wrote(job, sent, time.Now())
+}
+
+func (d *driver) wrote(job *batchv1.Job, sent, acked time.Time) error {
+	fact, err := lifecycle.FromJob(job)
+	if err == nil {
+		d.history.wrote(fact, sent, acked)
+	}
+	return err
 }
 
 // delete deletes a Job that may be gone already.

@@ -4,10 +4,14 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -16,70 +20,157 @@ import (
 )
 
 // history is all that was ever true in the cluster, in the order in which it became so. Nobody but the driver and Winnow writes
-// Jobs, and nobody but the driver the specs of policies, so it is complete.
+// Jobs and Pods, and nobody but the driver CronJobs, quotas, labels of namespaces and the specs of policies, so it is complete.
 type history struct {
-	lock    sync.Mutex
-	objects map[types.UID]*object
-	changes []change
+	lock     sync.Mutex
+	objects  map[types.UID]*object
+	cronJobs map[types.UID]timeline[*lifecycle.CronJob]
+	quotas   map[string]timeline[int64] // by namespace: how many Jobs it may have, noQuota without one
+	held     map[types.UID]*hold
+	changes  []change
 }
 
-// object are the states of a Job; the last one has no fact when it is gone.
-type object struct {
-	namespace, name string
-	states          []state
-}
+// noQuota is more than any quota allows.
+const noQuota = int64(1) << 40
+
+// timeline are the states that something was in, the oldest first.
+type timeline[T any] []state[T]
 
 // state became true between sent and acked.
-type state struct {
+type state[T any] struct {
 	sent, acked time.Time
-	fact        *lifecycle.Fact
+	is          T
 }
 
-// change is one of policies: all of them as they were after it.
+// possible are the states that something may have been in at any time from lag before now until now.
+func (t timeline[T]) possible(now time.Time, lag time.Duration) (out []T) {
+	for i, s := range t {
+		if s.sent.After(now) {
+			break
+		}
+		if i+1 == len(t) || !t[i+1].acked.Before(now.Add(-lag)) {
+			out = append(out, s.is)
+		}
+	}
+	return out
+}
+
+// object are the states of a Job or Pod; the last one is nil when it is gone.
+type object struct {
+	namespace, name string
+	states          timeline[*lifecycle.Fact]
+}
+
+// hold is of objects that a change made due, and that wait for somebody to approve it.
+type hold struct {
+	from, until time.Time // until is zero while they wait
+}
+
+func (h *hold) at(t time.Time) bool {
+	return h != nil && !t.Before(h.from) && (h.until.IsZero() || t.Before(h.until))
+}
+
+// change is one of what nobody may act against for longer than a second: all policies and labels as they were after it.
 type change struct {
 	sent, acked time.Time
-	policies    map[string]*gc.CleanupPolicy // by namespace, one in each
-	bounds      *gc.ClusterCleanupPolicy
+	policies    map[types.NamespacedName]*gc.CleanupPolicy
+	cluster     map[string]*gc.ClusterCleanupPolicy
+	namespaces  map[string]map[string]string // their labels
 }
 
-func newHistory() *history { return &history{objects: map[types.UID]*object{}} }
+// clone can be changed without changing c.
+func (c change) clone() change {
+	c.policies, c.cluster, c.namespaces = maps.Clone(c.policies), maps.Clone(c.cluster), maps.Clone(c.namespaces)
+	return c
+}
+
+func newChange() change {
+	return change{
+		policies: map[types.NamespacedName]*gc.CleanupPolicy{}, cluster: map[string]*gc.ClusterCleanupPolicy{}, namespaces: map[string]map[string]string{},
+	}
+}
+
+func newHistory() *history {
+	return &history{
+		objects: map[types.UID]*object{}, cronJobs: map[types.UID]timeline[*lifecycle.CronJob]{},
+		quotas: map[string]timeline[int64]{}, held: map[types.UID]*hold{},
+	}
+}
 
 // wrote records what the API server answered to a write. A write that changed nothing is none.
-func (h *history) wrote(j *batchv1.Job, sent, acked time.Time) error {
-	fact, err := lifecycle.FromJob(j)
-	if err != nil {
-		return err
-	}
+func (h *history) wrote(fact *lifecycle.Fact, sent, acked time.Time) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	o := h.objects[j.UID]
+	o := h.objects[fact.UID]
 	if o == nil {
-		o = &object{namespace: j.Namespace, name: j.Name}
-		h.objects[j.UID] = o
+		o = &object{namespace: fact.Namespace, name: fact.Name}
+		h.objects[fact.UID] = o
 	}
 	if last := o.last(); last == nil || last.ResourceVersion != fact.ResourceVersion {
-		o.states = append(o.states, state{sent, acked, fact})
+		o.states = append(o.states, state[*lifecycle.Fact]{sent, acked, fact})
 	}
-	return nil
 }
 
-// gone records that a Job was deleted by a request.
+// gone records that a Job or Pod was deleted by a request.
 func (h *history) gone(uid types.UID, sent, acked time.Time) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	if o := h.objects[uid]; o != nil && o.last() != nil {
-		o.states = append(o.states, state{sent: sent, acked: acked})
+		o.states = append(o.states, state[*lifecycle.Fact]{sent: sent, acked: acked})
 	}
 }
 
-// forget drops what was gone before a time.
+// cronJob records a state of a CronJob, nil when it is gone.
+func (h *history) cronJob(uid types.UID, is *lifecycle.CronJob, sent, acked time.Time) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	h.cronJobs[uid] = append(h.cronJobs[uid], state[*lifecycle.CronJob]{sent, acked, is})
+}
+
+// quota records how many Jobs the quota of a namespace allows.
+func (h *history) quota(namespace string, allows int64, sent, acked time.Time) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	h.quotas[namespace] = append(h.quotas[namespace], state[int64]{sent, acked, allows})
+}
+
+// hold records that objects wait from a time on.
+func (h *history) hold(from time.Time, uids ...types.UID) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, uid := range uids {
+		h.held[uid] = &hold{from: from}
+	}
+}
+
+// release records that objects that waited may go.
+func (h *history) release(at time.Time, uids ...types.UID) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, uid := range uids {
+		if held := h.held[uid]; held != nil && held.until.IsZero() {
+			held.until = at
+		}
+	}
+}
+
+// forget drops what was gone or replaced before a time.
 func (h *history) forget(before time.Time) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for uid, o := range h.objects {
-		if last := o.states[len(o.states)-1]; last.fact == nil && last.sent.Before(before) {
+		if last := o.states[len(o.states)-1]; last.is == nil && last.sent.Before(before) {
 			delete(h.objects, uid)
+			delete(h.held, uid)
 		}
+	}
+	for uid, t := range h.cronJobs {
+		if last := t[len(t)-1]; last.is == nil && last.sent.Before(before) {
+			delete(h.cronJobs, uid)
+		}
+	}
+	for len(h.changes) > 1 && h.changes[1].acked.Before(before.Add(-time.Second)) {
+		h.changes = h.changes[1:]
 	}
 }
 
@@ -91,6 +182,23 @@ func (h *history) left() map[types.UID]string {
 	for uid, o := range h.objects {
 		if o.last() != nil {
 			out[uid] = o.namespace + "/" + o.name
+		}
+	}
+	return out
+}
+
+// orphans are the Jobs and Pods whose controller is gone, which the garbage collector of Kubernetes deletes.
+func (h *history) orphans() (out []*lifecycle.Fact) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, o := range h.objects {
+		f := o.last()
+		if f == nil || f.Controller == nil {
+			continue
+		}
+		job, cronJob := h.objects[f.Controller.UID], h.cronJobs[f.Controller.UID]
+		if (job == nil || job.last() == nil) && (len(cronJob) == 0 || cronJob[len(cronJob)-1].is == nil) {
+			out = append(out, f)
 		}
 	}
 	return out
@@ -123,41 +231,62 @@ func (h *history) inForce(at time.Time) []change {
 
 // view says how a world is put together of what was possible.
 type view struct {
-	// lag is how old the state of a Job may be that is not the newest. A request that is under way leaves it open which one that is.
+	// lag is how old the state of what is observed may be that is not the newest. A request that is under way leaves it open which one that is.
 	lag time.Duration
 	// first takes the first of the possible states that count alike, else it is the last.
 	first bool
 }
 
-// world is what somebody who sees the cluster at a time may take for true under these policies. Of the states that a Job may be in, it is
-// in the one that speaks most for the deletion of others: there, finished, and not kept by its annotations.
+// world is what somebody who sees the cluster at a time may take for true under these policies. Of the states that something may be in, it
+// is in the one that speaks most for the deletion of others: a Job or Pod is there, finished, and not kept by its annotations; a
+// CronJob counts on no Job; a quota allows little.
 func (h *history) world(now time.Time, c change, v view) *recount.World {
-	w := &recount.World{Now: now, Namespaces: map[string]recount.Namespace{}, ClusterPolicies: []*gc.ClusterCleanupPolicy{c.bounds}}
-	for name, p := range c.policies {
-		w.Policies = append(w.Policies, p)
-		w.Namespaces[name] = recount.Namespace{Labels: namespaceLabels(name)}
+	w := &recount.World{
+		Now: now, Namespaces: map[string]recount.Namespace{},
+		Policies: slices.Collect(maps.Values(c.policies)), ClusterPolicies: slices.Collect(maps.Values(c.cluster)),
+	}
+	for name, labels := range c.namespaces {
+		w.Namespaces[name] = recount.Namespace{Labels: labels}
 	}
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for _, o := range h.objects {
-		if f := o.seen(now, v); f != nil && f.Namespace != residentNamespace {
+		if f := most(o.states.possible(now, v.lag), v.first, counts); f != nil && f.Namespace != residentNamespace {
 			w.Objects = append(w.Objects, f)
+		}
+	}
+	for _, t := range h.cronJobs {
+		if cj := most(t.possible(now, v.lag), v.first, frees); cj != nil {
+			w.CronJobs = append(w.CronJobs, cj)
+		}
+	}
+	for namespace, t := range h.quotas {
+		if allows := most(t.possible(now, v.lag), v.first, func(n int64) int { return -int(n) }); allows != noQuota && len(t) > 0 {
+			w.Quotas = append(w.Quotas, quotaOf(namespace, allows))
 		}
 	}
 	return w
 }
 
-// find returns the state of a Job with this resource version, and whether a newer one was acknowledged before a time.
+// quotaOf allows so many Jobs.
+func quotaOf(namespace string, allows int64) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/" + gc.ResourceJobs: *resource.NewQuantity(allows, resource.DecimalSI)}},
+	}
+}
+
+// find returns the state of a Job or Pod with this resource version, and whether a newer one was acknowledged before a time.
 func (h *history) find(uid types.UID, version uint64, before time.Time) (fact *lifecycle.Fact, outdated bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	if o := h.objects[uid]; o != nil {
 		for _, s := range o.states {
 			switch {
-			case s.fact == nil:
-			case s.fact.ResourceVersion == version:
-				fact = s.fact
-			case s.fact.ResourceVersion > version && s.acked.Before(before):
+			case s.is == nil:
+			case s.is.ResourceVersion == version:
+				fact = s.is
+			case s.is.ResourceVersion > version && s.acked.Before(before):
 				outdated = true
 			}
 		}
@@ -165,23 +294,26 @@ func (h *history) find(uid types.UID, version uint64, before time.Time) (fact *l
 	return fact, outdated
 }
 
+// isHeld reports whether an object waits for approval at a time.
+func (h *history) isHeld(uid types.UID, at time.Time) bool {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	return h.held[uid].at(at)
+}
+
 // last is the newest fact, nil when it is gone.
 func (o *object) last() *lifecycle.Fact {
 	if len(o.states) == 0 {
 		return nil
 	}
-	return o.states[len(o.states)-1].fact
+	return o.states[len(o.states)-1].is
 }
 
-// seen is the state that a view has the Job in.
-func (o *object) seen(now time.Time, v view) (out *lifecycle.Fact) {
-	for i, s := range o.states {
-		if s.sent.After(now) {
-			break
-		}
-		over := i+1 < len(o.states) && o.states[i+1].acked.Before(now.Add(-v.lag))
-		if !over && (out == nil || counts(s.fact) > counts(out) || counts(s.fact) == counts(out) && !v.first) {
-			out = s.fact
+// most is the value with the highest score, of equal ones the first or the last; the zero value if there is none.
+func most[T any](of []T, first bool, score func(T) int) (out T) {
+	for i, v := range of {
+		if i == 0 || score(v) > score(out) || score(v) == score(out) && !first {
+			out = v
 		}
 	}
 	return out
@@ -198,4 +330,15 @@ func counts(f *lifecycle.Fact) int {
 		return 2
 	}
 	return 3
+}
+
+// frees orders states of a CronJob by how many of its Jobs they count on.
+func frees(cj *lifecycle.CronJob) int {
+	switch {
+	case cj == nil:
+		return 0
+	case cj.LastScheduled.IsZero():
+		return 1
+	}
+	return 1000 - len(cj.Active)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ const (
 	faultsMost = 20
 )
 
-// lags are how far behind Winnow's view of other Jobs may be when a DELETE is right in it. It is promised that it is held when the watch has
+// lags are how far behind Winnow's view of other objects, owners and quotas may be when a DELETE is right in it. It is promised that it is held when the watch has
 // said nothing for 90 s; after a restart of the API server it takes some seconds until it watches again.
 var lags = []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
 
@@ -42,6 +43,7 @@ type judge struct {
 	lock    sync.Mutex
 	tail    *cluster.AuditTail
 	pending []deletion
+	done    map[types.UID]time.Time // when Winnow was answered that it has deleted this
 	faults  []string
 	verdict verdict
 }
@@ -63,9 +65,18 @@ type deletion struct {
 }
 
 func newJudge(c *cluster.Cluster, h *history) *judge {
-	return &judge{history: h, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}}, tail: c.AuditTail(func(e *cluster.AuditEvent) bool {
-		return cluster.DeletesBy("winnow")(e) && e.ObjectRef.Resource == "jobs"
-	})}
+	j := judgeOf(h)
+	j.tail = c.AuditTail(func(e *cluster.AuditEvent) bool {
+		return cluster.DeletesBy("winnow")(e) && (e.ObjectRef.Resource == "jobs" || e.ObjectRef.Resource == "pods")
+	})
+	return j
+}
+
+// judgeOf is told of each request by take.
+func judgeOf(h *history) *judge {
+	return &judge{
+		history: h, done: map[types.UID]time.Time{}, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
+	}
 }
 
 // run judges until the context ends.
@@ -75,7 +86,9 @@ func (j *judge) run(ctx context.Context) {
 		j.pull()
 		now := time.Now()
 		j.judge(now.Add(-judgeLag))
-		j.history.forget(now.Add(-lags[len(lags)-1] - 2*judgeLag))
+		past := now.Add(-lags[len(lags)-1] - 2*judgeLag)
+		j.history.forget(past)
+		maps.DeleteFunc(j.done, func(_ types.UID, at time.Time) bool { return at.Before(past) })
 		j.lock.Unlock()
 	}
 }
@@ -104,7 +117,7 @@ func (j *judge) pull() {
 func (j *judge) take(e *cluster.AuditEvent) {
 	d := deletion{
 		at:   e.RequestReceivedTimestamp.Time,
-		what: fmt.Sprintf("%s/%s by %s", e.ObjectRef.Namespace, e.ObjectRef.Name, e.UserAgent),
+		what: fmt.Sprintf("%s %s/%s by %s", e.ObjectRef.Resource, e.ObjectRef.Namespace, e.ObjectRef.Name, e.UserAgent),
 	}
 	code := int32(0)
 	if e.ResponseStatus != nil {
@@ -119,8 +132,12 @@ func (j *judge) take(e *cluster.AuditEvent) {
 		}
 		return // Its sender was cut off before the body was sent, and it was refused.
 	}
+	if before, again := j.done[d.uid]; again && d.at.After(before) {
+		j.fault("%s: deleted a second time, %v after it was answered", d.what, d.at.Sub(before))
+	}
 	if code == http.StatusOK {
 		j.history.gone(d.uid, d.at, e.StageTimestamp.Time)
+		j.done[d.uid] = e.StageTimestamp.Time
 	}
 	j.pending = append(j.pending, d)
 }
@@ -172,6 +189,8 @@ func (j *judge) judgeTogether(first time.Time, all []deletion) {
 			j.fault("%s: its precondition names a state %d of %s that nobody wrote", d.what, d.version, d.uid)
 		case outdated && j.accepted(d):
 			j.fault("%s: state %d was deleted after a newer one was acknowledged", d.what, d.version)
+		case j.history.isHeld(d.uid, d.at):
+			j.fault("%s at %s waits for approval", d.what, d.at.Format(time.StampMilli))
 		case versions[d.uid] == d.version && answers[d.uid].Action == recount.Delete:
 		default:
 			j.judgeAlone(d, fact)
@@ -179,20 +198,20 @@ func (j *judge) judgeTogether(first time.Time, all []deletion) {
 	}
 }
 
-// accepted tells whether this request is what ended the Job.
+// accepted reports whether this request is what ended the object.
 func (j *judge) accepted(d deletion) bool {
 	j.history.lock.Lock()
 	defer j.history.lock.Unlock()
 	o := j.history.objects[d.uid]
 	last := o.states[len(o.states)-1]
-	return last.fact == nil && last.sent.Equal(d.at)
+	return last.is == nil && last.sent.Equal(d.at)
 }
 
-// judgeAlone looks for a view of the other Jobs in which the DELETE was right, one that lags ever more, under each of the policies that it
-// may follow. The Job itself is in the state that the precondition names.
+// judgeAlone looks for a view of the other objects in which the DELETE was right, one that lags ever more, under each of the policies that
+// it may follow. The object itself is in the state that the precondition names.
 func (j *judge) judgeAlone(d deletion, fact *lifecycle.Fact) {
 	changes := j.history.inForce(d.at)
-	var answers []recount.Answer
+	var answers []recount.Answer // by the newest view
 	for _, lag := range lags {
 		for _, first := range []bool{false, true} {
 			for _, c := range changes {
@@ -240,8 +259,39 @@ func (j *judge) fault(format string, args ...any) {
 func describe(changes []change, namespace string) string {
 	var out []string
 	for _, c := range changes {
-		out = append(out, fmt.Sprintf("[acknowledged %s: %s; bounds %s]",
-			c.acked.Format(time.StampMilli), inJSON(c.policies[namespace].Spec), inJSON(c.bounds.Spec)))
+		text := fmt.Sprintf("[acknowledged %s: labels %s", c.acked.Format(time.StampMilli), inJSON(c.namespaces[namespace]))
+		for key, p := range c.policies {
+			if key.Namespace == namespace {
+				text += fmt.Sprintf("; %s %s", key.Name, inJSON(p.Spec))
+			}
+		}
+		for name, p := range c.cluster {
+			text += fmt.Sprintf("; cluster policy %s %s", name, inJSON(p.Spec))
+		}
+		out = append(out, text+"]")
 	}
 	return strings.Join(out, " or ")
+}
+
+// overdue are the objects that the model would delete by these policies, by what was last written of all, and that are in there.
+func (h *history) overdue(now time.Time, c change, there map[types.UID]bool) map[types.UID]string {
+	world := h.world(now, c, view{})
+	out, answers := map[types.UID]string{}, world.Answers()
+	for _, f := range world.Objects {
+		if a := answers[f.UID]; a.Action == recount.Delete && there[f.UID] && !h.isHeld(f.UID, now) {
+			out[f.UID] = fmt.Sprintf("%s %s/%s (%s by %s)", f.Resource, f.Namespace, f.Name, a.Reason, a.By)
+		}
+	}
+	return out
+}
+
+// inBoth are the names of what was overdue at both times.
+func inBoth(before, now map[types.UID]string) (out []string) {
+	for uid, name := range now {
+		if before[uid] != "" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

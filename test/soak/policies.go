@@ -7,13 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
@@ -50,7 +50,7 @@ type governor struct {
 }
 
 func newGovernor(client gcclient.GcV1alpha1Interface, h *history) *governor {
-	g := &governor{gc: client, history: h, scheme: runtime.NewScheme(), now: change{policies: map[string]*gc.CleanupPolicy{}}}
+	g := &governor{gc: client, history: h, scheme: runtime.NewScheme(), now: newChange()}
 	install.Install(g.scheme)
 	return g
 }
@@ -63,11 +63,12 @@ func (g *governor) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g.now.bounds, err = convert[gc.ClusterCleanupPolicy](g.scheme, written); err != nil {
+	if g.now.cluster[policyName], err = convert[gc.ClusterCleanupPolicy](g.scheme, written); err != nil {
 		return err
 	}
 	specs := map[string]v1alpha1.CleanupPolicySpec{residentNamespace: {TTLAfterFinished: ptr(v1alpha1.TTL("30d"))}}
 	for _, namespace := range churnNamespaces {
+		g.now.namespaces[namespace] = namespaceLabels(namespace)
 		specs[namespace] = v1alpha1.CleanupPolicySpec{TTLAfterFinished: ptr(v1alpha1.TTL("5s"))}
 	}
 	for namespace, spec := range specs {
@@ -76,11 +77,11 @@ func (g *governor) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if g.now.policies[namespace], err = convert[gc.CleanupPolicy](g.scheme, written); err != nil {
+		if g.now.policies[policyOf(namespace)], err = convert[gc.CleanupPolicy](g.scheme, written); err != nil {
 			return err
 		}
 	}
-	delete(g.now.policies, residentNamespace) // Nothing goes there, and nothing there counts elsewhere.
+	delete(g.now.policies, policyOf(residentNamespace)) // Nothing goes there, and nothing there counts elsewhere.
 	g.now.sent, g.now.acked = sent, time.Now()
 	g.history.changed(g.now)
 	return nil
@@ -99,8 +100,7 @@ func (g *governor) run(ctx context.Context, r *rand.Rand) error {
 func (g *governor) change(ctx context.Context, r *rand.Rand) error {
 	g.writing.Lock()
 	defer g.writing.Unlock()
-	next := g.now
-	next.policies = maps.Clone(next.policies)
+	next := g.now.clone()
 	write := g.randomPolicy(r, &next)
 	if r.IntN(5) == 0 {
 		write = g.randomBounds(r, &next)
@@ -134,7 +134,7 @@ func (g *governor) randomPolicy(r *rand.Rand, next *change) func(context.Context
 		p := &v1alpha1.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName, Namespace: namespace}, Spec: spec}
 		written, err := g.gc.CleanupPolicies(namespace).Update(ctx, p, metav1.UpdateOptions{})
 		if err == nil {
-			next.policies[namespace], err = convert[gc.CleanupPolicy](g.scheme, written)
+			next.policies[policyOf(namespace)], err = convert[gc.CleanupPolicy](g.scheme, written)
 		}
 		return err
 	}
@@ -146,7 +146,7 @@ func (g *governor) randomBounds(r *rand.Rand, next *change) func(context.Context
 		p := &v1alpha1.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec}
 		written, err := g.gc.ClusterCleanupPolicies().Update(ctx, p, metav1.UpdateOptions{})
 		if err == nil {
-			next.bounds, err = convert[gc.ClusterCleanupPolicy](g.scheme, written)
+			next.cluster[policyName], err = convert[gc.ClusterCleanupPolicy](g.scheme, written)
 		}
 		return err
 	}
@@ -162,6 +162,11 @@ func boundsSpec(ceiling int64, minTTL v1alpha1.TTL) v1alpha1.ClusterCleanupPolic
 	}
 }
 
+// policyOf names the policy that a namespace has.
+func policyOf(namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: policyName}
+}
+
 // convert makes of a policy, as it is served, the form that the model knows.
 func convert[T any](scheme *runtime.Scheme, from any) (*T, error) {
 	out := new(T)
@@ -172,7 +177,7 @@ func convert[T any](scheme *runtime.Scheme, from any) (*T, error) {
 func (h *history) ttl(namespace string) time.Duration {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	d, never, err := h.changes[len(h.changes)-1].policies[namespace].Spec.TTLAfterFinished.Parse()
+	d, never, err := h.changes[len(h.changes)-1].policies[policyOf(namespace)].Spec.TTLAfterFinished.Parse()
 	if never || err != nil {
 		return 0
 	}

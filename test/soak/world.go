@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/winnow-dev/winnow/pkg/controller/recount"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/jobs"
@@ -99,7 +97,7 @@ func (w *world) populate(ctx context.Context) error {
 		return err
 	}
 	for _, j := range all {
-		if err := w.history.wrote(j, now, now); err != nil {
+		if err := w.driver.wrote(j, now, now); err != nil {
 			return err
 		}
 	}
@@ -183,18 +181,12 @@ func (w *world) missed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var both []string
-		for uid, name := range now {
-			if before[uid] != "" {
-				both = append(both, name)
-			}
-		}
+		both := inBoth(before, now)
 		switch {
 		case len(both) == 0:
 			return nil
 		case time.Since(w.restarted) > catchUp:
-			slices.Sort(both)
-			return fmt.Errorf("%d Jobs were due for more than %v and are still there: %s",
+			return fmt.Errorf("%d objects were due for more than %v and are still there: %s",
 				len(both), dueMost, strings.Join(both[:min(len(both), faultsMost)], ", "))
 		}
 		before = now
@@ -202,22 +194,13 @@ func (w *world) missed(ctx context.Context) error {
 	return err
 }
 
-// due are the Jobs that are there and that the model would delete now.
+// due are the Jobs and Pods that are there and that the model would delete now.
 func (w *world) due(ctx context.Context) (map[types.UID]string, error) {
 	there, err := w.there(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	world := w.history.world(now, w.governor.now, view{})
-	out := map[types.UID]string{}
-	answers := world.Answers()
-	for _, f := range world.Objects {
-		if a := answers[f.UID]; a.Action == recount.Delete && there[f.UID] {
-			out[f.UID] = fmt.Sprintf("%s/%s (%s by %s)", f.Namespace, f.Name, a.Reason, a.By)
-		}
-	}
-	return out, nil
+	return w.history.overdue(time.Now(), w.governor.now, there), nil
 }
 
 // rest deletes all but the residents and waits until Winnow knows.
