@@ -17,6 +17,7 @@ type index struct {
 	seed  maphash.Seed
 	parts [indexParts]indexPart
 	count int
+	scans int // how often somebody has looked at all of them
 }
 
 type indexPart struct {
@@ -123,6 +124,7 @@ func (p *indexPart) distance(from, to int) int {
 // all are the records. Those that come or go meanwhile may be among them or not.
 func (x *index) all() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
+		x.scans++
 		var slots []*record
 		for i := range x.parts {
 			slots = append(slots[:0], x.parts[i].slots...) // They move when one goes.

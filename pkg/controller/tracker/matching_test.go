@@ -4,12 +4,18 @@
 package tracker
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // crowd are policies of one namespace, every other of which previews. The last of their rules matches, and keeps so many.
@@ -60,4 +66,105 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOneNamespaceIsLookedAt: what happens in one namespace is no reason to look at the objects of all, after a restart no more than
+// before. Every new namespace used to be.
+func TestOneNamespaceIsLookedAt(t *testing.T) {
+	for name, do := range map[string]func(*world){
+		"a new namespace":     func(w *world) { w.namespace("new") },
+		"with a policy":       func(w *world) { w.policy(given.Policy("p").In("new").Default("1h")); w.namespace("new") },
+		"labels":              func(w *world) { w.namespace("other", gc.LabelProtected, "true") },
+		"its end":             func(w *world) { w.RemoveNamespace(given.Namespace("other", w.next()), w.now) },
+		"an object":           func(w *world) { w.upsert(job(time.Hour, "new")) },
+		"one that is due":     func(w *world) { w.upsert(job(60*24*time.Hour, "new")) },
+		"one that goes":       func(w *world) { w.removed(given.Home + "-0") },
+		"a policy":            func(w *world) { w.policy(keep("20d", 2)) },
+		"the end of a policy": func(w *world) { w.withoutPolicy(keep("30d", 1)) },
+		"a quota": func(w *world) {
+			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: given.Home, Name: "q"}}, w.now)
+		},
+		"time":    func(w *world) { w.pass(31 * 24 * time.Hour) },
+		"reports": func(w *world) { w.Reports(given.Home); w.Reports(""); w.Totals() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Resume(w.now)
+			w.policy(keep("30d", 1))
+			w.namespace("other")
+			w.fill(given.Home, 4)
+			before := w.records.scans
+			if do(w); w.records.scans != before {
+				t.Errorf("all objects were looked at %d times", w.records.scans-before)
+			}
+		})
+	}
+}
+
+// TestOthersHaveTheirTurn counts the objects about which policies are asked before others have the lock, where they should have it after
+// each: an event, or a part of one, asks about those that it changes, and about one more at the most.
+func TestOthersHaveTheirTurn(t *testing.T) {
+	const objects, most = 12, 3
+	for name, do := range map[string]func(*world){
+		"a policy changes": func(w *world) { w.tellPolicy(keep("20d", 2)) },
+		"a ceiling comes":  func(w *world) { w.tellClusterPolicy(jobCeiling(1, objects/2)) },
+		"a list":           func(w *world) { w.Replace(gc.ResourceJobs, w.listing(objects), w.version, w.now) },
+		"a merge":          func(w *world) { w.BeginMerge(gc.ResourceJobs, given.Home).Add(w.listing(objects), w.now) },
+		"time":             func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.expireAll() },
+		"a watch is lost":  func(w *world) { w.Observing(gc.ResourceJobs, errors.New("no"), w.now) },
+		"an owner of many": func(w *world) {
+			w.SetCronJob(&lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, UID: given.UID("nightly")}}, w.now)
+		},
+		"others that take a share of a ceiling": func(w *world) {
+			w.clusterPolicy(jobCeiling(1, objects+2))
+			w.tellNamespace("other", gc.LabelProtected, "true")
+			w.policy(given.Policy("p").In("other").Default("never"))
+			for i := range objects {
+				w.upsert(given.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
+			}
+			w.catchUp()
+			w.tellNamespace("other")
+		},
+		"a quota": func(w *world) {
+			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: given.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy(given.Policy("q").Rules(given.Rule("half", "30d").KeepingPercent(50)))
+			w.policy(keep("30d", 1))
+			w.fill(given.Home, objects)
+			for i := range objects {
+				w.upsert(given.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
+			}
+			w.inSlices(1)
+			before, longest := w.matchings, 0
+			begun := before
+			w.mu.held = func() { longest, before = max(longest, w.matchings-before), w.matchings }
+			do(w)
+			w.catchUp()
+			if longest > most || w.matchings == begun {
+				t.Errorf("policies were asked about %d objects, of %d at once", w.matchings-begun, longest)
+			}
+		})
+	}
+}
+
+func (w *world) expireAll() {
+	for w.Expire(w.now) {
+	}
+}
+
+func (w *world) catchUp() {
+	for w.CatchUp(w.now) {
+	}
+}
+
+// listing is a list of so many objects that are new.
+func (w *world) listing(objects int) []*facts.Kept {
+	var out []*facts.Kept
+	for i := range objects {
+		out = append(out, kept(w.written(job(time.Duration(i)*time.Second, fmt.Sprint("listed-", i)))...)...)
+	}
+	return out
 }

@@ -22,6 +22,7 @@ type mutex struct {
 	clock     func() time.Time
 	lookEvery int
 	since     time.Time // when it was locked
+	held      func()    // what a test does at the end of each turn
 	worked    int       // since somebody last looked at the clock
 }
 
@@ -31,6 +32,14 @@ func (m *mutex) Lock() {
 	if m.worked = 0; m.clock != nil {
 		m.since = m.clock()
 	}
+}
+
+// Unlock ends a turn.
+func (m *mutex) Unlock() {
+	if m.held != nil {
+		m.held()
+	}
+	m.Mutex.Unlock()
 }
 
 // spent reports, after some more work, whether it is the turn of others.

@@ -145,16 +145,15 @@ func (t *Tracker) weighPending(now time.Time) {
 
 // weighable are the changes that can be weighed, by namespace. They are no longer pending then.
 func (t *Tracker) weighable() map[*namespace][]cause {
-	unknown, unfinished := sets.New[*ceiling](), sets.New[string]()
-	for _, ns := range t.namespaces {
-		if t.complete(ns) {
-			continue
-		}
-		unknown.Insert(ns.ceilings...)
+	unfinished := sets.New[string]()
+	for ns := range t.pending {
 		for _, c := range ns.causes {
-			unfinished.Insert(c.id)
+			if !t.complete(ns) {
+				unfinished.Insert(c.id)
+			}
 		}
 	}
+	unknown := t.unknownCeilings()
 	ready := map[*namespace][]cause{}
 	for ns := range t.pending {
 		shared := slices.ContainsFunc(ns.causes, func(c cause) bool { return unfinished.Has(c.id) })
@@ -166,6 +165,23 @@ func (t *Tracker) weighable() map[*namespace][]cause {
 		t.absolve(ns)
 	}
 	return ready
+}
+
+// unknownCeilings are those of the pending changes under which not all objects are known.
+func (t *Tracker) unknownCeilings() sets.Set[*ceiling] {
+	out, asked := sets.New[*ceiling](), sets.New[*ceiling]()
+	for ns := range t.pending {
+		asked.Insert(ns.ceilings...)
+	}
+	if len(asked) == 0 {
+		return out
+	}
+	for _, ns := range t.namespaces {
+		if len(ns.ceilings) > 0 && !t.complete(ns) {
+			out.Insert(ns.ceilings...)
+		}
+	}
+	return out
 }
 
 // concludeAll carries out what follows from weighing in these namespaces, while nothing of them is deleted.
@@ -205,16 +221,25 @@ func weightiest(causes []cause) cause {
 	return causes[0]
 }
 
-// overdue counts, by the UID of their policy, the objects that were due while a controller still ran, and those that are being
-// deleted: of as many the status of the policy should tell as due and not held.
-func (t *Tracker) overdue() map[types.UID]int {
-	out := map[types.UID]int{}
-	for rec := range t.records.all() {
-		if rec.policy != nil && (t.dueUnseen(rec) && rec.heldBy(rec.policy.UID) == nil || rec.action == policy.Await) {
-			out[rec.policy.UID]++
+// overdue counts the objects of a policy that were due while a controller still ran, and those that are being deleted: of as many its
+// status should tell as due and not held. They are counted once, before any of them is held.
+func (t *Tracker) overdue(ps *policyState, counted map[*policyState]int) int {
+	n, ok := counted[ps]
+	if ok {
+		return n
+	}
+	for ns := range t.affected(ps, ps.stored.Namespace) {
+		for _, rec := range ns.records {
+			if rec.policy == nil || rec.policy.UID != ps.stored.UID {
+				continue
+			}
+			if t.dueUnseen(rec) && rec.heldBy(rec.policy.UID) == nil || rec.action == policy.Await {
+				n++
+			}
 		}
 	}
-	return out
+	counted[ps] = n
+	return n
 }
 
 // dueUnseen reports whether an object was due while a controller still ran. Of one beyond a limit nobody knows since when: it counts
@@ -259,17 +284,11 @@ func (t *Tracker) freshOf(ns *namespace, c cause) []*fresh {
 // needs no approval.
 func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
 	var all []*fresh
-	unseen := false
 	for ns, causes := range ready {
 		t.settleHolds(ns)
-		c := weightiest(causes)
-		all = append(all, t.freshOf(ns, c)...)
-		unseen = unseen || c.unseen
+		all = append(all, t.freshOf(ns, weightiest(causes))...)
 	}
-	var overdue map[types.UID]int
-	if unseen {
-		overdue = t.overdue()
-	}
+	overdue := map[*policyState]int{}
 	total, objects := t.overTotal(all, now), t.overObjects(all, now)
 	for _, f := range all {
 		h := hold{owner: f.policy.UID, why: f.cause.text, since: now, total: total[f] && f.cause.wide && f.policy.Cluster != nil}
@@ -281,7 +300,7 @@ func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
 		ps := t.policyState(f.policy.NamespacedName)
 		tooMany := total[f] || objects[f]
 		if f.cause.unseen {
-			tooMany = t.tooMany(f.ns, f.unseen) && t.tooMany(f.ns, overdue[h.owner]-ps.told())
+			tooMany = t.tooMany(f.ns, f.unseen) && t.tooMany(f.ns, t.overdue(ps, overdue)-ps.told())
 		}
 		switch {
 		case tooMany && !ps.approved.Has(h.id):
