@@ -300,7 +300,9 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	}
 	e.find(due)
 	maps.DeleteFunc(e.cleared, func(uid types.UID, _ bool) bool { return !still[uid] })
-	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool { return !still[uid] && (!e.clockLies || e.tracker.records.get(uid) == nil) })
+	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool {
+		return !still[uid] && (!e.clockLies || e.tracker.records.get(uid) == nil)
+	})
 	e.bequeath(due)
 	if !e.clockLies {
 		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool { return e.members(h) == 0 && !e.mayWait(h, due) })

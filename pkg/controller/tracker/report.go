@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -184,65 +183,6 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policySta
 	r.Waiting = append(r.Waiting, t.waiting(ns, sums, ps)...)
 }
 
-// waiting are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
-func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyHold {
-	var out []gc.PolicyHold
-	for _, h := range ns.allHolds() {
-		if h.empty() && t.certain(ns) && !ns.mayWait(h) {
-			continue // It is about to end.
-		}
-		told := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
-		if !h.since.IsZero() {
-			told.Since = &metav1.Time{Time: h.since.Add(time.Second - 1).Truncate(time.Second)}
-		}
-		resources := sets.New[string]()
-		for p, s := range sums {
-			if under := s.under[h]; under != nil && (h.owner == ps.stored.UID || p == ps.compiled) {
-				told.Objects += under.objects
-				resources = resources.Union(under.resources)
-			}
-		}
-		told.Resources = sets.List(resources)
-		if h.owner != ps.stored.UID {
-			owner := t.policyOf(ns, h.owner)
-			if told.Objects == 0 || owner == nil {
-				continue
-			}
-			told.Policy = owner.title()
-		}
-		if h.total && ps.stored.Namespace == "" {
-			told.Namespace = ""
-		}
-		out = append(out, told)
-	}
-	return out
-}
-
-// holdsListed is how many holds a status lists, so that it can be stored.
-const holdsListed = 100
-
-// sumUpWaiting puts the holds of all namespaces in order, those with one id together, and keeps as many as can be listed.
-func (r *Report) sumUpWaiting() {
-	slices.SortStableFunc(r.Waiting, func(a, b gc.PolicyHold) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
-	})
-	var out []gc.PolicyHold
-	for _, h := range r.Waiting {
-		last := len(out) - 1
-		if last < 0 || out[last].ID != h.ID {
-			out = append(out, h)
-			continue
-		}
-		out[last].Objects += h.Objects
-		out[last].Resources = sets.List(sets.New(out[last].Resources...).Insert(h.Resources...))
-		if h.Since != nil && out[last].Since.Before(h.Since) {
-			out[last].Since = h.Since
-		}
-	}
-	r.Unlisted = int64(max(0, len(out)-holdsListed))
-	r.Waiting = out[:len(out)-int(r.Unlisted)]
-}
-
 // sums are those of a namespace by policy.
 type sums map[*policy.Policy]*sum
 
@@ -317,26 +257,6 @@ func (s *sum) add(p *policy.Policy, rec *record, d policy.Decision, detail func(
 			group(&s.awaiting, d.Reason, 1, objectOf(p, rec), detail)
 		}
 	}
-}
-
-// under is what waits under a hold.
-type under struct {
-	objects   int64
-	resources sets.Set[string]
-}
-
-func (s *sum) waits(h *hold, rec *record) {
-	if h == nil {
-		return
-	}
-	if s.under == nil {
-		s.under = map[*hold]*under{}
-	}
-	if s.under[h] == nil {
-		s.under[h] = &under{resources: sets.New[string]()}
-	}
-	s.under[h].objects++
-	s.under[h].resources.Insert(rec.Resource)
 }
 
 func (s *sum) soonest(at time.Time) {
