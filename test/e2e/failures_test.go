@@ -16,6 +16,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -309,19 +310,64 @@ func TestWithoutEyes(t *testing.T) {
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Conditions[0].Status == metav1.ConditionTrue })
 }
 
+// TestWithoutQuotas: Winnow may not watch ResourceQuotas any more. What goes because of a share of one is held, and the policy says so;
+// what goes by its time goes on. With the right back it follows the quota as it is now.
+func TestWithoutQuotas(t *testing.T) {
+	ns := newNamespace(t)
+	setQuota(t, ns, 20)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+		{Name: "soon", Selector: matching(map[string]string{"soon": "yes"}), TTL: ttl("0s")},
+		{Name: "half", Resources: []string{"jobs.batch"}, Capacity: &v1alpha1.Capacity{PercentOfQuota: new(int64(50))}},
+	}})
+	all := shuffledJobs(t, ns, 10)
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 && s.Due == 0 })
+	restore := withRights(t, "resourcequotas")
+	must(t, suite.StopComponent(cluster.APIServer)) // It goes on with watches that it has allowed once.
+	must(t, suite.StartComponent(whole, cluster.APIServer))
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := s.Conditions[0]
+		return c.Reason == "Unobserved" && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, `resource "resourcequotas"`)
+	})
+	setQuota(t, ns, 30)
+	all = append(all, shuffledJobs(t, ns, 8, named("more"))...)
+	finish(t, createJob(t, ns, job("soon", unmanaged, func(j *batchv1.Job) { j.Labels = map[string]string{"soon": "yes"} })), time.Now())
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 18 && s.Due == 8 && s.Held == 8 })
+	expectDeletions(t, ns, "jobs/soon p/soon")
+	restore()
+	expectDeletions(t, ns, append(allBut(15, "p/half", all), "jobs/soon p/soon")...)
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Candidates == 15 && s.Conditions[0].Status == metav1.ConditionTrue
+	})
+}
+
 // withoutJobs leaves Winnow these rights on Jobs alone, until restore is called or the test ends.
 func withoutJobs(t *testing.T, verbs ...string) (restore func()) {
+	t.Helper()
+	return withRights(t, "jobs", verbs...)
+}
+
+// withRights leaves Winnow these rights on a resource alone, until restore is called or the test ends.
+func withRights(t *testing.T, resource string, verbs ...string) (restore func()) {
 	t.Helper()
 	roles := kube.RbacV1().ClusterRoles()
 	role, err := roles.Get(t.Context(), "winnow:controller", metav1.GetOptions{})
 	must(t, err)
-	without := role.DeepCopy()
-	for i := range without.Rules {
-		if r := &without.Rules[i]; slices.Contains(r.Resources, "jobs") {
-			r.Verbs = verbs
+	changed := role.DeepCopy()
+	changed.Rules = nil
+	for _, r := range role.Rules {
+		if !slices.Contains(r.Resources, resource) {
+			changed.Rules = append(changed.Rules, r)
+			continue
+		}
+		others := r.DeepCopy()
+		others.Resources = slices.DeleteFunc(others.Resources, func(r string) bool { return r == resource })
+		for _, r := range []rbacv1.PolicyRule{*others, {APIGroups: r.APIGroups, Resources: []string{resource}, Verbs: verbs}} {
+			if len(r.Resources) > 0 && len(r.Verbs) > 0 {
+				changed.Rules = append(changed.Rules, r)
+			}
 		}
 	}
-	_, err = roles.Update(t.Context(), without, metav1.UpdateOptions{})
+	_, err = roles.Update(t.Context(), changed, metav1.UpdateOptions{})
 	must(t, err)
 	restore = sync.OnceFunc(func() {
 		current, err := roles.Get(whole, role.Name, metav1.GetOptions{})

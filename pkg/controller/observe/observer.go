@@ -146,7 +146,8 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch, o.observing(resource)), &corev1.Pod{}, o.factSink(resource))
 	case tracker.ResourceQuotas:
 		quotas := o.Core.ResourceQuotas(metav1.NamespaceAll)
-		reflect(r.ctx, &r.done, resource, listWatch(quotas.List, quotas.Watch, o.observing(resource)), &corev1.ResourceQuota{}, o.quotaSink())
+		lw := listWatch(quotas.List, quotas.Watch, o.blind(resource))
+		reflect(r.ctx, &r.done, resource, lw, &corev1.ResourceQuota{}, o.quotaSink())
 	}
 	return r
 }

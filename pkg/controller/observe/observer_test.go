@@ -8,8 +8,10 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -272,6 +274,58 @@ func TestTellsWhatItCannotObserve(t *testing.T) {
 		reports := o.Tracker.Reports(given.Home)
 		return reports[0].Blind == "" && reports[0].Held == 0 && reports[0].Due == 1
 	})
+}
+
+// TestTellsThatItCannotObserveQuotas: a policy says so whose limit is a share of one.
+func TestTellsThatItCannotObserveQuotas(t *testing.T) {
+	o := newObserved(t)
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	o.cluster.PrependReactor("list", "resourcequotas", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return forbidden.Load(), nil, errors.New("no right to list quotas")
+	})
+	o.run()
+	o.create(given.Policy("p").Rules(given.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
+	doubt := func() string {
+		reports := o.Tracker.Reports(given.Home)
+		return reports[0].QuotaDoubt
+	}
+	o.until("the policy says why it deletes nothing", func() bool {
+		return len(o.Tracker.Reports(given.Home)) == 1 && doubt() == "resourcequotas cannot be observed: no right to list quotas"
+	})
+	forbidden.Store(false)
+	o.until("it deletes again", func() bool { return doubt() == "" })
+}
+
+// TestQuotasAreBelievedWhenHeardOf: between a call that succeeds and what it brings, the quotas are those from before. A bookmark is a
+// sign of life, however soon it comes after another.
+func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
+	o := newObserved(t)
+	p := given.Policy("p").Rules(given.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
+	o.Tracker.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
+	o.Tracker.SetPolicy(p, given.Now)
+	call, sink := o.blind(tracker.ResourceQuotas), o.quotaSink()
+	believed := func() bool { return o.Tracker.Reports(given.Home)[0].QuotaDoubt == "" }
+	for version := range 2 {
+		call(t.Context(), errors.New("connection refused"))
+		if call(t.Context(), nil); believed() {
+			t.Fatal("believed once a call succeeded")
+		}
+		if err := sink.Bookmark(strconv.Itoa(version)); err != nil || !believed() {
+			t.Fatal("not believed after a bookmark", err)
+		}
+	}
+	o.Tracker.Expire(given.Now.Add(tracker.StaleAfter - 1))
+	if !believed() {
+		t.Error("not believed after a short silence")
+	}
+	o.Tracker.Expire(given.Now.Add(tracker.StaleAfter))
+	if believed() {
+		t.Error("believed after a long silence")
+	}
+	if err := sink.Bookmark("9"); err != nil || !believed() {
+		t.Error("not believed after a bookmark", err)
+	}
 }
 
 func TestFollowsPoliciesAndNamespaces(t *testing.T) {

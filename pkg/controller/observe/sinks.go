@@ -53,6 +53,17 @@ func (o *Observer) observing(resource string) func(context.Context, error) {
 	}
 }
 
+// blind tells the tracker only that a resource cannot be observed, until something is heard of it: what was known before must not
+// count between a call that succeeds and what it brings.
+func (o *Observer) blind(resource string) func(context.Context, error) {
+	observing := o.observing(resource)
+	return func(ctx context.Context, err error) {
+		if err != nil {
+			observing(ctx, err)
+		}
+	}
+}
+
 // unwatched is for what readings hold memory against: they notice by themselves when it is not observed.
 func unwatched(context.Context, error) {}
 
@@ -130,6 +141,7 @@ func (o *Observer) quotaSink() *sink[*tracker.Quota] {
 		upsert:  func(q *tracker.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
 		remove:  func(q *tracker.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
 		replace: func(all []*tracker.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
+		heard:   func() { o.Tracker.Heard(tracker.ResourceQuotas, o.Clock.Now()) }, // At once, see blind.
 	}
 }
 

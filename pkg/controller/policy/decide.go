@@ -124,6 +124,8 @@ type Limits struct {
 	Counted bool
 	Over    *Policy
 	Bounds  *Bounds
+	// QuotasInDoubt says that no share of a quota is to limit anything.
+	QuotasInDoubt bool
 }
 
 // Decide tells what follows at now, of votes that were resolved with what their pools say. Each early return is a reason to keep the
@@ -178,6 +180,9 @@ func (a answer) laterThan(o answer) bool { return !o.never && (a.never || a.at.A
 // within the bounds of the namespace.
 func (s *Standing) answer(limits Limits) (Resolution, answer) {
 	r, a := s.by, s.latest
+	if limits.QuotasInDoubt {
+		a = s.sure
+	}
 	if r.Policy != nil {
 		if s.NativeTTL != nil {
 			r.Native, a = true, answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}

@@ -28,6 +28,8 @@ type Standing struct {
 	// latest is the latest answer of the votes, and by who gives it; nobody when there are none.
 	latest answer
 	by     Resolution
+	// sure is the latest if no share of a quota limits anything.
+	sure answer
 	// annotationTTL is the strictest of the votes, withOwner set if any leaves the object to its owner, applied the most careful.
 	annotationTTL gc.AnnotationTTLMode
 	withOwner     bool
@@ -49,7 +51,8 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 // Resolve puts together what the votes say of an object. Without votes it stands as the defaults of a policy have it.
 func Resolve(o Object, votes []Vote) Standing {
 	s := Standing{
-		Object: o, latest: answer{never: true}, annotationTTL: gc.AnnotationExtendOnly, withOwner: true, applied: gc.GitOpsManagedHold,
+		Object: o, latest: answer{never: true}, sure: answer{never: true},
+		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, applied: gc.GitOpsManagedHold,
 	}
 	for i := range votes {
 		s.add(&votes[i])
@@ -83,6 +86,13 @@ func (s *Standing) add(v *Vote) {
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
 	theirs := v.answer(s.FinishedAt)
+	sure := theirs
+	if v.Over && v.Rule.Capacity.PercentOfQuota != 0 {
+		sure = (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(s.FinishedAt)
+	}
+	if first || sure.laterThan(s.sure) {
+		s.sure = sure
+	}
 	if first || theirs.laterThan(s.latest) || !s.latest.laterThan(theirs) && v.Policy.Name < s.by.Policy.Name {
 		s.latest, s.by = theirs, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
 	}

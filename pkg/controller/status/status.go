@@ -91,6 +91,8 @@ func stopped(r *tracker.Report) (policy.Reason, string) {
 		return policy.ReasonHeld, waiting(r)
 	case r.Doubt != "":
 		return policy.ReasonClockInDoubt, "Deletes nothing: " + r.Doubt
+	case r.QuotaDoubt != "":
+		return policy.ReasonUnobserved, "Deletes nothing because of percentOfQuota: " + r.QuotaDoubt
 	}
 	for _, g := range r.Holds {
 		if g.Reason == policy.ReasonUnauthorized {

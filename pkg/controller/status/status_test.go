@@ -48,6 +48,8 @@ func TestCondition(t *testing.T) {
 			"3 objects due: Winnow may not delete them: kubectl auth can-i delete pods -n team-a"},
 		"objects cannot be observed": {enforcing, tracker.Report{Blind: "pods cannot be observed: no right", Holds: []tracker.Group{unauthorized(1)}}, "False", "Unobserved",
 			"Deletes nothing: pods cannot be observed: no right"},
+		"quotas cannot be observed": {enforcing, tracker.Report{QuotaDoubt: "resourcequotas cannot be observed: no right"}, "False", "Unobserved",
+			"Deletes nothing because of percentOfQuota: resourcequotas cannot be observed: no right"},
 		"all is stopped": {enforcing, tracker.Report{Suspended: "stop"}, "False", "Suspended",
 			`Cluster policy "stop" stops all deletions; set its spec.suspend to false to go on.`},
 		"a change waits for approval": {enforcing, tracker.Report{Waiting: waits}, "False", "Held", approve},

@@ -6,6 +6,7 @@ package tracker
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
@@ -61,5 +62,90 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 			t.Errorf("the report says %q", w.report("p").Blind)
 		}
 		w.takes("j")
+	})
+}
+
+// TestAQuotaInDoubtHoldsWhatItLimits: a view of quotas that fails or is silent holds what goes because of a share of a quota, alone or
+// in the end, and says so. What goes by its time goes on.
+func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, end func(w *world)
+		why        string
+	}{
+		"forbidden": {
+			func(w *world) { w.Observing(ResourceQuotas, errors.New("no right"), w.now) },
+			func(w *world) { w.Heard(ResourceQuotas, w.now) },
+			"resourcequotas cannot be observed: no right",
+		},
+		"silent": {
+			func(w *world) { w.pass(StaleAfter) },
+			func(w *world) { w.Heard(ResourceQuotas, w.now) },
+			"the watch of resourcequotas has told nothing for 1m30s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t,
+				given.Policy("p").Rules(given.Rule("half", "1h").For(gc.ResourceJobs).Labelled("both", "").KeepingPercent(50),
+					given.Rule("alone", "1h").For(gc.ResourceJobs).KeepingPercent(25)),
+				given.Policy("q").Rules(given.Rule("both", "30s").Labelled("both", "")))
+			w.ReplaceQuotas([]*Quota{quota(4)}, w.now)
+			w.Heard(ResourceQuotas, w.now)
+			c.begin(w)
+			now := w.now.Add(-2 * time.Minute)
+			w.upsert(given.Job("kept").Complete(now.Add(time.Second)).Fact(), given.Job("over").Complete(now).Fact(),
+				given.Job("old").Complete(w.now.Add(-2*time.Hour)).Fact())
+			for i, name := range []string{"x", "y", "z"} {
+				w.upsert(given.Job(name).Label("both", "").Complete(now.Add(-time.Duration(i) * time.Second)).Fact())
+			}
+			for _, name := range []string{"over", "z"} { // The second has outlived its TTL, and the first policy must agree.
+				w.decided(name, policy.Hold, policy.ReasonUnobserved)
+				if got := w.explain(w.records.get(given.UID(name))).Detail; got != c.why {
+					t.Errorf("%s is held because %q", name, got)
+				}
+			}
+			if got := w.report("p").QuotaDoubt; got != c.why {
+				t.Errorf("the report says %q", got)
+			}
+			if got := w.report("q").QuotaDoubt; got != "" {
+				t.Errorf("the report on a policy without such a limit says %q", got)
+			}
+			w.decided("old", policy.Delete, policy.ReasonExpired)
+			w.deletes("old")
+			c.end(w)
+			if got := w.report("p").QuotaDoubt; got != "" {
+				t.Errorf("the report says %q after all", got)
+			}
+			w.takes("over", "z")
+		})
+	}
+	t.Run("until its time has come", func(t *testing.T) {
+		w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
+		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.upsert(jobs(time.Minute, "a", "b")...)
+		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.takes()
+		if next, ok := w.Next(); !ok || !next.Equal(given.Now.Add(59*time.Minute)) {
+			t.Errorf("there is something to do at %s, %v", next, ok)
+		}
+		w.pass(59 * time.Minute)
+		w.decided("b", policy.Delete, policy.ReasonExpired)
+		w.takes("a", "b")
+	})
+	t.Run("in a preview too", func(t *testing.T) {
+		w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Preview())
+		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.upsert(jobs(time.Minute, "a", "b")...)
+		w.upsert(job(2*time.Hour, "old"))
+		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.counts("p", counts{candidates: 3, due: 2, held: 1})
+	})
+	t.Run("and other limits go on", func(t *testing.T) {
+		w := newWorld(t, given.Policy("p").Rules(given.Rule("one", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)),
+			given.Policy("q").Rules(given.Rule("half", "").For(gc.ResourcePods).WithoutTTL().KeepingPercent(50)))
+		w.ReplaceQuotas(nil, w.now)
+		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.upsert(jobs(time.Minute, "a", "b")...)
+		w.decided("b", policy.Delete, policy.ReasonOverCapacity)
+		w.takes("b")
 	})
 }

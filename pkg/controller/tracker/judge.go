@@ -85,6 +85,10 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 		next.addTime(rec.extra.trial.until) // It is to be looked at again after a failed delete.
 	}
 	next.addTime(rec.countsFrom())
+	if d.Action == policy.Hold && t.quotaDoubt(rec.ns) != "" {
+		standing := t.standing(rec)
+		next.add(t.withoutQuotas(rec, &standing, now)) // It goes by its time all the same.
+	}
 	t.settlePreviews(rec, &next, now)
 	if next.at.IsZero() {
 		t.timers.Remove(rec)
@@ -192,7 +196,7 @@ func (t *Tracker) settlePreviews(rec *record, next *timer, now time.Time) {
 			if r.Policy != v.Policy || !d.Candidate() {
 				continue
 			}
-			d = t.restrain(rec, r, rec.since(d), now)
+			d = t.heedQuotas(rec, &with, t.hinder(rec, r, rec.since(d), now), now)
 			out = append(out, preview{policy: v.Policy, decision: d})
 			next.add(d)
 		}
@@ -272,6 +276,36 @@ func byLimit(reason policy.Reason) bool {
 
 // restrain puts before a delete what only the tracker knows.
 func (t *Tracker) restrain(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+	if d = t.hinder(rec, r, d, now); d.Action != policy.Delete || t.quotaDoubt(rec.ns) == "" {
+		return d
+	}
+	standing := t.standing(rec)
+	return t.heedQuotas(rec, &standing, d, now)
+}
+
+// heedQuotas holds what stands so that it would not be deleted without a share of a quota, while quotas are in doubt.
+func (t *Tracker) heedQuotas(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
+	why := t.quotaDoubt(rec.ns)
+	if why == "" || d.Action != policy.Delete {
+		return d
+	}
+	sure := t.withoutQuotas(rec, s, now)
+	if sure.Action != policy.Delete {
+		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: why, At: d.At}
+	}
+	return sure
+}
+
+// withoutQuotas is what follows for a record if no share of a quota limits anything.
+func (t *Tracker) withoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
+	limits := t.limits(rec)
+	limits.QuotasInDoubt = true
+	_, d := s.Decide(limits, now)
+	return rec.since(d)
+}
+
+// hinder puts before a delete what hinders it, whoever decided it.
+func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
 	if d.Action != policy.Delete {
 		return d
 	}

@@ -144,14 +144,15 @@ func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
 	w.takes("b")
 }
 
+// quota allows so many Jobs.
+func quota(n int64) *Quota {
+	return QuotaOf(&corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": *resource.NewQuantity(n, resource.DecimalSI)}},
+	})
+}
+
 func TestQuotasMoveLimits(t *testing.T) {
-	quota := func(n int64) *Quota {
-		w := resource.NewQuantity(n, resource.DecimalSI)
-		return QuotaOf(&corev1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
-			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": *w}},
-		})
-	}
 	w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
 	w.upsert(jobs(time.Minute, "a", "b", "c")...)
 	w.takes()

@@ -25,6 +25,8 @@ type Report struct {
 	Closed policy.Reason
 	// Blind is why objects that the policy covers cannot be observed; empty when they can.
 	Blind string
+	// QuotaDoubt is why a limit that is a share of a quota deletes nothing; empty when it does, or when the policy has none.
+	QuotaDoubt string
 	// Suspended names the cluster policy that stops everything in the namespace; of that policy itself, its own name.
 	Suspended string
 	// Doubt is why no clock is believed.
@@ -176,6 +178,9 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policySta
 	r.Unweighed = r.Unweighed || len(ns.causes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, t.withoutQuota(ns, ps.compiled)...)
+		if len(ps.compiled.QuotaResources()) > 0 {
+			r.QuotaDoubt = t.quotaDoubt(ns)
+		}
 	}
 	if paced := t.ready.resting.Has(ns); paced && theirs != nil && theirs.ready > 0 {
 		r.Paced = append(r.Paced, ns.name)

@@ -56,7 +56,8 @@ func (t *Tracker) Heard(resource string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.views.heard[resource] = now
-	if t.views.stale[resource] {
+	if _, blind := t.views.blind[resource]; blind || t.views.stale[resource] {
+		delete(t.views.blind, resource)
 		delete(t.views.stale, resource)
 		t.rejudgeAll(now)
 	}
@@ -100,7 +101,7 @@ func (t *Tracker) nextAging() timer {
 func (t *Tracker) blindTo(resource string) string {
 	for _, r := range needed[resource] {
 		if why, ok := t.views.blind[r]; ok {
-			return r + " cannot be observed: " + why
+			return unobserved(r, why)
 		}
 	}
 	return ""
@@ -120,7 +121,24 @@ func (t *Tracker) doubtful(rec *record, reason policy.Reason) string {
 	return ""
 }
 
+// quotaDoubt is why the quotas of a namespace are not believed, so that no object may go because of them alone; empty when they are,
+// or when nothing there needs them.
+func (t *Tracker) quotaDoubt(ns *namespace) string {
+	if !ns.keeps(ResourceQuotas) {
+		return ""
+	}
+	if why, ok := t.views.blind[ResourceQuotas]; ok {
+		return unobserved(ResourceQuotas, why)
+	}
+	if t.views.stale[ResourceQuotas] {
+		return staleView(ResourceQuotas)
+	}
+	return ""
+}
+
 var ownersOf = map[string]string{"Job": gc.ResourceJobs, "CronJob": CronJobs}
+
+func unobserved(resource, why string) string { return resource + " cannot be observed: " + why }
 
 func staleView(resource string) string {
 	return fmt.Sprintf("the watch of %s has told nothing for %s", resource, StaleAfter)
