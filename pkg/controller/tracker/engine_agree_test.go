@@ -251,7 +251,11 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	}
 	want := map[told]int64{}
 	own := func(h *simHold, policy types.UID) told {
-		if e.isCluster(policy) && e.tracker.namespaces[h.namespace].holdOf(h.owner).total {
+		ns := e.tracker.namespaces[h.namespace]
+		if ns == nil || ns.holdOf(h.owner) == nil {
+			t.Fatalf("there is no hold of %s in %s, want %+v", h.owner, h.namespace, *h)
+		}
+		if e.isCluster(policy) && ns.holdOf(h.owner).total {
 			return told{policy, h.owner, ""}
 		}
 		if namespaces[h.id] > 1 && policy == h.owner {
