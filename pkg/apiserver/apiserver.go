@@ -28,12 +28,15 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Forecast tells what becomes due at once by a change of a policy; nobody is told if it is nil.
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	// MaxPoliciesPerNamespace is how many cleanup policies a namespace takes; negative for any number.
+	MaxPoliciesPerNamespace int
 }
 
 type completedConfig struct {
 	generic  genericapiserver.CompletedConfig
 	clock    clock.PassiveClock
 	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	most     int // policies of a namespace
 	options  *genericapiserver.RecommendedConfig
 }
 
@@ -45,7 +48,7 @@ type CompletedConfig struct {
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, options: c.GenericConfig,
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -56,7 +59,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
 	authorizer := c.options.Authorization.Authorizer
-	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast)
+	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast, c.most)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}

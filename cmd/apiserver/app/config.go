@@ -71,7 +71,9 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	}
 	asked := &forecaster{}
 	return &Config{
-		apiServer:  &apiserver.Config{GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast},
+		apiServer: &apiserver.Config{
+			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
+		},
 		cluster:    clusterConfig,
 		stored:     stored,
 		controller: o.Controller,

@@ -26,6 +26,9 @@ import (
 // defaultSecurePort can be bound without privileges.
 const defaultSecurePort = 8443
 
+// defaultMaxPoliciesPerNamespace leaves room for a policy for each application of a team.
+const defaultMaxPoliciesPerNamespace = 50
+
 // Options are what the flags say.
 type Options struct {
 	ServerRun   *genericoptions.ServerRunOptions
@@ -34,6 +37,8 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 	// Kubeconfig of the cluster; empty is the ServiceAccount of the Pod that this runs in.
 	Kubeconfig string
+	// MaxPoliciesPerNamespace is how many cleanup policies a namespace takes; -1 for any number.
+	MaxPoliciesPerNamespace int
 }
 
 // NewOptions returns the defaults.
@@ -58,6 +63,8 @@ func NewOptions() *Options {
 		Recommended: recommended,
 		Controller:  newControllerOptions(),
 		Logs:        logs.NewOptions(),
+
+		MaxPoliciesPerNamespace: defaultMaxPoliciesPerNamespace,
 	}
 }
 
@@ -73,6 +80,9 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	cluster := fss.FlagSet("cluster")
 	cluster.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"kubeconfig of the cluster that Winnow serves and cleans. Without it, the ServiceAccount of the Pod that it runs in.")
+	fss.FlagSet("policies").IntVar(&o.MaxPoliciesPerNamespace, "max-policies-per-namespace", o.MaxPoliciesPerNamespace,
+		"How many cleanup policies a namespace takes, since each is asked about every object of it. One more is refused; those that there are "+
+			"already stay. -1 is any number.")
 	o.Controller.AddFlags(fss.FlagSet("controller"), fss.FlagSet("leader election"))
 	o.Recommended.SecureServing.AddFlags(fss.FlagSet("secure serving"))
 	o.Recommended.Authentication.AddFlags(fss.FlagSet("authentication"))
@@ -111,6 +121,9 @@ func (o *Options) Validate() error {
 	}
 	errs := append(o.ServerRun.Validate(), recommended.Validate()...)
 	errs = append(errs, o.Controller.Validate()...)
+	if n := o.MaxPoliciesPerNamespace; n < -1 {
+		errs = append(errs, fmt.Errorf("--max-policies-per-namespace is %d, it must be -1 for any number, or at least 0", n))
+	}
 	serving := o.Recommended.SecureServing
 	if serving.BindPort == 0 {
 		errs = append(errs, errors.New("--secure-port must not be 0: Winnow is reached by HTTPS alone"))

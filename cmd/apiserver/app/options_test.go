@@ -36,6 +36,8 @@ func TestValidate(t *testing.T) {
 		"--secure-port=70000":               "--secure-port 70000",
 		"--concurrent-deletions=0":          "--concurrent-deletions is 0, it must be from 1 to 1024",
 		"--concurrent-deletions=5000":       "--concurrent-deletions is 5000",
+		"--max-policies-per-namespace=-1":   "",
+		"--max-policies-per-namespace=-2":   "--max-policies-per-namespace is -2, it must be -1 for any number, or at least 0",
 		"--protected-namespaces=a,b-c":      "",
 		"--protected-namespaces=a,B":        `"B" is no name of a namespace`,
 		"--leader-elect-lease-duration=10s": "--leader-elect-lease-duration (10s) must be longer than --leader-elect-renew-deadline (10s)",
@@ -63,6 +65,9 @@ func TestDefaults(t *testing.T) {
 	o := parse(t)
 	if o.usesEtcd() {
 		t.Error("etcd is used without --etcd-servers")
+	}
+	if o.MaxPoliciesPerNamespace != 50 {
+		t.Errorf("a namespace takes %d policies", o.MaxPoliciesPerNamespace)
 	}
 	if e := o.Controller.LeaderElection; !e.LeaderElect || e.ResourceNamespace != "winnow-system" || e.ResourceName != "winnow" {
 		t.Errorf("leader election: %+v", e)

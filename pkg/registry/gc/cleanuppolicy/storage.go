@@ -41,9 +41,9 @@ func reach(p, old *gc.CleanupPolicy) sets.Set[string] {
 	return reached
 }
 
-// NewStorage serves cleanuppolicies and their status.
+// NewStorage serves cleanuppolicies and their status. A namespace takes any number of them where the most is negative.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast,
+	forecast policy.Forecast, mostPerNamespace int,
 ) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, mostPerNamespace)
 }

@@ -52,7 +52,8 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
 	forecast policy.Forecast,
 ) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast)
+	const anyNumber = -1
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, anyNumber)
 }
 
 // reach is what the new spec and the old one reach: what a rule has kept may go by another one once the rule is weaker. Whoever changes a

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/keymutex"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -28,9 +29,10 @@ type Storage struct {
 }
 
 // NewStorage builds both over one store. The authorizer says what authors of policies may delete themselves; the clock tells
-// the time that tables count from. The forecast may be nil.
+// the time that tables count from. The forecast may be nil. A namespace takes so many policies at the most, any number where that is
+// negative.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, most int,
 ) (*Storage, error) {
 	s := newStrategy(kind, scheme)
 	resource := gc.Resource(kind.Resource)
@@ -60,7 +62,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 	}
 	return &Storage{
 		Policies: &REST{
-			Store: store, shortName: kind.ShortName, forecast: forecast,
+			Store: store, shortName: kind.ShortName, limit: &limit{most, kind.Name, store.List, keymutex.NewHashed(lockedAtOnce)}, forecast: forecast,
 			author: author{authorizer, resource, kind.Name, reach, func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }},
 		},
 		Status: &StatusREST{&status},
@@ -73,6 +75,7 @@ type REST struct {
 	shortName string
 	author    author
 	forecast  Forecast
+	limit     *limit
 }
 
 var _ rest.ShortNamesProvider = (*REST)(nil)
@@ -83,7 +86,9 @@ func (r *REST) ShortNames() []string { return []string{r.shortName} }
 // Create creates a policy whose author may delete what it reaches.
 func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	outlook := r.outlook(options.DryRun)
-	created, err := r.Store.Create(ctx, obj, outlook.onCreate(r.author.onCreate(validate)), options)
+	validate, done := r.limit.onCreate(outlook.onCreate(r.author.onCreate(validate)))
+	defer done()
+	created, err := r.Store.Create(ctx, obj, validate, options)
 	outlook.warn(ctx, err)
 	return created, err
 }
@@ -94,7 +99,9 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	outlook := r.outlook(options.DryRun)
-	updated, created, err := r.Store.Update(ctx, name, objInfo, outlook.onCreate(r.author.onCreate(createValidation)),
+	createValidation, done := r.limit.onCreate(outlook.onCreate(r.author.onCreate(createValidation)))
+	defer done()
+	updated, created, err := r.Store.Update(ctx, name, objInfo, createValidation,
 		outlook.onUpdate(r.author.onUpdate(updateValidation)), forceAllowCreate, options)
 	outlook.warn(ctx, err)
 	return updated, created, err

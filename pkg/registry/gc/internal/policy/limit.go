@@ -1,0 +1,71 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/keymutex"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// limit is how many policies a namespace takes, since every object is judged by each of them. There may be one more for each replica
+// that creates one at the same moment.
+type limit struct {
+	most int // negative for any number
+	kind string
+	list func(context.Context, *metainternalversion.ListOptions) (runtime.Object, error)
+	// creating lets one policy of a namespace be created at a time.
+	creating keymutex.KeyMutex
+}
+
+// lockedAtOnce is in how many namespaces policies can be created at the same moment.
+const lockedAtOnce = 64
+
+// onCreate refuses one policy too many, behind all else that may refuse it. Until done is called, no other is created in the namespace.
+func (l *limit) onCreate(then rest.ValidateObjectFunc) (validate rest.ValidateObjectFunc, done func()) {
+	if l == nil || l.most < 0 {
+		return then, func() {}
+	}
+	var once sync.Once // The store tries anew after a conflict.
+	locked := ""
+	validate = func(ctx context.Context, obj runtime.Object) error {
+		if err := then(ctx, obj); err != nil {
+			return err
+		}
+		p := obj.(Policy)
+		once.Do(func() {
+			locked = p.GetNamespace()
+			l.creating.LockKey(locked)
+		})
+		return l.check(ctx, p)
+	}
+	return validate, func() {
+		if locked != "" {
+			_ = l.creating.UnlockKey(locked) // It never fails, says its documentation.
+		}
+	}
+}
+
+func (l *limit) check(ctx context.Context, p Policy) error {
+	list, err := l.list(ctx, &metainternalversion.ListOptions{Limit: int64(max(l.most, 1))})
+	if err != nil {
+		return fmt.Errorf("cannot count the policies of the namespace: %w", err)
+	}
+	if meta.LenList(list) < l.most {
+		return nil
+	}
+	return apierrors.NewInvalid(gc.Kind(l.kind), p.GetName(), field.ErrorList{field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
+		"namespace %q takes %d policies at the most, and has them; put several rules into one policy or delete one, or have "+
+			"--max-policies-per-namespace of winnow-apiserver raised", p.GetNamespace(), l.most))})
+}
