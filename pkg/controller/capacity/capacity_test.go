@@ -63,6 +63,23 @@ func TestPoolRanks(t *testing.T) {
 	}
 }
 
+func TestKeptMembersRankFirst(t *testing.T) {
+	c := capacity.NewCeiling(2, ignore[string])
+	newest := newMember("newest", given.Now, "a")
+	old, older := newMember("old", given.Now.Add(-time.Minute), "b"), newMember("older", given.Now.Add(-time.Hour), "c")
+	older.Kept = true
+	for _, m := range []*capacity.Member[string]{old, older, newest} {
+		c.Insert("a", m)
+	}
+	if !old.Over() || older.Over() || newest.Over() {
+		t.Errorf("over are old: %v, older, which is kept: %v, newest: %v", old.Over(), older.Over(), newest.Over())
+	}
+	c.SetTotal(1)
+	if older.Over() || !newest.Over() {
+		t.Errorf("over are the one that is kept: %v, newest: %v", older.Over(), newest.Over())
+	}
+}
+
 func TestMembersMove(t *testing.T) {
 	p, c := capacity.NewPool(0, ignore[string]), capacity.NewCeiling(1, ignore[string])
 	m := newMember("m", given.Now, "m")
@@ -96,46 +113,52 @@ func TestCeilingShares(t *testing.T) {
 	type step struct {
 		total int
 		sizes []int // of groups 0, 1, 2, ...
-		level int
 		kept  []int
 	}
-	const all = capacity.Unlimited
 	for name, steps := range map[string][]step{
-		"the small lose nothing, and rounding leaves a rest": {
-			{600, []int{10, 200, 3000}, 390, []int{10, 200, 390}},
-			{600, []int{10, 200, 3000, 500}, 196, []int{10, 196, 196, 196}},
-			{600, []int{10, 200, 3000}, 390, []int{10, 200, 390}},
-			{600, []int{10, 200, 390}, all, []int{10, 200, 390}},
-			{600, []int{10, 201, 390}, 389, []int{10, 201, 389}},
+		"the small lose nothing, and what rounding leaves over goes to the first by name": {
+			{600, []int{10, 200, 3000}, []int{10, 200, 390}},
+			{600, []int{10, 200, 3000, 500}, []int{10, 197, 197, 196}},
+			{600, []int{10, 200, 3000}, []int{10, 200, 390}},
+			{600, []int{10, 200, 390}, []int{10, 200, 390}},
+			{600, []int{10, 201, 390}, []int{10, 201, 389}},
 		},
 		"the total moves": {
-			{3210, []int{10, 200, 3000}, all, []int{10, 200, 3000}},
-			{3209, []int{10, 200, 3000}, 2999, []int{10, 200, 2999}},
-			{600, []int{10, 200, 3000}, 390, []int{10, 200, 390}},
-			{29, []int{10, 200, 3000}, 9, []int{9, 9, 9}},
-			{2, []int{10, 200, 3000}, 0, []int{0, 0, 0}},
-			{0, []int{10, 200, 3000}, 0, []int{0, 0, 0}},
-			{all, []int{10, 200, 3000}, all, []int{10, 200, 3000}},
-			{31, []int{10, 200, 3000}, 10, []int{10, 10, 10}},
+			{3210, []int{10, 200, 3000}, []int{10, 200, 3000}},
+			{3209, []int{10, 200, 3000}, []int{10, 200, 2999}},
+			{600, []int{10, 200, 3000}, []int{10, 200, 390}},
+			{29, []int{10, 200, 3000}, []int{10, 10, 9}},
+			{2, []int{10, 200, 3000}, []int{1, 1, 0}},
+			{0, []int{10, 200, 3000}, []int{0, 0, 0}},
+			{capacity.Unlimited, []int{10, 200, 3000}, []int{10, 200, 3000}},
+			{31, []int{10, 200, 3000}, []int{10, 11, 10}},
+			{32, []int{10, 200, 3000}, []int{10, 11, 11}},
 		},
 		"nothing under nothing fits": {
-			{0, nil, all, nil},
-			{0, []int{1}, 0, []int{0}},
-			{0, []int{0}, all, []int{0}},
+			{0, nil, nil},
+			{0, []int{1}, []int{0}},
+			{0, []int{0}, []int{0}},
 		},
 		"equals lose alike": {
-			{10, []int{5, 5}, all, []int{5, 5}},
-			{10, []int{5, 6}, 5, []int{5, 5}},
-			{10, []int{6, 6}, 5, []int{5, 5}},
-			{11, []int{6, 6}, 5, []int{5, 5}},
-			{12, []int{6, 6}, all, []int{6, 6}},
-			{12, []int{6, 6, 6}, 4, []int{4, 4, 4}},
+			{10, []int{5, 5}, []int{5, 5}},
+			{10, []int{5, 6}, []int{5, 5}},
+			{10, []int{6, 6}, []int{5, 5}},
+			{11, []int{6, 6}, []int{6, 5}},
+			{12, []int{6, 6}, []int{6, 6}},
+			{12, []int{6, 6, 6}, []int{4, 4, 4}},
+		},
+		"the rest is passed on": {
+			{5, []int{0, 4, 4}, []int{0, 3, 2}},
+			{5, []int{4, 4, 4}, []int{2, 2, 1}},
+			{5, []int{1, 4, 4}, []int{1, 2, 2}},
+			{6, []int{1, 4, 4}, []int{1, 3, 2}},
+			{6, []int{1, 2, 4}, []int{1, 2, 3}},
 		},
 		"a group goes and comes back": {
-			{4, []int{4, 4}, 2, []int{2, 2}},
-			{4, []int{4, 0}, all, []int{4, 0}},
-			{4, []int{4, 1}, 3, []int{3, 1}},
-			{4, []int{0, 1}, all, []int{0, 1}},
+			{4, []int{4, 4}, []int{2, 2}},
+			{4, []int{4, 0}, []int{4, 0}},
+			{4, []int{4, 1}, []int{3, 1}},
+			{4, []int{0, 1}, []int{0, 1}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,9 +177,8 @@ func TestCeilingShares(t *testing.T) {
 				for g := range s.sizes {
 					kept = append(kept, count(groups[g]))
 				}
-				if c.Level() != s.level || c.Total() != s.total || !slices.Equal(kept, s.kept) {
-					t.Errorf("step %d: %d under %d have level %d and keep %d, want level %d and %d",
-						i, s.sizes, c.Total(), c.Level(), kept, s.level, s.kept)
+				if c.Total() != s.total || !slices.Equal(kept, s.kept) {
+					t.Errorf("step %d: %d under %d keep %d, want %d", i, s.sizes, c.Total(), kept, s.kept)
 				}
 			}
 		})

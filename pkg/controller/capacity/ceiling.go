@@ -3,18 +3,25 @@
 
 package capacity
 
-// Ceiling shares a total among groups, max-min fairly: the limit of each group is the largest whole number L for which the
-// sum of min(members of the group, L) over all groups is at most the total. What rounding leaves is nobody's.
+import (
+	"slices"
+	"strings"
+)
+
+// Ceiling shares a total among groups, max-min fairly: each group may keep up to as many members as every group can have without the
+// total being exceeded, which is the level, and what rounding leaves over goes, one each, to the first by name of those that have more.
+// So the shares add up to the total, and when members that are over leave, nobody's share changes, whatever their order.
 //
-// level is the smaller of L and the size of the largest group, and in use that sum. A group of up to level members fits; a
-// larger one is capped, and only then the limit of its pool must be level.
+// level is the smaller of that number and the size of the largest group, and in use the sum of min(size, level). A group of up to level
+// members fits, and its pool has a limit that is no smaller than that; a larger one is capped.
 type Ceiling[T any] struct {
 	total, level, inUse, members int
 
 	flipped func(*Member[T])
 	groups  map[string]*group[T]
 	fitting queue[*group[T]] // the largest on top
-	capped  []*group[T]
+	capped  []*group[T]      // by name
+	favored int              // how many of capped, the first, keep one more than level
 }
 
 // group is what a ceiling holds under one name. While a member is on its way in, size is ahead of the pool.
@@ -24,7 +31,7 @@ type group[T any] struct {
 	name    string
 	size    int
 	capped  bool
-	place   int // in fitting or capped
+	place   int // in fitting
 }
 
 func (g *group[T]) before(other *group[T]) bool { return g.size > other.size }
@@ -45,10 +52,10 @@ func (c *Ceiling[T]) Insert(name string, m *Member[T]) {
 		c.groups[name] = g
 		c.fitting.add(g)
 	}
-	// The level first: one that rises for m must not find it over for a moment.
+	// The share first: one that rises for m must not find it over for a moment.
 	c.resize(g, 1)
 	c.settle()
-	g.pool.SetLimit(c.level)
+	g.pool.SetLimit(c.limit(g))
 	g.pool.Insert(m)
 }
 
@@ -61,16 +68,11 @@ func (c *Ceiling[T]) SetTotal(total int) {
 // Total is what is shared.
 func (c *Ceiling[T]) Total() int { return c.total }
 
-// Level is the limit of each group; Unlimited when everything fits.
-func (c *Ceiling[T]) Level() int {
-	if len(c.capped) == 0 {
-		return Unlimited
-	}
-	return c.level
-}
-
 // Len is the number of members.
 func (c *Ceiling[T]) Len() int { return c.members }
+
+// Over is how many members are over.
+func (c *Ceiling[T]) Over() int { return c.members - c.inUse - c.favored }
 
 // GroupLen is the number of members of a group; 0 when there is none of that name.
 func (c *Ceiling[T]) GroupLen(name string) int {
@@ -101,8 +103,10 @@ func (c *Ceiling[T]) resize(g *group[T], by int) {
 	c.inUse += min(g.size, c.level)
 }
 
-// settle makes the level right again. Each step of it flips a member of each capped group.
+// settle makes the level right again, and then the limits of those that are capped: each changes once, so that no member is over, or
+// saved, for a moment.
 func (c *Ceiling[T]) settle() {
+	before := c.level
 	for c.inUse > c.total {
 		c.lower()
 	}
@@ -110,11 +114,40 @@ func (c *Ceiling[T]) settle() {
 		c.raise()
 	}
 	if len(c.capped) == 0 {
-		c.level = 0
+		c.level, c.favored = 0, 0
 		if c.fitting.Len() > 0 {
 			c.level = c.fitting.top().size
 		}
+		return
 	}
+	if rest := c.total - c.inUse; c.level == before {
+		c.favor(rest)
+	} else {
+		c.favored = rest
+		for _, g := range c.capped {
+			g.pool.SetLimit(c.limit(g))
+		}
+	}
+}
+
+// favor has the first of the capped keep one more than level, and no others.
+func (c *Ceiling[T]) favor(first int) {
+	for c.favored > first {
+		c.favored--
+		c.capped[c.favored].pool.SetLimit(c.level)
+	}
+	for c.favored < first {
+		c.capped[c.favored].pool.SetLimit(c.level + 1)
+		c.favored++
+	}
+}
+
+// limit is how many members a group keeps, or more if it fits.
+func (c *Ceiling[T]) limit(g *group[T]) int {
+	if g.capped && c.place(g) < c.favored {
+		return c.level + 1
+	}
+	return c.level
 }
 
 func (c *Ceiling[T]) lower() {
@@ -123,9 +156,6 @@ func (c *Ceiling[T]) lower() {
 		c.add(c.fitting.pop())
 	}
 	c.inUse -= len(c.capped)
-	for _, g := range c.capped {
-		g.pool.SetLimit(c.level)
-	}
 }
 
 func (c *Ceiling[T]) raise() {
@@ -134,20 +164,29 @@ func (c *Ceiling[T]) raise() {
 	before := c.capped
 	c.capped = before[:0]
 	for _, g := range before {
+		if g.size > c.level {
+			c.capped = append(c.capped, g)
+			continue
+		}
 		g.pool.SetLimit(c.level)
-		c.add(g)
+		g.capped = false
+		c.fitting.add(g)
 	}
 	clear(before[len(c.capped):])
 }
 
-// add puts a group where its size belongs.
+// add puts a group where its size belongs. One that comes to be capped before the last that is favored is favored itself, until the
+// ceiling has settled.
 func (c *Ceiling[T]) add(g *group[T]) {
 	if g.capped = g.size > c.level; !g.capped {
 		c.fitting.add(g)
 		return
 	}
-	g.moveTo(len(c.capped))
-	c.capped = append(c.capped, g)
+	place := c.place(g)
+	c.capped = slices.Insert(c.capped, place, g)
+	if place < c.favored {
+		c.favored++
+	}
 }
 
 func (c *Ceiling[T]) remove(g *group[T]) {
@@ -155,9 +194,15 @@ func (c *Ceiling[T]) remove(g *group[T]) {
 		c.fitting.take(g.place)
 		return
 	}
-	last := len(c.capped) - 1
-	c.capped[g.place] = c.capped[last]
-	c.capped[g.place].moveTo(g.place)
-	clear(c.capped[last:])
-	c.capped = c.capped[:last]
+	place := c.place(g)
+	c.capped = slices.Delete(c.capped, place, place+1)
+	if place < c.favored {
+		c.favored--
+	}
+}
+
+// place is where a group is among the capped, or is to be.
+func (c *Ceiling[T]) place(g *group[T]) int {
+	place, _ := slices.BinarySearchFunc(c.capped, g.name, func(g *group[T], name string) int { return strings.Compare(g.name, name) })
+	return place
 }

@@ -25,6 +25,8 @@ type Member[T any] struct {
 	pool  *Pool[T] // nil when in none
 	place int32    // in the queue of the pool that it is in
 	over  bool
+	// Kept has the member rank before all that are not. It must not be changed while the member is in a pool.
+	Kept bool
 }
 
 // MakeMember makes a member, in no pool yet, that ranks by since to the microsecond, then by UID. It must not be copied once it is in
@@ -44,6 +46,9 @@ func (m *Member[T]) Leave() {
 }
 
 func (m *Member[T]) before(other *Member[T]) bool {
+	if m.Kept != other.Kept {
+		return m.Kept
+	}
 	if m.since != other.since {
 		return m.since > other.since
 	}
@@ -52,7 +57,7 @@ func (m *Member[T]) before(other *Member[T]) bool {
 
 func (m *Member[T]) moveTo(place int) { m.place = int32(place) }
 
-// Pool ranks its members, newest first, then by smaller UID; those of a rank above its limit are over.
+// Pool ranks its members, those that are kept first, then the newest, then by smaller UID; those of a rank above its limit are over.
 //
 // No member of kept is over and all of excess are; each of kept ranks before each of excess; and unless excess is empty,
 // kept is as large as the limit allows.

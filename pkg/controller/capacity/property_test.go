@@ -23,6 +23,7 @@ type object struct {
 	second int
 	uid    types.UID
 	group  string
+	kept   bool
 }
 
 type member = capacity.Member[object]
@@ -43,6 +44,7 @@ func (y *yard) flipped(m *member) {
 
 func (y *yard) make(o object) *member {
 	m := newMember(o, given.Now.Add(time.Duration(o.second)*time.Second), o.uid)
+	m.Kept = o.kept
 	y.members = append(y.members, m)
 	return m
 }
@@ -56,6 +58,9 @@ func (y *yard) drop(i int) {
 // overOf sorts, and takes what ranks beyond the limit.
 func overOf(members []*member, limit int) map[*member]bool {
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int {
+		if a.Kept != b.Kept {
+			return map[bool]int{true: -1, false: 1}[a.Kept]
+		}
 		return cmp.Or(cmp.Compare(b.Value.second, a.Value.second), cmp.Compare(a.Value.uid, b.Value.uid))
 	})
 	over := map[*member]bool{}
@@ -65,20 +70,19 @@ func overOf(members []*member, limit int) map[*member]bool {
 	return over
 }
 
-// levelOf tries one level after the other.
-func levelOf(sizes []int, total int) int {
-	for level := 0; ; level++ {
-		sum, fits := 0, true
-		for _, n := range sizes {
-			sum, fits = sum+min(n, level+1), fits && n <= level
-		}
-		switch {
-		case fits:
-			return capacity.Unlimited
-		case sum > total:
-			return level
-		}
+// sharesOf hands out one after the other, to the groups in the order of their names, for as long as they have more.
+func sharesOf(groups map[string][]*member, total int) map[string]int {
+	shares := map[string]int{}
+	for names := slices.Sorted(maps.Keys(groups)); total > 0 && len(names) > 0; {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			if total > 0 && shares[name] < len(groups[name]) {
+				shares[name]++
+				total--
+			}
+			return shares[name] == len(groups[name])
+		})
 	}
+	return shares
 }
 
 func (y *yard) byGroup() map[string][]*member {
@@ -114,6 +118,7 @@ func drawObject(t *rapid.T, serial int) object {
 		second: rapid.IntRange(0, 6).Draw(t, "second"),
 		uid:    types.UID(fmt.Sprintf("%d-%d", rapid.IntRange(0, 9).Draw(t, "uid"), serial)),
 		group:  rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "group"),
+		kept:   rapid.IntRange(0, 3).Draw(t, "kept") == 0,
 	}
 }
 
@@ -200,23 +205,41 @@ func TestCeilingAgreesWithSorting(t *testing.T) {
 	})
 }
 
-// checkCeiling compares level and sizes, and returns who must be over.
+// checkCeiling compares sizes, and returns who must be over.
 func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], y *yard) map[*member]bool {
-	groups := y.byGroup()
-	var sizes []int
+	groups, want := y.byGroup(), map[*member]bool{}
+	shares := sharesOf(groups, c.Total())
 	for name, members := range groups {
-		sizes = append(sizes, len(members))
 		if got := c.GroupLen(name); got != len(members) {
 			t.Fatalf("group %s has %d members, not %d", name, got, len(members))
 		}
+		maps.Copy(want, overOf(members, shares[name]))
 	}
-	level := levelOf(sizes, c.Total())
-	if c.Level() != level || c.Len() != len(y.members) || c.GroupLen("nobody") != 0 {
-		t.Fatalf("%v under %d: level %d, not %d; %d members, not %d", sizes, c.Total(), c.Level(), level, c.Len(), len(y.members))
-	}
-	want := map[*member]bool{}
-	for _, members := range groups {
-		maps.Copy(want, overOf(members, level))
+	if c.Len() != len(y.members) || c.Over() != len(want) || c.GroupLen("nobody") != 0 {
+		t.Fatalf("%d members, %d of them over; want %d and %d", c.Len(), c.Over(), len(y.members), len(want))
 	}
 	return want
+}
+
+// TestSharesDoNotDependOnTheOrder: whoever is over stays so until it has left, and nobody else comes to be, in whatever order they leave.
+func TestSharesDoNotDependOnTheOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		y := newYard()
+		c := capacity.NewCeiling(rapid.IntRange(0, 30).Draw(t, "total"), y.flipped)
+		for i := range rapid.IntRange(0, 40).Draw(t, "members") {
+			o := drawObject(t, i)
+			c.Insert(o.group, y.make(o))
+		}
+		over := rapid.Permutation(slices.DeleteFunc(slices.Clone(y.members), func(m *member) bool { return !m.Over() })).Draw(t, "over")
+		clear(y.flips)
+		for _, m := range over {
+			m.Leave()
+		}
+		if len(y.flips) > 0 {
+			t.Errorf("when %d of %d leave that are over, %d change", len(over), len(y.members), len(y.flips))
+		}
+		if c.Len() > c.Total() || c.Over() > 0 {
+			t.Errorf("%d are left of %d, %d of them over", c.Len(), c.Total(), c.Over())
+		}
+	})
 }

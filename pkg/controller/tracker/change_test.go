@@ -133,7 +133,7 @@ func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {
 	w.agree()
 	w.takes()
 	w.Done(o, Result{Outcome: Accepted}, w.now)
-	w.counts("p", counts{candidates: 1000, due: 0})
+	w.counts("p", counts{candidates: 1000, due: 1}) // The one that is being deleted.
 	w.policy(keep("1h", 3))
 	w.agree()
 	for range 999 { // All but the one that is deleted already.

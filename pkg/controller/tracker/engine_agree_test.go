@@ -49,20 +49,9 @@ func (e *engine) work(t *rapid.T) {
 		e.tracker.Done(o, Result{Outcome: Accepted}, e.Now)
 	}
 	for _, o := range orders {
-		e.remove(o.Fact)
+		e.deleted(t, o.Fact.UID)
 	}
-	for c := range e.tracker.haunted { // The model knows nothing of what is gone; named tests tell of ghosts.
-		for ns, m := range c.ghosts {
-			delete(c.ghosts, ns)
-			c.over--
-			m.Leave()
-		}
-	}
-	e.tracker.settleFlipped(e.Now)
-	e.tracker.recreated = newMemory()
-	for _, f := range e.Objects {
-		e.remember(e.tracker, f)
-	}
+	e.settle()
 }
 
 // order is in which the objects of a namespace are to be deleted: whoever finished first goes first, and of equals whoever

@@ -120,6 +120,9 @@ func (e *engine) run(t *rapid.T) {
 		"relist":         e.relist,
 		"another leader": e.succeed,
 		"work":           e.work,
+		"work again":     e.work,
+		"watch":          e.watch,
+		"finalizers":     e.finalizers,
 		"":               e.agrees,
 	})
 }
@@ -276,15 +279,16 @@ func (e *engine) indexOf(uid types.UID) int {
 func (e *engine) object(t *rapid.T) {
 	n := rapid.IntRange(0, model.DrawnObjects-1).Draw(t, "object")
 	i := e.indexOf(model.DrawnUID(n))
-	if i >= 0 && rapid.IntRange(0, 4).Draw(t, "remove") == 0 {
-		e.remove(e.Objects[i])
+	if i >= 0 && rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+		e.deleted(t, e.Objects[i].UID)
+		e.watch(t)
 		return
 	}
 	f := model.DrawObject(t, e.Now, n)
 	e.next()
 	f.ResourceVersion = uint64(e.version)
 	if i >= 0 {
-		f.Created = e.Objects[i].Created
+		f.Created, f.Terminating = e.Objects[i].Created, f.Terminating || e.Objects[i].Terminating
 		e.Objects[i] = f
 	} else {
 		e.Objects = append(e.Objects, f)
@@ -294,9 +298,53 @@ func (e *engine) object(t *rapid.T) {
 	e.settle()
 }
 
+// deleted is after somebody deleted an object, Winnow or another. It is gone, or waits for a finalizer, which the replica that follows
+// sees at once, and the leader when its watch gets to it. Until then it knows what it has deleted itself.
+func (e *engine) deleted(t *rapid.T, uid types.UID) {
+	i := e.indexOf(uid)
+	if f := e.Objects[i]; f.Terminating || rapid.IntRange(0, 2).Draw(t, "gone") == 0 {
+		e.remove(f)
+		return
+	}
+	f := *e.Objects[i]
+	e.next()
+	f.ResourceVersion, f.Terminating, f.Finalizers = uint64(e.version), true, []string{"example.com/hold"}
+	e.Objects[i] = &f
+	e.follower.Upsert(facts.Keep(&f), e.Now)
+	if rapid.Bool().Draw(t, "seen") {
+		e.tracker.Upsert(facts.Keep(&f), e.Now)
+	}
+}
+
+// watch has the leader see all objects that are being deleted.
+func (e *engine) watch(*rapid.T) {
+	for _, f := range e.Objects {
+		if f.Terminating {
+			e.tracker.Upsert(facts.Keep(f), e.Now)
+		}
+	}
+	e.settle()
+}
+
+// finalizers ends what all those wait for that are being deleted.
+func (e *engine) finalizers(*rapid.T) {
+	for _, f := range slices.Clone(e.Objects) {
+		if f.Terminating {
+			e.remove(f)
+		}
+	}
+}
+
+// remove has an object go. That it may come back too often is told by named tests.
 func (e *engine) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
-	e.each(func(t *Tracker) { t.Remove(facts.Keep(f), e.Now) })
+	e.each(func(t *Tracker) {
+		t.Remove(facts.Keep(f), e.Now)
+		t.recreated = newMemory()
+		for _, f := range e.Objects {
+			e.remember(t, f)
+		}
+	})
 	e.settle()
 }
 

@@ -29,7 +29,7 @@ func (t *Tracker) settleFlipped(now time.Time) {
 	if len(t.counting) > 0 {
 		return // More may come to lie beyond it, or be saved again.
 	}
-	for t.layGhosts(); len(t.flipped) > 0; t.layGhosts() {
+	for len(t.flipped) > 0 {
 		flipped := t.flipped
 		t.flipped = nil
 		for i, rec := range flipped {
@@ -218,8 +218,10 @@ func (t *Tracker) match(rec *record) {
 	t.matchings++
 }
 
-// object is what the pure core is to know of a record that was matched.
+// object is what the pure core is to know of a record that was matched. It is Terminating from the moment that a delete of ours was
+// accepted.
 func (t *Tracker) object(rec *record) policy.Object {
+	t.fact.Terminating = t.fact.Terminating || rec.sent() != nil
 	return policy.Object{Fact: &t.fact, Owner: lifecycle.StateOfOwner(&t.fact, t), Recreated: rec.recreated}
 }
 
@@ -315,8 +317,6 @@ func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, no
 	}
 	held, blind, doubt := rec.heldBy(r.Policy.UID), t.blindTo(rec.Resource), t.doubtful(rec, d.Reason)
 	switch {
-	case rec.sent() != nil:
-		return policy.Decision{Action: policy.Await, Reason: policy.ReasonTerminating, At: d.At}
 	case ns.unreadable != nil:
 		return hold(policy.ReasonPolicyUnreadable, "policy "+ns.unreadable.title()+": "+ns.unreadable.err.Error())
 	case ns.suspended != "":

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -107,7 +108,7 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 				w.Upsert(facts.Keep(f), w.now)
 			}
 		}, map[string]int{"a": 10, "b": 200, "c": 390}},
-		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 196, "c": 196, "d": 196}},
+		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 197, "c": 197, "d": 196}},
 	} {
 		step.do()
 		w.agree()
@@ -115,15 +116,86 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 		if got := w.left(); !maps.Equal(got, step.want) {
 			t.Fatalf("left %v, want %v", got, step.want)
 		}
-		if len(w.haunted) != 0 {
-			t.Errorf("%d ceilings are haunted after all", len(w.haunted))
+	}
+	w.upsert(given.Job("one too many").In("d").Complete(w.now).Fact())
+	w.takes("d-195")
+}
+
+// terminating is a Pod that finished so long ago, and that a finalizer keeps though it is being deleted.
+func terminating(f *lifecycle.Fact) *lifecycle.Fact {
+	out := *f
+	out.Terminating, out.Finalizers = true, []string{"example.com/hold"}
+	return &out
+}
+
+// TestACeilingDoesNotCountWhatItDeleted, not even while a finalizer keeps that: whoever comes has its room.
+func TestACeilingDoesNotCountWhatItDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 2))
+	w.upsert(jobs(time.Minute, "p1")...)
+	w.upsert(jobs(2*time.Minute, "p2")...)
+	w.upsert(jobs(time.Hour, "p3")...)
+	w.agree()
+	w.deletes("p3")
+	w.decided("p3", policy.Await, policy.ReasonTerminating)
+	w.upsert(terminating(w.facts["p3"]))
+	w.removed("p2") // By somebody else.
+	w.upsert(jobs(2*time.Hour, "p4")...)
+	w.agree()
+	w.takes()
+	w.decided("p4", policy.Keep, policy.ReasonUnderCeiling)
+	w.removed("p3")
+	w.agree()
+	w.takes()
+}
+
+// TestAGhostTakesNoShareOfOthers: what is being deleted in one namespace leaves its room to another.
+func TestAGhostTakesNoShareOfOthers(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 4))
+	w.fill("x", 3)
+	w.fill("y", 2)
+	w.agree()
+	w.deletes("x-2")
+	w.upsert(terminating(w.facts["x-2"]))
+	w.removed("x-0", "x-1")
+	w.fill("y", 4)
+	w.agree()
+	w.takes()
+}
+
+// TestTheLastToGoDoesNotDependOnTheOrder: while what is over a ceiling goes, one after the other, in whatever order and whether or not it
+// waits for a finalizer, nobody else is taken, and nobody is saved.
+func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
+	over := []string{"x-3", "y-2", "y-3"}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		for _, stay := range []bool{false, true} {
+			w := newWorld(t)
+			w.clusterPolicy(jobCeiling(1, 5)) // Three for x, two for y.
+			w.fill("x", 4)
+			w.fill("y", 4)
+			w.agree()
+			for i := range order {
+				var left []string
+				for _, j := range order[i:] {
+					left = append(left, over[j])
+				}
+				w.takes(left...)
+				w.done(over[order[i]], Accepted)
+				if stay {
+					w.upsert(terminating(w.facts[over[order[i]]]))
+				} else {
+					w.removed(over[order[i]])
+				}
+				for _, o := range w.orders {
+					w.Release(o, w.now)
+				}
+				clear(w.orders)
+				w.agree()
+			}
+			w.takes()
 		}
 	}
-	// What rounding leaves over is free again for those who come.
-	w.upsert(given.Job("late").In("b").Complete(w.now).Fact(), given.Job("later").In("b").Complete(w.now).Fact())
-	w.takes()
-	w.upsert(given.Job("too late").In("b").Complete(w.now).Fact())
-	w.takes("b-195")
 }
 
 func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
@@ -258,12 +330,12 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 		gone bool // what was deleted, and is not only to go
 		want int  // are due under the next generation
 	}{
-		"the same total, to go":  {5, false, 1},
-		"the same total, gone":   {5, true, 1},
-		"a larger total, to go":  {6, false, 0},
-		"a larger total, gone":   {6, true, 0},
-		"a smaller total, to go": {4, false, 2},
-		"a smaller total, gone":  {4, true, 2},
+		"the same total, to go":  {5, false, 2},
+		"the same total, gone":   {5, true, 2},
+		"a larger total, to go":  {6, false, 1},
+		"a larger total, gone":   {6, true, 1},
+		"a smaller total, to go": {4, false, 3},
+		"a smaller total, gone":  {4, true, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -271,12 +343,10 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 			w.fill("x", 4)
 			w.fill("y", 4)
 			w.agree()
-			w.takes("x-2", "x-3", "y-2", "y-3") // Each keeps two, and of what rounding leaves over nobody has anything.
-			for _, due := range []string{"x-2", "x-3"} {
-				w.done(due, Accepted)
-				if c.gone {
-					w.removed(due)
-				}
+			w.takes("x-3", "y-2", "y-3") // What two each leave over goes to the first by name.
+			w.done("x-3", Accepted)
+			if c.gone {
+				w.removed("x-3")
 			}
 			for _, due := range []string{"y-2", "y-3"} {
 				w.Release(w.orders[due], w.now)

@@ -30,8 +30,7 @@ type Order struct {
 	// Reread asks to read the object and to call Judge before the delete.
 	Reread bool
 
-	rec        *record
-	generation int64 // of the policy
+	rec *record
 }
 
 // Lapsed reports whether no request may be started for the order any more, by either of its clocks: the monotonic one stands still
@@ -133,7 +132,7 @@ func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  t.agreed.Add(FreshFor),
 		Reread: trial.reread || trial.conflicts >= rereadAfter || rec.ResourceVersion == trial.barred,
-		rec:    rec, generation: r.Policy.Generation,
+		rec:    rec,
 	}, true
 }
 

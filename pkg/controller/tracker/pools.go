@@ -46,75 +46,18 @@ type ceiling struct {
 	*capacity.Ceiling[*record]
 	// pending are the changes in its namespaces that are yet to be weighed.
 	pending map[*namespace]cause
-	// over is how many members are beyond their share, ghosts too.
-	over int
-	// ghosts are members that were deleted because of this ceiling, one for a namespace. While any other is still to go, they keep
-	// their namespaces at their share, or what rounding leaves over would save the last of those that were to go.
-	ghosts map[string]*capacity.Member[*record]
 }
 
-// ceilingOf goes on with the ceiling of an earlier generation of the policy, if it is the same, or makes one. What the earlier one has
-// doomed takes no share of it: one with ghosts ends, and orders are those of a generation.
+// ceilingOf goes on with the ceiling of an earlier generation of the policy, if it is the same, or makes one.
 func (t *Tracker) ceilingOf(p *policy.Policy, resource string, total int, before []*ceiling) *ceiling {
 	for _, c := range before {
-		if c.policy.UID == p.UID && c.resource == resource && c.Total() == total && len(c.ghosts) == 0 {
+		if c.policy.UID == p.UID && c.resource == resource && c.Total() == total {
 			c.policy = p
 			return c
 		}
 	}
-	c := &ceiling{policy: p, resource: resource, pending: map[*namespace]cause{}, ghosts: map[string]*capacity.Member[*record]{}}
-	c.Ceiling = capacity.NewCeiling(total, func(m *capacity.Member[*record]) {
-		if m.Over() {
-			c.over++
-		} else {
-			c.over--
-		}
-		t.flip(m)
-	})
-	return c
-}
-
-// deletes tells whether the delete of a record was sent because of the ceiling.
-func (c *ceiling) deletes(rec *record) bool {
-	by := func(o *Order) bool {
-		return o != nil && o.Rule == "" && o.PolicyUID == c.policy.UID && o.generation == c.policy.Generation
-	}
-	return by(rec.sent()) || by(rec.order())
-}
-
-// leave takes a member out. One that goes because of the ceiling stays as a ghost.
-func (c *ceiling) leave(t *Tracker, ns string, m *capacity.Member[*record]) {
-	switch {
-	case m.Over() && m.Value.removed() && c.deletes(m.Value) && c.ghosts[ns] == nil:
-		c.ghosts[ns] = m
-		t.haunted.Insert(c)
-		return
-	case m.Over():
-		c.over--
-	}
-	m.Leave()
-}
-
-// lay ends the ghosts that the ceiling would save, and all once nobody else is to go.
-func (c *ceiling) lay() {
-	all := c.over == len(c.ghosts)
-	for ns, m := range c.ghosts {
-		if all || !m.Over() {
-			delete(c.ghosts, ns)
-			if m.Over() {
-				c.over--
-			}
-			m.Leave()
-		}
-	}
-}
-
-// layGhosts does so for all ceilings.
-func (t *Tracker) layGhosts() {
-	for c := range t.haunted {
-		if c.lay(); len(c.ghosts) == 0 {
-			t.haunted.Delete(c)
-		}
+	return &ceiling{
+		policy: p, resource: resource, pending: map[*namespace]cause{}, Ceiling: capacity.NewCeiling(total, t.flip),
 	}
 }
 
@@ -180,12 +123,8 @@ func (t *Tracker) leave(rec *record) {
 	places := rec.places()
 	for i := range places {
 		p := &places[i]
-		if p.ceiling != nil {
-			p.ceiling.leave(t, rec.ns.name, &p.member)
-			continue
-		}
 		p.member.Leave()
-		if p.pool.Len() == 0 {
+		if p.pool != nil && p.pool.Len() == 0 {
 			delete(rec.ns.pools, p.pool.poolKey)
 		}
 	}
@@ -199,9 +138,6 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 	ns := rec.ns
 	if ns.closed() != "" || !ns.limits {
 		return out
-	}
-	if rec.sent() != nil {
-		return haunting(out, rec)
 	}
 	t.match(rec)
 	f, standing, at := &t.fact, policy.Resolve(t.object(rec), t.matches.Votes), 0
@@ -221,16 +157,6 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 		}
 		if with := standing.With(v); rec.counts(&with, now) {
 			out = t.appendPool(out, rec, f, v, &at)
-		}
-	}
-	return out
-}
-
-// haunting is the ceiling because of which the record is being deleted, if that is why.
-func haunting(out []place, rec *record) []place {
-	for _, p := range rec.places() {
-		if p.ceiling != nil && p.ceiling.deletes(rec) && slices.Contains(rec.ns.ceilings, p.ceiling) {
-			return append(out, place{ceiling: p.ceiling})
 		}
 	}
 	return out

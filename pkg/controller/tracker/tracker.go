@@ -58,8 +58,7 @@ type Tracker struct {
 	// pending are the namespaces with changes that are yet to be weighed, vacant those with holds that may have lost their last member.
 	pending, vacant sets.Set[*namespace]
 	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
-	recent  map[types.UID]*window
-	haunted sets.Set[*ceiling] // those with ghosts
+	recent map[types.UID]*window
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
 	flipped []*record
 	// matched is the record that policies were last asked about, with its fact and what they said; nil once that may not hold any more.
@@ -109,7 +108,6 @@ func New(c Config) *Tracker {
 		pending:    sets.New[*namespace](),
 		vacant:     sets.New[*namespace](),
 		recent:     map[types.UID]*window{},
-		haunted:    sets.New[*ceiling](),
 		held:       make([]int, len(reasons)),
 		anew:       newAnew(),
 		changed:    make(chan struct{}, 1),

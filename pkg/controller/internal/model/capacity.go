@@ -4,6 +4,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -142,13 +143,9 @@ func (c *recount) countCeiling(p policy, resource string, most int) {
 			members[f.Namespace] = append(members[f.Namespace], f)
 		}
 	}
-	var sizes []int
-	for _, facts := range members {
-		sizes = append(sizes, len(facts))
-	}
-	share := fairShare(sizes, most)
-	for _, facts := range members {
-		for _, f := range older(facts, share) {
+	shares := fairShares(members, most)
+	for namespace, facts := range members {
+		for _, f := range older(facts, shares[namespace]) {
 			if _, ok := c.ceilings[f.UID]; !ok {
 				c.ceilings[f.UID] = p.ref
 			}
@@ -156,21 +153,22 @@ func (c *recount) countCeiling(p policy, resource string, most int) {
 	}
 }
 
-// fairShare is the largest whole number of objects that each namespace may keep, when together they keep no more than most:
-// a namespace that has fewer leaves the rest to the others. No namespace needs more than the largest has.
-func fairShare(sizes []int, most int) int {
-	kept := func(share int) int {
-		sum := 0
-		for _, n := range sizes {
-			sum += min(n, share)
+// fairShares hands out one object after the other to the namespaces in turn, by name, for as long as they have more.
+func fairShares(members map[string][]*lifecycle.Fact, most int) map[string]int {
+	shares := map[string]int{}
+	for hungry := slices.Sorted(maps.Keys(members)); len(hungry) > 0; {
+		for i, namespace := range hungry {
+			if most == 0 {
+				return shares
+			}
+			most--
+			if shares[namespace]++; shares[namespace] == len(members[namespace]) {
+				hungry[i] = ""
+			}
 		}
-		return sum
+		hungry = slices.DeleteFunc(hungry, func(namespace string) bool { return namespace == "" })
 	}
-	share := 0
-	for len(sizes) > 0 && share < slices.Max(sizes) && kept(share+1) <= most {
-		share++
-	}
-	return share
+	return shares
 }
 
 // older leaves out the newest: they finished last, or at the same time with the smaller UID.

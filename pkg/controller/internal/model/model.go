@@ -112,7 +112,8 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	return out
 }
 
-// DeletionOrder are the objects of a namespace that are to be deleted: oldest finish first, then the smaller UID.
+// DeletionOrder are the objects of a namespace that are to be deleted: oldest finish first, then the larger UID: whoever
+// ranks last goes first.
 func (w *World) DeletionOrder(namespace string) []types.UID {
 	answers := w.Answers()
 	var due []*lifecycle.Fact
@@ -125,7 +126,7 @@ func (w *World) DeletionOrder(namespace string) []types.UID {
 		if c := a.FinishedAt.Compare(b.FinishedAt); c != 0 {
 			return c
 		}
-		return strings.Compare(string(a.UID), string(b.UID))
+		return strings.Compare(string(b.UID), string(a.UID))
 	})
 	out := []types.UID{}
 	for _, f := range due {
