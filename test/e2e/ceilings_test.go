@@ -62,7 +62,7 @@ func TestCeiling(t *testing.T) {
 }
 
 // TestCeilingCounts: a ceiling counts what no policy decides for, what a policy never deletes and what has a TTL of its own, and takes it
-// in its turn. What runs, is kept by its annotation or held is not counted, and not taken.
+// in its turn. What runs or is held is not counted, and not taken. What its annotation keeps is counted, and taken last.
 func TestCeilingCounts(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
@@ -93,11 +93,18 @@ func TestCeilingCounts(t *testing.T) {
 		}
 		finish(t, j, at)
 	}
-	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(2, "jobs.batch")})
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(3, "jobs.batch")})
 	want := []string{"jobs/older-native ceiling=" + string(g), "jobs/older-never ceiling=" + string(g)}
 	expectDeletions(t, ns, want...)
 	settle(t, time.Second)
 	expectDeletions(t, ns, want...)
+	g.change(t, `{"guardrails":{"capacity":[{"resources":["jobs.batch"],"maxObjects":1}]}}`)
+	want = append(want, "jobs/young-none ceiling="+string(g), "jobs/young-never ceiling="+string(g))
+	expectDeletions(t, ns, want...)
+	settle(t, time.Second)
+	expectDeletions(t, ns, want...)
+	g.change(t, `{"guardrails":{"capacity":[{"resources":["jobs.batch"],"maxObjects":0}]}}`)
+	expectDeletions(t, ns, append(want, "jobs/kept ceiling="+string(g))...)
 }
 
 // TestCeilingDoesNotCountWhatItDeleted: a Pod that the ceiling has deleted and that a finalizer keeps takes no place of those that finish

@@ -153,26 +153,32 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	return "", ""
 }
 
-// CountsFrom is since when the object is counted by capacity: from its finish, or from when its annotations no longer keep
-// it. It is false for what is never counted.
-func (s *Standing) CountsFrom() (time.Time, bool) {
-	if s.excluded() != "" || s.Terminating {
-		return time.Time{}, false
+// Counting is how capacity counts an object: not before a time, if that is yet to come, and no pool while its annotations keep it.
+type Counting struct {
+	Counts, Kept bool
+	// Until is when that changes by itself; zero for never.
+	Until time.Time
+}
+
+// InPools reports whether pools count the object, and not only ceilings.
+func (c Counting) InPools() bool { return c.Counts && !c.Kept }
+
+// Counting is how the object is counted at now. What its annotations ask for stands only as long as the bounds let it.
+func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
+	if reason, _ := s.hold(); reason != "" || s.excluded() != "" || s.Terminating {
+		return Counting{}
 	}
-	if reason, _ := s.hold(); reason != "" {
-		return time.Time{}, false
+	if now.Before(s.FinishedAt) {
+		return Counting{Until: s.FinishedAt}
 	}
-	from := s.FinishedAt
-	if s.own.ttl != nil {
-		if s.own.ttl.never {
-			return time.Time{}, false
-		}
-		from = from.Add(s.own.ttl.duration)
+	kept := b.cut(s.annotate(answer{at: s.FinishedAt}), s.FinishedAt)
+	switch {
+	case kept.never:
+		return Counting{Counts: true, Kept: true}
+	case now.Before(kept.at):
+		return Counting{Counts: true, Kept: true, Until: kept.at}
 	}
-	if s.own.until.After(from) {
-		from = s.own.until
-	}
-	return from, true
+	return Counting{Counts: true}
 }
 
 // Resolution is who decides for an object.

@@ -4,7 +4,6 @@
 package tracker
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -54,23 +52,9 @@ func (e *engine) work(t *rapid.T) {
 	e.settle()
 }
 
-// order is in which the objects of a namespace are to be deleted: whoever finished first goes first, and of equals whoever
-// ranks last.
+// order is in which the objects of a namespace are to be deleted.
 func (e *engine) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
-	var due []*lifecycle.Fact
-	for _, f := range e.Objects {
-		if f.Namespace == namespace && wants[f.UID].Action == model.Delete {
-			due = append(due, f)
-		}
-	}
-	slices.SortFunc(due, func(a, b *lifecycle.Fact) int {
-		return cmp.Or(a.FinishedAt.Compare(b.FinishedAt), -cmp.Compare(a.UID, b.UID))
-	})
-	var out []types.UID
-	for _, f := range due {
-		out = append(out, f.UID)
-	}
-	return out
+	return slices.DeleteFunc(e.DeletionOrder(namespace), func(uid types.UID) bool { return wants[uid].Action != model.Delete })
 }
 
 // wants are the answers of the model, with what it does not know: holds for approval, and the clock.

@@ -6,6 +6,7 @@ package tracker
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -162,6 +163,43 @@ func TestAGhostTakesNoShareOfOthers(t *testing.T) {
 	w.fill("y", 4)
 	w.agree()
 	w.takes()
+}
+
+// TestAnnotationsExemptNobodyFromACeiling: what they keep is taken after all else, and as all else once they have ended.
+func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 0))
+	w.pass(time.Hour)
+	until := func(d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
+	at := func(name string, ago time.Duration) *given.JobBuilder {
+		return given.Job(name).Complete(w.now.Add(-ago))
+	}
+	w.upsert(at("until", 2*time.Minute).KeepUntil(until(100*24*time.Hour)).Fact(), at("soon", time.Minute).KeepUntil(until(time.Minute)).Fact())
+	w.upsert(at("never", 3*time.Minute).TTL("never").Fact(), at("plain", 0).Fact())
+	taken := func(want ...string) {
+		t.Helper()
+		var got []string
+		var orders []*Order
+		for o, ok := w.Take(w.now); ok; o, ok = w.Take(w.now) {
+			got, orders = append(got, o.Fact.Name), append(orders, o)
+		}
+		for _, o := range orders {
+			w.Release(o, w.now)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("taken %q, want %q", got, want)
+		}
+	}
+	w.agree()
+	taken("plain", "never", "until", "soon")
+	w.pass(time.Minute)
+	taken("soon", "plain", "never", "until")
+	w.clusterPolicy(jobCeiling(2, 3))
+	w.agree()
+	taken("soon")
+	w.clusterPolicy(jobCeiling(3, 1))
+	w.agree()
+	taken("soon", "plain", "never")
 }
 
 // TestTheLastToGoDoesNotDependOnTheOrder: while what is over a ceiling goes, one after the other, in whatever order and whether or not it

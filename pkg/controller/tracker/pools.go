@@ -68,6 +68,10 @@ type place struct {
 	member  capacity.Member[*record]
 }
 
+func (p *place) same(o *place) bool {
+	return p.pool == o.pool && p.ceiling == o.ceiling && p.member.Kept == o.member.Kept
+}
+
 // flip notes that a record came to lie beyond a limit, or was saved; once, however many limits count it.
 func (t *Tracker) flip(m *capacity.Member[*record]) {
 	if c := m.Value.limits(); !c.flipped {
@@ -86,6 +90,9 @@ func (t *Tracker) enlist(rec *record, now time.Time) {
 	if samePlaces(places, t.wants) {
 		return
 	}
+	if kept := slices.ContainsFunc(t.wants, func(p place) bool { return p.member.Kept }); kept != rec.kept() {
+		t.ready.remove(rec) // It has another turn.
+	}
 	t.leave(rec)
 	if len(t.wants) == 0 {
 		return
@@ -95,7 +102,9 @@ func (t *Tracker) enlist(rec *record, now time.Time) {
 	rec.limits().places = places
 	for i := range places {
 		p := &places[i]
+		kept := p.member.Kept
 		p.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
+		p.member.Kept = kept
 		if p.pool != nil {
 			rec.ns.pools[p.pool.poolKey] = p.pool // The record may have been the last to leave it.
 			p.pool.Insert(&p.member)
@@ -111,7 +120,7 @@ func samePlaces(a, b []place) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].pool != b[i].pool || a[i].ceiling != b[i].ceiling {
+		if !a[i].same(&b[i]) {
 			return false
 		}
 	}
@@ -141,22 +150,30 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 	}
 	t.match(rec)
 	f, standing, at := &t.fact, policy.Resolve(t.object(rec), t.matches.Votes), 0
-	if ns.limited(t.matches.Votes, f) && rec.counts(&standing, now) {
-		for _, v := range t.matches.Votes {
-			out = t.appendPool(out, rec, f, v, &at)
-		}
-		for _, c := range ns.ceilings {
-			if c.resource == rec.Resource {
-				out = append(out, place{ceiling: c})
-			}
-		}
+	if ns.limited(t.matches.Votes, f) {
+		out = t.appendPlaces(out, rec, rec.counting(&standing, now), &at)
 	}
 	for _, v := range t.matches.Previews {
 		if v.Rule.Capacity == nil {
 			continue
 		}
-		if with := standing.With(v); rec.counts(&with, now) {
+		if with := standing.With(v); rec.counting(&with, now).InPools() {
 			out = t.appendPool(out, rec, f, v, &at)
+		}
+	}
+	return out
+}
+
+// appendPlaces adds the pools of the rules that vote, and the ceilings.
+func (t *Tracker) appendPlaces(out []place, rec *record, counting policy.Counting, at *int) []place {
+	if counting.InPools() {
+		for _, v := range t.matches.Votes {
+			out = t.appendPool(out, rec, &t.fact, v, at)
+		}
+	}
+	for _, c := range rec.ns.ceilings {
+		if counting.Counts && c.resource == rec.Resource {
+			out = append(out, place{ceiling: c, member: capacity.Member[*record]{Kept: counting.Kept}})
 		}
 	}
 	return out
@@ -172,16 +189,15 @@ func (ns *namespace) counted(f *lifecycle.Fact) bool {
 	return slices.ContainsFunc(ns.ceilings, func(c *ceiling) bool { return c.resource == f.Resource })
 }
 
-// counts tells whether the object is to be counted now as it stands, and notes when it will be.
-func (rec *record) counts(standing *policy.Standing, now time.Time) bool {
-	from, ok := standing.CountsFrom()
-	if ok && now.Before(from) {
-		if c := rec.limits(); c.from == unset || from.Before(c.from.time()) {
-			c.from = instantOf(from)
+// counting is how the object is counted now as it stands. When that changes by itself is noted.
+func (rec *record) counting(standing *policy.Standing, now time.Time) policy.Counting {
+	out := standing.Counting(&rec.ns.bounds, now)
+	if until := out.Until; !until.IsZero() {
+		if c := rec.limits(); c.from == unset || until.Before(c.from.time()) {
+			c.from = instantOf(until)
 		}
-		return false
 	}
-	return ok
+	return out
 }
 
 // appendPool adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what

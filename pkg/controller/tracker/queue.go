@@ -11,8 +11,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 )
 
-// queue holds the records that are to be deleted: within a namespace those come first that finished first, and the
-// namespaces come in turn, so that the backlog of one does not keep the others waiting.
+// queue holds the records that are to be deleted: within a namespace those come first that finished first, but for what
+// annotations keep, and the namespaces come in turn, so that the backlog of one does not keep the others waiting.
 type queue struct {
 	turns   []*namespace // with a backlog, next turn first
 	resting expiry.Heap[*namespace]
@@ -113,6 +113,9 @@ type backlog []*record
 func (b backlog) Len() int { return len(b) }
 
 func (b backlog) Less(i, j int) bool {
+	if kept := b[i].kept(); kept != b[j].kept() {
+		return !kept
+	}
 	x, y := b[i].FinishedAt(), b[j].FinishedAt()
 	if !x.Equal(y) {
 		return x.Before(y)

@@ -88,7 +88,7 @@ func (ns *namespace) unsettle(rec *record) {
 // counted is what limits know of an object.
 type counted struct {
 	places []place
-	// from is when the object is to be counted by capacity, if that is yet to come, and overSince when a pool or ceiling last put it
+	// from is when the object is to be counted otherwise, if that is yet to come, and overSince when a pool or ceiling last put it
 	// beyond its limit.
 	from, overSince instant
 	flipped         bool // it is among those of the tracker
@@ -221,6 +221,17 @@ func (rec *record) places() []place {
 		return nil
 	}
 	return rec.counted.places
+}
+
+// kept reports whether the record is counted as one that its annotations keep.
+func (rec *record) kept() bool {
+	places := rec.places()
+	for i := range places {
+		if places[i].member.Kept {
+			return true
+		}
+	}
+	return false
 }
 
 // limits is the counted of a record that is to have one.

@@ -4,6 +4,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -39,15 +40,20 @@ func (w *World) recount(previewed PolicyRef) *recount {
 }
 
 // counts tells whether an object counts where objects are counted: it has finished, is not left to its owner, is not
-// being deleted, is not kept by its own annotation now, and nothing about itself holds it.
+// being deleted, and nothing about itself holds it.
 func (c *recount) counts(f *lifecycle.Fact) bool {
 	return f.Finished && !f.FinishedAt.After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
-		c.ownHold(f) == "" && !c.keptByAnnotation(f)
+		c.ownHold(f) == ""
 }
 
+// keptByAnnotation tells whether its own annotations keep the object now, as long as maxTTL and allowNever let them.
 func (c *recount) keptByAnnotation(f *lifecycle.Fact) bool {
-	own := c.annotations(f)
-	return own.ttl != nil && (moment{at: c.Now}).before(after(f, own.ttl)) || own.until.After(c.Now)
+	own, m := c.annotations(f), moment{at: f.FinishedAt}
+	if own.ttl != nil {
+		m = after(f, own.ttl)
+	}
+	m = c.notAfterMaxTTL(f, later(m, moment{at: own.until}))
+	return moment{at: c.Now}.before(m)
 }
 
 // pool is what counts together: the objects of one resource and one key in one namespace that one rule votes on.
@@ -82,7 +88,7 @@ func (c *recount) countPools() {
 	for _, f := range c.Objects {
 		for _, v := range c.votes[f.UID] {
 			p, ok := poolOf(v, f)
-			if !ok || f.NativeTTL != nil || !c.counts(f) {
+			if !ok || f.NativeTTL != nil || !c.counts(f) || c.keptByAnnotation(f) {
 				continue
 			}
 			if limit, ok := c.limit(v.capacity, f); ok {
@@ -91,7 +97,7 @@ func (c *recount) countPools() {
 		}
 	}
 	for p, facts := range members {
-		for _, f := range older(facts, limits[p]) {
+		for _, f := range c.older(facts, limits[p]) {
 			c.beyond[f.UID][p.policy] = true
 		}
 	}
@@ -145,7 +151,7 @@ func (c *recount) countCeiling(p policy, resource string, most int) {
 	}
 	shares := fairShares(members, most)
 	for namespace, facts := range members {
-		for _, f := range older(facts, shares[namespace]) {
+		for _, f := range c.older(facts, shares[namespace]) {
 			if _, ok := c.ceilings[f.UID]; !ok {
 				c.ceilings[f.UID] = p.ref
 			}
@@ -171,13 +177,20 @@ func fairShares(members map[string][]*lifecycle.Fact, most int) map[string]int {
 	return shares
 }
 
-// older leaves out the newest: they finished last, or at the same time with the smaller UID.
-func older(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
-	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int {
-		if c := b.FinishedAt.Compare(a.FinishedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.UID), string(b.UID))
-	})
+// older leaves out those that rank first.
+func (c *recount) older(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
+	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b) })
 	return facts[min(newest, len(facts)):]
+}
+
+// rank compares by who goes first: those that annotations keep go last, else those that finished first do, or at the same time have the
+// larger UID.
+func (c *recount) rank(a, b *lifecycle.Fact) int {
+	if kept := c.keptByAnnotation(a); kept != c.keptByAnnotation(b) {
+		if kept {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.FinishedAt.Compare(b.FinishedAt), strings.Compare(string(b.UID), string(a.UID)))
 }

@@ -11,7 +11,6 @@ package model
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,22 +111,17 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	return out
 }
 
-// DeletionOrder are the objects of a namespace that are to be deleted: oldest finish first, then the larger UID: whoever
-// ranks last goes first.
+// DeletionOrder are the objects of a namespace that are to be deleted: those that annotations keep last, the others by their finish, and of
+// equals the larger UID first.
 func (w *World) DeletionOrder(namespace string) []types.UID {
-	answers := w.Answers()
+	c := w.recount(PolicyRef{})
 	var due []*lifecycle.Fact
 	for _, f := range w.Objects {
-		if f.Namespace == namespace && answers[f.UID].Action == Delete {
+		if f.Namespace == namespace && c.decide(f).Action == Delete {
 			due = append(due, f)
 		}
 	}
-	slices.SortFunc(due, func(a, b *lifecycle.Fact) int {
-		if c := a.FinishedAt.Compare(b.FinishedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(string(b.UID), string(a.UID))
-	})
+	slices.SortFunc(due, c.rank)
 	out := []types.UID{}
 	for _, f := range due {
 		out = append(out, f.UID)

@@ -246,7 +246,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Time alone makes nothing newly due by a change, and the order of deletion is that of the finish.
+// Time alone makes nothing newly due by a change, and the order of deletion is that of the finish, but for what annotations keep.
 func TestNewlyDueAndOrder(t *testing.T) {
 	worlds(t, func(t *rapid.T, w *World) {
 		if n := NewlyDue(w, w); len(n) > 0 {
@@ -258,12 +258,16 @@ func TestNewlyDueAndOrder(t *testing.T) {
 		}
 		answers, n := w.Answers(), 0
 		for _, namespace := range DrawnNamespaces {
-			last := time.Time{}
+			last, lastKept := time.Time{}, false
 			for _, uid := range w.DeletionOrder(namespace) {
-				if facts[uid].FinishedAt.Before(last) || answers[uid].Action != Delete {
+				kept := w.recount(PolicyRef{}).keptByAnnotation(facts[uid])
+				if kept && !lastKept {
+					last = time.Time{}
+				}
+				if facts[uid].FinishedAt.Before(last) || lastKept && !kept || answers[uid].Action != Delete {
 					t.Errorf("%s is out of order", uid)
 				}
-				last, n = facts[uid].FinishedAt, n+1
+				last, lastKept, n = facts[uid].FinishedAt, kept, n+1
 			}
 		}
 		for _, a := range answers {
