@@ -1,0 +1,276 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// run dispatches until stop is called, which returns when nothing is under way any more.
+func (w *world) run() (stop func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.dispatch(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	w.Cleanup(stop)
+	return stop
+}
+
+// passes lets time go by in steps, in each of which the loop has looked at the clock again, until a condition holds.
+func (w *world) passes(each time.Duration, what string, condition func() bool) {
+	w.Helper()
+	w.until(what, func() bool {
+		w.time.Step(each)
+		return condition()
+	})
+}
+
+// TestPromiseOfASecond: after an acknowledged change of a policy no DELETE that it forbids is started more than a second later, however
+// the watch lags and whatever a reading says that was begun before. Each DELETE takes a tenth of a second here, and so do some answers.
+func TestPromiseOfASecond(t *testing.T) {
+	const jobs, slow = 60, 700 * time.Millisecond
+	for name, slowReading := range map[string]bool{"between readings": false, "in the middle of a slow reading": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for i := range jobs {
+				w.job(fmt.Sprint(i))
+			}
+			var changed time.Time // guarded by the lock of the server
+			change := func() {
+				w.generation, changed = 2, w.time.Now()
+			}
+			n := 0
+			w.on(http.MethodDelete, func() int {
+				w.time.Step(100 * time.Millisecond)
+				w.do(func() {
+					if n++; n == 12 && !slowReading {
+						change()
+					}
+				})
+				return 0
+			})
+			read := 0
+			w.on("GET "+policiesPath, func() int {
+				w.do(func() {
+					if read++; read == 3 && slowReading {
+						change() // The answer is from before.
+						w.time.Step(slow)
+					}
+				})
+				return 0
+			})
+			w.run()
+			w.until("the policy is changed", func() (done bool) {
+				w.do(func() { done = !changed.IsZero() })
+				return done
+			})
+			before := w.requests("GET " + policiesPath)
+			w.passes(20*time.Millisecond, "it was read again and again", func() bool { return w.requests("GET "+policiesPath) > before+5 })
+			w.do(func() {
+				last := time.Duration(math.MinInt64)
+				for job, at := range w.deletes {
+					if last = max(last, at.Sub(changed)); at.Sub(changed) > time.Second {
+						t.Errorf("DELETE of %s began %s after the change", job, at.Sub(changed))
+					}
+				}
+				if len(w.deletes) == jobs {
+					t.Error("the change came too late to forbid anything")
+				}
+				t.Logf("%d deleted, the last %s after the change", len(w.deletes), last)
+			})
+		})
+	}
+}
+
+// TestDispatchGoesOnOnceReadingsAgree: nothing is sent while a reading fails or disagrees, and all that is due once one agrees.
+func TestDispatchGoesOnOnceReadingsAgree(t *testing.T) {
+	for name, hinder := range map[string]func(w *world) (end func()){
+		"it failed": func(w *world) func() {
+			w.on("GET "+namespacesPath, func() int { return http.StatusInternalServerError })
+			return func() { w.on("GET "+namespacesPath, func() int { return 0 }) }
+		},
+		"it disagreed": func(w *world) func() {
+			w.do(func() { w.generation = 2 })
+			return func() { w.do(func() { w.generation = 1 }) }
+		},
+		"somebody else led": func(w *world) func() {
+			other, us := "replica-2", instance
+			w.do(func() { w.holder = &other })
+			return func() { w.do(func() { w.holder = &us }) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.job("a")
+			w.job("b")
+			end := hinder(w)
+			w.run()
+			w.passes(50*time.Millisecond, "it is read again", func() bool { return w.requests("GET "+policiesPath) > 5 })
+			if n := w.requests("DELETE"); n != 0 {
+				t.Fatalf("%d DELETEs", n)
+			}
+			end()
+			w.passes(50*time.Millisecond, "both are deleted", func() bool { return w.requests("DELETE") == 2 })
+		})
+	}
+}
+
+// TestDispatchIsReadyInTime: what is due later is deleted when it is, with a reading that was begun before, and nothing is read until then.
+func TestDispatchIsReadyInTime(t *testing.T) {
+	w := newWorld(t)
+	finished := given.Job("later").Complete(given.Now.Add(time.Minute)) // It says so.
+	w.do(func() { w.jobs["later"] = finished.Obj() })
+	w.tracker.Upsert(facts.Keep(finished.Fact()), given.Now)
+	w.run()
+	w.until("the loop sleeps", w.time.HasWaiters)
+	w.time.Step(30 * time.Second)
+	if n := w.requests("GET"); n != 0 {
+		t.Errorf("%d readings with nothing to do", n)
+	}
+	w.time.SetTime(given.Now.Add(time.Minute - readEvery))
+	w.until("it is read before", func() bool { return w.requests("GET "+leasePath) == 1 })
+	if n := w.requests("DELETE"); n != 0 {
+		t.Error("it was deleted before its time")
+	}
+	w.passes(10*time.Millisecond, "it is deleted", func() bool { return w.requests("DELETE") == 1 })
+	if late := w.deletes["later"].Sub(given.Now.Add(time.Minute)); late < 0 || late > 100*time.Millisecond {
+		t.Errorf("it was deleted %s late", late)
+	}
+}
+
+// TestDispatchWaitsForWhatIsUnderWay: when it returns, nobody writes for this replica any more.
+func TestDispatchWaitsForWhatIsUnderWay(t *testing.T) {
+	w := newWorld(t)
+	w.job("a")
+	begun, end := make(chan struct{}), make(chan struct{})
+	w.on(deleteA, func() int {
+		close(begun)
+		<-end
+		return 0
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.dispatch(ctx)
+	}()
+	<-begun
+	cancel()
+	select {
+	case <-done:
+		t.Error("it returned with a DELETE under way")
+	default:
+	}
+	close(end)
+	<-done
+	if w.tracker.Busy(w.time.Now()) {
+		t.Error("the answer was not taken in")
+	}
+}
+
+func TestReadingsAreRepeated(t *testing.T) {
+	w := newWorld(t)
+	d := &dispatcher{Controller: w.Controller}
+	for i, want := range []time.Duration{20, 40, 80, 160, 320, 640, 1000, 1000} {
+		err := errDisagreed
+		if i%2 == 1 {
+			err = errors.New("no answer")
+		}
+		d.reading = true
+		d.wasRead(t.Context(), err)
+		if got := d.nextRead.Sub(w.time.Now()); got != want*time.Millisecond || d.reading {
+			t.Errorf("after failure %d it waits for %s, not %s", i+1, got, want*time.Millisecond)
+		}
+	}
+	d.nextRead = time.Time{}
+	d.wasRead(t.Context(), nil)
+	if !d.nextRead.IsZero() || d.failures != 0 {
+		t.Errorf("after one that agreed: %d failures, next at %v", d.failures, d.nextRead)
+	}
+}
+
+func TestAnswersMoveTheLimit(t *testing.T) {
+	minute := deleter.Answer{Overloaded: true, Result: tracker.Result{Outcome: tracker.Throttled, RetryAfter: time.Minute}}
+	for name, c := range map[string]struct {
+		answer deleter.Answer
+		limit  int
+		pause  time.Duration
+	}{
+		"deleted":                   {deleter.Answer{}, 8, 0},
+		"refused":                   {deleter.Answer{Result: tracker.Result{Outcome: tracker.Refused}}, 8, 0},
+		"the server is overloaded":  {minute, 3, pauseMost},
+		"somebody behind it is":     {deleter.Answer{Result: tracker.Result{Outcome: tracker.Throttled, RetryAfter: time.Minute}}, 8, 0},
+		"overloaded, for a moment":  {deleter.Answer{Overloaded: true, Result: tracker.Result{Outcome: tracker.Throttled, RetryAfter: time.Second}}, 3, time.Second},
+		"nobody knows what came":    {deleter.Answer{Result: tracker.Result{Outcome: tracker.Unknown}}, 8, 0},
+		"it was gone before":        {deleter.Answer{Result: tracker.Result{Outcome: tracker.NotFound}}, 8, 0},
+		"it was in another version": {deleter.Answer{Result: tracker.Result{Outcome: tracker.Conflict}}, 8, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.limit = deleter.NewLimit(8)
+			d := &dispatcher{Controller: w.Controller, underway: 2}
+			d.deleted(c.answer)
+			if d.underway != 1 || w.limit.Current() != c.limit {
+				t.Errorf("%d under way, %d at the most", d.underway, w.limit.Current())
+			}
+			if pause := max(w.limit.ResumeAt().Sub(given.Now), 0); pause != c.pause {
+				t.Errorf("a pause of %s", pause)
+			}
+		})
+	}
+}
+
+func TestSleep(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrange func(w *world, d *dispatcher)
+		want    time.Duration
+	}{
+		"nothing to do": {func(*world, *dispatcher) {}, time.Hour},
+		"due in ten minutes, and read before": {func(w *world, _ *dispatcher) {
+			w.tracker.Upsert(facts.Keep(given.Job("a").Complete(given.Now.Add(10*time.Minute)).Fact()), given.Now)
+		}, 10*time.Minute - readEvery},
+		"due soon, and to be read soon": {func(w *world, d *dispatcher) {
+			w.tracker.Upsert(facts.Keep(given.Job("a").Complete(given.Now.Add(400*time.Millisecond)).Fact()), given.Now)
+			d.nextRead = given.Now.Add(100 * time.Millisecond)
+		}, 100 * time.Millisecond},
+		"due, and to be read": {func(w *world, _ *dispatcher) { w.job("a") }, 0},
+		"due, and being read": {func(w *world, d *dispatcher) { w.job("a"); d.reading = true }, time.Hour},
+		"due, and to be read before a pause ends": {func(w *world, d *dispatcher) {
+			w.job("a")
+			d.nextRead = given.Now.Add(400 * time.Millisecond)
+			w.limit.Throttled(time.Second, given.Now)
+		}, 400 * time.Millisecond},
+		"due after a pause": {func(w *world, d *dispatcher) {
+			w.job("a")
+			d.reading = true
+			w.limit.Throttled(time.Second, given.Now)
+		}, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			d := &dispatcher{Controller: w.Controller}
+			c.arrange(w, d)
+			if got := d.sleep(given.Now); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
