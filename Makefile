@@ -8,8 +8,10 @@ SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/winnow-dev/winnow/pkg/version.version=$(VERSION)
 
-# The race detector needs cgo, and so a C compiler with its headers.
-RACE = $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && printf '\043include <stdlib.h>\n' | $$(go env CC) -x c -fsyntax-only - 2>/dev/null && echo -race)
+# Why the race detector is left out, empty when it is not: it needs cgo, and so a C compiler with its headers.
+NORACE = $(shell if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "cgo is off, as it is without a C compiler"; \
+	elif ! printf '\043include <stdlib.h>\n' | $$(go env CC) -x c -fsyntax-only - 2>/dev/null; then \
+	echo "$$(go env CC) cannot compile C, or has no headers"; fi)
 
 # Packages that start clusters share the machine: two of them at a time are enough for two cores.
 TESTFLAGS ?=
@@ -40,7 +42,8 @@ test: test-unit test-e2e ## Run all tests
 
 .PHONY: test-unit
 test-unit: programs ## Run unit and integration tests and fuzz seeds, with the race detector where there is a C compiler
-	$(GO_TEST) $(RACE) ./pkg/... ./cmd/... ./hack/...
+	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
+	$(GO_TEST) $(if $(NORACE),,-race) ./pkg/... ./cmd/... ./hack/...
 
 .PHONY: test-e2e
 test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
