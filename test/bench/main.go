@@ -59,6 +59,7 @@ var measurements = []struct {
 	{"concurrency", measureConcurrency},
 	{"lateness", measureLateness},
 	{"served", measureServed},
+	{"tenant", measureTenant},
 }
 
 func main() {
@@ -88,9 +89,9 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
 	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies, scale: how long memory and CPU are watched")
-	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies: Jobs that expire in each round")
-	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies: over how long they expire")
-	flags.IntVar(&o.rounds, "rounds", 3, "expiry, throughput: how often it is repeated, Winnow and those beside it in turn")
+	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant: Jobs that expire in each round")
+	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant: over how long they expire")
+	flags.IntVar(&o.rounds, "rounds", 3, "expiry, throughput, tenant: how often it is repeated, Winnow and those beside it in turn")
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(&o.settle, "settle", 30*time.Minute, "policies: how long it is waited at the most for the first statuses of all, of which ten are written a second")
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
