@@ -48,6 +48,7 @@ func storedPolicies() *cleanup.StoredPolicies {
 		Policies:        cluster.HostResource(gc.Resource("cleanuppolicies")),
 		ClusterPolicies: cluster.HostResource(gc.Resource("clustercleanuppolicies")),
 		UID:             cluster.UIDAnnotation, Generation: cluster.GenerationAnnotation,
+		HostGeneration: cluster.HostGenerationAnnotation,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,8 +30,9 @@ const readTimeout = 5 * time.Second
 // so that no policy is decoded for it.
 type StoredPolicies struct {
 	Policies, ClusterPolicies schema.GroupVersionResource
-	// UID and Generation are the keys of the annotations that have those of the policy.
-	UID, Generation string
+	// UID and Generation are the keys of the annotations that have those of the policy, HostGeneration that of the generation which the
+	// object itself has if these are still those of the policy that is in it.
+	UID, Generation, HostGeneration string
 }
 
 // reader reads what must agree with memory before anything is deleted: policies and namespaces, consistently, by their
@@ -100,6 +102,9 @@ func policyStamp(m *metav1.ObjectMeta) tracker.Stamp { return tracker.PolicyStam
 
 // stamp is that of the policy that an object holds.
 func (s *StoredPolicies) stamp(m *metav1.ObjectMeta) tracker.Stamp {
+	if m.Annotations[s.HostGeneration] != strconv.FormatInt(m.Generation, 10) {
+		return tracker.AlteredStamp(types.UID(m.Annotations[s.UID]), m.ResourceVersion)
+	}
 	return tracker.Stamp{UID: types.UID(m.Annotations[s.UID]), Version: m.Annotations[s.Generation]}
 }
 

@@ -34,7 +34,7 @@ func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 		"policies of this server": nil,
 		"policies in the cluster": {
 			Policies: group.WithResource("storedcleanuppolicies"), ClusterPolicies: group.WithResource("storedclustercleanuppolicies"),
-			UID: "uid", Generation: "generation",
+			UID: "uid", Generation: "generation", HostGeneration: "host-generation",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +47,22 @@ func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 				t.Errorf("read %+v, %v, want %+v", got, err, want)
 			}
 		})
+	}
+}
+
+// TestReadingSeesWhatSomebodyElseWrote: then the annotations may say what was before, and only the very version counts.
+func TestReadingSeesWhatSomebodyElseWrote(t *testing.T) {
+	stored := &StoredPolicies{UID: "uid", Generation: "generation", HostGeneration: "host-generation"}
+	for written, want := range map[string]tracker.Stamp{
+		"7": tracker.PolicyStamp("u", 3), "6": tracker.AlteredStamp("u", "12"), "": tracker.AlteredStamp("u", "12"),
+	} {
+		m := &metav1.ObjectMeta{
+			UID: "other", Generation: 7, ResourceVersion: "12",
+			Annotations: map[string]string{"uid": "u", "generation": "3", "host-generation": written},
+		}
+		if got := stored.stamp(m); got != want {
+			t.Errorf("written as generation %q: %+v, want %+v", written, got, want)
+		}
 	}
 }
 

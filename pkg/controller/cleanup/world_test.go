@@ -134,7 +134,7 @@ func (s *server) answer(r *http.Request) any {
 	case policiesPath:
 		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "uid-p", Generation: s.generation})
 	case storedPath:
-		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "other", Generation: 99, Annotations: map[string]string{"uid": "uid-p", "generation": "1"}})
+		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "other", Generation: 99, Annotations: map[string]string{"uid": "uid-p", "generation": "1", "host-generation": "99"}})
 	case clusterPoliciesPath, storedClusterPath:
 		return s.list()
 	case namespacesPath:

@@ -5,6 +5,7 @@ package tracker
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -160,10 +161,10 @@ func (t *Tracker) compareClocks(r Reading, now time.Time) {
 
 func (t *Tracker) same(c collection, read map[types.NamespacedName]Stamp) bool {
 	n, all := 0, true
-	compare := func(name types.NamespacedName, stamp Stamp) {
+	compare := func(name types.NamespacedName, stamps ...Stamp) {
 		n++
 		theirs, ok := read[name]
-		all = all && ok && (theirs == stamp || stamp == Stamp{})
+		all = all && ok && (len(stamps) == 0 || slices.Contains(stamps, theirs))
 	}
 	switch c {
 	case clusterPolicies:
@@ -184,14 +185,20 @@ func (t *Tracker) same(c collection, read map[types.NamespacedName]Stamp) bool {
 
 // comparePolicies compares one that cannot be read by its name alone: it is not known which state of it that is, and whichever it
 // is, it holds all that it could select.
-func comparePolicies(all []*policyState, compare func(types.NamespacedName, Stamp)) {
+func comparePolicies(all []*policyState, compare func(types.NamespacedName, ...Stamp)) {
 	for _, ps := range all {
-		stamp := PolicyStamp(ps.stored.UID, ps.stored.Generation)
 		if ps.err != nil {
-			stamp = Stamp{}
+			compare(ps.stored.named())
+			continue
 		}
-		compare(ps.stored.named(), stamp)
+		compare(ps.stored.named(), PolicyStamp(ps.stored.UID, ps.stored.Generation), AlteredStamp(ps.stored.UID, ps.stored.ResourceVersion))
 	}
+}
+
+// AlteredStamp is the stamp of a policy that somebody has written past the API: its generation says nothing, only this very version
+// of it is known to be the same.
+func AlteredStamp(uid types.UID, resourceVersion string) Stamp {
+	return Stamp{UID: uid, Version: "version " + resourceVersion}
 }
 
 // PolicyStamp is the stamp of a policy.

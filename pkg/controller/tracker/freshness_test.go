@@ -76,15 +76,17 @@ func TestAgree(t *testing.T) {
 		change func(*Reading)
 		agrees bool
 	}{
-		"the same":                            {func(*Reading) {}, true},
-		"the reading is older than memory":    {func(r *Reading) { r.Policies.Version, r.Policies.Stamps = "11", nil }, true},
-		"so for namespaces":                   {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps = "22", nil }, true},
-		"newer, but of the same contents":     {func(r *Reading) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
-		"newer, and a policy changed":         {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 4) }, false},
-		"newer, and a policy is an older one": {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 2) }, false},
-		"newer, and a policy was made anew":   {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-2", 3) }, false},
-		"newer, and a policy came":            {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[q] = "13", PolicyStamp("uid-q", 1) }, false},
-		"newer, and a policy went":            {func(r *Reading) { r.Policies.Version = "13"; delete(r.Policies.Stamps, p) }, false},
+		"the same":                                         {func(*Reading) {}, true},
+		"the reading is older than memory":                 {func(r *Reading) { r.Policies.Version, r.Policies.Stamps = "11", nil }, true},
+		"so for namespaces":                                {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps = "22", nil }, true},
+		"newer, but of the same contents":                  {func(r *Reading) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
+		"newer, and a policy changed":                      {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 4) }, false},
+		"newer, and a policy is an older one":              {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 2) }, false},
+		"newer, and a policy was altered":                  {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", AlteredStamp("uid-p", "13") }, false},
+		"newer, and an altered policy is as memory has it": {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", AlteredStamp("uid-p", "10") }, true},
+		"newer, and a policy was made anew":                {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-2", 3) }, false},
+		"newer, and a policy came":                         {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[q] = "13", PolicyStamp("uid-q", 1) }, false},
+		"newer, and a policy went":                         {func(r *Reading) { r.Policies.Version = "13"; delete(r.Policies.Stamps, p) }, false},
 		"newer, and a policy was renamed": {func(r *Reading) {
 			r.Policies.Version = "13"
 			r.Policies.Stamps[q] = r.Policies.Stamps[p]

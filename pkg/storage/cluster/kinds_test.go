@@ -163,7 +163,7 @@ func (k servedKind) write(t *testing.T, name string, payload func(string) string
 		t.Fatal(err)
 	}
 	object := k.object(metav1.ObjectMeta{UID: types.UID(stored.Annotations[UIDAnnotation]), Generation: 1, Labels: stored.Labels})
-	body, err := s.wrap(target{location: at}, stored.ResourceVersion, payload(stored.Payload), object)
+	body, err := s.wrap(target{location: at}, stored, payload(stored.Payload), object)
 	if err != nil {
 		t.Fatal(err)
 	}

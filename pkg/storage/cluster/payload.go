@@ -24,6 +24,9 @@ const (
 	UIDAnnotation = "internal.gc.winnow.dev/uid"
 	// GenerationAnnotation mirrors metadata.generation of the payload on the host object.
 	GenerationAnnotation = "internal.gc.winnow.dev/generation"
+	// HostGenerationAnnotation holds metadata.generation of the host object itself as this write makes it. Where the two differ,
+	// somebody else has written the payload, and the other annotations may say what was before.
+	HostGenerationAnnotation = "internal.gc.winnow.dev/host-generation"
 	// DigestAnnotation holds the Digest of the payload. A write of the status alone leaves it as it is,
 	// while the host's resourceVersion moves.
 	DigestAnnotation = "internal.gc.winnow.dev/digest"
@@ -71,24 +74,29 @@ func (s *store) encode(object runtime.Object) (string, error) {
 	return string(bytes.TrimSuffix(data, []byte("\n"))), err
 }
 
-// wrap returns the host object, encoded, that carries payload at this place. ResourceVersion is what
-// it replaces, or empty for a new one.
-func (s *store) wrap(at target, resourceVersion, payload string, object runtime.Object) ([]byte, error) {
+// wrap returns the host object, encoded, that carries payload at this place. Current is what it replaces,
+// without resourceVersion if there is none.
+func (s *store) wrap(at target, current *storedObject, payload string, object runtime.Object) ([]byte, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return nil, err
+	}
+	generation := "" // of what a caller suggests to replace it is not known
+	if current.ResourceVersion == "" || current.Generation > 0 {
+		generation = strconv.FormatInt(current.Generation+1, 10)
 	}
 	body, err := json.Marshal(&storedObject{
 		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: s.table.kind},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       at.namespace,
 			Name:            at.name,
-			ResourceVersion: resourceVersion,
+			ResourceVersion: current.ResourceVersion,
 			Labels:          accessor.GetLabels(),
 			Annotations: map[string]string{
-				UIDAnnotation:        string(accessor.GetUID()),
-				GenerationAnnotation: strconv.FormatInt(accessor.GetGeneration(), 10),
-				DigestAnnotation:     Digest([]byte(payload)),
+				UIDAnnotation:            string(accessor.GetUID()),
+				GenerationAnnotation:     strconv.FormatInt(accessor.GetGeneration(), 10),
+				HostGenerationAnnotation: generation,
+				DigestAnnotation:         Digest([]byte(payload)),
 			},
 		},
 		Payload: payload,

@@ -79,7 +79,7 @@ func (s *store) create(ctx context.Context, at target, payload string, object ru
 	if err := s.checkName(at); err != nil {
 		return "", err
 	}
-	body, err := s.wrap(at, "", payload, object)
+	body, err := s.wrap(at, &storedObject{}, payload, object)
 	if err != nil {
 		return "", err
 	}

@@ -214,6 +214,46 @@ func TestDigestInMetadataList(t *testing.T) {
 	}
 }
 
+// Whoever reads the metadata alone sees whether the payload is as this package wrote it.
+func TestHostGeneration(t *testing.T) {
+	s := newTestStore(t)
+	at, err := s.locate("/pods/ns/a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, ours bool) {
+		t.Helper()
+		stored, err := s.fetch(t.Context(), at, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stored.Annotations[HostGenerationAnnotation]; (got == strconv.FormatInt(stored.Generation, 10)) != ours {
+			t.Errorf("%s: generation %d, as written %q", what, stored.Generation, got)
+		}
+	}
+	mustCreate(t, s, podNamed("a"))
+	expect("created", true)
+	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Generation++ })
+	expect("updated", true)
+	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Labels = map[string]string{"l": "m"} })
+	expect("labelled", true)
+	stored, err := s.fetch(t.Context(), at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Payload = strings.Replace(stored.Payload, `"l":"m"`, `"l":"n"`, 1)
+	body, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.table.update(t.Context(), at.location, body); err != nil {
+		t.Fatal(err)
+	}
+	expect("written by somebody else", false)
+	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Generation++ })
+	expect("updated again", true)
+}
+
 func TestTooLargeAndBadNames(t *testing.T) {
 	s := newTestStore(t)
 	large := podNamed("large")

@@ -111,7 +111,7 @@ func (s *store) replace(ctx context.Context, at target, current *state, payload 
 		}
 		return resourceVersion, err
 	}
-	body, err := s.wrap(at, current.stored.ResourceVersion, payload, object)
+	body, err := s.wrap(at, current.stored, payload, object)
 	if err != nil {
 		return "", err
 	}
