@@ -45,7 +45,7 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		t.Fatal(err)
 	}
 	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
-	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil)
+	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
