@@ -58,18 +58,21 @@ func newController(clusterConfig, loopback *rest.Config, stored *cleanup.StoredP
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
 	}
-	return cleanup.New(cleanup.Config{
-		Cluster:             clusterConfig,
-		Loopback:            loopback,
-		StoredPolicies:      stored,
-		UserAgent:           version.UserAgent(),
-		Instance:            host + "_" + uuid.NewString(),
+	c := o.controllerConfig()
+	c.Cluster, c.Loopback, c.StoredPolicies = clusterConfig, loopback, stored
+	c.UserAgent, c.Instance = version.UserAgent(), host+"_"+uuid.NewString()
+	return cleanup.New(c)
+}
+
+// controllerConfig is what the flags say to the controller.
+func (o *ControllerOptions) controllerConfig() cleanup.Config {
+	return cleanup.Config{
 		ConcurrentDeletions: o.ConcurrentDeletions,
 		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
 		HoldAbove:           o.HoldAbove,
 		HoldAboveTotal:      o.HoldAboveTotal,
 		LeaderElection:      o.LeaderElection,
-	})
+	}
 }
 
 // startController runs the controller from the start of the server until ctx ends. The server keeps answering until the

@@ -1,0 +1,63 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// TestProtectedNamespaces: nothing is deleted in Winnow's own namespace, in that of its Lease, and in those of the flag.
+func TestProtectedNamespaces(t *testing.T) {
+	o := parse(t, "--protected-namespaces=ci,db", "--leader-elect-resource-namespace=ops")
+	got := o.Controller.controllerConfig().ProtectedNamespaces
+	for _, want := range []string{"winnow-system", "ops", "ci", "db"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not protected, only %q", want, got)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("protected: %q", got)
+	}
+}
+
+// TestDefaultHoldAbove: without flags, a change that makes more than 1,000 objects of a namespace due is held.
+func TestDefaultHoldAbove(t *testing.T) {
+	if got := parse(t).Controller.controllerConfig().HoldAbove; got != 1000 {
+		t.Errorf("holds above %d", got)
+	}
+	if got := parse(t, "--default-hold-above=7").Controller.controllerConfig().HoldAbove; got != 7 {
+		t.Errorf("with the flag it holds above %d", got)
+	}
+}
+
+// TestDefaultHoldAboveTotal: without flags, one that makes more than 5,000 due in all namespaces together is held.
+func TestDefaultHoldAboveTotal(t *testing.T) {
+	if got := parse(t).Controller.controllerConfig().HoldAboveTotal; got != 5000 {
+		t.Errorf("holds above %d", got)
+	}
+	if got := parse(t, "--default-hold-above-total=7").Controller.controllerConfig().HoldAboveTotal; got != 7 {
+		t.Errorf("with the flag it holds above %d", got)
+	}
+}
+
+// TestNoForecastBeforeTheControllerKnows: an approval cannot rely on what nobody knows yet.
+func TestNoForecastBeforeTheControllerKnows(t *testing.T) {
+	f := &forecaster{}
+	if got := f.Forecast(t.Context(), gc.PolicyChange{}); got.Complete || len(got.Lines) > 0 {
+		t.Errorf("without a controller: %+v", got)
+	}
+	controller, err := newController(&rest.Config{Host: "https://127.0.0.1:1"}, &rest.Config{Host: "https://127.0.0.1:1"}, nil, parse(t).Controller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.controller.Store(controller)
+	if got := f.Forecast(t.Context(), gc.PolicyChange{After: &gc.CleanupPolicy{}}); got.Complete || len(got.Lines) > 0 {
+		t.Errorf("before the first lists: %+v", got)
+	}
+}

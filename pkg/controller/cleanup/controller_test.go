@@ -1,0 +1,59 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// TestConfigReachesTheTracker: what flags say of protected namespaces and of holds is what objects are judged by.
+func TestConfigReachesTheTracker(t *testing.T) {
+	hour := gc.TTL("1h")
+	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
+	for name, tc := range map[string]struct {
+		config    Config
+		closed    policy.Reason
+		due, held int64
+	}{
+		"protected":                        {config: Config{ProtectedNamespaces: []string{given.Home}, HoldAbove: -1, HoldAboveTotal: -1}, closed: policy.ReasonNamespaceProtected},
+		"as many as may go":                {config: Config{HoldAbove: 3, HoldAboveTotal: -1}, due: 3},
+		"more than may go":                 {config: Config{HoldAbove: 2, HoldAboveTotal: -1}, due: 3, held: 3},
+		"more than may go in all together": {config: Config{HoldAbove: -1, HoldAboveTotal: 2}, due: 3, held: 3},
+	} {
+		tc.config.Cluster, tc.config.Loopback = nowhere, nowhere
+		c, err := New(tc.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.tracker.ReplacePolicies(nil, "", given.Now)
+		c.tracker.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{{
+			ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Generation: 1},
+			Spec: gc.ClusterCleanupPolicySpec{
+				Mode: gc.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: &hour,
+			},
+		}}, "", given.Now)
+		c.tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "", given.Now)
+		c.tracker.SetPolicy(given.Policy("idle").Obj(), given.Now) // It has a report of its own, which says what the namespace is.
+		c.tracker.ReplaceCronJobs(nil, given.Now)
+		var all []*facts.Kept
+		for _, name := range []string{"a", "b", "c"} {
+			all = append(all, facts.Keep(given.Job(name).Complete(given.Now.Add(-2*time.Hour)).Fact()))
+		}
+		c.tracker.Replace(gc.ResourcePods, nil, 1, given.Now)
+		c.tracker.Replace(gc.ResourceJobs, all, 1, given.Now)
+		r, own := c.tracker.Reports("")[0], c.tracker.Reports(given.Home)[0]
+		if own.Closed != tc.closed || r.Due != tc.due || r.Held != tc.held {
+			t.Errorf("%s: closed: %q, %d due, %d of them held: %v; want %q, %d, %d", name, own.Closed, r.Due, r.Held, r.Holds, tc.closed, tc.due, tc.held)
+		}
+	}
+}
