@@ -112,3 +112,30 @@ func TestWarnedOfWhatBecomesDue(t *testing.T) {
 	})
 	expect("the approval", approve(id), due("will"))
 }
+
+// TestWarnedOfWhatHasNoEffect: a policy that a protected namespace, or the lack of a quota, keeps from doing anything.
+func TestWarnedOfWhatHasNoEffect(t *testing.T) {
+	t.Parallel()
+	p := scoped(t, ofNamespace)
+	system := scope{ofNamespace, t, "kube-system"}
+	noQuota := fmt.Sprintf("Warning: no ResourceQuota of namespace %q limits count/jobs.batch: percentOfQuota limits nothing there until one does\n", p.id)
+	percent := p.manifest("a", `{rules: [{name: jobs, resources: [jobs.batch], capacity: {percentOfQuota: 50}}]}`)
+	for manifest, want := range map[string]string{
+		system.manifest("a", `{ttlAfterFinished: 1h}`): "Warning: namespace \"kube-system\" is protected: this policy deletes nothing in it\n",
+		percent: noQuota,
+	} {
+		eventually(t, time.Minute, func(context.Context) error { // once Winnow knows of the namespace, and has time to count
+			if got := warned(t, manifest, "create", "--dry-run=server", "-f", "-"); got != want {
+				return fmt.Errorf("got %q, want %q", got, want)
+			}
+			return nil
+		})
+	}
+	kubectl(t, "create", "quota", "jobs", "-n", p.id, "--hard=count/jobs.batch=10")
+	eventually(t, time.Minute, func(context.Context) error {
+		if got := warned(t, percent, "create", "--dry-run=server", "-f", "-"); got != "" {
+			return fmt.Errorf("with a quota: got %q", got)
+		}
+		return nil
+	})
+}

@@ -91,7 +91,7 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
 		return a.uncounted(tooMuch)
 	}
-	a.fresh = t.fresh
+	a.fresh, a.report = t.fresh, t.report
 	return gc.PolicyForecast{Lines: a.lines(), Holds: t.holds, Complete: !a.cut}
 }
 
@@ -103,6 +103,8 @@ type trial struct {
 	// fresh is what becomes due by the change, and holds are those of the policy before the change approves any.
 	fresh []tracker.Due
 	holds []gc.PolicyHold
+	// report is on the policy after the change; empty when it is deleted.
+	report tracker.Report
 }
 
 // run makes the change, and fails when ctx ends before that.
@@ -140,8 +142,22 @@ func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *lis
 			return err
 		}
 	}
+	t.report = t.reportOn(change.After)
 	t.fresh = fresh(before, t.Due(), change.Policy())
 	return nil
+}
+
+// reportOn is the report on a policy of a namespace.
+func (t *trial) reportOn(p metav1.Object) tracker.Report {
+	if p == nil || p.GetNamespace() == "" {
+		return tracker.Report{}
+	}
+	for _, r := range t.Reports(p.GetNamespace()) {
+		if r.Name == p.GetName() {
+			return r
+		}
+	}
+	return tracker.Report{}
 }
 
 // fill takes in all objects that policies cover by now, one by one since each may take long to be judged.

@@ -39,6 +39,12 @@ func newWorld(objects ...runtime.Object) *world {
 	return newWorldWith(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
 }
 
+func kubeSystem() *world {
+	w := newWorld()
+	w.SetNamespace(given.Namespace("kube-system", "1"), given.Now)
+	return w
+}
+
 func newWorldWith(c tracker.Config, objects ...runtime.Object) *world {
 	w := &world{begun(tracker.New(c)), objects}
 	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
@@ -227,7 +233,28 @@ func TestForecast(t *testing.T) {
 			change: gc.PolicyChange{After: policyOf("p", func(s *gc.CleanupPolicySpec) {
 				s.Capacity = &gc.Capacity{PercentOfQuota: &percent, Per: gc.CapacityPerNamespace}
 			})},
-			want: []string{"1 Job in team-a is over this capacity and will be deleted now"},
+			want: []string{
+				"1 Job in team-a is over this capacity and will be deleted now",
+				`no ResourceQuota of namespace "team-a" limits count/pods: percentOfQuota limits nothing there until one does`,
+			},
+		},
+		"a share of no quota": {
+			world: newWorld(), change: gc.PolicyChange{After: policyOf("p", func(s *gc.CleanupPolicySpec) {
+				s.Rules = []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourceJobs}, Capacity: &gc.Capacity{PercentOfQuota: &percent, Per: gc.CapacityPerNamespace}}}
+			})},
+			want: []string{`no ResourceQuota of namespace "team-a" limits count/jobs.batch: percentOfQuota limits nothing there until one does`},
+		},
+		"a protected namespace": {
+			world: newWorld(jobs("winnow-system", 70)...), change: gc.PolicyChange{After: given.Policy("p").In("winnow-system").Default("1h").Obj()},
+			want: []string{`namespace "winnow-system" is protected: this policy deletes nothing in it`},
+		},
+		"a namespace of Kubernetes": {
+			world: kubeSystem(), change: gc.PolicyChange{After: given.Policy("p").In("kube-system").Default("1h").Obj()},
+			want: []string{`namespace "kube-system" is protected: this policy deletes nothing in it`},
+		},
+		"deleted from a protected namespace": {
+			world:  newWorld(jobs("winnow-system", 70)...).with(given.Policy("p").In("winnow-system").Default("1h").Obj()),
+			change: gc.PolicyChange{Before: given.Policy("p").In("winnow-system").Default("1h").Obj()},
 		},
 		"deleted before a cluster policy": {
 			world: newWorld(old...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")), change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},

@@ -28,6 +28,8 @@ type account struct {
 	looked int
 	cut    bool
 	errs   []error
+	// report is on the policy after the change; empty where there is none.
+	report tracker.Report
 }
 
 // lines say what becomes due, one for each fate.
@@ -53,8 +55,26 @@ func (a *account) lines() []string {
 	if len(lines) == 0 && a.cut {
 		lines = append(lines, fmt.Sprintf("nothing becomes due by this at once among the %s that were looked at in time; there are more", number(a.looked, "object")))
 	}
+	lines = append(lines, a.inVain()...)
 	for _, err := range a.errs {
 		lines = append(lines, "not all that becomes due by this at once could be counted: "+err.Error())
+	}
+	return lines
+}
+
+// inVain is what the policy says and what has no effect, because of what else there is in its namespace.
+func (a *account) inVain() []string {
+	if a.Before != nil && a.After != nil && a.Before.GetGeneration() == a.After.GetGeneration() {
+		return nil
+	}
+	var lines []string
+	if a.report.Closed == policy.ReasonNamespaceProtected {
+		lines = append(lines, fmt.Sprintf("namespace %q is protected: this policy deletes nothing in it", a.report.Namespace))
+	}
+	for _, count := range a.report.WithoutQuota {
+		if !a.cut {
+			lines = append(lines, fmt.Sprintf("no ResourceQuota of namespace %q limits %s: percentOfQuota limits nothing there until one does", a.report.Namespace, count))
+		}
 	}
 	return lines
 }
