@@ -1,8 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// soak lets everything happen to Winnow for a long time on a real local cluster: Jobs are created, finish, are extended while they
-// are due and deleted by others, policies change, the API server is killed twice. The model judges each DELETE by the audit log,
+// soak lets everything happen to Winnow for a long time on a real local cluster: Jobs, Pods and CronJobs are created, finish, are
+// extended while they are due and deleted by others; policies, quotas and labels of namespaces change, deletions are suspended, changes
+// that make many due are approved or taken back; the API server is killed twice. The model judges each DELETE by the audit log,
 // nothing that is due may be left in the end, and nothing may leak.
 package main
 
@@ -133,13 +134,16 @@ func (w *world) trouble(ctx context.Context, d time.Duration) error {
 
 // conclude tells what happened.
 func (w *world) conclude(v verdict) {
-	d := w.driver
-	w.printf("%d Jobs were created, %d finished, %d changed by others, %d deleted by others; %d requests of others came after Winnow's; policies changed %d times",
-		d.created.Load(), d.finished.Load(), d.extended.Load(), d.deleted.Load(), d.tooLate.Load(), w.governor.changes)
+	d, c := w.driver, w.crowds
+	w.printf("%d Jobs were created, %d by CronJobs, and %d Pods; %d Jobs finished, %d objects were changed by others, %d deleted by others, %d after their owner",
+		d.created.Load(), d.scheduled.Load(), d.pods.Load(), d.finished.Load(), d.extended.Load(), d.deleted.Load(), d.collected.Load())
+	w.printf("%d requests of others came after Winnow's; policies, labels and quotas changed %d times", d.tooLate.Load(), w.governor.changes)
+	w.printf("%d times a change made many due at once: held %d times, approved %d times, taken back %d times",
+		c.seen.Load(), c.held.Load(), c.approved.Load(), c.undone.Load())
 	w.printf("%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server was killed %d times",
 		v.requests, v.answers, v.lost, w.restarts)
 	for _, lag := range lags[1:] {
-		w.printf("%d of them were right by a view of other Jobs that lagged up to %v", v.behind[lag], lag)
+		w.printf("%d of them were right by a view of other objects that lagged up to %v", v.behind[lag], lag)
 	}
 	w.printf("%d of them were wrong", v.faults)
 }

@@ -11,9 +11,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
@@ -24,11 +27,12 @@ import (
 
 const (
 	policyName        = "soak"
+	stopName          = "stop"
 	residentNamespace = "resident"
 	boundLabel        = "soak.winnow.dev/bound"
 )
 
-// churnNamespaces are those whose Jobs and policies change; of every two, one is under the ceiling.
+// churnNamespaces are those whose Jobs, Pods, labels and policies change; of every two, one is under the ceiling at first.
 var churnNamespaces = []string{"soak-0", "soak-1", "soak-2", "soak-3", "soak-4", "soak-5", "soak-6", "soak-7"}
 
 func namespaceLabels(name string) map[string]string {
@@ -38,8 +42,9 @@ func namespaceLabels(name string) map[string]string {
 	return nil
 }
 
-// governor writes policies, one after the other, more than a second apart, so that no DELETE may follow more than two of them.
+// governor writes policies, labels and quotas, one after the other.
 type governor struct {
+	kube    kubernetes.Interface
 	gc      gcclient.GcV1alpha1Interface
 	history *history
 	scheme  *runtime.Scheme
@@ -49,65 +54,23 @@ type governor struct {
 	changes int
 }
 
-func newGovernor(client gcclient.GcV1alpha1Interface, h *history) *governor {
-	g := &governor{gc: client, history: h, scheme: runtime.NewScheme(), now: newChange()}
+func newGovernor(kube kubernetes.Interface, client gcclient.GcV1alpha1Interface, h *history) *governor {
+	g := &governor{kube: kube, gc: client, history: h, scheme: runtime.NewScheme(), now: newChange()}
 	install.Install(g.scheme)
 	return g
 }
 
-// begin writes the first policies.
-func (g *governor) begin(ctx context.Context) error {
-	sent := time.Now()
-	bounds := &v1alpha1.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: boundsSpec(100, "1s")}
-	written, err := g.gc.ClusterCleanupPolicies().Create(ctx, bounds, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	if g.now.cluster[policyName], err = convert[gc.ClusterCleanupPolicy](g.scheme, written); err != nil {
-		return err
-	}
-	specs := map[string]v1alpha1.CleanupPolicySpec{residentNamespace: {TTLAfterFinished: ptr(v1alpha1.TTL("30d"))}}
-	for _, namespace := range churnNamespaces {
-		g.now.namespaces[namespace] = namespaceLabels(namespace)
-		specs[namespace] = v1alpha1.CleanupPolicySpec{TTLAfterFinished: ptr(v1alpha1.TTL("5s"))}
-	}
-	for namespace, spec := range specs {
-		p := &v1alpha1.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName, Namespace: namespace}, Spec: spec}
-		written, err := g.gc.CleanupPolicies(namespace).Create(ctx, p, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		if g.now.policies[policyOf(namespace)], err = convert[gc.CleanupPolicy](g.scheme, written); err != nil {
-			return err
-		}
-	}
-	delete(g.now.policies, policyOf(residentNamespace)) // Nothing goes there, and nothing there counts elsewhere.
-	g.now.sent, g.now.acked = sent, time.Now()
-	g.history.changed(g.now)
-	return nil
-}
+// edit prepares a change, and returns what makes it.
+type edit func(next *change) func(context.Context) error
 
-// run changes one policy after the other.
-func (g *governor) run(ctx context.Context, r *rand.Rand) error {
-	for poll.Pause(ctx, 1200*time.Millisecond+time.Duration(r.IntN(1500))*time.Millisecond) == nil {
-		if err := g.change(context.WithoutCancel(ctx), r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *governor) change(ctx context.Context, r *rand.Rand) error {
+// write makes a change. What comes of a request that fails is not known until the same one succeeds.
+func (g *governor) write(ctx context.Context, e edit) error {
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	next := g.now.clone()
-	write := g.randomPolicy(r, &next)
-	if r.IntN(5) == 0 {
-		write = g.randomBounds(r, &next)
-	}
+	request := e(&next)
 	next.sent = time.Now()
-	// What comes of a request that fails is not known until the same one succeeds.
-	if err := eventually(ctx, write); err != nil {
+	if err := eventually(context.WithoutCancel(ctx), request); err != nil {
 		return err
 	}
 	next.acked = time.Now()
@@ -117,39 +80,181 @@ func (g *governor) change(ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-func (g *governor) randomPolicy(r *rand.Rand, next *change) func(context.Context) error {
+// begin writes the first policies. The one of the residents is not remembered: nothing goes there, and nothing there counts elsewhere.
+func (g *governor) begin(ctx context.Context) error {
+	edits := []edit{
+		g.cluster(policyName, boundsSpec(100, "1s")), g.cluster(stopName, stopSpec(false)), g.cluster(crowdLabel, crowdSpec()),
+		func(*change) func(context.Context) error {
+			spec := v1alpha1.CleanupPolicySpec{TTLAfterFinished: ptr(v1alpha1.TTL("30d"))}
+			return g.policy(residentNamespace, policyName, spec)(ptr(newChange()))
+		},
+	}
+	for _, namespace := range churnNamespaces {
+		five := v1alpha1.CleanupPolicySpec{TTLAfterFinished: ptr(v1alpha1.TTL("5s"))}
+		edits = append(edits, g.labels(namespace, namespaceLabels(namespace)), g.quota(namespace, 40), g.policy(namespace, policyName, five))
+	}
+	for _, e := range edits {
+		if err := g.write(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run changes one thing after the other.
+func (g *governor) run(ctx context.Context, r *rand.Rand) error {
+	for poll.Pause(ctx, 1200*time.Millisecond+time.Duration(r.IntN(1500))*time.Millisecond) == nil {
+		if err := g.write(ctx, g.random(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *governor) random(r *rand.Rand) edit {
 	namespace := churnNamespaces[r.IntN(len(churnNamespaces))]
+	switch r.IntN(12) {
+	case 0, 1:
+		return g.cluster(policyName, boundsSpec(pick[int64](r, 10, 40, 100, 400), pick[v1alpha1.TTL](r, "0s", "1s", "4s")))
+	case 2, 3:
+		return g.cluster(stopName, stopSpec(r.IntN(3) == 0))
+	case 4:
+		return g.labels(namespace, pick(r, nil, map[string]string{boundLabel: "yes"}, map[string]string{gc.LabelProtected: "true"}))
+	case 5:
+		return g.quota(namespace, pick(r, noQuota, 4, 10, 40))
+	}
+	return g.policy(namespace, policyName, randomSpec(r))
+}
+
+func randomSpec(r *rand.Rand) v1alpha1.CleanupPolicySpec {
+	ttl := func() *v1alpha1.TTL { return ptr(pick[v1alpha1.TTL](r, "0s", "1s", "3s", "5s", "10s", "20s", "never")) }
 	spec := v1alpha1.CleanupPolicySpec{
 		Mode:             pick(r, v1alpha1.ModeEnforce, v1alpha1.ModeEnforce, v1alpha1.ModeEnforce, v1alpha1.ModePreview),
-		TTLAfterFinished: ptr(pick[v1alpha1.TTL](r, "0s", "1s", "3s", "5s", "10s", "20s", "never")),
+		TTLAfterFinished: ttl(),
 		AnnotationTTL:    pick(r, v1alpha1.AnnotationExtendOnly, v1alpha1.AnnotationAny, v1alpha1.AnnotationIgnore),
 	}
 	if r.IntN(2) == 0 {
 		spec.Capacity = &v1alpha1.Capacity{MaxObjects: ptr(pick[int64](r, 0, 3, 10, 30))}
 		if r.IntN(2) == 0 {
+			spec.Capacity = &v1alpha1.Capacity{PercentOfQuota: ptr(pick[int64](r, 10, 50, 100))}
+		}
+		if r.IntN(2) == 0 {
 			spec.Capacity.MinAge = ptr(pick[v1alpha1.TTL](r, "1s", "3s"))
 		}
 	}
-	return func(ctx context.Context) error {
-		p := &v1alpha1.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName, Namespace: namespace}, Spec: spec}
-		written, err := g.gc.CleanupPolicies(namespace).Update(ctx, p, metav1.UpdateOptions{})
-		if err == nil {
-			next.policies[policyOf(namespace)], err = convert[gc.CleanupPolicy](g.scheme, written)
+	if r.IntN(3) == 0 {
+		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
+			Name: "pods", Resources: []string{gc.ResourcePods}, TTL: ttl(),
+			Dependents: pick(r, v1alpha1.DependentsWithOwner, v1alpha1.DependentsAfterOwnerFinished),
+		})
+	}
+	if r.IntN(4) == 0 {
+		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
+			Name: "jobs", Resources: []string{gc.ResourceJobs}, TTL: ttl(),
+			Capacity: &v1alpha1.Capacity{MaxObjects: ptr(int64(1)), Per: v1alpha1.CapacityPerOwner},
+		})
+	}
+	return spec
+}
+
+// policy creates or updates one.
+func (g *governor) policy(namespace, name string, spec v1alpha1.CleanupPolicySpec) edit {
+	return func(next *change) func(context.Context) error {
+		client := g.gc.CleanupPolicies(namespace)
+		return func(ctx context.Context) error {
+			p := &v1alpha1.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: spec}
+			written, err := client.Update(ctx, p, metav1.UpdateOptions{})
+			if apierrors.IsNotFound(err) {
+				written, err = client.Create(ctx, p, metav1.CreateOptions{})
+			}
+			if err == nil {
+				next.policies[types.NamespacedName{Namespace: namespace, Name: name}], err = convert[gc.CleanupPolicy](g.scheme, written)
+			}
+			return err
 		}
-		return err
 	}
 }
 
-func (g *governor) randomBounds(r *rand.Rand, next *change) func(context.Context) error {
-	spec := boundsSpec(pick[int64](r, 10, 40, 100, 400), pick[v1alpha1.TTL](r, "0s", "1s", "4s"))
-	return func(ctx context.Context) error {
-		p := &v1alpha1.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}, Spec: spec}
-		written, err := g.gc.ClusterCleanupPolicies().Update(ctx, p, metav1.UpdateOptions{})
-		if err == nil {
-			next.cluster[policyName], err = convert[gc.ClusterCleanupPolicy](g.scheme, written)
+// noPolicy deletes one.
+func (g *governor) noPolicy(namespace, name string) edit {
+	return func(next *change) func(context.Context) error {
+		delete(next.policies, types.NamespacedName{Namespace: namespace, Name: name})
+		return func(ctx context.Context) error {
+			return ignoreNotFound(g.gc.CleanupPolicies(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 		}
-		return err
 	}
+}
+
+// cluster creates or updates a cluster policy.
+func (g *governor) cluster(name string, spec v1alpha1.ClusterCleanupPolicySpec) edit {
+	return func(next *change) func(context.Context) error {
+		client := g.gc.ClusterCleanupPolicies()
+		return func(ctx context.Context) error {
+			p := &v1alpha1.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+			written, err := client.Update(ctx, p, metav1.UpdateOptions{})
+			if apierrors.IsNotFound(err) {
+				written, err = client.Create(ctx, p, metav1.CreateOptions{})
+			}
+			if err == nil {
+				next.cluster[name], err = convert[gc.ClusterCleanupPolicy](g.scheme, written)
+			}
+			return err
+		}
+	}
+}
+
+// noCluster deletes a cluster policy.
+func (g *governor) noCluster(name string) edit {
+	return func(next *change) func(context.Context) error {
+		delete(next.cluster, name)
+		return func(ctx context.Context) error {
+			return ignoreNotFound(g.gc.ClusterCleanupPolicies().Delete(ctx, name, metav1.DeleteOptions{}))
+		}
+	}
+}
+
+// labels creates a namespace with these, or gives them to it in the place of others.
+func (g *governor) labels(namespace string, labels map[string]string) edit {
+	return func(next *change) func(context.Context) error {
+		next.namespaces[namespace] = labels
+		client := g.kube.CoreV1().Namespaces()
+		return func(ctx context.Context) error {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}
+			_, err := client.Update(ctx, ns, metav1.UpdateOptions{})
+			if apierrors.IsNotFound(err) {
+				_, err = client.Create(ctx, ns, metav1.CreateOptions{})
+			}
+			return err
+		}
+	}
+}
+
+// quota writes one for the number of Jobs. Like Jobs it is observed, and followed as soon as that is done.
+func (g *governor) quota(namespace string, allows int64) edit {
+	return func(*change) func(context.Context) error {
+		client, q := g.kube.CoreV1().ResourceQuotas(namespace), quotaOf(namespace, allows)
+		if allows == noQuota {
+			q.Spec.Hard = nil
+		}
+		sent := time.Now()
+		return func(ctx context.Context) error {
+			_, err := client.Update(ctx, q, metav1.UpdateOptions{})
+			if apierrors.IsNotFound(err) {
+				_, err = client.Create(ctx, q, metav1.CreateOptions{})
+			}
+			if err == nil {
+				g.history.quota(namespace, allows, sent, time.Now())
+			}
+			return err
+		}
+	}
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // boundsSpec is a ceiling and the least TTL of the namespaces with the label.
@@ -160,6 +265,13 @@ func boundsSpec(ceiling int64, minTTL v1alpha1.TTL) v1alpha1.ClusterCleanupPolic
 			MinTTL: &minTTL, Capacity: []v1alpha1.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &ceiling}},
 		},
 	}
+}
+
+// stopSpec stops all deletions in the same namespaces, or not.
+func stopSpec(suspend bool) v1alpha1.ClusterCleanupPolicySpec {
+	spec := boundsSpec(0, "0s")
+	spec.Guardrails, spec.Suspend = nil, suspend
+	return spec
 }
 
 // policyOf names the policy that a namespace has.
@@ -177,7 +289,11 @@ func convert[T any](scheme *runtime.Scheme, from any) (*T, error) {
 func (h *history) ttl(namespace string) time.Duration {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	d, never, err := h.changes[len(h.changes)-1].policies[policyOf(namespace)].Spec.TTLAfterFinished.Parse()
+	p := h.changes[len(h.changes)-1].policies[policyOf(namespace)]
+	if p == nil || p.Spec.TTLAfterFinished == nil {
+		return 0
+	}
+	d, never, err := p.Spec.TTLAfterFinished.Parse()
 	if never || err != nil {
 		return 0
 	}

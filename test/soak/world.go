@@ -43,6 +43,7 @@ type world struct {
 	history   *history
 	driver    *driver
 	governor  *governor
+	crowds    *crowds
 	judge     *judge
 	restarts  int
 	restarted time.Time // the last time
@@ -75,18 +76,17 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 		return err
 	}
 	w.driver = &driver{kube: kube, history: w.history}
-	w.governor = newGovernor(clients.GcV1alpha1(), w.history)
+	w.governor = newGovernor(kube, clients.GcV1alpha1(), w.history)
+	w.crowds = &crowds{driver: w.driver, governor: w.governor}
 	w.judge = newJudge(w.cluster, w.history)
 	return w.populate(ctx)
 }
 
 // populate makes namespaces, Jobs that stay, and policies.
 func (w *world) populate(ctx context.Context) error {
-	for _, name := range append([]string{residentNamespace}, churnNamespaces...) {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: namespaceLabels(name)}}
-		if _, err := w.driver.kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
-			return err
-		}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: residentNamespace}}
+	if _, err := w.driver.kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+		return err
 	}
 	all, err := jobs.Create(ctx, w.driver.kube, residentNamespace, residents)
 	if err != nil {
@@ -115,13 +115,14 @@ func (w *world) stop() error {
 // churn lets everything happen until what goes on beside it ends.
 func (w *world) churn(ctx context.Context, r *rand.Rand, name string, beside func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	driven, governed := make(chan error, 1), make(chan error, 1)
-	ofJobs, ofPolicies := rand.New(rand.NewPCG(r.Uint64(), 1)), rand.New(rand.NewPCG(r.Uint64(), 2))
+	driven, governed, crowded := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	ofJobs, ofPolicies, ofCrowds := rand.New(rand.NewPCG(r.Uint64(), 1)), rand.New(rand.NewPCG(r.Uint64(), 2)), rand.New(rand.NewPCG(r.Uint64(), 3))
 	go func() { driven <- w.driver.run(ctx, ofJobs, name) }()
 	go func() { governed <- w.governor.run(ctx, ofPolicies) }()
+	go func() { crowded <- w.crowds.run(ctx, ofCrowds, name) }()
 	err := beside(ctx)
 	cancel()
-	return errors.Join(err, <-driven, <-governed)
+	return errors.Join(err, <-driven, <-governed, <-crowded)
 }
 
 // restart kills the API server and starts it again. The driver waits meanwhile; Winnow does not know.
@@ -148,17 +149,14 @@ func (w *world) restart(ctx context.Context) error {
 	return nil
 }
 
-// there are the UIDs of all Jobs.
+// there are the UIDs of all Jobs and Pods.
 func (w *world) there(ctx context.Context) (map[types.UID]bool, error) {
-	list, err := w.driver.kube.BatchV1().Jobs("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
+	all, err := w.driver.there(ctx)
 	out := map[types.UID]bool{}
-	for i := range list.Items {
-		out[list.Items[i].UID] = true
+	for _, o := range all {
+		out[o.GetUID()] = true
 	}
-	return out, nil
+	return out, err
 }
 
 // quiet stops what changes Jobs and policies, and looks whether something was missed.
