@@ -123,8 +123,8 @@ func drawObject(t *rapid.T, serial int) object {
 }
 
 func TestPoolAgreesWithSorting(t *testing.T) {
-	given.Checks(2000)
-	given.Steps(60)
+	given.Checks(t, 2000)
+	given.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		y, serial := newYard(), 0
 		limits := rapid.OneOf(rapid.IntRange(-1, 12), rapid.Just(capacity.Unlimited))
@@ -167,8 +167,8 @@ func TestPoolAgreesWithSorting(t *testing.T) {
 }
 
 func TestCeilingAgreesWithSorting(t *testing.T) {
-	given.Checks(2000)
-	given.Steps(60)
+	given.Checks(t, 2000)
+	given.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		y, serial := newYard(), 0
 		totals := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited))

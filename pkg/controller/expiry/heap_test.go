@@ -83,7 +83,7 @@ func TestHeap(t *testing.T) {
 
 // TestHeapAgreesWithASortedSlice tries random operations on the heap and on a slice that is sorted each time.
 func TestHeapAgreesWithASortedSlice(t *testing.T) {
-	given.Checks(1000)
+	given.Checks(t, 1000)
 	type timed struct {
 		key string
 		at  int

@@ -38,7 +38,7 @@ func plain(f *lifecycle.Fact, keys ...string) lifecycle.Fact {
 
 // TestKeptSaysAllOfTheFact: whatever it says, and whatever was kept before.
 func TestKeptSaysAllOfTheFact(t *testing.T) {
-	given.Checks(2000)
+	given.Checks(t, 2000)
 	rapid.Check(t, func(t *rapid.T) {
 		f := model.DrawObject(t, given.Now, rapid.IntRange(0, 9).Draw(t, "i"))
 		switch rapid.IntRange(0, 5).Draw(t, "time") {

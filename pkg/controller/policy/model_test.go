@@ -152,7 +152,7 @@ func annotated(o modelObject, ttl int, mode gc.AnnotationTTLMode) (due int, inva
 }
 
 func TestDecisionsAgreeWithTheModel(t *testing.T) {
-	given.Checks(10000)
+	given.Checks(t, 10000)
 	seen := map[policy.Reason]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		o, all := drawObject(t), rapid.SliceOfN(rapid.Custom(drawPolicy), 0, 4).Draw(t, "policies")

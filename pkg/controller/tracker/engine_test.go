@@ -25,8 +25,8 @@ import (
 // each of many random changes of objects, owners, policies of both kinds, labels, quotas, annotations, clocks and leaders
 // they must agree on every decision, on its time, and on the order of deletions.
 func TestEngine(t *testing.T) {
-	given.Checks(150)
-	given.Steps(60)
+	given.Checks(t, 150)
+	given.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) { newEngine(t).run(t) })
 }
 

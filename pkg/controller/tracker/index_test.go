@@ -17,8 +17,8 @@ import (
 
 // TestIndexIsAMap puts records in and takes them out at random, many at a time, so that parts grow and shrink.
 func TestIndexIsAMap(t *testing.T) {
-	given.Checks(30)
-	given.Steps(20)
+	given.Checks(t, 30)
+	given.Steps(t, 20)
 	all := make([]*record, 8_000)
 	for i := range all {
 		all[i] = &record{Kept: *facts.Keep(given.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}

@@ -202,6 +202,20 @@ func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
 	taken("soon", "plain", "never")
 }
 
+// TestACeilingWaitsForWhatIsLate: what an annotation has kept until now goes first, even if nobody has looked at it since.
+func TestACeilingWaitsForWhatIsLate(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 1))
+	w.upsert(jobs(time.Minute, "plain")...)
+	w.upsert(given.Job("kept").Complete(w.now.Add(-time.Hour)).KeepUntil(w.now.Add(time.Minute).Format(time.RFC3339)).Fact())
+	w.decided("plain", policy.Delete, policy.ReasonOverCeiling)
+	w.now = w.now.Add(time.Minute)
+	w.agree()
+	w.takes()
+	w.pass(0)
+	w.takes("kept")
+}
+
 // TestTheLastToGoDoesNotDependOnTheOrder: while what is over a ceiling goes, one after the other, in whatever order and whether or not it
 // waits for a finalizer, nobody else is taken, and nobody is saved.
 func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {

@@ -25,8 +25,8 @@ import (
 // it no DELETE may reach an object that must stay, or one that is being deleted; and once the cluster has come to rest,
 // all that is due is gone.
 func TestTracker(t *testing.T) {
-	given.Checks(1500)
-	given.Steps(80)
+	given.Checks(t, 1500)
+	given.Steps(t, 80)
 	t.Run("with namespaces that stay covered", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) { newMachine(true).run(t) })
 	})

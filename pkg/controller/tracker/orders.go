@@ -102,6 +102,10 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 		if rec == nil {
 			break
 		}
+		if t.late(rec, now) {
+			t.ready.push(rec)
+			break // Expire is about to be called, and wakes whoever takes.
+		}
 		ns := rec.ns
 		if ns.bounds.PerMinute != math.MaxInt && now.Before(ns.pace.next) {
 			t.ready.push(rec)
@@ -120,6 +124,12 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 		return order, true
 	}
 	return nil, false
+}
+
+// late reports whether a ceiling has put the record beyond its share by what annotations kept a moment ago: they may have ended since.
+func (t *Tracker) late(rec *record, now time.Time) bool {
+	next, ok := t.timers.Next()
+	return rec.rule == nil && ok && !next.After(now)
 }
 
 func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
@@ -151,7 +161,7 @@ func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, 
 		rec.after(o, Result{Outcome: Conflict, Detail: "the server refuses the very state that it shows"}, now)
 		return nil, false
 	}
-	if !t.fresh(now) || rec.ns.parked {
+	if !t.fresh(now) || rec.ns.parked || t.late(rec, now) {
 		return nil, false
 	}
 	order, ok := t.order(rec, now)

@@ -23,8 +23,8 @@ import (
 // TestSlices tells two trackers the same: one judges all at once, the other a few objects at a time, with whatever else happens in
 // between. It never deletes what the first would not, and once it has caught up it has decided the same.
 func TestSlices(t *testing.T) {
-	given.Checks(300)
-	given.Steps(80)
+	given.Checks(t, 300)
+	given.Steps(t, 80)
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSliced(t)
 		t.Repeat(map[string]func(*rapid.T){

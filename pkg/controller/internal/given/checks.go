@@ -6,18 +6,32 @@ package given
 import (
 	"flag"
 	"strconv"
+	"testing"
 )
 
-// Checks has the property tests of a package try n cases each, unless the command line says otherwise.
-func Checks(n int) { set("rapid.checks", n) }
+// Checks has the property tests that t runs try n cases each, unless the command line says otherwise.
+func Checks(t *testing.T, n int) { set(t, "rapid.checks", n) }
 
-// Steps has each case of a state machine take about n steps, unless the command line says otherwise.
-func Steps(n int) { set("rapid.steps", n) }
+// Steps has each case of a state machine that t runs take about n steps, unless the command line says otherwise.
+func Steps(t *testing.T, n int) { set(t, "rapid.steps", n) }
 
-func set(name string, n int) {
-	if f := flag.Lookup(name); f != nil && f.Value.String() == f.DefValue {
-		if err := f.Value.Set(strconv.Itoa(n)); err != nil {
-			panic(err)
-		}
+func set(t *testing.T, name string, n int) {
+	t.Helper()
+	onCommandLine := false
+	flag.Visit(func(f *flag.Flag) { onCommandLine = onCommandLine || f.Name == name })
+	f := flag.Lookup(name)
+	if f == nil || onCommandLine {
+		return
+	}
+	before := f.Value.String()
+	t.Cleanup(func() { to(t, f, before) })
+	to(t, f, strconv.Itoa(n))
+}
+
+// to does not use flag.Set, after which a flag is as good as on the command line.
+func to(t *testing.T, f *flag.Flag, value string) {
+	t.Helper()
+	if err := f.Value.Set(value); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // worlds has a property tried on many of them.
 func worlds(t *testing.T, property func(*rapid.T, *World)) {
 	t.Helper()
-	given.Checks(1000)
+	given.Checks(t, 1000)
 	rapid.Check(t, func(t *rapid.T) { property(t, Draw(t)) })
 }
 
@@ -291,7 +291,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
 		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,
 	}
-	given.Checks(1000)
+	given.Checks(t, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		w := Draw(t)
 		for _, a := range w.Answers() {
