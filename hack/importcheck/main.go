@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// importcheck fails when a package of this module imports what the rules in rules.go forbid. Test files are free.
+// importcheck fails when a package of this module imports what the rules in rules.go forbid. Test files are free. With the argument "pure"
+// it prints the pure packages.
 package main
 
 import (
@@ -16,6 +17,10 @@ import (
 const module = "github.com/winnow-dev/winnow/"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "pure" {
+		fmt.Println(strings.Join(pure, " "))
+		return
+	}
 	imports, err := load()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "importcheck:", err)
