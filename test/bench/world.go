@@ -63,7 +63,8 @@ func newWorldWithWinnow(ctx context.Context, o options, components ...string) (*
 }
 
 func (w *world) startWinnow(ctx context.Context, o options) (err error) {
-	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: o.winnow})
+	// What a tenant with very many policies does to others is measured too.
+	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: o.winnow, Flags: []string{"--max-policies-per-namespace=-1"}})
 	return err
 }
 
