@@ -173,7 +173,7 @@ func (e *engine) hold(f *simFresh, total bool) {
 	}
 	h.since, h.id = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
 	if total {
-		h.id = fmt.Sprint(f.uid, " ", e.version)
+		h.id = fmt.Sprint(f.uid, " ", f.wide, " ", e.version)
 	}
 	for _, uid := range f.uids {
 		e.under[uid] = h

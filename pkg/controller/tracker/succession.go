@@ -5,6 +5,7 @@ package tracker
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -71,12 +72,39 @@ func (t *Tracker) adopt(ns *namespace, ps *policyState, known sets.Set[string]) 
 	adopted := false
 	for i := range ps.stored.Status.Holds {
 		told := &ps.stored.Status.Holds[i]
-		if (told.Namespace == "" || told.Namespace == ns.name) && !known.Has(told.ID) && !ps.approved.Has(told.ID) && !ps.ended.Has(told.ID) {
-			t.adoptHold(ns, ps, told)
+		if !toldOf(ns, told, ps.stored.Status.Holds) {
+			continue
+		}
+		if h := ns.holdByID(told.ID); h != nil && told.Policy == "" {
+			h.owner, h.total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
+		}
+		owner := t.ownerOf(told, ps)
+		if !known.Has(told.ID) && (owner == nil || !owner.approved.Has(told.ID) && !owner.ended.Has(told.ID)) {
+			t.adoptHold(ns, ps, owner, told)
 			adopted = true
 		}
 	}
 	return adopted
+}
+
+// toldOf reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
+// same policy has one for this namespace.
+func toldOf(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
+	return told.Namespace == ns.name || told.Namespace == "" && !slices.ContainsFunc(all, func(other gc.PolicyHold) bool {
+		return other.Namespace == ns.name && other.Policy == told.Policy
+	})
+}
+
+// ownerOf is the policy whose hold the status of a policy tells of; nil when that is not there, or not yet.
+func (t *Tracker) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
+	if told.Policy == "" {
+		return ps
+	}
+	namespace, name, namespaced := strings.Cut(told.Policy, "/")
+	if !namespaced {
+		namespace, name = "", told.Policy
+	}
+	return t.policyState(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // adoptUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
@@ -84,11 +112,11 @@ func (t *Tracker) adoptUnlisted(ns *namespace, ps *policyState) {
 	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
 	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
 		id := holdID(ps.stored.UID, ns.name, "unlisted")
-		t.adoptHold(ns, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
+		t.adoptHold(ns, ps, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
 	}
 }
 
-func (t *Tracker) adoptHold(ns *namespace, ps *policyState, told *gc.PolicyHold) {
+func (t *Tracker) adoptHold(ns *namespace, ps, owner *policyState, told *gc.PolicyHold) {
 	h := ns.holdByID(told.ID)
 	if own := ns.holdOf(ps.stored.UID); h == nil && own != nil && told.Policy == "" && t.following {
 		h = own // The leader has found the same under another id.
@@ -100,8 +128,8 @@ func (t *Tracker) adoptHold(ns *namespace, ps *policyState, told *gc.PolicyHold)
 	if told.Since != nil {
 		h.since = told.Since.Time
 	}
-	if told.Policy == "" {
-		h.owner, h.total = ps.stored.UID, told.Namespace == ""
+	if owner != nil {
+		h.owner, h.total = owner.stored.UID, told.Namespace == ""
 	}
 	h.deciders, h.searched = h.deciders.Union(sets.New(ps.stored.UID)), false
 	t.vacant.Insert(ns)
