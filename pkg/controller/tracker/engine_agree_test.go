@@ -30,10 +30,7 @@ func (e *engine) work(t *rapid.T) {
 	propagations, wants := e.Propagations(), e.wants()
 	for _, name := range model.DrawnNamespaces {
 		want, got := e.order(name, wants), byNamespace[name]
-		_, paced := e.MaxDeletionsPerMinute(name)
-		if paced && len(got) <= len(want) {
-			want = want[:len(got)]
-		}
+		want = want[:e.paced(name, len(want))]
 		if !slices.Equal(got, want) {
 			t.Fatalf("deletes %q in namespace %s, want %q", got, name, want)
 		}
@@ -50,6 +47,39 @@ func (e *engine) work(t *rapid.T) {
 		e.deleted(t, o.Fact.UID)
 	}
 	e.settle()
+}
+
+// simPace is a bucket of time: it fills as time goes by, to a second, or to what one deletion takes if that is more.
+type simPace struct {
+	perMinute int
+	full      time.Time // since when the bucket has been filling, from empty
+}
+
+// paced is how many of so many deletions may be sent now, which takes their time out of the bucket.
+func (e *engine) paced(namespace string, n int) int {
+	p := e.paces[namespace]
+	if p == nil || p.perMinute == 0 {
+		return n
+	}
+	each := time.Minute / time.Duration(p.perMinute)
+	most := max(time.Second, each)
+	saved := min(e.Now.Sub(p.full), most)
+	n = min(n, int(saved/each))
+	p.full = e.Now.Add(time.Duration(n)*each - saved)
+	return n
+}
+
+// repace has namespaces start with a full bucket where the pace is another, or the replica.
+func (e *engine) repace(anew bool) {
+	for _, name := range model.DrawnNamespaces {
+		perMinute, _ := e.MaxDeletionsPerMinute(name)
+		if ns, known := e.Namespaces[name]; !known || ns.Protected || gc.Protects(ns.Labels) {
+			perMinute = 0
+		}
+		if p := e.paces[name]; anew || p == nil || p.perMinute != perMinute {
+			e.paces[name] = &simPace{perMinute: perMinute, full: e.Now.Add(-time.Hour)}
+		}
+	}
 }
 
 // order is in which the objects of a namespace are to be deleted.
@@ -98,7 +128,15 @@ func (e *engine) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[type
 	for _, p := range rec.previews() {
 		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
 		want, ok := previews[ref][rec.UID()]
-		if !ok || actionNames[p.decision.Action] != want.Action && want.Action != model.Delete {
+		if ok && want.Action == model.Delete {
+			switch {
+			case e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil:
+				want.Action, want.Reason = model.Hold, string(policy.ReasonHeld)
+			case e.clockLies:
+				want.Action, want.Reason = model.Hold, string(policy.ReasonClockInDoubt)
+			}
+		}
+		if !ok || actionNames[p.decision.Action] != want.Action || string(p.decision.Reason) != want.Reason {
 			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.decision, want)
 		}
 		delete(previews[ref], rec.UID())
@@ -112,6 +150,7 @@ var actionNames = map[policy.Action]string{
 
 // agrees compares all that follows for all objects.
 func (e *engine) agrees(t *rapid.T) {
+	e.repace(false)
 	e.each(e.rest)
 	wants, limited := e.wants(), e.limited()
 	var previews map[model.PolicyRef]map[types.UID]model.Answer

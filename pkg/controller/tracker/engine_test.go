@@ -158,6 +158,7 @@ type engine struct {
 	recent    map[string][]simWeighing
 	rules     map[string]string // what ruled each namespace when it was last weighed
 	clockLies bool
+	paces     map[string]*simPace
 }
 
 // holdAboveByDefault and holdAboveTotalByDefault are low, so that worlds of a few objects have holds.
@@ -169,7 +170,7 @@ const (
 func newEngine(t *rapid.T) *engine {
 	e := &engine{
 		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simWeighing{},
-		rules: map[string]string{},
+		rules: map[string]string{}, paces: map[string]*simPace{},
 	}
 	e.slice = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "slice")
 	e.tracker = e.start()
@@ -275,6 +276,7 @@ func (e *engine) succeed(t *rapid.T) {
 		e.recent = map[string][]simWeighing{}
 	}
 	e.tracker.Lead()
+	e.repace(true)
 	if fresh || !e.alike {
 		e.takesOver(t, fresh)
 		e.cleared = map[types.UID]bool{}
