@@ -414,3 +414,15 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 		})
 	}
 }
+
+// TestPreviewsTellOfJobsAndPods: what a Preview policy would delete it tells, of either resource.
+func TestPreviewsTellOfJobsAndPods(t *testing.T) {
+	w := newWorld(t, keep("0s", 1).Preview())
+	w.upsert(job(time.Minute, "job"), given.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
+	for _, name := range []string{"job", "pod"} {
+		previews := w.records.get(w.facts[name].UID).previews()
+		if len(previews) != 1 || previews[0].decision.Action != policy.Delete {
+			t.Errorf("%s: previews %+v", name, previews)
+		}
+	}
+}
