@@ -84,18 +84,22 @@ func (s *Standing) add(v *Vote) {
 	if first || v.Rule.applied != gc.GitOpsManagedDelete {
 		s.applied = v.Rule.applied
 	}
-	s.withOwner = v.Rule.withOwner || !first && s.withOwner
+	s.withOwner = s.withOwner || v.Rule.withOwner
 	theirs := v.answer(s.FinishedAt)
-	sure := theirs
-	if v.Over && v.Rule.Capacity.PercentOfQuota != 0 {
-		sure = (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(s.FinishedAt)
-	}
-	if first || sure.laterThan(s.sure) {
+	if sure := v.sureAnswer(s.FinishedAt); first || sure.laterThan(s.sure) {
 		s.sure = sure
 	}
 	if first || theirs.laterThan(s.latest) || !s.latest.laterThan(theirs) && v.Policy.Name < s.by.Policy.Name {
 		s.latest, s.by = theirs, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
 	}
+}
+
+// sureAnswer is the answer of a policy without what rests on a quota.
+func (v *Vote) sureAnswer(finished time.Time) answer {
+	if v.Over && v.Rule.Capacity.PercentOfQuota != 0 {
+		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(finished)
+	}
+	return v.answer(finished)
 }
 
 // readAnnotations keeps one that can be read, whatever the other is.

@@ -182,19 +182,14 @@ func (t *Tracker) bequeath(ns *namespace) {
 		if h == nil || h.owner != "" {
 			continue
 		}
-		var heir *policy.Policy
-		for rec := range ns.ripeRecords() {
-			if p := rec.policy; rec.hold() == h && (heir == nil || p.String() < heir.String()) {
-				heir = p
-			}
-		}
+		heir := ns.heir(h)
 		if heir == nil {
 			continue
 		}
 		t.soil(ns)
 		own := ns.holdOf(heir.UID)
 		if own == nil {
-			t.inherit(ns, h, heir)
+			h.inherit(ns, heir)
 			continue
 		}
 		for _, rec := range ns.records {
@@ -211,8 +206,19 @@ func (t *Tracker) bequeath(ns *namespace) {
 	}
 }
 
+// heir is the first policy by name that decides for something which waits under a hold; nil when none does.
+func (ns *namespace) heir(h *hold) *policy.Policy {
+	var heir *policy.Policy
+	for rec := range ns.ripeRecords() {
+		if p := rec.policy; rec.hold() == h && (heir == nil || p.String() < heir.String()) {
+			heir = p
+		}
+	}
+	return heir
+}
+
 // inherit gives a hold to a policy. One of all namespaces together may have other heirs elsewhere, so that each gets an id of its own.
-func (t *Tracker) inherit(ns *namespace, h *hold, heir *policy.Policy) {
+func (h *hold) inherit(ns *namespace, heir *policy.Policy) {
 	h.owner = heir.UID
 	if !h.total {
 		return

@@ -74,7 +74,7 @@ func (t *Tracker) settleRipe(rec *record, now time.Time) {
 
 // conclude carries out what was decided for a record, as far as it is not restrained.
 func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, now time.Time) {
-	t.ripen(rec, r, d)
+	t.ripen(rec, d)
 	d = t.restrain(rec, r, d, now)
 	t.count(rec, -1)
 	rec.decide(r, d)
@@ -110,7 +110,7 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 }
 
 // ripen notes whether policies and bounds want the record deleted, and whether it is to be weighed before that.
-func (t *Tracker) ripen(rec *record, r policy.Resolution, d policy.Decision) {
+func (t *Tracker) ripen(rec *record, d policy.Decision) {
 	ns := rec.ns
 	rec.ripens(d.Action == policy.Delete)
 	rec.ripeFor = rec.ripeFor.of(d.Reason)

@@ -215,12 +215,7 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	before := ps.stored
 	ps.stored = o.Stored
 	created := !found || before.UID != o.UID
-	if created {
-		ps.deleted, ps.lastDeletion = 0, nil
-	}
-	if o.Status.Deleted >= ps.deleted {
-		ps.deleted, ps.lastDeletion = o.Status.Deleted, o.Status.LastDeletionTime
-	}
+	ps.countOn(created)
 	ps.approved = approvals(o.ObjectMeta)
 	ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds))
 	sameGeneration := !created && before.Generation == o.Generation
@@ -234,15 +229,23 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))
+	c, changed := causeOf(ps, seenAnew)
 	for ns := range affected {
 		if created {
 			t.adoptNew(ns, ps)
 		}
-		if c, ok := causeOf(ps, seenAnew); ok {
+		if changed {
 			t.blame(ns, c)
 		}
 	}
 	return affected.Union(t.release(ps))
+}
+
+// countOn goes on with the deletions that the status counts, where that is ahead.
+func (ps *policyState) countOn(created bool) {
+	if status := ps.stored.Status; created || status.Deleted >= ps.deleted {
+		ps.deleted, ps.lastDeletion = status.Deleted, status.LastDeletionTime
+	}
 }
 
 // setContent takes in the spec of a state, and reports whether it is another one under the same generation.

@@ -25,14 +25,7 @@ func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.Policy
 		if !h.since.IsZero() {
 			told.Since = &metav1.Time{Time: h.since.Add(time.Second - 1).Truncate(time.Second)}
 		}
-		resources := sets.New[string]()
-		for p, s := range sums {
-			if under := s.under[h]; under != nil && (h.owner == ps.stored.UID || p == ps.compiled) {
-				told.Objects += under.objects
-				resources = resources.Union(under.resources)
-			}
-		}
-		told.Resources = sets.List(resources)
+		told.Objects, told.Resources = sums.waiting(h, ps)
 		if h.owner != ps.stored.UID {
 			owner := t.policyOf(ns, h.owner)
 			if told.Objects == 0 || owner == nil {
@@ -46,6 +39,18 @@ func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.Policy
 		out = append(out, told)
 	}
 	return out
+}
+
+// waiting is how many objects wait under a hold, and their resources: of all policies if it is that of the policy, else of this one.
+func (all sums) waiting(h *hold, ps *policyState) (int64, []string) {
+	objects, resources := int64(0), sets.New[string]()
+	for p, s := range all {
+		if under := s.under[h]; under != nil && (h.owner == ps.stored.UID || p == ps.compiled) {
+			objects += under.objects
+			resources = resources.Union(under.resources)
+		}
+	}
+	return objects, sets.List(resources)
 }
 
 // holdsListed is how many holds a status lists, so that it can be stored.

@@ -117,6 +117,12 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		f.KeepUntil = new(pick(t, now.Format(time.RFC3339), now.Add(time.Second).Format(time.RFC3339),
 			now.Add(-30*time.Second).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339), "tomorrow"))
 	}
+	drawMarks(t, f)
+	return f
+}
+
+// drawMarks draws what others have left on an object.
+func drawMarks(t *rapid.T, f *lifecycle.Fact) {
 	if f.Controller == nil && rarely(t, 8) {
 		f.Applied = `Helm release "web"`
 	}
@@ -128,7 +134,6 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 		f.Propagation = pick(t, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground, "")
 		f.Contradictory = f.Propagation == ""
 	}
-	return f
 }
 
 func drawnHome(i int) string { return drawnHomes[i/2%len(drawnHomes)] }

@@ -40,15 +40,20 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 		}
 		return running
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
-		if slices.ContainsFunc(w.CronJobs, func(cj *lifecycle.CronJob) bool {
-			return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace &&
-				!slices.Contains(cj.Active, f.UID) && !cj.LastScheduled.Before(f.Scheduled)
-		}) {
-			return nobody
-		}
-		return running
+		return w.cronJobOf(f)
 	}
 	return unknown
+}
+
+// cronJobOf is what the CronJob of a Job means for it.
+func (w *World) cronJobOf(f *lifecycle.Fact) owner {
+	if slices.ContainsFunc(w.CronJobs, func(cj *lifecycle.CronJob) bool {
+		return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace &&
+			!slices.Contains(cj.Active, f.UID) && !cj.LastScheduled.Before(f.Scheduled)
+	}) {
+		return nobody
+	}
+	return running
 }
 
 // leftToOwner tells whether the object goes when its owner goes. Without votes it is left to an owner that has finished.
