@@ -75,7 +75,7 @@ func (s *Standing) With(v Vote) Standing {
 	return out
 }
 
-// add adds a vote. Of several answers alike that of the first policy by name counts.
+// add adds a vote.
 func (s *Standing) add(v *Vote) {
 	first := s.by.Policy == nil
 	if first || strictness[v.Policy.annotationTTL] > strictness[s.annotationTTL] {
@@ -84,14 +84,19 @@ func (s *Standing) add(v *Vote) {
 	if first || v.Rule.applied != gc.GitOpsManagedDelete {
 		s.applied = v.Rule.applied
 	}
-	s.withOwner = s.withOwner || v.Rule.withOwner
+	s.withOwner = v.Rule.withOwner || !first && s.withOwner
 	theirs := v.answer(s.FinishedAt)
 	if sure := v.sureAnswer(s.FinishedAt); first || sure.laterThan(s.sure) {
 		s.sure = sure
 	}
-	if first || theirs.laterThan(s.latest) || !s.latest.laterThan(theirs) && v.Policy.Name < s.by.Policy.Name {
+	if first || s.decides(v, theirs) {
 		s.latest, s.by = theirs, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
 	}
+}
+
+// decides reports whether a vote comes before those that there are: the later answer does, and of two alike that of the first by name.
+func (s *Standing) decides(v *Vote, theirs answer) bool {
+	return theirs.laterThan(s.latest) || !s.latest.laterThan(theirs) && v.Policy.Name < s.by.Policy.Name
 }
 
 // sureAnswer is the answer of a policy without what rests on a quota.

@@ -508,9 +508,6 @@ func (e *engine) namespace(t *rapid.T) {
 		return
 	}
 	_, known := e.Namespaces[name]
-	if !known {
-		e.writeStatus() // What it says is taken over for the new one.
-	}
 	e.Namespaces[name] = model.DrawNamespace(t)
 	version := e.next()
 	e.each(func(t *Tracker) { e.tellNamespace(t, name, e.Namespaces[name], version) })

@@ -244,10 +244,13 @@ func TestManyHoldsAreCounted(t *testing.T) {
 	start := func(p *gc.ClusterCleanupPolicy) *world {
 		w := newWorld(t)
 		w.holdAbove = 1
+		name := func(i int) string { return fmt.Sprintf("ns-%03d", i) }
+		for i := range namespaces {
+			w.tellNamespace(name(i))
+		}
 		w.tellClusterPolicy(p)
 		for i := range namespaces {
-			name := fmt.Sprintf("ns-%03d", i)
-			w.tellNamespace(name)
+			name := name(i)
 			for _, job := range names(name+"-", 2) {
 				w.upsert(given.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
 			}

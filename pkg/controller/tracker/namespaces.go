@@ -272,7 +272,7 @@ func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	defer t.mu.Unlock()
 	t.advance(namespaces, m.ResourceVersion)
 	t.replayed(namespaces, m.ResourceVersion)
-	if ns := t.setNamespace(m, now); ns != nil {
+	if ns := t.setNamespace(m, false, now); ns != nil {
 		t.change([]*namespace{ns}, now)
 	}
 }
@@ -292,11 +292,12 @@ func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time
 func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	first := !t.begun[namespaces]
 	t.restart(namespaces, rv)
 	listed, changed := sets.New[string](), sets.New[*namespace]()
 	for _, m := range all {
 		listed.Insert(m.Name)
-		changed.Insert(t.setNamespace(m, now))
+		changed.Insert(t.setNamespace(m, first, now))
 	}
 	for name := range t.namespaces {
 		if !listed.Has(name) {
@@ -307,8 +308,9 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 	t.change(changed.UnsortedList(), now)
 }
 
-// setNamespace takes in the metadata of a namespace, and returns it if its objects are to be judged for that.
-func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) *namespace {
+// setNamespace takes in the metadata of a namespace, of the first list or later, and returns it if its objects are to be judged for that.
+// Of what waits in one that comes later, this replica has seen the change.
+func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *namespace {
 	ns := t.namespace(m.Name)
 	before, wasClosed, wasKnown := ns.derived, ns.closed(), ns.known
 	ns.terminating = m.DeletionTimestamp != nil
@@ -319,8 +321,10 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, now time.Time) *
 	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
 	}
-	if !wasKnown {
+	if first {
 		t.adoptAll(ns)
+	}
+	if !wasKnown {
 		if c, ok := t.unseenCause(); ok {
 			t.blame(ns, c)
 		}
