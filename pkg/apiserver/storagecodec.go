@@ -21,7 +21,8 @@ var strictCodecs = serializer.NewCodecFactory(Scheme, serializer.EnableStrict)
 
 // StorageCodec encodes and decodes what is stored. What it does not understand, since a newer version wrote it or somebody damaged
 // it, must neither be passed over nor keep all else from being read: such an object is read as far as possible and marked, see
-// gc.MarkUnreadable. Nothing may be written in its place.
+// gc.MarkUnreadable. Nothing may be written in its place. Fields of the status alone that are not known are left out: the controller
+// writes it anew, and an upgrade that is taken back must not end all deletions.
 func StorageCodec() runtime.Codec {
 	version := v1alpha1.SchemeGroupVersion
 	return &storageCodec{Codec: strictCodecs.LegacyCodec(version), lenient: Codecs.LegacyCodec(version)}
@@ -38,21 +39,41 @@ func (c *storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, in
 	if failure == nil {
 		return object, kind, nil
 	}
-	readable, err := c.readable(data, defaults)
-	if err != nil {
-		return nil, kind, failure
+	newerStatus := runtime.IsStrictDecodingError(failure) && c.understoodWithoutStatus(data, defaults)
+	readable := data
+	if !newerStatus {
+		var err error
+		if readable, err = c.readable(data, defaults); err != nil {
+			return nil, kind, failure
+		}
 	}
 	if into != nil {
 		if err := runtime.SetZeroValue(into); err != nil {
 			return nil, kind, err
 		}
 	}
-	object, kind, err = c.lenient.Decode(readable, defaults, into)
+	object, kind, err := c.lenient.Decode(readable, defaults, into)
 	if err != nil {
 		return nil, kind, failure
 	}
-	gc.MarkUnreadable(object, failure)
+	if !newerStatus {
+		gc.MarkUnreadable(object, failure)
+	}
 	return object, kind, nil
+}
+
+// understoodWithoutStatus reports whether only the status of an encoded object has fields that are not known.
+func (c *storageCodec) understoodWithoutStatus(data []byte, defaults *schema.GroupVersionKind) bool {
+	var whole map[string]json.RawMessage
+	if json.Unmarshal(data, &whole) != nil {
+		return false
+	}
+	delete(whole, "status")
+	rest, err := json.Marshal(whole)
+	if err == nil {
+		_, _, err = c.Codec.Decode(rest, defaults, nil)
+	}
+	return err == nil
 }
 
 // readable is the part of an encoded object that can be decoded: its metadata, and the fields of its spec and status, each on its
