@@ -46,7 +46,7 @@ type crowd struct {
 }
 
 func newCrowd(ctx context.Context, o options, policies, namespaces int) (*crowd, error) {
-	w, err := newWorld(ctx)
+	w, err := newWorld(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -58,19 +58,9 @@ func measureExpiry(ctx context.Context, o options, r *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
 	ours, theirs := contestants(o)
-	var ourRounds, theirRounds []outcome
-	for round := range o.rounds {
-		for _, turn := range []struct {
-			contestant
-			rounds *[]outcome
-		}{{ours, &ourRounds}, {theirs, &theirRounds}} {
-			r.progress("expiry: round %d of %d, %s ...", round+1, o.rounds, turn.name)
-			out, err := w.expire(ctx, o, turn.contestant, fmt.Sprintf("%s-%d", turn.name, round+1))
-			if err != nil {
-				return fmt.Errorf("round %d, %s: %w", round+1, turn.name, err)
-			}
-			*turn.rounds = append(*turn.rounds, out)
-		}
+	ourRounds, theirRounds, err := w.expireInTurn(ctx, o, r, "expiry", "", ours, theirs)
+	if err != nil {
+		return err
 	}
 	r.add(latenessRows(ourRounds, theirRounds)...)
 	r.add(requestRows(ourRounds, theirRounds)...)
@@ -78,6 +68,24 @@ func measureExpiry(ctx context.Context, o options, r *report) (err error) {
 		r.writeCSV("lateness", append(latenessLines(ours.name, ourRounds), latenessLines(theirs.name, theirRounds)[1:]...)),
 		r.writeCSV("requests", append(requestLines(ours.name, ourRounds), requestLines(theirs.name, theirRounds)[1:]...)),
 	)
+}
+
+// expireInTurn has both delete in each round; who begins changes.
+func (w *world) expireInTurn(
+	ctx context.Context, o options, r *report, what, suffix string, ours, theirs contestant,
+) (ourRounds, theirRounds []outcome, err error) {
+	both, rounds := []contestant{ours, theirs}, [2][]outcome{}
+	for round := range o.rounds {
+		for _, i := range inTurn(len(both), round) {
+			r.progress("%s: round %d of %d, %s ...", what, round+1, o.rounds, both[i].name)
+			out, err := w.expire(ctx, o, both[i], fmt.Sprintf("%s%s-%d", both[i].name, suffix, round+1))
+			if err != nil {
+				return nil, nil, fmt.Errorf("round %d, %s: %w", round+1, both[i].name, err)
+			}
+			rounds[i] = append(rounds[i], out)
+		}
+	}
+	return rounds[0], rounds[1], nil
 }
 
 // expire creates Jobs in a new namespace, whose finish times make them expire one after the other, and waits until all are gone.

@@ -16,12 +16,14 @@ import (
 // settle is how long a process has to give back the memory that its start took.
 const settle = 30 * time.Second
 
-// idleFigures are of Winnow and of an informer over the same Jobs at the same time.
+// idleBeside are the informers over the same Jobs at the same time.
+var idleBeside = []string{typedInformer, trimmedInformer, metadataInformer}
+
+// idleFigures are of Winnow, and then of the informers.
 type idleFigures struct {
-	winnow, informer usage
-	winnowHeap       float64 // bytes
-	informerHeap     float64 // bytes
-	requests         sample  // of Winnow, a second
+	used     []usage
+	heap     []float64 // bytes
+	requests sample    // of Winnow, a second
 }
 
 // measureIdle measures memory and CPU with a policy that keeps all for an hour: without Jobs, and with thousands that are
@@ -63,11 +65,16 @@ func (w *world) idle(ctx context.Context, o options, n int) (f idleFigures, err 
 	if _, err := w.restartWinnow(ctx); err != nil {
 		return f, err
 	}
-	beside, err := w.startInformer(ctx, w.cluster.Kubeconfig(), n)
-	if err != nil {
-		return f, err
+	gets := []func(context.Context, string) (string, error){w.replica().Get}
+	pids := []int{w.replica().Process.Pid()}
+	for _, kind := range idleBeside {
+		beside, failed := w.startInformer(ctx, kind, w.cluster.Kubeconfig(), n)
+		if failed != nil {
+			return f, failed
+		}
+		defer func() { err = errors.Join(err, beside.Kill()) }()
+		gets, pids = append(gets, beside.get), append(pids, beside.Pid())
 	}
-	defer func() { err = errors.Join(err, beside.Kill()) }()
 	if err := w.waitMetric(ctx, "winnow_leading", 1); err != nil {
 		return f, err
 	}
@@ -81,20 +88,22 @@ func (w *world) idle(ctx context.Context, o options, n int) (f idleFigures, err 
 	if _, err := requests.Next(); err != nil {
 		return f, err
 	}
-	used, err := watchProcesses(ctx, o.window, w.replica().Process.Pid(), beside.Pid())
-	if err != nil {
+	if f.used, err = watchProcesses(ctx, o.window, pids...); err != nil {
 		return f, err
 	}
 	sent, err := requests.Next()
 	if err != nil {
 		return f, err
 	}
-	f.winnow, f.informer, f.requests = used[0], used[1], sample{float64(len(sent)) / o.window.Seconds()}
-	if f.winnowHeap, err = heapOf(ctx, w.replica().Get); err != nil {
-		return f, err
+	f.requests = sample{float64(len(sent)) / o.window.Seconds()}
+	for _, get := range gets {
+		bytes, err := heapOf(ctx, get)
+		if err != nil {
+			return f, err
+		}
+		f.heap = append(f.heap, bytes)
 	}
-	f.informerHeap, err = heapOf(ctx, beside.get)
-	return f, err
+	return f, nil
 }
 
 func heapOf(ctx context.Context, get func(context.Context, string) (string, error)) (float64, error) {
@@ -105,26 +114,28 @@ func heapOf(ctx context.Context, get func(context.Context, string) (string, erro
 	return liveHeap(profile)
 }
 
-func idleRows(n int, f idleFigures) []row {
+func idleRows(n int, f idleFigures) (rows []row) {
 	what := fmt.Sprintf("idle, %d Jobs: ", n)
-	const beside = "typed informer"
-	return []row{
-		{what + "resident", "MB", f.winnow.resident, beside, f.informer.resident},
-		{what + "live heap", "MB", sample{f.winnowHeap / mega}, beside, sample{f.informerHeap / mega}},
-		{what + "CPU", "% of a core", f.winnow.cpu, beside, f.informer.cpu},
-		{what + "requests", "1/s", f.requests, "", nil},
+	for i, beside := range idleBeside {
+		rows = append(rows,
+			row{what + "resident", "MB", f.used[0].resident, beside, f.used[i+1].resident},
+			row{what + "live heap", "MB", sample{f.heap[0] / mega}, beside, sample{f.heap[i+1] / mega}},
+			row{what + "CPU", "% of a core", f.used[0].cpu, beside, f.used[i+1].cpu})
 	}
+	return append(rows, row{what + "requests", "1/s", f.requests, "", nil})
 }
 
 // perJob is what one more Job costs.
-func perJob(n int, empty, full idleFigures) []row {
+func perJob(n int, empty, full idleFigures) (rows []row) {
 	each := func(more, fewer float64) sample { return sample{(more - fewer) / float64(n)} }
-	const beside = "typed informer"
-	return []row{
-		{
-			"a finished Job: resident", "bytes", each(mega*full.winnow.resident.median(), mega*empty.winnow.resident.median()),
-			beside, each(mega*full.informer.resident.median(), mega*empty.informer.resident.median()),
-		},
-		{"a finished Job: live heap", "bytes", each(full.winnowHeap, empty.winnowHeap), beside, each(full.informerHeap, empty.informerHeap)},
+	resident := func(i int) sample {
+		return each(mega*full.used[i].resident.median(), mega*empty.used[i].resident.median())
 	}
+	heap := func(i int) sample { return each(full.heap[i], empty.heap[i]) }
+	for i, beside := range idleBeside {
+		rows = append(rows,
+			row{"a finished Job: resident", "bytes", resident(0), beside, resident(i + 1)},
+			row{"a finished Job: live heap", "bytes", heap(0), beside, heap(i + 1)})
+	}
+	return rows
 }

@@ -13,40 +13,57 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/poll"
 )
 
-// informerCommand is the hidden subcommand: a controller that only keeps all Jobs, in a typed shared informer over protobuf.
+// informerCommand is the hidden subcommand: a controller that only keeps all Jobs, in a shared informer over protobuf.
 const informerCommand = "informer"
+
+// informerKinds are what stands beside Winnow.
+const (
+	// typedInformer keeps Jobs as they come, as a controller does that takes no thought.
+	typedInformer = "typed informer"
+	// trimmedInformer drops what it does not need to know when a Job finished, whose it is and whether it is selected: what a
+	// careful author would write.
+	trimmedInformer = "trimmed informer"
+	// metadataInformer asks for metadata alone, and drops managed fields. It cannot tell when a Job finished.
+	metadataInformer = "metadata informer"
+)
 
 const heapPath = "/debug/pprof/heap?gc=1&debug=1"
 
-// runInformer takes a kubeconfig and a port. It serves how many Jobs it has at /jobs, once all are there, and its memory.
+// runInformer takes a kubeconfig, a port and its kind. It serves how many Jobs it has at /jobs, once all are there, and its memory.
 func runInformer(ctx context.Context, args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("%s takes a kubeconfig and a port, not %q", informerCommand, args)
+	if len(args) != 3 {
+		return fmt.Errorf("%s takes a kubeconfig, a port and a kind, not %q", informerCommand, args)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", args[0])
 	if err != nil {
 		return err
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
-	client, err := kubernetes.NewForConfig(config)
+	jobs, err := newInformer(config, args[2])
 	if err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	jobs := factory.Batch().V1().Jobs().Informer()
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
+	go jobs.Run(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), jobs.HasSynced)
 	http.HandleFunc("/jobs", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, len(jobs.GetStore().ListKeys())) })
 	server := &http.Server{Addr: "127.0.0.1:" + args[1], ReadHeaderTimeout: time.Minute}
 	go func() {
@@ -59,6 +76,38 @@ func runInformer(ctx context.Context, args []string) error {
 	return nil
 }
 
+func newInformer(config *rest.Config, kind string) (cache.SharedIndexInformer, error) {
+	if kind == metadataInformer {
+		client, err := metadata.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		factory := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(trim))
+		return factory.ForResource(batchv1.SchemeGroupVersion.WithResource("jobs")).Informer(), nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var options []informers.SharedInformerOption
+	if kind == trimmedInformer {
+		options = append(options, informers.WithTransform(trim))
+	}
+	return informers.NewSharedInformerFactoryWithOptions(client, 0, options...).Batch().V1().Jobs().Informer(), nil
+}
+
+// trim drops what nobody needs who deletes finished Jobs: managed fields, what kubectl applied, and of the spec all but the TTL.
+func trim(o any) (any, error) {
+	if m, err := meta.Accessor(o); err == nil {
+		m.SetManagedFields(nil)
+		delete(m.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	}
+	if job, ok := o.(*batchv1.Job); ok {
+		job.Spec = batchv1.JobSpec{TTLSecondsAfterFinished: job.Spec.TTLSecondsAfterFinished}
+	}
+	return o, nil
+}
+
 // informer is a process of runInformer.
 type informer struct {
 	*cluster.Process
@@ -66,7 +115,7 @@ type informer struct {
 }
 
 // startInformer starts one and waits until it has n Jobs.
-func (w *world) startInformer(ctx context.Context, kubeconfig string, n int) (*informer, error) {
+func (w *world) startInformer(ctx context.Context, kind, kubeconfig string, n int) (*informer, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -76,14 +125,14 @@ func (w *world) startInformer(ctx context.Context, kubeconfig string, n int) (*i
 		return nil, err
 	}
 	i := &informer{port: strconv.Itoa(port)}
-	i.Process, err = w.cluster.Run(ctx, informerCommand, self, []string{informerCommand, kubeconfig, i.port}, nil)
+	i.Process, err = w.cluster.Run(ctx, strings.ReplaceAll(kind, " ", "-"), self, []string{informerCommand, kubeconfig, i.port, kind}, nil)
 	if err != nil {
 		return nil, err
 	}
 	return i, poll.Until(ctx, knownMost(n), 100*time.Millisecond, func(ctx context.Context) error {
 		got, err := i.get(ctx, "/jobs")
 		if err == nil && got != strconv.Itoa(n) {
-			err = fmt.Errorf("the informer has %s Jobs, not %d, see %s", got, n, filepath.Base(i.LogFile))
+			err = fmt.Errorf("the %s has %s Jobs, not %d, see %s", kind, got, n, filepath.Base(i.LogFile))
 		}
 		return err
 	})

@@ -42,7 +42,7 @@ type options struct {
 	settle               time.Duration
 
 	throughput, scale numbers
-	apart             bool
+	apart, fsync      bool
 }
 
 // measurements by name, in the order in which they run. Each has a cluster of its own.
@@ -74,8 +74,13 @@ func main() {
 
 // dispatch runs measurements, or what they are compared with when it needs a process of its own.
 func dispatch(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == informerCommand {
-		return runInformer(ctx, args[1:])
+	if len(args) > 0 {
+		switch args[0] {
+		case informerCommand:
+			return runInformer(ctx, args[1:])
+		case bareCommand:
+			return runBare(ctx, args[1:])
+		}
 	}
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
@@ -91,13 +96,14 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies, scale: how long memory and CPU are watched")
 	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant: Jobs that expire in each round")
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant: over how long they expire")
-	flags.IntVar(&o.rounds, "rounds", 3, "expiry, throughput, tenant: how often it is repeated, Winnow and those beside it in turn")
+	flags.IntVar(&o.rounds, "rounds", 5, "expiry, throughput, concurrency, lateness, tenant: how often it is repeated, Winnow and those beside it in turn; who goes first changes")
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(&o.settle, "settle", 30*time.Minute, "policies: how long it is waited at the most for the first statuses of all, of which ten are written a second")
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	o.throughput = numbers{4000}
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(&o.apart, "apart", false, "throughput, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)")
+	flags.BoolVar(&o.fsync, "fsync", false, "etcd waits for the disk, as in production; a cluster of tests does not")
 	o.scale = numbers{10_000, 100_000}
 	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")
 	_ = flags.Parse(args) // ends the process on an error

@@ -10,6 +10,9 @@ import (
 	"slices"
 )
 
+// scaleBeside are the informers over the same Jobs, each alone. Synthetic Jobs do not come as metadata alone: measureIdle has that.
+var scaleBeside = []string{typedInformer, trimmedInformer}
+
 // manyEvents is how many Jobs change for the CPU that an event costs.
 const manyEvents = 10_000
 
@@ -23,11 +26,12 @@ type held struct {
 
 // scaleFigures are of one number of Jobs.
 type scaleFigures struct {
-	jobs             int
-	winnow, informer held
-	changes          []anew
-	rest, changing   lags
-	events, relist   anew
+	jobs           int
+	winnow         held
+	beside         []held // by scaleBeside
+	changes        []anew
+	rest, changing lags
+	events, relist anew
 }
 
 // anew is how long something took, its CPU until nothing was left to do, and how large Winnow was meanwhile.
@@ -65,7 +69,7 @@ func measureField(ctx context.Context, o options, r *report, n int) (s scaleFigu
 		name    string
 		measure func(context.Context, options, *scaleFigures) (any, error) // what is told of it at once
 	}{
-		{"informer", f.informer}, {"start and idle", f.arm}, {"changes", f.change}, {"lag at rest", f.lagAtRest},
+		{"informers", f.informers}, {"start and idle", f.arm}, {"changes", f.change}, {"lag at rest", f.lagAtRest},
 		{"lag under changes", f.lagUnderChanges}, {"events", f.events}, {"relist", f.relist},
 	}
 	if n == 0 {

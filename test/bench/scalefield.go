@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/jobs"
 	"github.com/winnow-dev/winnow/test/synthetic"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
@@ -43,7 +45,7 @@ type field struct {
 
 // newField has policies, and no Jobs yet.
 func newField(ctx context.Context, o options, jobs int) (*field, error) {
-	w, err := newWorld(ctx)
+	w, err := newWorld(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +66,9 @@ func (f *field) start(ctx context.Context, o options) (err error) {
 		return err
 	}
 	behind := synthetic.Options{Upstream: user, CertFile: certFile, KeyFile: keyFile, Finished: time.Now().Truncate(time.Second)}
+	if behind.CronJobs, err = f.createNamespaces(ctx); err != nil {
+		return err
+	}
 	for i := range allNamespaces {
 		behind.Namespaces = append(behind.Namespaces, fieldNamespace(i))
 	}
@@ -82,7 +87,7 @@ func (f *field) start(ctx context.Context, o options) (err error) {
 	if f.server, err = winnow.Start(ctx, f.cluster, winnow.Options{Binary: o.winnow, Kubeconfig: f.kubeconfig}); err != nil {
 		return err
 	}
-	return parallel(ctx, allNamespaces, func(i int) error { return f.createNamespace(ctx, i) })
+	return parallel(ctx, allNamespaces, func(i int) error { return f.createPolicy(ctx, fieldNamespace(i)) })
 }
 
 func (f *field) stop() error {
@@ -95,22 +100,55 @@ func (f *field) stop() error {
 
 func fieldNamespace(i int) string { return fmt.Sprintf("field-%02d", i) }
 
-// createNamespace also creates its policy.
-func (f *field) createNamespace(ctx context.Context, i int) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fieldNamespace(i)}}
-	if i < boundNamespaces {
-		ns.Labels = map[string]string{boundLabel: "yes"}
-	}
-	if _, err := f.kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+// createNamespaces also creates the CronJobs that most Jobs belong to.
+func (f *field) createNamespaces(ctx context.Context) (map[string]map[string]types.UID, error) {
+	uids := make([]map[string]types.UID, allNamespaces)
+	err := parallel(ctx, allNamespaces, func(i int) (err error) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fieldNamespace(i)}}
+		if i < boundNamespaces {
+			ns.Labels = map[string]string{boundLabel: "yes"}
+		}
+		if _, err := f.kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		uids[i], err = f.createCronJobs(ctx, ns.Name)
 		return err
+	})
+	out := map[string]map[string]types.UID{}
+	for i := range uids {
+		out[fieldNamespace(i)] = uids[i]
 	}
+	return out, err
+}
+
+// createCronJobs creates those of a namespace, which have noted all that they scheduled and run nothing now.
+func (f *field) createCronJobs(ctx context.Context, namespace string) (map[string]types.UID, error) {
+	client, now, out := f.kube.BatchV1().CronJobs(namespace), metav1.Now(), map[string]types.UID{}
+	for _, app := range synthetic.Apps() {
+		cj, err := client.Create(ctx, &batchv1.CronJob{
+			ObjectMeta: metav1.ObjectMeta{Name: app},
+			Spec:       batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobs.New("").Spec}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		cj.Status.LastScheduleTime = &now
+		if _, err := client.UpdateStatus(ctx, cj, metav1.UpdateOptions{}); err != nil {
+			return nil, err
+		}
+		out[app] = cj.UID
+	}
+	return out, nil
+}
+
+func (f *field) createPolicy(ctx context.Context, namespace string) error {
 	policy := &v1alpha1.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "bench"},
 		Spec: v1alpha1.CleanupPolicySpec{
 			TTLAfterFinished: ptr.To[v1alpha1.TTL]("30d"), AnnotationTTL: v1alpha1.AnnotationAny,
 		},
 	}
-	_, err := f.gc.CleanupPolicies(ns.Name).Create(ctx, policy, metav1.CreateOptions{})
+	_, err := f.gc.CleanupPolicies(namespace).Create(ctx, policy, metav1.CreateOptions{})
 	return err
 }
 

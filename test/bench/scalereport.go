@@ -44,11 +44,13 @@ func (r *report) addScale(all []scaleFigures) error {
 		r.plot("scale-memory", "Memory against the number of finished Jobs", "finished Jobs", "MB",
 			line("Winnow, live heap", some, func(s scaleFigures) float64 { return s.winnow.after / mega }),
 			line("Winnow, resident", some, func(s scaleFigures) float64 { return s.winnow.rest.resident.median() }),
-			line("typed informer, live heap", some, func(s scaleFigures) float64 { return s.informer.after / mega }),
-			line("typed informer, resident", some, func(s scaleFigures) float64 { return s.informer.rest.resident.median() })),
+			line("typed informer, live heap", some, func(s scaleFigures) float64 { return s.beside[0].after / mega }),
+			line("trimmed informer, live heap", some, func(s scaleFigures) float64 { return s.beside[1].after / mega }),
+			line("trimmed informer, resident", some, func(s scaleFigures) float64 { return s.beside[1].rest.resident.median() })),
 		r.plot("scale-start", "From start until all are known", "finished Jobs", "s",
 			line("Winnow, all timers armed", some, func(s scaleFigures) float64 { return s.winnow.seconds }),
-			line("typed informer, synced", some, func(s scaleFigures) float64 { return s.informer.seconds })),
+			line("typed informer, synced", some, func(s scaleFigures) float64 { return s.beside[0].seconds }),
+			line("trimmed informer, synced", some, func(s scaleFigures) float64 { return s.beside[1].seconds })),
 		r.plot("scale-changes", "Judging all anew after a change", "finished Jobs", "s of CPU", changeSeries(some)...),
 	)
 }
@@ -74,24 +76,27 @@ func (s scaleFigures) String() string { return strconv.Itoa(s.jobs) + " Jobs" }
 func heldRows(s scaleFigures) []row {
 	var rows []row
 	for _, figure := range heldFigures {
-		rows = append(rows, row{fmt.Sprintf("%s: %s", s, figure.name), figure.unit, figure.of(s.winnow), "typed informer", figure.of(s.informer)})
+		for i, beside := range scaleBeside {
+			rows = append(rows, row{fmt.Sprintf("%s: %s", s, figure.name), figure.unit, figure.of(s.winnow), beside, figure.of(s.beside[i])})
+		}
 	}
 	return rows
 }
 
 // eachRows are what one more Job costs.
 func eachRows(s, none scaleFigures) []row {
-	figure := func(name string, of func(held) float64) row {
+	var rows []row
+	figure := func(name string, of func(held) float64) {
 		each := func(more, fewer held) sample { return sample{(of(more) - of(fewer)) / float64(s.jobs)} }
-		return row{
-			fmt.Sprintf("%s: each, %s", s, name), "bytes",
-			each(s.winnow, none.winnow), "typed informer", each(s.informer, none.informer),
+		for i, beside := range scaleBeside {
+			rows = append(rows, row{
+				fmt.Sprintf("%s: each, %s", s, name), "bytes", each(s.winnow, none.winnow), beside, each(s.beside[i], none.beside[i]),
+			})
 		}
 	}
-	return []row{
-		figure("live heap", func(h held) float64 { return h.after }),
-		figure("resident", func(h held) float64 { return mega * h.rest.resident.median() }),
-	}
+	figure("live heap", func(h held) float64 { return h.after })
+	figure("resident", func(h held) float64 { return mega * h.rest.resident.median() })
+	return rows
 }
 
 func anewRows(s, none scaleFigures) []row {
@@ -152,13 +157,10 @@ func scaleLines(all []scaleFigures) [][]string {
 	}
 	lines := [][]string{header}
 	for _, s := range all {
-		for _, process := range []struct {
-			name string
-			held
-		}{{"winnow", s.winnow}, {"typed informer", s.informer}} {
-			cells := []string{strconv.Itoa(s.jobs), process.name}
+		for i, name := range append([]string{"winnow"}, scaleBeside...) {
+			cells, process := []string{strconv.Itoa(s.jobs), name}, append([]held{s.winnow}, s.beside...)[i]
 			for _, figure := range heldFigures {
-				cells = append(cells, number(figure.of(process.held).median()))
+				cells = append(cells, number(figure.of(process).median()))
 			}
 			lines = append(lines, cells)
 		}

@@ -27,19 +27,25 @@ const (
 	quietShare  = 0.03
 )
 
-// informer is what stands beside: alone, so that nobody takes its CPU.
-func (f *field) informer(ctx context.Context, _ options, s *scaleFigures) (any, error) {
+// informers are what stands beside: each alone, so that nobody takes its CPU.
+func (f *field) informers(ctx context.Context, _ options, s *scaleFigures) (any, error) {
 	if err := f.replica().Stop(); err != nil {
 		return nil, err
 	}
 	f.front.Reset(f.jobs)
-	begin := time.Now()
-	beside, err := f.startInformer(ctx, f.kubeconfig, f.jobs)
-	if err != nil {
-		return nil, err
+	for _, kind := range scaleBeside {
+		begin := time.Now()
+		beside, err := f.startInformer(ctx, kind, f.kubeconfig, f.jobs)
+		if err != nil {
+			return nil, err
+		}
+		one, err := hold(ctx, begin, beside.Pid(), quietWindow, beside.get)
+		if err := errors.Join(err, beside.Kill()); err != nil {
+			return nil, err
+		}
+		s.beside = append(s.beside, one)
 	}
-	s.informer, err = hold(ctx, begin, beside.Pid(), quietWindow, beside.get)
-	return s.informer, errors.Join(err, beside.Kill())
+	return s.beside, nil
 }
 
 // arm starts Winnow over the Jobs, until every one has its time.

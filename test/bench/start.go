@@ -17,7 +17,7 @@ const readyInterval = 5 * time.Millisecond
 // measureStart measures the time from exec to the first ok of /readyz, of the kube-apiserver before Winnow is installed, then
 // of winnow-apiserver, whose storage its first, uncounted start has applied.
 func measureStart(ctx context.Context, o options, r *report) (err error) {
-	w, err := newWorld(ctx)
+	w, err := newWorld(ctx, o)
 	if err != nil {
 		return err
 	}

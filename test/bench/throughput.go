@@ -87,11 +87,11 @@ func measureThroughput(ctx context.Context, o options, r *report) (err error) {
 		return r.writeCSV("throughput", t.lines)
 	}
 	n := o.throughput[0]
-	if err := t.compare(ctx, r, burst{jobs: min(n, nativeMost), namespaces: 1}, 1, nativeDefaults); err != nil {
+	if err := t.compare(ctx, r, burst{jobs: min(n, nativeMost), namespaces: 1}, o.rounds, nativeDefaults); err != nil {
 		return err
 	}
 	withPods := burst{jobs: min(n, cascadeJobs), namespaces: 1, pods: true}
-	if err := t.compare(ctx, r, withPods, 1, bareRacer(bareWorkers), nativeUnlimited); err != nil {
+	if err := t.compare(ctx, r, withPods, o.rounds, bareRacer(bareWorkers), nativeUnlimited); err != nil {
 		return err
 	}
 	return errors.Join(t.profileWinnow(ctx, o, r), r.writeCSV("throughput", t.lines))
@@ -112,7 +112,8 @@ func (t *track) compare(ctx context.Context, r *report, b burst, rounds int, bes
 	racers := append([]racer{winnowRacer()}, beside...)
 	races := make([][]race, len(racers))
 	for round := range rounds {
-		for i, racer := range racers {
+		for _, i := range inTurn(len(racers), round) {
+			racer := racers[i]
 			r.progress("%s: round %d of %d, %s ...", b, round+1, rounds, racer.name)
 			one, err := t.run(ctx, b, racer)
 			if err != nil {
@@ -126,6 +127,14 @@ func (t *track) compare(ctx context.Context, r *report, b burst, rounds int, bes
 		r.add(raceRows(b, races[0], beside[i].name, races[i+1])...)
 	}
 	return nil
+}
+
+// inTurn is the order of a round: each round another one begins.
+func inTurn(n, round int) (out []int) {
+	for i := range n {
+		out = append(out, (i+round)%n)
+	}
+	return out
 }
 
 // raceFigures are what is told of a race.
@@ -194,19 +203,23 @@ func measureConcurrency(ctx context.Context, o options, r *report) (err error) {
 	lines := [][]string{{"DELETEs under way at the most", "winnow 1/s", "bare loop 1/s"}}
 	winnow, bare := series{name: "Winnow"}, series{name: "bare loop"}
 	for bound := 1; bound <= 128; bound *= 2 {
-		r.progress("at most %d under way ...", bound)
-		ours, err := t.run(ctx, b, winnowRacer("--concurrent-deletions="+strconv.Itoa(bound)))
-		if err != nil {
-			return err
+		var perSecond [2]sample
+		racers := []racer{winnowRacer("--concurrent-deletions=" + strconv.Itoa(bound)), bareRacer(bound)}
+		for round := range o.rounds {
+			for _, i := range inTurn(len(racers), round) {
+				r.progress("at most %d under way: round %d of %d, %s ...", bound, round+1, o.rounds, racers[i].name)
+				one, err := t.run(ctx, b, racers[i])
+				if err != nil {
+					return err
+				}
+				perSecond[i] = append(perSecond[i], one.perSecond)
+			}
 		}
-		theirs, err := t.run(ctx, b, bareRacer(bound))
-		if err != nil {
-			return err
-		}
-		r.add(row{fmt.Sprintf("%s, at most %d under way", b, bound), "1/s", sample{ours.perSecond}, "bare loop", sample{theirs.perSecond}})
-		lines = append(lines, []string{strconv.Itoa(bound), number(ours.perSecond), number(theirs.perSecond)})
-		winnow.points = append(winnow.points, plotter.XY{X: float64(bound), Y: ours.perSecond})
-		bare.points = append(bare.points, plotter.XY{X: float64(bound), Y: theirs.perSecond})
+		ours, theirs := perSecond[0].median(), perSecond[1].median()
+		r.add(row{fmt.Sprintf("%s, at most %d under way", b, bound), "1/s", perSecond[0], "bare loop", perSecond[1]})
+		lines = append(lines, []string{strconv.Itoa(bound), number(ours), number(theirs)})
+		winnow.points = append(winnow.points, plotter.XY{X: float64(bound), Y: ours})
+		bare.points = append(bare.points, plotter.XY{X: float64(bound), Y: theirs})
 	}
 	return errors.Join(
 		r.writeCSV("concurrency", lines),

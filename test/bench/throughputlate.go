@@ -26,14 +26,12 @@ func measureLateness(ctx context.Context, o options, r *report) (err error) {
 	for _, rate := range []int{1, 10, 100} {
 		o.expiries = rate * int(o.spread.Seconds())
 		ours, theirs := contestants(o)
-		var outcomes [2]outcome
-		for i, c := range []contestant{ours, theirs} {
-			r.progress("lateness: %d a second, %s ...", rate, c.name)
-			if outcomes[i], err = w.expire(ctx, o, c, fmt.Sprintf("%s-%d", c.name, rate)); err != nil {
-				return fmt.Errorf("%d a second, %s: %w", rate, c.name, err)
-			}
+		what := fmt.Sprintf("lateness, %d a second", rate)
+		ourRounds, theirRounds, err := w.expireInTurn(ctx, o, r, what, fmt.Sprintf("-%d", rate), ours, theirs)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
-		for _, row := range latenessRows(outcomes[:1], outcomes[1:]) {
+		for _, row := range latenessRows(ourRounds, theirRounds) {
 			row.figure = fmt.Sprintf("%d a second: %s", rate, row.figure)
 			r.add(row)
 		}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -38,10 +37,11 @@ type race struct {
 type track struct {
 	*world
 	binary  string // of kube-controller-manager
-	bare    kubernetes.Interface
 	started int
 	apart   bool // see leaveFirst
 	lines   [][]string
+
+	bareKubeconfig string
 }
 
 func newTrack(ctx context.Context, o options) (_ *track, err error) {
@@ -54,7 +54,7 @@ func newTrack(ctx context.Context, o options) (_ *track, err error) {
 			return nil, err
 		}
 	}
-	w, err := newWorld(ctx)
+	w, err := newWorld(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -96,16 +96,12 @@ func (t *track) prepare(ctx context.Context, o options) (err error) {
 }
 
 // prepareBare gives the bare loop the rights of Winnow, but the priority of any workload.
-func (t *track) prepareBare(ctx context.Context) error {
+func (t *track) prepareBare(ctx context.Context) (err error) {
 	const user = "system:serviceaccount:default:bare"
 	if _, _, err := t.cluster.Kubectl(ctx, "create", "clusterrolebinding", "bare", "--clusterrole=winnow:controller", "--user="+user); err != nil {
 		return err
 	}
-	config, err := t.cluster.UserConfig(user, "system:serviceaccounts", "system:serviceaccounts:default")
-	if err != nil {
-		return err
-	}
-	t.bare, err = kubernetes.NewForConfig(protobuf(config))
+	t.bareKubeconfig, err = t.cluster.KubeconfigFor(user, "system:serviceaccounts", "system:serviceaccounts:default")
 	return err
 }
 
@@ -125,9 +121,6 @@ func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error)
 	}
 	defer func() { err = errors.Join(err, manager.Kill()) }()
 	own := manager.Pid()
-	if r.workers > 0 {
-		own = os.Getpid()
-	}
 	if r.workers == 0 && !r.native {
 		replica, err := t.server.AddReplica(ctx, r.flags...)
 		if err != nil {
@@ -142,6 +135,14 @@ func (t *track) run(ctx context.Context, b burst, r racer) (out race, err error)
 	lit, err := t.light(ctx, b, r)
 	if err != nil {
 		return out, err
+	}
+	if r.workers > 0 {
+		loop, failed := t.startBare(ctx, lit, r.workers)
+		if failed != nil {
+			return out, failed
+		}
+		defer func() { err = errors.Join(err, loop.Kill()) }()
+		own = loop.Pid()
 	}
 	if out, err = t.watch(ctx, lit, r, own); err == nil {
 		t.lines = append(t.lines, out.line(b, r.name))
@@ -190,12 +191,7 @@ func (t *track) watch(ctx context.Context, b *litBurst, racer racer, own int) (o
 	if err != nil {
 		return out, err
 	}
-	if racer.workers > 0 { // Nobody begins while the API server is still warm from creating them.
-		err = errors.Join(poll.Pause(ctx, time.Until(b.due)), t.deleteBare(ctx, b, racer.workers))
-	} else {
-		err = t.profile(ctx, b, racer)
-	}
-	if err != nil {
+	if err := t.profile(ctx, b, racer); err != nil {
 		return out, err
 	}
 	jobsGone, podsGone := <-jobs, <-pods
@@ -280,20 +276,4 @@ func (t *track) firstDelete(ctx context.Context, b *litBurst) (first time.Time, 
 		return err
 	})
 	return first, err
-}
-
-// deleteBare deletes all Jobs of a burst as Winnow does, with the same preconditions, and nothing else.
-func (t *track) deleteBare(ctx context.Context, b *litBurst, workers int) error {
-	background := metav1.DeletePropagationBackground
-	var deletes errgroup.Group
-	deletes.SetLimit(workers)
-	for _, j := range b.all {
-		deletes.Go(func() error {
-			return t.bare.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
-				Preconditions:     &metav1.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion},
-				PropagationPolicy: &background,
-			})
-		})
-	}
-	return deletes.Wait()
 }

@@ -36,9 +36,13 @@ type world struct {
 	kube    kubernetes.Interface
 }
 
-func newWorld(ctx context.Context, components ...string) (*world, error) {
+// newWorld gives the controller manager the same limits wherever there is one.
+func newWorld(ctx context.Context, o options, components ...string) (*world, error) {
 	c, err := cluster.Start(ctx, cluster.Options{
 		Components: append([]string{cluster.Etcd, cluster.APIServer}, components...),
+		Flags: map[string][]string{
+			cluster.Etcd: {fmt.Sprintf("--unsafe-no-fsync=%t", !o.fsync)}, cluster.ControllerManager: unlimited,
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -52,7 +56,7 @@ func newWorld(ctx context.Context, components ...string) (*world, error) {
 
 // newWorldWithWinnow has one replica, and is stopped by stop.
 func newWorldWithWinnow(ctx context.Context, o options, components ...string) (*world, error) {
-	w, err := newWorld(ctx, components...)
+	w, err := newWorld(ctx, o, components...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,15 @@ var apps = []string{
 
 const releases = 5
 
+// Apps are the names of what Jobs run.
+func Apps() []string { return slices.Clone(apps) }
+
+// byHand is how many Jobs there are for each one that somebody created by hand, as kubectl create job does, and no CronJob.
+const byHand = 4
+
+// firstMinute is that of the first Job. The CronJob controller ends the names of Jobs with the minute for which they are scheduled.
+const firstMinute = 28_000_000
+
 // version is a state of a Job. The zero value is that in which it was generated.
 type version struct {
 	rv          uint64
@@ -41,19 +52,21 @@ type generator struct {
 	finished   time.Time // when the newest finished
 	job        batchv1.Job
 	labels     [][releases]map[string]string // by app
+	cronJobs   map[string]map[string]types.UID
 }
 
 // spread is over how long Jobs have finished.
 const spread = 2 * time.Hour
 
-func newGenerator(namespaces []string, finished time.Time) *generator {
-	g := &generator{namespaces: namespaces, finished: finished, job: *template()}
+func newGenerator(namespaces []string, finished time.Time, cronJobs map[string]map[string]types.UID) *generator {
+	g := &generator{namespaces: namespaces, finished: finished, job: *template(), cronJobs: cronJobs}
 	for _, app := range apps {
 		var labels [releases]map[string]string
 		for i := range labels {
 			labels[i] = map[string]string{
-				"app.kubernetes.io/name": app, "app.kubernetes.io/part-of": strings.SplitAfter(app, "-")[1],
-				"app.kubernetes.io/version": fmt.Sprintf("v1.%d.0", i), "example.com/tier": "batch",
+				"app.kubernetes.io/name": app, "app.kubernetes.io/instance": app, "app.kubernetes.io/part-of": strings.SplitAfter(app, "-")[1],
+				"app.kubernetes.io/version": fmt.Sprintf("v1.%d.0", i), "app.kubernetes.io/managed-by": "Helm",
+				"helm.sh/chart": fmt.Sprintf("%s-1.%d.0", app, i), "example.com/tier": "batch",
 			}
 		}
 		g.labels = append(g.labels, labels)
@@ -72,11 +85,12 @@ func (g *generator) in(number int, namespace string) bool {
 func app(number int) int     { return number / 64 % len(apps) }
 func release(number int) int { return number / 8192 % releases }
 
-func name(number int) string { return fmt.Sprintf("%s-%08d", apps[app(number)], number) }
+func name(number int) string { return fmt.Sprintf("%s-%d", apps[app(number)], firstMinute+number) }
 
 // numberOf is the number in a name, -1 if it is no name of a Job here.
 func numberOf(s string) int {
 	number, err := strconv.Atoi(s[strings.LastIndexByte(s, '-')+1:])
+	number -= firstMinute
 	if err != nil || number < 0 || name(number) != s {
 		return -1
 	}
@@ -98,8 +112,8 @@ func uid(number int) types.UID {
 func (g *generator) make(number int, v version) *batchv1.Job {
 	j := &g.job
 	j.Name, j.Namespace, j.UID = name(number), g.namespace(number), uid(number)
-	j.ResourceVersion, j.Annotations = v.of(number), v.annotations
-	j.Labels = g.labels[app(number)][release(number)]
+	j.ResourceVersion = v.of(number)
+	g.describe(j, number, v)
 	finished := metav1.NewTime(g.finished.Add(-spread + time.Duration(number%int(spread/time.Second))*time.Second))
 	started := metav1.NewTime(finished.Add(-time.Duration(30+number%600) * time.Second))
 	j.CreationTimestamp, j.Status.StartTime, j.Status.CompletionTime = started, &started, &finished
@@ -113,6 +127,25 @@ func (g *generator) make(number int, v version) *batchv1.Job {
 	container.Env[0].Value = j.Namespace
 	container.Args[1] = "s3://" + j.Namespace + "/" + j.Name
 	return j
+}
+
+// describe gives a Job the labels, annotations and owner that it would have in a cluster.
+func (g *generator) describe(j *batchv1.Job, number int, v version) {
+	j.Annotations = map[string]string{"example.com/commit": fmt.Sprintf("%040x", uint64(release(number)+1)*0x9e3779b97f4a7c15)}
+	maps.Copy(j.Annotations, v.annotations)
+	cronJob, owned := g.cronJobs[j.Namespace][apps[app(number)]]
+	if !owned || number%byHand == 0 { // A Job without labels gets those of its Pods.
+		j.OwnerReferences = nil
+		j.Labels = map[string]string{
+			batchv1.ControllerUidLabel: string(j.UID), batchv1.JobNameLabel: j.Name, "controller-uid": string(j.UID), "job-name": j.Name,
+		}
+		return
+	}
+	j.Labels = g.labels[app(number)][release(number)]
+	j.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = time.Unix(60*int64(firstMinute+number), 0).UTC().Format(time.RFC3339)
+	j.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "batch/v1", Kind: "CronJob", Name: apps[app(number)], UID: cronJob, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}}
 }
 
 // of is the resource version of a Job in this version.

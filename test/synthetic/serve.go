@@ -120,7 +120,7 @@ func (s *Server) number(r *http.Request) int {
 }
 
 func (s *Server) generator() *generator {
-	return newGenerator(s.options.Namespaces, s.options.Finished)
+	return newGenerator(s.options.Namespaces, s.options.Finished, s.options.CronJobs)
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {

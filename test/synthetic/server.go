@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -28,6 +29,9 @@ type Options struct {
 	Namespaces []string
 	// Finished is when the newest Jobs finished.
 	Finished time.Time
+	// CronJobs are the UIDs of those that most Jobs belong to, by namespace and by one of Apps, which is also their name. They are of
+	// the API server behind. Without them no Job has an owner.
+	CronJobs map[string]map[string]types.UID
 }
 
 // Server is an API server with synthetic Jobs.

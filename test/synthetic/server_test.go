@@ -29,6 +29,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 var (
@@ -76,7 +78,7 @@ func start(t *testing.T, n int) (*Server, kubernetes.Interface) {
 }
 
 func TestJobsAreAsLargeAsRealOnes(t *testing.T) {
-	g := newGenerator(namespaces, finished)
+	g := newGenerator(namespaces, finished, nil)
 	uids := sets.New[types.UID]()
 	for number := range 1000 {
 		job := g.make(number, version{})
@@ -189,11 +191,47 @@ func TestOthersAreAnsweredBehind(t *testing.T) {
 }
 
 func BenchmarkStream(b *testing.B) {
-	out := &stream{out: bufio.NewWriter(io.Discard), generator: newGenerator(namespaces, finished)}
+	out := &stream{out: bufio.NewWriter(io.Discard), generator: newGenerator(namespaces, finished, nil)}
 	b.ReportAllocs()
 	for number := 0; b.Loop(); number++ {
 		if err := out.job(watch.Added, number, version{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestJobsAreAsInClusters: most belong to a CronJob, whose name and minute are in their name, the others have labels of their own.
+func TestJobsAreAsInClusters(t *testing.T) {
+	cronJobs := map[string]map[string]types.UID{}
+	for _, namespace := range namespaces {
+		cronJobs[namespace] = map[string]types.UID{}
+		for _, app := range Apps() {
+			cronJobs[namespace][app] = types.UID(namespace + "/" + app)
+		}
+	}
+	g := newGenerator(namespaces, finished, cronJobs)
+	owned := 0
+	for number := range 1000 {
+		job := g.make(number, version{annotations: map[string]string{"of": "this one"}})
+		fact, err := lifecycle.FromJob(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job.Annotations["of"] != "this one" || numberOf(job.Name) != number {
+			t.Fatalf("%s is not number %d, or lacks an annotation: %v", job.Name, number, job.Annotations)
+		}
+		if fact.Controller == nil {
+			if job.Labels[batchv1.JobNameLabel] != job.Name {
+				t.Fatalf("%s has no labels of its own: %v", job.Name, job.Labels)
+			}
+			continue
+		}
+		owned++
+		if want := fmt.Sprintf("%s-%d", fact.Controller.Name, fact.Scheduled.Unix()/60); job.Name != want {
+			t.Fatalf("%s should be %s by its CronJob and time", job.Name, want)
+		}
+	}
+	if owned != 750 {
+		t.Errorf("%d of 1000 Jobs belong to CronJobs, want 750", owned)
 	}
 }
