@@ -164,6 +164,23 @@ func (e *engine) sum(key string) int {
 	return n
 }
 
+// windows are those of the leader.
+func (e *engine) windows() map[string][]simWeighing {
+	out := map[string][]simWeighing{}
+	add := func(key string, w window) {
+		for _, of := range w {
+			out[key] = append(out[key], simWeighing(of))
+		}
+	}
+	for name, ns := range e.tracker.namespaces {
+		add(name, ns.recent)
+	}
+	for uid, w := range e.tracker.recent {
+		add(string(uid), *w)
+	}
+	return out
+}
+
 // hold has objects wait. What else waits for the same policy there waits with them, for one approval of both.
 func (e *engine) hold(f *simFresh, total bool) {
 	h := e.holdOf(f.uid, f.namespace)

@@ -273,8 +273,8 @@ func (e *engine) succeed(t *rapid.T) {
 	fresh := rapid.Bool().Draw(t, "a new one")
 	if e.tracker = e.follower; fresh {
 		e.tracker = e.start()
-		e.recent = map[string][]simWeighing{}
 	}
+	e.recent = e.windows() // One that followed may have started later than what it counts.
 	e.tracker.Lead()
 	e.repace(true)
 	if fresh || !e.alike {
