@@ -253,6 +253,10 @@ func TestRightsWithdrawn(t *testing.T) {
 			if err := apply("first", p.object("a", `{ttlAfterFinished: 3h}`), metav1.DryRunAll); !apierrors.IsForbidden(err) {
 				return fmt.Errorf("still allowed: %v", err)
 			}
+			err := apply("second", with("gc.winnow.dev/approved-hold", "other"), metav1.DryRunAll)
+			if err == nil || !strings.Contains(err.Error(), "can-i approve") {
+				return fmt.Errorf("still allowed to approve: %v", err)
+			}
 			return nil
 		})
 		for doing, err := range map[string]error{
