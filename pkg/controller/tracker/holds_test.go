@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
@@ -371,4 +373,180 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 	w.policy(keep("10m", 1))
 	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, w.waits("p", 4).ID))
 	w.takes(names("a", 4)...)
+}
+
+// TestAHoldThatComesBackToAStatus: a follower takes a hold over again that somebody took out of the status, and the leader has written again.
+func TestAHoldThatComesBackToAStatus(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.holdAbove = 2
+	w.Follow()
+	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w.policy(keep("10m", 2))
+	told := gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{w.waits("p", 4)}}
+	w.policy(keep("10m", 2).Status(told))
+	w.policy(keep("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
+	w.policy(keep("10m", 2).Status(told))
+	w.Lead()
+	w.agree()
+	w.waits("p", 4)
+	w.takes()
+}
+
+// TestListsComeInAnyOrder: a generation of a cluster policy that no controller has observed is weighed, whether policies or namespaces are
+// listed first.
+func TestListsComeInAnyOrder(t *testing.T) {
+	for name, policiesFirst := range map[string]bool{"policies first": true, "namespaces first": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Tracker = New(Config{HoldAbove: 2, HoldAboveTotal: -1})
+			w.ReplaceCronJobs(nil, w.now)
+			w.ReplacePolicies(nil, w.next(), w.now)
+			p := clusterDefault("c", "10m", 2)
+			p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
+			lists := []func(){
+				func() {
+					w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, w.next())}, w.next(), w.now)
+				},
+				func() { w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{p}, w.next(), w.now) },
+			}
+			if policiesFirst {
+				slices.Reverse(lists)
+			}
+			for _, list := range lists {
+				list()
+			}
+			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+			w.listed()
+			if r := w.Reports("")[0]; len(r.Waiting) != 1 || r.Waiting[0].Objects != 4 {
+				t.Errorf("waiting: %+v", r.Waiting)
+			}
+			w.decided("a-0", policy.Hold, policy.ReasonHeld)
+		})
+	}
+}
+
+// TestAContentThatComesBack: the approval of a spec that was changed past the API covers nothing when the same spec comes back later.
+func TestAContentThatComesBack(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.holdAbove = 2
+	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w.policy(keep("10m", 1))
+	id := w.waits("p", 4).ID
+	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
+	w.deletes(names("a-", 4)...)
+	w.removed(names("a-", 4)...)
+	w.policy(keep("1h", 1).Annotated(gc.AnnotationApprovedHold, id))
+	w.upsert(jobs(30*time.Minute, names("b-", 4)...)...)
+	w.pass(windowFor + time.Minute)
+	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
+	w.agree()
+	w.takes()
+}
+
+// TestAHoldIsListedOnce: of a hold of all namespaces together, a policy that decides in one of them tells too.
+func TestAHoldIsListedOnce(t *testing.T) {
+	w := newWorld(t)
+	c := clusterDefault("c", "10m", 2)
+	c.Status = gc.CleanupPolicyStatus{
+		ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: "Y", Objects: 8}, {ID: "X", Namespace: "ns-0", Objects: 4}},
+	}
+	all := []string{"ns-0", "ns-a", "ns-b"}
+	for _, ns := range all {
+		w.tellNamespace(ns)
+	}
+	w.tellClusterPolicy(c)
+	w.tellPolicy(given.Policy("a1").In("ns-a").Default("10m").Status(gc.CleanupPolicyStatus{
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: "ns-a", Policy: "c", Objects: 4}},
+	}))
+	for _, ns := range all {
+		for _, name := range names(ns+"-", 4) {
+			w.upsert(given.Job(name).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
+		}
+	}
+	w.listed()
+	ids := sets.New[string]()
+	for _, h := range w.Reports("")[0].Waiting {
+		if ids.Has(h.ID) {
+			t.Errorf("id %s is listed twice: %+v", h.ID, w.Reports("")[0].Waiting)
+		}
+		ids.Insert(h.ID)
+	}
+}
+
+// TestSomebodyCanBeAsked: a hold of a policy that does not select the namespace any more becomes that of the policy which decides.
+func TestSomebodyCanBeAsked(t *testing.T) {
+	w := newWorld(t)
+	w.Tracker = New(Config{HoldAbove: 2, HoldAboveTotal: -1})
+	w.ReplaceCronJobs(nil, w.now)
+	c := clusterDefault("c", "10m", 3)
+	c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "one"}}
+	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 3}
+	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
+	w.ReplacePolicies([]*gc.CleanupPolicy{keep("10m", 1).Status(gc.CleanupPolicyStatus{
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: given.Home, Policy: "c", Objects: 4}},
+	}).Obj()}, w.next(), w.now)
+	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, w.next())}, w.next(), w.now)
+	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+	w.listed()
+	if h := w.waits("p", 4); h.Policy != "" {
+		t.Errorf("%+v is to be approved where nothing is known of it", h)
+	}
+}
+
+// TestDueOfAPreviewThatWasHeld: what a preview would do under a hold that was taken over can be listed before it is settled anew.
+func TestDueOfAPreviewThatWasHeld(t *testing.T) {
+	told := func(of string) gc.CleanupPolicyStatus {
+		return gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 4, Policy: of}}}
+	}
+	w := newWorld(t)
+	w.tellPolicy(given.Policy("z").Rules(given.Rule("r", "10m").Labelled("of", "z")).Status(told("")))
+	w.tellPolicy(given.Policy("p").Rules(given.Rule("r", "10m").Labelled("of", "p")).Preview().Status(told(given.Home + "/z")))
+	for _, of := range []string{"z", "p"} {
+		for _, name := range names(of+"-", 4) {
+			w.upsert(given.Job(name).Label("of", of).Complete(w.now.Add(-time.Hour)).Fact())
+		}
+	}
+	w.listed()
+	if n := len(w.Due()); n != 8 {
+		t.Errorf("%d objects are due, want 8", n)
+	}
+}
+
+// TestWindowsAreForgotten: of policies whose changes are long past nothing is kept.
+func TestWindowsAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	for i := range 20 {
+		c := func(ttl gc.TTL, generation int64) *gc.ClusterCleanupPolicy {
+			p := clusterDefault("c", ttl, generation)
+			p.UID = types.UID(fmt.Sprint("uid-", i))
+			return p
+		}
+		w.clusterPolicy(c("never", 1))
+		w.upsert(given.Job(fmt.Sprint("job-", i)).Complete(w.now.Add(-time.Hour)).Fact())
+		w.clusterPolicy(c("9m", 2))
+		w.now = w.now.Add(time.Hour)
+	}
+	if n := len(w.recent); n > 1 {
+		t.Errorf("%d windows are kept", n)
+	}
+}
+
+// TestAPolicyThatCanBeReadAgain: what it would delete then is weighed, though its generation is the one that was held or approved before.
+func TestAPolicyThatCanBeReadAgain(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.holdAbove = 2
+	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w.policy(keep("10m", 2))
+	told := gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{w.waits("p", 4)}}
+	w.policy(keep("10m", 2).Status(told).Annotated(gc.AnnotationUnreadable, "unknown field"))
+	w.agree()
+	w.takes()
+	w.tellPolicy(keep("10m", 2).Status(told))
+	for _, name := range names("a-", 4) { // Its resources are listed anew.
+		w.upsert(w.facts[name])
+	}
+	w.listed()
+	w.agree()
+	w.takes()
+	w.waits("p", 4)
 }

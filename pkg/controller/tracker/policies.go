@@ -218,6 +218,9 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	ps.countOn(created)
 	ps.approved = approvals(o.ObjectMeta)
 	ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds))
+	if found { // One that comes back after it was gone is a new one to this replica.
+		ps.ended = ps.ended.Intersection(idsOf(before.Status.Holds))
+	}
 	sameGeneration := !created && before.Generation == o.Generation
 	altered := ps.setContent(o, sameGeneration)
 	seenAnew := created || gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
@@ -229,7 +232,11 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))
-	c, changed := causeOf(ps, seenAnew)
+	c, changed := causeOf(ps, created)
+	if seenAnew && !created {
+		c.id = fmt.Sprint("resource version ", o.ResourceVersion, " of ", c.id)
+		c.text, changed = fmt.Sprintf("policy %q, which can be read again", ps.title()), true
+	}
 	for ns := range affected {
 		if created {
 			t.adoptNew(ns, ps)
@@ -258,7 +265,7 @@ func (ps *policyState) setContent(o observed, sameGeneration bool) bool {
 	}
 	altered := ps.content != "" && ps.content != o.content
 	if altered {
-		ps.altered = o.content
+		ps.altered = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion) // It may come back after others.
 	}
 	ps.content = o.content
 	return altered

@@ -243,6 +243,9 @@ func (t *Tracker) Due() []Due {
 			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
 		case d.Reason == policy.ReasonHeld:
 			h := rec.heldBy(p.UID)
+			if h == nil {
+				h = &hold{} // Of what a preview would do: it is yet to be settled anew.
+			}
 			due := Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: h.id, HoldOf: p.NamespacedName, Preview: preview}
 			if owner := t.policyOf(rec.ns, h.owner); owner != nil {
 				due.HoldOf, due.HoldTotal = owner.stored.named(), h.total

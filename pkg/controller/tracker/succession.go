@@ -111,7 +111,7 @@ func (t *Tracker) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
 func (t *Tracker) adoptUnlisted(ns *namespace, ps *policyState) {
 	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
 	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
-		id := holdID(ps.stored.UID, ns.name, "unlisted")
+		id := holdID(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
 		t.adoptHold(ns, ps, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
 	}
 }
@@ -128,8 +128,11 @@ func (t *Tracker) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Poli
 	if told.Since != nil {
 		h.since = told.Since.Time
 	}
-	if owner != nil {
-		h.owner, h.total = owner.stored.UID, told.Namespace == ""
+	if owner == ps || owner != nil && ns.derived.policies.Has(owner.stored.UID) {
+		h.owner = owner.stored.UID
+	}
+	if told.Policy == "" || told.Namespace == "" { // Another policy may tell of one of all namespaces as of one of its own.
+		h.total = told.Namespace == ""
 	}
 	h.deciders, h.searched = h.deciders.Union(sets.New(ps.stored.UID)), false
 	t.vacant.Insert(ns)

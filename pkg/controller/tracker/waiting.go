@@ -63,15 +63,15 @@ func (r *Report) sumUpWaiting() {
 	})
 	var out []gc.PolicyHold
 	for _, h := range r.Waiting {
-		last := len(out) - 1
-		if last < 0 || out[last].ID != h.ID {
+		i := slices.IndexFunc(out, func(other gc.PolicyHold) bool { return other.ID == h.ID })
+		if i < 0 {
 			out = append(out, h)
 			continue
 		}
-		out[last].Objects += h.Objects
-		out[last].Resources = sets.List(sets.New(out[last].Resources...).Insert(h.Resources...))
-		if h.Since != nil && out[last].Since.Before(h.Since) {
-			out[last].Since = h.Since
+		out[i].Objects += h.Objects
+		out[i].Resources = sets.List(sets.New(out[i].Resources...).Insert(h.Resources...))
+		if h.Since != nil && out[i].Since.Before(h.Since) {
+			out[i].Since = h.Since
 		}
 	}
 	r.Unlisted = int64(max(0, len(out)-holdsListed))

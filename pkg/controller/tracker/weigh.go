@@ -123,6 +123,12 @@ func (t *Tracker) change(all []*namespace, now time.Time) {
 				c.at = now
 			}
 		}
+		for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
+			if c, ok := ceiling.pending[ns]; ok && c.at.IsZero() {
+				c.at = now
+				ceiling.pending[ns] = c
+			}
+		}
 	}
 	t.rejudge(all, now)
 	t.weighPending(now)
@@ -283,6 +289,7 @@ func (t *Tracker) freshOf(ns *namespace, c cause) []*fresh {
 // weigh counts what changes have made due, in each namespace and in all of them together. What is too much waits under a hold, all else
 // needs no approval.
 func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
+	maps.DeleteFunc(t.recent, func(_ types.UID, w *window) bool { return w.sum(now) == 0 })
 	var all []*fresh
 	for ns, causes := range ready {
 		t.settleHolds(ns)

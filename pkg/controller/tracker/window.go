@@ -18,6 +18,7 @@ type weighing struct {
 
 // add counts objects of a change.
 func (w *window) add(objects int, now time.Time) {
+	w.sum(now)
 	if objects > 0 {
 		*w = append(*w, weighing{at: now, objects: objects})
 	}
