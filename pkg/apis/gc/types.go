@@ -262,12 +262,24 @@ type CleanupPolicyStatus struct {
 	Holds []PolicyHold
 	// UnlistedHolds is how many more there are.
 	UnlistedHolds int64
+	// Ceilings, of a cluster policy, show how many objects each ceiling counts, sorted by resource.
+	Ceilings []CeilingStatus
 	// Deleted were confirmed gone after a delete by this policy; a lower bound across a change of leader.
 	Deleted int64
 	// NextDeletionTime is when the next candidate becomes due.
 	NextDeletionTime *metav1.Time
 	// LastDeletionTime is when a deletion was last confirmed.
 	LastDeletionTime *metav1.Time
+}
+
+// CeilingStatus shows how many objects a ceiling counts for one resource.
+type CeilingStatus struct {
+	// Resource as "resource.group".
+	Resource string
+	// Objects are all that the ceiling counts, MaxObjects how many of them it keeps.
+	Objects, MaxObjects int64
+	// Over is how many of them are beyond the ceiling and not yet deleted.
+	Over int64
 }
 
 // PolicyHold keeps a policy from deleting in a namespace until somebody approves, or until what made the objects due is undone.

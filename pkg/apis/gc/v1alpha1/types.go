@@ -484,6 +484,15 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	UnlistedHolds int64 `json:"unlistedHolds,omitempty"`
+	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.capacity counts, one entry for each resource. In
+	// Preview mode they show what the ceilings would count.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=resource
+	// +k8s:listType=map
+	// +k8s:listMapKey=resource
+	Ceilings []CeilingStatus `json:"ceilings,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
 	// +optional
 	// +k8s:optional
@@ -498,6 +507,26 @@ type CleanupPolicyStatus struct {
 	// +k8s:optional
 	// +k8s:opaqueType
 	LastDeletionTime *metav1.Time `json:"lastDeletionTime,omitempty"`
+}
+
+// CeilingStatus shows how many objects a ceiling counts for one resource.
+type CeilingStatus struct {
+	// resource that is counted, as "resource.group".
+	// +required
+	// +k8s:required
+	Resource string `json:"resource"`
+	// objects that the ceiling counts in all selected namespaces together.
+	// +optional
+	// +k8s:optional
+	Objects int64 `json:"objects"`
+	// maxObjects that the ceiling keeps.
+	// +optional
+	// +k8s:optional
+	MaxObjects int64 `json:"maxObjects"`
+	// over is how many of the objects are beyond the ceiling and not yet deleted.
+	// +optional
+	// +k8s:optional
+	Over int64 `json:"over"`
 }
 
 // PolicyHold keeps a policy from deleting in a namespace.

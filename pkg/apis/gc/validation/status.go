@@ -28,7 +28,27 @@ func ValidateStatus(s *gc.CleanupPolicyStatus) field.ErrorList {
 	} {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(count.value, status.Child(count.field))...)
 	}
-	return append(errs, validateHolds(s.Holds, status.Child("holds"))...)
+	errs = append(errs, validateHolds(s.Holds, status.Child("holds"))...)
+	return append(errs, validateCeilingStatuses(s.Ceilings, status.Child("ceilings"))...)
+}
+
+func validateCeilingStatuses(ceilings []gc.CeilingStatus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	resources := sets.New[string]()
+	for i, c := range ceilings {
+		path := path.Index(i)
+		switch {
+		case c.Resource == "":
+			errs = append(errs, field.Required(path.Child("resource"), "is the resource that the ceiling counts"))
+		case resources.Has(c.Resource):
+			errs = append(errs, field.Duplicate(path.Child("resource"), c.Resource))
+		}
+		resources.Insert(c.Resource)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(c.Objects, path.Child("objects"))...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(c.MaxObjects, path.Child("maxObjects"))...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(c.Over, path.Child("over"))...)
+	}
+	return errs
 }
 
 func validateHolds(holds []gc.PolicyHold, path *field.Path) field.ErrorList {

@@ -18,7 +18,8 @@ func TestStatus(t *testing.T) {
 		Conditions: []metav1.Condition{{
 			Type: "Ready", Status: metav1.ConditionTrue, Reason: "CarriedOut", LastTransitionTime: metav1.Now(),
 		}},
-		Holds: []gc.PolicyHold{{ID: "a", Namespace: "team-a", Objects: 5000}, {ID: "b", Namespace: "team-a"}},
+		Holds:    []gc.PolicyHold{{ID: "a", Namespace: "team-a", Objects: 5000}, {ID: "b", Namespace: "team-a"}},
+		Ceilings: []gc.CeilingStatus{{Resource: "jobs.batch", Objects: 7, MaxObjects: 5, Over: 2}, {Resource: "pods"}},
 	}
 	if errs := ValidateStatus(&s); len(errs) > 0 {
 		t.Error(errs)
@@ -26,11 +27,16 @@ func TestStatus(t *testing.T) {
 	s.Due = -1
 	s.Conditions[0].Status = "true"
 	s.Holds = append(s.Holds, gc.PolicyHold{ID: "a"}, gc.PolicyHold{Objects: -1})
+	s.Ceilings = append(s.Ceilings, gc.CeilingStatus{Resource: "pods", Over: -1}, gc.CeilingStatus{Objects: -1, MaxObjects: -1})
 	var fields []string
 	for _, err := range ValidateStatus(&s) {
 		fields = append(fields, err.Field)
 	}
-	want := []string{"status.conditions[0].status", "status.due", "status.holds[2].id", "status.holds[3].id", "status.holds[3].objects"}
+	want := []string{
+		"status.conditions[0].status", "status.due", "status.holds[2].id", "status.holds[3].id", "status.holds[3].objects",
+		"status.ceilings[2].resource", "status.ceilings[2].over",
+		"status.ceilings[3].resource", "status.ceilings[3].objects", "status.ceilings[3].maxObjects",
+	}
 	if !slices.Equal(fields, want) {
 		t.Errorf("got errors on %v, want %v", fields, want)
 	}
