@@ -23,6 +23,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.CapacityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Ceiling"):
 		return &gcv1alpha1.CeilingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CeilingStatus"):
+		return &gcv1alpha1.CeilingStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CleanupPolicy"):
 		return &gcv1alpha1.CleanupPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CleanupPolicySpec"):

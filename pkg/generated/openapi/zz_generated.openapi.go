@@ -23,6 +23,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	return map[string]common.OpenAPIDefinition{
 		v1alpha1.Capacity{}.OpenAPIModelName():                 schema_pkg_apis_gc_v1alpha1_Capacity(ref),
 		v1alpha1.Ceiling{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_Ceiling(ref),
+		v1alpha1.CeilingStatus{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref),
 		v1alpha1.CleanupPolicy{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref),
 		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
 		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
@@ -185,6 +186,52 @@ func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.Op
 					},
 				},
 				Required: []string{"maxObjects"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CeilingStatus shows how many objects a ceiling counts for one resource.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource that is counted, as \"resource.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects that the ceiling counts in all selected namespaces together.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"maxObjects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxObjects that the ceiling keeps.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"over": {
+						SchemaProps: spec.SchemaProps{
+							Description: "over is how many of the objects are beyond the ceiling and not yet deleted.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"resource"},
 			},
 		},
 	}
@@ -446,6 +493,27 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							Format:      "int64",
 						},
 					},
+					"ceilings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"resource",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ceilings, of a cluster policy, show how many objects each ceiling in guardrails.capacity counts, one entry for each resource. In Preview mode they show what the ceilings would count.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CeilingStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"deleted": {
 						SchemaProps: spec.SchemaProps{
 							Description: "deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.",
@@ -470,7 +538,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PolicyHold{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.CeilingStatus{}.OpenAPIModelName(), v1alpha1.PolicyHold{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 

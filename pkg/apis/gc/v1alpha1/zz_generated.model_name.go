@@ -19,6 +19,11 @@ func (in Ceiling) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CeilingStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CeilingStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CleanupPolicy) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CleanupPolicy"
 }

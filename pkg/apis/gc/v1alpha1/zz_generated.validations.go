@@ -332,6 +332,128 @@ func Validate_Ceiling(
 	return errs
 }
 
+// Validate_CeilingStatus validates an instance of CeilingStatus according
+// to declarative validation rules in the API schema.
+func Validate_CeilingStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *CeilingStatus) (errs field.ErrorList) {
+
+	{ // field CeilingStatus.Resource
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CeilingStatus) *string {
+				return &oldObj.Resource
+			})
+		errs = append(errs, fn(fldPath.Child("resource"), &obj.Resource, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CeilingStatus.Objects
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CeilingStatus) *int64 {
+				return &oldObj.Objects
+			})
+		errs = append(errs, fn(fldPath.Child("objects"), &obj.Objects, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CeilingStatus.MaxObjects
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CeilingStatus) *int64 {
+				return &oldObj.MaxObjects
+			})
+		errs = append(errs, fn(fldPath.Child("maxObjects"), &obj.MaxObjects, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CeilingStatus.Over
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CeilingStatus) *int64 {
+				return &oldObj.Over
+			})
+		errs = append(errs, fn(fldPath.Child("over"), &obj.Over, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 // Validate_CleanupPolicy validates an instance of CleanupPolicy according
 // to declarative validation rules in the API schema.
 func Validate_CleanupPolicy(
@@ -773,6 +895,44 @@ func Validate_CleanupPolicyStatus(
 				return &oldObj.UnlistedHolds
 			})
 		errs = append(errs, fn(fldPath.Child("unlistedHolds"), &obj.UnlistedHolds, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CleanupPolicyStatus.Ceilings
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []CeilingStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *CeilingStatus, b *CeilingStatus) bool { return a.Resource == b.Resource }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
+				func(a *CeilingStatus, b *CeilingStatus) bool { return a.Resource == b.Resource }, validate.DirectEqual, Validate_CeilingStatus); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicyStatus) []CeilingStatus {
+				return oldObj.Ceilings
+			})
+		errs = append(errs, fn(fldPath.Child("ceilings"), obj.Ceilings, oldVal, oldObj != nil)...)
 	}
 
 	{ // field CleanupPolicyStatus.Deleted

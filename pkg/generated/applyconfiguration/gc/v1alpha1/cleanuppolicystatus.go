@@ -30,6 +30,9 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
 	// unlistedHolds is how many more holds there are than holds lists. They are listed as others end.
 	UnlistedHolds *int64 `json:"unlistedHolds,omitempty"`
+	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.capacity counts, one entry for each resource. In
+	// Preview mode they show what the ceilings would count.
+	Ceilings []CeilingStatusApplyConfiguration `json:"ceilings,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
 	Deleted *int64 `json:"deleted,omitempty"`
 	// nextDeletionTime is when the next candidate becomes due.
@@ -107,6 +110,19 @@ func (b *CleanupPolicyStatusApplyConfiguration) WithHolds(values ...*PolicyHoldA
 // If called multiple times, the UnlistedHolds field is set to the value of the last call.
 func (b *CleanupPolicyStatusApplyConfiguration) WithUnlistedHolds(value int64) *CleanupPolicyStatusApplyConfiguration {
 	b.UnlistedHolds = &value
+	return b
+}
+
+// WithCeilings adds the given value to the Ceilings field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Ceilings field.
+func (b *CleanupPolicyStatusApplyConfiguration) WithCeilings(values ...*CeilingStatusApplyConfiguration) *CleanupPolicyStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithCeilings")
+		}
+		b.Ceilings = append(b.Ceilings, *values[i])
+	}
 	return b
 }
 
