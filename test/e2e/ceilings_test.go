@@ -21,6 +21,11 @@ func ceilingOf(n int64, resources ...string) *v1alpha1.Guardrails {
 	return &v1alpha1.Guardrails{Capacity: []v1alpha1.Ceiling{{Resources: resources, MaxObjects: &n}}}
 }
 
+// counts reports whether the status tells of these ceilings.
+func counts(s *v1alpha1.CleanupPolicyStatus, want ...v1alpha1.CeilingStatus) bool {
+	return slices.Equal(s.Ceilings, want)
+}
+
 // TestCeiling: 10, 200 and 3,000 finished Jobs under a ceiling of 600 end with 10, 200 and 390, and with 10, 197, 197 and 196
 // when a fourth namespace of 500 appears: each has its max-min fair share, and what rounding leaves over goes to the first by name. Those
 // go that finished first. What the ceiling makes due at once is more than one change may without approval.
@@ -34,7 +39,9 @@ func TestCeiling(t *testing.T) {
 		namespaces, all = append(namespaces, ns), append(all, shuffledJobs(t, ns, n))
 	}
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(600, "jobs.batch")})
-	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, namespaces[2], 2610) })
+	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return isHeld(s, namespaces[2], 2610) && counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 3210, MaxObjects: 600, Over: 2610})
+	})
 	settle(t, time.Second)
 	for _, ns := range namespaces {
 		expectDeletions(t, ns)
@@ -57,8 +64,15 @@ func TestCeiling(t *testing.T) {
 	shares[slices.Index(namespaces, last)]--
 	expectShares(shares...)
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Deleted == 3710-600 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
+		return s.Deleted == 3710-600 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue &&
+			counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 600, MaxObjects: 600})
 	})
+	g.change(t, `{"mode":"Preview","guardrails":{"capacity":[{"resources":["jobs.batch"],"maxObjects":500}]}}`)
+	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 600, MaxObjects: 500, Over: 100})
+	})
+	g.change(t, `{"guardrails":null}`)
+	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return counts(s) })
 }
 
 // TestCeilingCounts: a ceiling counts what no policy decides for, what a policy never deletes and what has a TTL of its own, and takes it

@@ -29,7 +29,7 @@ func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
 		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
-		Holds: r.Waiting, UnlistedHolds: r.Unlisted,
+		Holds: r.Waiting, UnlistedHolds: r.Unlisted, Ceilings: r.Ceilings,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
 	for _, c := range r.Stored.Status.Conditions {

@@ -5,6 +5,7 @@ package status
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -100,8 +101,12 @@ func TestTransitionTimeIsKept(t *testing.T) {
 
 func TestNumbersAndTimes(t *testing.T) {
 	at := metav1.NewTime(given.Now.Add(123456789))
-	r := tracker.Report{Stored: tracker.StoredPolicy(given.Policy("p").Obj()), Candidates: 4, Due: 3, Held: 2, Deleted: 1, NextDeletion: &at, LastDeletion: &at}
+	r := tracker.Report{Stored: tracker.StoredPolicy(given.Policy("p").Obj()), Candidates: 4, Due: 3, Held: 2, Deleted: 1, NextDeletion: &at, LastDeletion: &at,
+		Ceilings: []gc.CeilingStatus{{Resource: "pods", Objects: 5, MaxObjects: 2, Over: 3}}}
 	got := Of(&r, now)
+	if !slices.Equal(got.Ceilings, r.Ceilings) {
+		t.Errorf("ceilings %+v", got.Ceilings)
+	}
 	if got.Candidates != 4 || got.Due != 3 || got.Held != 2 || got.Deleted != 1 {
 		t.Errorf("got %+v", got)
 	}

@@ -173,11 +173,12 @@ func (w *Writer) patch(ctx context.Context, p tracker.Stored, status *gc.Cleanup
 		"status": struct {
 			v1alpha1.CleanupPolicyStatus
 			// Without omitempty, null takes away what was there.
-			NextDeletionTime *metav1.Time          `json:"nextDeletionTime"`
-			LastDeletionTime *metav1.Time          `json:"lastDeletionTime"`
-			Holds            []v1alpha1.PolicyHold `json:"holds"`
-			UnlistedHolds    int64                 `json:"unlistedHolds"`
-		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds, versioned.UnlistedHolds},
+			NextDeletionTime *metav1.Time             `json:"nextDeletionTime"`
+			LastDeletionTime *metav1.Time             `json:"lastDeletionTime"`
+			Holds            []v1alpha1.PolicyHold    `json:"holds"`
+			UnlistedHolds    int64                    `json:"unlistedHolds"`
+			Ceilings         []v1alpha1.CeilingStatus `json:"ceilings"`
+		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds, versioned.UnlistedHolds, versioned.Ceilings},
 	})
 	if err != nil {
 		return err

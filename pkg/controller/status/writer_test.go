@@ -168,7 +168,7 @@ func TestPatch(t *testing.T) {
 	// What is not there is taken away by null, and the UID keeps the patch from a policy of the same name.
 	if err := json.Unmarshal([]byte(`{"metadata": {"uid": "uid-p"}, "status": {
 		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "deleted": 0,
-		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null, "unlistedHolds": 0,
+		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null, "unlistedHolds": 0, "ceilings": null,
 		"conditions": [{"type": "Ready", "status": "True", "reason": "Enforcing", "message": "Deletes what is due.",
 			"observedGeneration": 2, "lastTransitionTime": "2026-03-01T12:00:01Z"}]}}`), &want); err != nil {
 		t.Fatal(err)

@@ -308,9 +308,20 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	}
 }
 
+// ceilingsAgree compares what reports tell of ceilings.
+func (e *engine) ceilingsAgree(t *rapid.T) {
+	wants := e.Ceilings()
+	for _, r := range e.tracker.Reports("") {
+		if want := wants[model.PolicyRef{Name: r.Name}]; !slices.Equal(r.Ceilings, want) {
+			t.Fatalf("the ceilings of %s: got %+v, want %+v", r.Name, r.Ceilings, want)
+		}
+	}
+}
+
 // reportsAgree compares the counts of enforcing policies, and their holds.
 func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
 	e.holdsAgree(t)
+	e.ceilingsAgree(t)
 	candidates := map[string]int64{}
 	for _, a := range wants {
 		if a.Action != model.Ignore {

@@ -67,7 +67,7 @@ type derived struct {
 	policies                       sets.Set[types.UID] // all of them, even those that cannot be read
 	voters, previews               []*policy.Policy    // by name
 	clusterVoters, clusterPreviews []*policy.Policy    // by name
-	ceilings                       []*ceiling          // by name of their policy
+	ceilings, previewed            []*ceiling          // by name of their policy; those of preview policies only count
 	bounds                         policy.Bounds
 	limits                         bool // anything counts objects
 	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
@@ -134,12 +134,16 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 			continue
 		}
 		selecting = append(selecting, ps.compiled)
-		d.ceilings = append(d.ceilings, ps.ceilings...)
+		if ps.compiled.Preview {
+			d.previewed = append(d.previewed, ps.ceilings...)
+		} else {
+			d.ceilings = append(d.ceilings, ps.ceilings...)
+		}
 		if ps.compiled.Cluster.Suspend && d.suspended == "" {
 			d.suspended = ps.name
 		}
 	}
-	d.limits = d.limits || len(d.ceilings) > 0
+	d.limits = d.limits || len(d.ceilings) > 0 || len(d.previewed) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
 		ns.pace = pace{}
 		t.ready.resume(ns)

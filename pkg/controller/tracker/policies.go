@@ -290,7 +290,7 @@ func (t *Tracker) compile(ps *policyState, o observed) {
 	if ps.selector, err = metav1.LabelSelectorAsSelector(o.selector); err != nil || o.selector == nil {
 		ps.selector = labels.Everything()
 	}
-	if ps.compiled == nil || ps.compiled.Preview {
+	if ps.compiled == nil {
 		return
 	}
 	for resource, total := range ps.compiled.Cluster.Ceilings {

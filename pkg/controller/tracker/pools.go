@@ -4,11 +4,13 @@
 package tracker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -39,7 +41,7 @@ type pool struct {
 	*capacity.Pool[*record]
 }
 
-// ceiling is a limit of a cluster policy over all its namespaces.
+// ceiling is a limit of a cluster policy over all its namespaces. That of a Preview policy only counts.
 type ceiling struct {
 	policy   *policy.Policy
 	resource string
@@ -51,14 +53,30 @@ type ceiling struct {
 // ceilingOf goes on with the ceiling of an earlier generation of the policy, if it is the same, or makes one.
 func (t *Tracker) ceilingOf(p *policy.Policy, resource string, total int, before []*ceiling) *ceiling {
 	for _, c := range before {
-		if c.policy.UID == p.UID && c.resource == resource && c.Total() == total {
+		if c.policy.UID == p.UID && c.policy.Preview == p.Preview && c.resource == resource && c.Total() == total {
 			c.policy = p
 			return c
 		}
 	}
-	return &ceiling{
-		policy: p, resource: resource, pending: map[*namespace]cause{}, Ceiling: capacity.NewCeiling(total, t.flip),
+	flipped := t.flip
+	if p.Preview {
+		flipped = func(*capacity.Member[*record]) {}
 	}
+	return &ceiling{
+		policy: p, resource: resource, pending: map[*namespace]cause{}, Ceiling: capacity.NewCeiling(total, flipped),
+	}
+}
+
+// ceilingStatus is what each ceiling of the policy counts.
+func (ps *policyState) ceilingStatus() []gc.CeilingStatus {
+	var out []gc.CeilingStatus
+	for _, c := range ps.ceilings {
+		out = append(out, gc.CeilingStatus{
+			Resource: c.resource, Objects: int64(c.Len()), MaxObjects: int64(c.Total()), Over: int64(c.Over()),
+		})
+	}
+	slices.SortFunc(out, func(a, b gc.CeilingStatus) int { return cmp.Compare(a.Resource, b.Resource) })
+	return out
 }
 
 // place is where a record is counted: in a pool or under a ceiling.
@@ -142,7 +160,7 @@ func (t *Tracker) leave(rec *record) {
 	}
 }
 
-// wanted appends the places where a record is to be counted now. Of a preview policy it is the pool that it would have.
+// wanted appends the places where a record is to be counted now. Of a preview policy they are the pool and the ceilings that it would have.
 func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 	ns := rec.ns
 	if ns.closed() != "" || !ns.limits {
@@ -159,6 +177,23 @@ func (t *Tracker) wanted(out []place, rec *record, now time.Time) []place {
 		}
 		if with := standing.With(v); rec.counting(&with, now).InPools() {
 			out = t.appendPool(out, rec, f, v, &at)
+		}
+	}
+	return t.appendPreviewed(out, rec, &standing, now)
+}
+
+// appendPreviewed adds the ceilings of preview policies that would count the record.
+func (t *Tracker) appendPreviewed(out []place, rec *record, standing *policy.Standing, now time.Time) []place {
+	for _, c := range rec.ns.previewed {
+		if c.resource != rec.Resource {
+			continue
+		}
+		with := *standing
+		if i := slices.IndexFunc(t.matches.Previews, func(v policy.Vote) bool { return v.Policy == c.policy }); i >= 0 {
+			with = standing.With(t.matches.Previews[i])
+		}
+		if rec.counting(&with, now).Counts {
+			out = append(out, place{ceiling: c})
 		}
 	}
 	return out
@@ -271,7 +306,7 @@ func (rec *record) find(at *int, is func(*pool) bool) *place {
 func (rec *record) overCeiling() *policy.Policy {
 	places := rec.places()
 	for i := range places {
-		if p := &places[i]; p.ceiling != nil && p.member.Over() {
+		if p := &places[i]; p.ceiling != nil && !p.ceiling.policy.Preview && p.member.Over() {
 			return p.ceiling.policy
 		}
 	}

@@ -40,6 +40,8 @@ type Report struct {
 	// Waiting are the changes that wait for approval, and Unlisted is how many more there are.
 	Waiting  []gc.PolicyHold
 	Unlisted int64
+	// Ceilings, of a cluster policy, are by resource.
+	Ceilings []gc.CeilingStatus
 	// Unweighed says that it is yet to be found out whether changes must wait.
 	Unweighed bool
 
@@ -145,6 +147,7 @@ func (t *Tracker) clusterReports() []Report {
 		if ps.compiled != nil && ps.compiled.Cluster.Suspend {
 			r.Suspended = ps.name
 		}
+		r.Ceilings = ps.ceilingStatus()
 		r.sumUpWaiting()
 		slices.Sort(r.Paced)
 		slices.Sort(r.WithoutQuota)

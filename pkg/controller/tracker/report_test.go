@@ -59,6 +59,59 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	}
 }
 
+// TestReportCountsWhatCeilingsCount: whatever decides for it, in all selected namespaces, while the policy enforces, previews or stops
+// everything. A preview counts what it would if it enforced, its own rules included.
+func TestReportCountsWhatCeilingsCount(t *testing.T) {
+	most := func(n int64) *int64 { return &n }
+	governs := func(generation int64, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
+		p := everywhere(generation, gc.Guardrails{Capacity: []gc.Ceiling{
+			{Resources: []string{gc.ResourcePods}, MaxObjects: most(1)}, {Resources: []string{gc.ResourceJobs}, MaxObjects: most(3)},
+		}})
+		change(&p.Spec)
+		return p
+	}
+	jobs, pods := gc.CeilingStatus{Resource: gc.ResourceJobs, Objects: 5, MaxObjects: 3, Over: 2}, gc.CeilingStatus{Resource: gc.ResourcePods, MaxObjects: 1}
+	counted, none := []gc.CeilingStatus{jobs, pods}, []gc.CeilingStatus{{Resource: gc.ResourceJobs, MaxObjects: 3}, pods}
+	jobs.Objects, jobs.Over = 6, 3
+	withHook := []gc.CeilingStatus{jobs, pods}
+	for name, c := range map[string]struct {
+		change func(*gc.ClusterCleanupPolicySpec)
+		want   []gc.CeilingStatus
+	}{
+		"enforcing":  {func(*gc.ClusterCleanupPolicySpec) {}, counted},
+		"previewing": {func(s *gc.ClusterCleanupPolicySpec) { s.Mode = gc.ModePreview }, counted},
+		"suspended":  {func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }, counted},
+		"previewing with a rule of its own": {func(s *gc.ClusterCleanupPolicySpec) {
+			s.Mode = gc.ModePreview
+			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), GitOpsManaged: gc.GitOpsManagedDelete}}
+		}, withHook},
+		"no ceilings":        {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity = nil }, nil},
+		"not to be read":     {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[0].MaxObjects = nil }, nil},
+		"other namespaces":   {func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector.MatchLabels = map[string]string{"team": "b"} }, none},
+		"for Jobs and above": {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity = s.Guardrails.Capacity[1:] }, counted[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.clusterPolicy(governs(1, c.change))
+			w.fill(given.Home, 2)
+			w.fill("b", 2)
+			w.upsert(
+				given.Job("runs").Fact(),
+				given.Job("kept").TTL("never").Complete(w.now).Fact(),
+				given.Job("held").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(w.now).Fact(),
+				given.Job("going").Complete(w.now).Terminating().Finalizer("example.com/f").Fact(),
+			)
+			got := w.Reports("")[0].Ceilings
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if w.agree(); w.Reports("")[0].Mode == gc.ModePreview {
+				w.takes()
+			}
+		})
+	}
+}
+
 func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 	w := newWorld(t, given.Policy("b-unreadable").Default("1y"), given.Policy("a-empty"), given.Policy("c").Default("0s"))
 	w.upsert(job(0, "a"))

@@ -95,7 +95,7 @@ func (t *Tracker) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] 
 func (t *Tracker) sharing(all map[*namespace]sets.Set[string]) []*namespace {
 	var out []*namespace
 	for _, ps := range t.clusters {
-		if len(ps.ceilings) == 0 {
+		if len(ps.ceilings) == 0 || ps.compiled.Preview {
 			continue
 		}
 		under := t.affected(ps, "")

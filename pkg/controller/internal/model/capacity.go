@@ -142,13 +142,19 @@ func (c *recount) countCeilings() {
 	}
 }
 
-func (c *recount) countCeiling(p policy, resource string, most int) {
+// under are the objects that a ceiling counts, by namespace.
+func (c *recount) under(p policy, resource string) map[string][]*lifecycle.Fact {
 	members := map[string][]*lifecycle.Fact{}
 	for _, f := range c.Objects {
 		if f.Resource == resource && c.selects(p, f.Namespace) && c.namespaceForbids(f.Namespace) == "" && c.counts(f) {
 			members[f.Namespace] = append(members[f.Namespace], f)
 		}
 	}
+	return members
+}
+
+func (c *recount) countCeiling(p policy, resource string, most int) {
+	members := c.under(p, resource)
 	shares := fairShares(members, most)
 	for namespace, facts := range members {
 		for _, f := range c.older(facts, shares[namespace]) {
@@ -157,6 +163,30 @@ func (c *recount) countCeiling(p policy, resource string, most int) {
 			}
 		}
 	}
+}
+
+// Ceilings are what the status of each ClusterCleanupPolicy says of its ceilings, sorted by resource. One of a Preview policy counts what
+// it would count if that enforced.
+func (w *World) Ceilings() map[PolicyRef][]gc.CeilingStatus {
+	out := map[PolicyRef][]gc.CeilingStatus{}
+	for _, p := range w.clusterWide() {
+		if !readable(p) || p.cluster.Guardrails == nil {
+			continue
+		}
+		c := w.recount(p.ref)
+		for _, ceiling := range p.cluster.Guardrails.Capacity {
+			for _, resource := range orJobsAndPods(ceiling.Resources) {
+				status := gc.CeilingStatus{Resource: resource, MaxObjects: *ceiling.MaxObjects}
+				for _, facts := range c.under(p, resource) {
+					status.Objects += int64(len(facts))
+				}
+				status.Over = max(status.Objects-status.MaxObjects, 0)
+				out[p.ref] = append(out[p.ref], status)
+			}
+		}
+		slices.SortFunc(out[p.ref], func(a, b gc.CeilingStatus) int { return strings.Compare(a.Resource, b.Resource) })
+	}
+	return out
 }
 
 // fairShares hands out one object after the other to the namespaces in turn, by name, for as long as they have more.
