@@ -327,15 +327,15 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now 
 	}
 	if first {
 		t.adoptAll(ns)
-	}
-	if !wasKnown {
-		if c, ok := t.unseenCause(); ok {
-			t.blame(ns, c)
-		}
 		for _, ps := range t.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
 			if c, ok := causeOf(ps, true); ok && ns.derived.policies.Has(ps.stored.UID) {
 				t.blame(ns, c)
 			}
+		}
+	}
+	if !wasKnown {
+		if c, ok := t.unseenCause(); ok {
+			t.blame(ns, c)
 		}
 	} else {
 		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace"})
