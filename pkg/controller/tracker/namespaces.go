@@ -134,14 +134,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 			continue
 		}
 		selecting = append(selecting, ps.compiled)
-		if ps.compiled.Preview {
-			d.previewed = append(d.previewed, ps.ceilings...)
-		} else {
-			d.ceilings = append(d.ceilings, ps.ceilings...)
-		}
-		if ps.compiled.Cluster.Suspend && d.suspended == "" {
-			d.suspended = ps.name
-		}
+		d.guard(ps)
 	}
 	d.limits = d.limits || len(d.ceilings) > 0 || len(d.previewed) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
@@ -159,6 +152,18 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		t.note(ns, c)
 	}
 	t.cover(ns, resources, now)
+}
+
+// guard adds the ceilings of a cluster policy, and whether it stops everything.
+func (d *derived) guard(ps *policyState) {
+	if ps.compiled.Preview {
+		d.previewed = append(d.previewed, ps.ceilings...)
+	} else {
+		d.ceilings = append(d.ceilings, ps.ceilings...)
+	}
+	if ps.compiled.Cluster.Suspend && d.suspended == "" {
+		d.suspended = ps.name
+	}
 }
 
 // add adds a policy to those that have a vote or to those that preview, with what must be observed for it. It tells whether the
@@ -328,7 +333,7 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now 
 	if first {
 		t.adoptAll(ns)
 		for _, ps := range t.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
-			if c, ok := causeOf(ps, true); ok && ns.derived.policies.Has(ps.stored.UID) {
+			if c, ok := causeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
 				t.blame(ns, c)
 			}
 		}

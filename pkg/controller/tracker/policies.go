@@ -217,14 +217,13 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	created := !found || before.UID != o.UID
 	ps.countOn(created)
 	ps.approved = approvals(o.ObjectMeta)
-	ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds))
-	if found { // One that comes back after it was gone is a new one to this replica.
+	if ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
 		ps.ended = ps.ended.Intersection(idsOf(before.Status.Holds))
 	}
 	sameGeneration := !created && before.Generation == o.Generation
 	altered := ps.setContent(o, sameGeneration)
-	seenAnew := created || gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
-	if !seenAnew && sameGeneration && !altered {
+	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
+	if sameGeneration && !seenAnew && !altered {
 		return t.statusChanged(ps, before) // They delete nothing, but may approve.
 	}
 	t.replayed(o.collection(), o.ResourceVersion)
@@ -232,11 +231,7 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
 	affected = affected.Union(t.affected(ps, o.Namespace))
-	c, changed := causeOf(ps, created)
-	if seenAnew && !created {
-		c.id = fmt.Sprint("resource version ", o.ResourceVersion, " of ", c.id)
-		c.text, changed = fmt.Sprintf("policy %q, which can be read again", ps.title()), true
-	}
+	c, changed := causeOf(ps, created, seenAnew)
 	for ns := range affected {
 		if created {
 			t.adoptNew(ns, ps)

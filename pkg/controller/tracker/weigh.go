@@ -52,8 +52,15 @@ func (t *Tracker) unseenCause() (cause, bool) {
 }
 
 // causeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
-// observed before, is none.
-func causeOf(ps *policyState, created bool) (cause, bool) {
+// observed before, is none. One under the same generation is seen anew when it can be read again.
+func causeOf(ps *policyState, created, seenAnew bool) (cause, bool) {
+	if seenAnew {
+		return cause{
+			policy: ps.stored.UID, wide: ps.stored.Namespace == "",
+			id:   fmt.Sprint("resource version ", ps.stored.ResourceVersion, " of ", generationCause(ps.stored.UID, ps.stored.Generation)),
+			text: fmt.Sprintf("policy %q, which can be read again", ps.title()),
+		}, true
+	}
 	if ps.altered != "" {
 		return cause{
 			policy: ps.stored.UID, wide: ps.stored.Namespace == "",
