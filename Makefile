@@ -13,7 +13,8 @@ NORACE = $(shell if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "cgo is off, as
 	elif ! printf '\043include <stdlib.h>\n' | $$(go env CC) -x c -fsyntax-only - 2>/dev/null; then \
 	echo "$$(go env CC) cannot compile C, or has no headers"; fi)
 
-# Pure packages have no lock, so the race detector has nothing to find in them, and random tests are many times as fast without it.
+# Pure packages have no lock, so the race detector has nothing to find in them, and random tests are many times as fast without it. Those of
+# the tracker try a tenth of their cases with it, and all of them without.
 PURE = $(shell go run ./hack/importcheck pure) ./pkg/controller/internal/model
 OTHERS = $(filter-out $(PURE),$(patsubst github.com/winnow-dev/winnow/%,./%,$(shell go list ./pkg/... ./cmd/... ./hack/...)))
 
@@ -47,7 +48,7 @@ test: test-unit test-e2e ## Run all tests
 .PHONY: test-unit
 test-unit: programs ## Run unit and integration tests and fuzz seeds; what has locks with the race detector, where there is a C compiler
 	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
-	$(GO_TEST) $(PURE)
+	$(GO_TEST) $(PURE) $(if $(NORACE),,./pkg/controller/tracker)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
 
 .PHONY: test-e2e

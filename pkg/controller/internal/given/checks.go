@@ -9,8 +9,17 @@ import (
 	"testing"
 )
 
-// Checks has the property tests that t runs try n cases each, unless the command line says otherwise.
-func Checks(t *testing.T, n int) { set(t, "rapid.checks", n) }
+// Checks has the property tests that t runs try n cases each, unless the command line says otherwise. With the race detector, which makes
+// each take ten times as long and finds nothing more in the hundredth case, it is a tenth of them.
+func Checks(t *testing.T, n int) { set(t, "rapid.checks", Cases(n)) }
+
+// Cases is how many of n cases are tried.
+func Cases(n int) int {
+	if raceDetector {
+		return (n + 9) / 10
+	}
+	return n
+}
 
 // Steps has each case of a state machine that t runs take about n steps, unless the command line says otherwise.
 func Steps(t *testing.T, n int) { set(t, "rapid.steps", n) }

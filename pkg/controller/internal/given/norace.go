@@ -1,0 +1,8 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package given
+
+const raceDetector = false
