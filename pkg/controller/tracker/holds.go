@@ -168,16 +168,17 @@ func (ns *namespace) disown(policies sets.Set[types.UID]) {
 	}
 }
 
-// settleHolds brings the holds of a namespace up to date with what is due there.
-func (t *Tracker) settleHolds(ns *namespace) {
+// settleHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
+func (t *Tracker) settleHolds(ns *namespace) bool {
 	t.lapse(ns)
-	t.findMembers(ns)
-	t.bequeath(ns)
+	found := t.findMembers(ns)
+	return t.bequeath(ns) || found
 }
 
 // bequeath gives the holds of policies that have left the namespace to those that now decide for what waits under them, to the first by
-// name.
-func (t *Tracker) bequeath(ns *namespace) {
+// name, and reports whether there was any.
+func (t *Tracker) bequeath(ns *namespace) bool {
+	changed := false
 	for i, h := range ns.holds {
 		if h == nil || h.owner != "" {
 			continue
@@ -187,6 +188,7 @@ func (t *Tracker) bequeath(ns *namespace) {
 			continue
 		}
 		t.soil(ns)
+		changed = true
 		own := ns.holdOf(heir.UID)
 		if own == nil {
 			h.inherit(ns, heir)
@@ -204,6 +206,7 @@ func (t *Tracker) bequeath(ns *namespace) {
 		ns.holds[i] = nil
 		own.id, own.total = holdID(heir.UID, ns.name, own.id+" and "+h.id), false // No approval of either covers both.
 	}
+	return changed
 }
 
 // heir is the first policy by name that decides for something which waits under a hold; nil when none does.
@@ -237,13 +240,15 @@ func (t *Tracker) endHolds(now time.Time) {
 		if len(ns.causes) > 0 || !t.complete(ns) {
 			continue
 		}
+		changed := false
 		if t.clockDoubt != "" { // Nothing ends, but somebody must be there who can be asked.
-			t.bequeath(ns)
-			continue
+			changed = t.bequeath(ns)
+		} else {
+			t.vacant.Delete(ns)
+			changed = t.settleHolds(ns)
+			changed = t.endVacant(ns) || changed
 		}
-		t.vacant.Delete(ns)
-		t.settleHolds(ns)
-		if t.endVacant(ns) {
+		if changed { // It keeps other objects than before, too.
 			t.soil(ns)
 			all = append(all, ns)
 		}

@@ -138,10 +138,11 @@ func (t *Tracker) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Poli
 	t.vacant.Insert(ns)
 }
 
-// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is.
-func (t *Tracker) findMembers(ns *namespace) {
+// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
+// reports whether there was any such hold.
+func (t *Tracker) findMembers(ns *namespace) bool {
 	if t.clockDoubt != "" || !slices.ContainsFunc(ns.holds, (*hold).unsearched) {
-		return
+		return false
 	}
 	for rec := range ns.ripeRecords() {
 		if h := ns.candidate(rec, rec.policy.UID, (*hold).unsearched); h != nil && rec.hold() == nil {
@@ -152,6 +153,7 @@ func (t *Tracker) findMembers(ns *namespace) {
 		h.searched = true
 	}
 	t.soil(ns)
+	return true
 }
 
 // adoptAll does so for all policies that may delete in a namespace that was not known.
