@@ -30,6 +30,8 @@ type simHold struct {
 	since     time.Time
 	// id is the same for the holds of several namespaces that one approval releases.
 	id string
+	// was is what it had while it had an owner.
+	was string
 	// deciders are the policies for which a replica that took it over did not know what waits under it; searched says that it has looked.
 	deciders sets.Set[types.UID]
 	searched bool
@@ -385,7 +387,9 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 		if h.owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.owner, "/")) {
 			continue
 		}
-		h.owner = ""
+		if h.owner != "" { // No approval elsewhere is one of it.
+			h.owner, h.was, h.id = "", h.id, fmt.Sprint(h.id, " in ", h.namespace)
+		}
 		heir, found := model.PolicyRef{}, false
 		for key, uids := range due {
 			waits := slices.ContainsFunc(uids, func(uid types.UID) bool { return e.under[uid] == h })
@@ -411,7 +415,7 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 			continue
 		}
 		h.owner = e.uidOf(heir)
-		h.id += fmt.Sprint(" of ", h.owner) // What it was one with may have another heir.
+		h.id = fmt.Sprint(h.was, " of ", h.owner) // What it was one with may have another heir.
 	}
 }
 
@@ -444,7 +448,7 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 			continue
 		}
 		for _, h := range ns.allHolds() {
-			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id, deciders: maps.Clone(h.deciders), searched: h.searched}
+			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id, was: h.id, deciders: maps.Clone(h.deciders), searched: h.searched}
 			e.holds = append(e.holds, sim)
 			for _, rec := range ns.records {
 				if rec.hold() == h {
