@@ -131,29 +131,16 @@ func TestTooLong(t *testing.T) {
 	})
 }
 
-// countdown is a context that ends when it has been asked so often.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // TestTrialEnds: whatever a trial is at, it notices soon that its time is up.
 func TestTrialEnds(t *testing.T) {
 	const n = 1000
 	change := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: approved(next(ttlPolicy("p", "1h")), "5f3c")}
 	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
 	run := func(asks int) (int, error) {
-		ctx := &countdown{t.Context(), asks}
+		ctx := &given.Countdown{Context: t.Context(), Left: asks}
 		t := trial{Tracker: w.Snapshot(context.Background(), change, 2*n, given.Now).Tracker, now: given.Now}
 		err := t.run(ctx, w.Snapshot(context.Background(), change, 2*n, given.Now), &listing{}, change)
-		return asks - ctx.left, err
+		return asks - ctx.Left, err
 	}
 	most, err := run(1 << 20)
 	if err != nil || most < 2*n {

@@ -187,18 +187,10 @@ func (t *trial) catchUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func newlyApproved(change gc.PolicyChange) []string {
-	before := ""
-	if change.Before != nil {
-		before = change.Before.GetAnnotations()[gc.AnnotationApprovedHold]
-	}
-	return gc.NewlyApproved(change.After.GetAnnotations()[gc.AnnotationApprovedHold], before)
-}
-
 // unapproved is the policy after the change, without the approvals that the change brings.
 func unapproved(change gc.PolicyChange) metav1.Object {
 	ids := gc.ApprovedHolds(change.After.GetAnnotations()[gc.AnnotationApprovedHold])
-	added := newlyApproved(change)
+	added := gc.NewlyApproved(change.After, change.Before)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(added, id) })
 	p := change.After.(runtime.Object).DeepCopyObject().(metav1.Object)
 	p.SetAnnotations(map[string]string{gc.AnnotationApprovedHold: strings.Join(ids, ",")})

@@ -113,7 +113,7 @@ func (a *account) approved() []string {
 	if a.Before == nil || a.After == nil || a.Before.GetGeneration() != a.After.GetGeneration() {
 		return nil
 	}
-	ids := newlyApproved(a.PolicyChange)
+	ids := gc.NewlyApproved(a.After, a.Before)
 	var released []string
 	for _, h := range holdsOf(a.Before) {
 		if slices.Contains(ids, h.ID) {

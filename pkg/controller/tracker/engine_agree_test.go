@@ -6,7 +6,6 @@ package tracker
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -294,12 +293,7 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
 		for _, r := range e.tracker.Reports(name) {
 			for _, h := range r.Waiting {
-				holder := r.UID
-				if h.Policy != "" {
-					i := strings.LastIndex(h.Policy, "/")
-					holder = e.uidOf(model.PolicyRef{Namespace: h.Policy[:max(i, 0)], Name: h.Policy[i+1:]})
-				}
-				got[told{r.UID, holder, h.Namespace}] += h.Objects
+				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.named()))), h.Namespace}] += h.Objects
 			}
 		}
 	}

@@ -4,7 +4,6 @@
 package tracker
 
 import (
-	"context"
 	"testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -38,26 +37,13 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-// countdown is a context that ends when it has been asked so often.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // TestSnapshotHeedsItsContext: whoever waits for the lock does not wait for a copy that nobody waits for any more.
 func TestSnapshotHeedsItsContext(t *testing.T) {
 	w := newWorld(t, given.Policy("p").Default("30d"))
 	w.fill(given.Home, 3*snapshotSlice)
 	change := gc.PolicyChange{After: given.Policy("p").Default("1d").Obj()}
 	for asks, want := range map[int]int{0: 0, 1: 0, 2: snapshotSlice, 3: 2 * snapshotSlice, 4: 3 * snapshotSlice} {
-		s := w.Snapshot(&countdown{t.Context(), asks}, change, 1000, w.now)
+		s := w.Snapshot(&given.Countdown{Context: t.Context(), Left: asks}, change, 1000, w.now)
 		if len(s.Kept) != want || s.Cut != (asks < 4) {
 			t.Errorf("after %d questions: %d objects, cut: %t; want %d", asks, len(s.Kept), s.Cut, want)
 		}

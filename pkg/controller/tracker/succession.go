@@ -5,7 +5,6 @@ package tracker
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -100,11 +99,7 @@ func (t *Tracker) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
 	if told.Policy == "" {
 		return ps
 	}
-	namespace, name, namespaced := strings.Cut(told.Policy, "/")
-	if !namespaced {
-		namespace, name = "", told.Policy
-	}
-	return t.policyState(types.NamespacedName{Namespace: namespace, Name: name})
+	return t.policyState(told.Owner(ps.stored.named()))
 }
 
 // adoptUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.

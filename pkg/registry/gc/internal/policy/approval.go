@@ -22,18 +22,9 @@ const verbApprove = "approve"
 
 var annotationApprovedHold = field.NewPath("metadata", "annotations").Key(gc.AnnotationApprovedHold)
 
-// newlyApproved are the ids that a write adds to the annotation; old is nil for a new policy.
-func newlyApproved(p, old Policy) []string {
-	before := ""
-	if old != nil {
-		before = old.GetAnnotations()[gc.AnnotationApprovedHold]
-	}
-	return gc.NewlyApproved(p.GetAnnotations()[gc.AnnotationApprovedHold], before)
-}
-
 // rightsToApprove are those that a write needs for the holds that it releases, as far as the status tells of them.
 func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
-	ids := newlyApproved(p, old)
+	ids := gc.NewlyApproved(p, old)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -69,7 +60,7 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 	var errs field.ErrorList
 	rights := sets.New[right]()
 	all := slices.Concat(a.waiting(old), forecast.Holds)
-	for _, id := range newlyApproved(p, old) {
+	for _, id := range gc.NewlyApproved(p, old) {
 		found := slices.DeleteFunc(slices.Clone(all), func(h gc.PolicyHold) bool { return h.ID != id })
 		if len(found) == 0 && !forecast.Complete {
 			return apierrors.NewServiceUnavailable(fmt.Sprintf("%s: no hold in the status has the ID %q, and there was no time to find out whether "+

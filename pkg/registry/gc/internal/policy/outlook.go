@@ -54,7 +54,7 @@ func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObje
 			return err
 		}
 		p, before := obj.(Policy), old.(Policy)
-		if p.GetGeneration() == before.GetGeneration() && len(newlyApproved(p, before)) == 0 {
+		if p.GetGeneration() == before.GetGeneration() && len(gc.NewlyApproved(p, before)) == 0 {
 			return nil
 		}
 		o.ask(ctx, before, p)

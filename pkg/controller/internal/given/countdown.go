@@ -1,0 +1,20 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package given
+
+import "context"
+
+// Countdown is a context that ends when it has been asked Left times.
+type Countdown struct {
+	context.Context
+	Left int
+}
+
+// Err implements context.Context.
+func (c *Countdown) Err() error {
+	if c.Left--; c.Left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
