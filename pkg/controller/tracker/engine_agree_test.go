@@ -218,7 +218,7 @@ func (e *engine) sameClearances() bool {
 		}
 	}
 	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.namespaces)), func(ns *namespace) bool {
-		return len(ns.allHolds()) > 0
+		return ns.findHold(func(*hold) bool { return true }) != nil
 	})
 }
 

@@ -447,7 +447,7 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 		if ns == nil {
 			continue
 		}
-		for _, h := range ns.allHolds() {
+		for h := range ns.allHolds() {
 			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id, was: h.id, deciders: maps.Clone(h.deciders), searched: h.searched}
 			e.holds = append(e.holds, sim)
 			for _, rec := range ns.records {

@@ -6,6 +6,7 @@ package tracker
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (h *hold) mayHave(rec *record, policy types.UID) bool {
 }
 
 // unsearched reports whether a hold was taken over and what waits under it is yet to be looked for.
-func (h *hold) unsearched() bool { return h != nil && h.deciders != nil && !h.searched }
+func (h *hold) unsearched() bool { return h.deciders != nil && !h.searched }
 
 // clearance is how a record that is due stands with the changes that may have made it due.
 type clearance uint8
@@ -114,19 +115,35 @@ func (t *Tracker) waits(rec *record, h *hold) {
 	t.setClearance(rec, firstHold+clearance(slices.Index(rec.ns.holds, h)))
 }
 
-// holdOf is a hold of a policy in the namespace; nil when there is none.
-func (ns *namespace) holdOf(policy types.UID) *hold {
-	for _, h := range ns.holds {
-		if h != nil && h.owner == policy {
+// allHolds are those of the namespace.
+func (ns *namespace) allHolds() iter.Seq[*hold] {
+	return func(yield func(*hold) bool) {
+		for _, h := range ns.holds {
+			if h != nil && !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// findHold is the first hold of the namespace that is so; nil when none is.
+func (ns *namespace) findHold(is func(*hold) bool) *hold {
+	for h := range ns.allHolds() {
+		if is(h) {
 			return h
 		}
 	}
 	return nil
 }
 
-// allHolds are those of the namespace.
-func (ns *namespace) allHolds() []*hold {
-	return slices.DeleteFunc(slices.Clone(ns.holds), func(h *hold) bool { return h == nil })
+// holdOf is a hold of a policy in the namespace; nil when there is none.
+func (ns *namespace) holdOf(policy types.UID) *hold {
+	return ns.findHold(func(h *hold) bool { return h.owner == policy })
+}
+
+// holdByID is the hold of the namespace with this id; nil when there is none.
+func (ns *namespace) holdByID(id string) *hold {
+	return ns.findHold(func(h *hold) bool { return h.id == id })
 }
 
 // addHold gives a hold a place in the namespace. Should there be none left, it joins the last one, which then has its id.
@@ -161,7 +178,7 @@ func (t *Tracker) holdRecords(ns *namespace, h hold, all []*record) {
 
 // disown notes that policies have left a namespace. Whoever decides for what waits under their holds owns these from then on.
 func (ns *namespace) disown(policies sets.Set[types.UID]) {
-	for _, h := range ns.allHolds() {
+	for h := range ns.allHolds() {
 		if !policies.Has(h.owner) {
 			h.owner = ""
 		}
@@ -170,7 +187,7 @@ func (ns *namespace) disown(policies sets.Set[types.UID]) {
 
 // settleHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
 func (t *Tracker) settleHolds(ns *namespace) bool {
-	t.lapse(ns)
+	t.lapse(ns, true)
 	found := t.findMembers(ns)
 	return t.bequeath(ns) || found
 }
@@ -262,7 +279,7 @@ func (t *Tracker) endHolds(now time.Time) {
 func (t *Tracker) endVacant(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
-		if h.empty() && !ns.mayWait(h) {
+		if h != nil && h.empty() && !ns.mayWait(h) {
 			t.endedHere(ns, h)
 			ns.holds[i], ended = nil, true
 		}
@@ -271,9 +288,9 @@ func (t *Tracker) endVacant(ns *namespace) bool {
 }
 
 // empty reports whether nothing is known to wait under a hold.
-func (h *hold) empty() bool { return h != nil && h.members == 0 }
+func (h *hold) empty() bool { return h.members == 0 }
 
-func (ns *namespace) emptyHold() bool { return slices.ContainsFunc(ns.holds, (*hold).empty) }
+func (ns *namespace) emptyHold() bool { return ns.findHold((*hold).empty) != nil }
 
 // mayWait reports whether something waits under another hold of the namespace that may wait under this one, too.
 func (ns *namespace) mayWait(h *hold) bool {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
@@ -46,8 +47,8 @@ type ceiling struct {
 	policy   *policy.Policy
 	resource string
 	*capacity.Ceiling[*record]
-	// pending are the changes in its namespaces that are yet to be weighed.
-	pending map[*namespace]cause
+	// pending are the namespaces with changes that are yet to be weighed.
+	pending sets.Set[*namespace]
 }
 
 // ceilingOf goes on with the ceiling of an earlier generation of the policy, if it is the same, or makes one.
@@ -63,7 +64,7 @@ func (t *Tracker) ceilingOf(p *policy.Policy, resource string, total int, before
 		flipped = func(*capacity.Member[*record]) {}
 	}
 	return &ceiling{
-		policy: p, resource: resource, pending: map[*namespace]cause{}, Ceiling: capacity.NewCeiling(total, flipped),
+		policy: p, resource: resource, pending: sets.New[*namespace](), Ceiling: capacity.NewCeiling(total, flipped),
 	}
 }
 

@@ -39,21 +39,11 @@ func (t *Tracker) Lead() {
 	}
 }
 
-// holdByID is the hold of the namespace with this id; nil when there is none.
-func (ns *namespace) holdByID(id string) *hold {
-	for _, h := range ns.holds {
-		if h != nil && h.id == id {
-			return h
-		}
-	}
-	return nil
-}
-
 // candidate is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
 func (ns *namespace) candidate(rec *record, policy types.UID, which func(*hold) bool) *hold {
 	var first *hold
-	for _, h := range ns.holds {
-		if h != nil && which(h) && h.mayHave(rec, policy) && (first == nil || h.before(first)) {
+	for h := range ns.allHolds() {
+		if which(h) && h.mayHave(rec, policy) && (first == nil || h.before(first)) {
 			first = h
 		}
 	}
@@ -136,7 +126,7 @@ func (t *Tracker) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Poli
 // findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
 // reports whether there was any such hold.
 func (t *Tracker) findMembers(ns *namespace) bool {
-	if t.clockDoubt != "" || !slices.ContainsFunc(ns.holds, (*hold).unsearched) {
+	if t.clockDoubt != "" || ns.findHold((*hold).unsearched) == nil {
 		return false
 	}
 	for rec := range ns.ripeRecords() {
@@ -144,7 +134,7 @@ func (t *Tracker) findMembers(ns *namespace) bool {
 			t.waits(rec, h)
 		}
 	}
-	for _, h := range ns.allHolds() {
+	for h := range ns.allHolds() {
 		h.searched = true
 	}
 	t.soil(ns)
@@ -202,7 +192,7 @@ func idsOf(holds []gc.PolicyHold) sets.Set[string] {
 func (t *Tracker) holdIDs() sets.Set[string] {
 	out := sets.New[string]()
 	for _, ns := range t.namespaces {
-		for _, h := range ns.allHolds() {
+		for h := range ns.allHolds() {
 			out.Insert(h.id)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // waiting are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
 func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
-	for _, h := range ns.allHolds() {
+	for h := range ns.allHolds() {
 		if h.empty() && t.certain(ns) && !ns.mayWait(h) {
 			continue // It is about to end.
 		}

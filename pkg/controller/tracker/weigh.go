@@ -80,7 +80,7 @@ func generationCause(policy types.UID, generation int64) string {
 
 // blame notes a change that is to be weighed in a namespace. What is not due by now is made due by it, if it will be.
 func (t *Tracker) blame(ns *namespace, c cause) {
-	t.lapseCleared(ns)
+	t.lapse(ns, false) // The change may be what makes it due again.
 	if len(ns.causes) > 0 {
 		c.at = ns.causes[0].at
 	}
@@ -94,7 +94,7 @@ func (t *Tracker) note(ns *namespace, c cause) {
 	ns.causes = append(ns.causes, c)
 	t.pending.Insert(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
-		ceiling.pending[ns] = c
+		ceiling.pending.Insert(ns)
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *Tracker) absolve(ns *namespace) {
 	ns.causes = nil
 	t.pending.Delete(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
-		delete(ceiling.pending, ns)
+		ceiling.pending.Delete(ns)
 	}
 	ns.left = nil
 }
@@ -113,8 +113,8 @@ func (t *Tracker) absolve(ns *namespace) {
 func (rec *record) blameElsewhere() (cause, bool) {
 	for _, p := range rec.places() {
 		if p.ceiling != nil && p.member.Over() {
-			for _, c := range p.ceiling.pending {
-				return c, true
+			for ns := range p.ceiling.pending {
+				return ns.causes[len(ns.causes)-1], true
 			}
 		}
 	}
@@ -128,12 +128,6 @@ func (t *Tracker) change(all []*namespace, now time.Time) {
 		for i := range ns.causes {
 			if c := &ns.causes[i]; c.at.IsZero() {
 				c.at = now
-			}
-		}
-		for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
-			if c, ok := ceiling.pending[ns]; ok && c.at.IsZero() {
-				c.at = now
-				ceiling.pending[ns] = c
 			}
 		}
 	}
@@ -269,6 +263,8 @@ type fresh struct {
 	cause  cause
 	all    []*record
 	unseen int // of them should have gone while a controller still ran
+	// overObjects and overTotal say that with all else that counts together with them they are too many, in the namespace or in all.
+	overObjects, overTotal bool
 }
 
 // freshOf finds them, by policy in the order of their names.
@@ -302,17 +298,18 @@ func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
 		t.settleHolds(ns)
 		all = append(all, t.freshOf(ns, weightiest(causes))...)
 	}
+	t.sumUpTotal(all, now)
+	t.sumUpObjects(all, now)
 	overdue := map[*policyState]int{}
-	total, objects := t.overTotal(all, now), t.overObjects(all, now)
 	for _, f := range all {
-		h := hold{owner: f.policy.UID, why: f.cause.text, since: now, total: total[f] && f.cause.wide && f.policy.Cluster != nil}
+		h := hold{owner: f.policy.UID, why: f.cause.text, since: now, total: f.overTotal && f.cause.wide && f.policy.Cluster != nil}
 		where := f.ns.name
 		if h.total {
 			where = ""
 		}
 		h.id = holdID(h.owner, where, f.cause.id)
 		ps := t.policyState(f.policy.NamespacedName)
-		tooMany := total[f] || objects[f]
+		tooMany := f.overTotal || f.overObjects
 		if f.cause.unseen {
 			tooMany = t.tooMany(f.ns, f.unseen) && t.tooMany(f.ns, t.overdue(ps, overdue)-ps.told())
 		}
@@ -354,91 +351,60 @@ func (f *fresh) reach() sets.Set[types.UID] {
 	return out
 }
 
-// overObjects finds what is too much in its namespace, whichever policies delete it.
-func (t *Tracker) overObjects(all []*fresh, now time.Time) map[*fresh]bool {
+// sumUpObjects finds what is too much in its namespace, whichever policies delete it.
+func (t *Tracker) sumUpObjects(all []*fresh, now time.Time) {
 	n := map[*namespace]int{}
 	for _, f := range all {
 		if !f.cause.unseen {
 			n[f.ns] += len(f.all)
 		}
 	}
-	out := map[*fresh]bool{}
 	for _, f := range all {
-		out[f] = n[f.ns] > 0 && t.tooMany(f.ns, n[f.ns]+f.ns.recent.sum(now))
+		f.overObjects = n[f.ns] > 0 && t.tooMany(f.ns, n[f.ns]+f.ns.recent.sum(now))
 	}
-	return out
 }
 
-// overTotal finds what is too much in all namespaces that a cluster policy or a change of one reaches.
-func (t *Tracker) overTotal(all []*fresh, now time.Time) map[*fresh]bool {
-	n, most := map[types.UID]int{}, map[types.UID]int{}
+// sumUpTotal finds what is too much in all namespaces that a cluster policy or a change of one reaches.
+func (t *Tracker) sumUpTotal(all []*fresh, now time.Time) {
+	n, limits := map[types.UID]int{}, map[types.UID]int{}
 	for _, f := range all {
 		if f.cause.unseen {
 			continue
 		}
-		limit := t.totalAbove(f.ns)
+		limit := most(f.ns.bounds.HoldAboveTotal, t.holdAboveTotal)
 		for uid := range f.reach() {
-			if known, ok := most[uid]; !ok || limit < known {
-				most[uid] = limit
+			if known, ok := limits[uid]; !ok || limit < known {
+				limits[uid] = limit
 			}
 			n[uid] += len(f.all)
 		}
 	}
-	over := sets.New[types.UID]()
 	for uid := range n {
 		if w := t.recent[uid]; w != nil {
 			n[uid] += w.sum(now)
 		}
-		if n[uid] > most[uid] {
-			over.Insert(uid)
-		}
 	}
-	out := map[*fresh]bool{}
 	for _, f := range all {
-		out[f] = !f.cause.unseen && over.HasAny(f.reach().UnsortedList()...)
-	}
-	return out
-}
-
-// totalAbove is how many objects one change may make due in all namespaces that it reaches, this one among them.
-func (t *Tracker) totalAbove(ns *namespace) int {
-	most := ns.bounds.HoldAboveTotal
-	if most < 0 {
-		most = t.holdAboveTotal
-	}
-	if most < 0 {
-		return math.MaxInt
-	}
-	return most
-}
-
-// lapse forgets how those stand that are not due any more. While the clock is in doubt, what waits under a hold goes on waiting, should
-// it be due after all.
-func (t *Tracker) lapse(ns *namespace) {
-	if !ns.lapsed {
-		return
-	}
-	if t.clockDoubt != "" {
-		t.lapseCleared(ns)
-		return
-	}
-	ns.lapsed = false
-	for _, rec := range ns.records {
-		if !rec.ripe && rec.clearance != unweighed {
-			t.setClearance(rec, unweighed)
+		for uid := range f.reach() {
+			f.overTotal = f.overTotal || !f.cause.unseen && n[uid] > limits[uid]
 		}
 	}
 }
 
-// lapseCleared does so for what does not wait under a hold, before another change comes: that may be what makes it due again.
-func (t *Tracker) lapseCleared(ns *namespace) {
+// lapse forgets how those stand that are not due any more; of those that wait under a hold only where held says so. While the clock is in
+// doubt these go on waiting, should they be due after all.
+func (t *Tracker) lapse(ns *namespace, held bool) {
 	if !ns.lapsed {
 		return
 	}
+	held = held && t.clockDoubt == ""
 	for _, rec := range ns.records {
-		if !rec.ripe && rec.clearance == cleared {
+		if !rec.ripe && (rec.clearance == cleared || held && rec.hold() != nil) {
 			t.setClearance(rec, unweighed)
 		}
+	}
+	if held {
+		ns.lapsed = false
 	}
 }
 
@@ -455,9 +421,16 @@ func (ps *policyState) told() int {
 
 // tooMany reports whether one change may not make so many objects of a namespace due.
 func (t *Tracker) tooMany(ns *namespace, n int) bool {
-	most := ns.bounds.HoldAbove
-	if most < 0 {
-		most = t.holdAbove
+	return n > most(ns.bounds.HoldAbove, t.holdAbove)
+}
+
+// most is how many objects one change may make due: what cluster policies say, or else the default. A negative one says nothing.
+func most(said, byDefault int) int {
+	switch {
+	case said >= 0:
+		return said
+	case byDefault >= 0:
+		return byDefault
 	}
-	return most >= 0 && n > most
+	return math.MaxInt
 }
