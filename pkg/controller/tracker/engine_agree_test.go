@@ -284,8 +284,16 @@ func (e *engine) holdsAgree(t *rapid.T) {
 				continue
 			}
 			want[own(h, h.owner)]++
-			if decider := e.uidOf(key.Policy); decider != h.owner {
+			decider := e.uidOf(key.Policy)
+			if decider != h.owner {
 				want[own(h, decider)]++
+			}
+			for _, other := range e.waiting() { // Where it is not known which of them it waits under, its policy tells of all.
+				may := e.under[uid] != nil && other != h && other.owner != decider &&
+					e.candidate(uid, key, func(of *simHold) bool { return of == other }) != nil
+				if may {
+					want[own(other, decider)] += 0
+				}
 			}
 		}
 	}

@@ -279,7 +279,7 @@ func (t *Tracker) endHolds(now time.Time) {
 func (t *Tracker) endVacant(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
-		if h != nil && h.empty() && !ns.mayWait(h) {
+		if h != nil && h.empty() && !ns.mayWait(h, h.deciders) {
 			t.endedHere(ns, h)
 			ns.holds[i], ended = nil, true
 		}
@@ -292,13 +292,14 @@ func (h *hold) empty() bool { return h.members == 0 }
 
 func (ns *namespace) emptyHold() bool { return ns.findHold((*hold).empty) != nil }
 
-// mayWait reports whether something waits under another hold of the namespace that may wait under this one, too.
-func (ns *namespace) mayWait(h *hold) bool {
+// mayWait reports whether something that one of these policies would delete waits under another hold of the namespace, and may wait under
+// this one too.
+func (ns *namespace) mayWait(h *hold, policies sets.Set[types.UID]) bool {
 	if h.deciders == nil {
 		return false
 	}
 	for rec := range ns.ripeRecords() {
-		if rec.hold() != nil && h.mayHave(rec, rec.policy.UID) {
+		if of := rec.hold(); of != nil && of != h && policies.Has(rec.policy.UID) && h.mayHave(rec, rec.policy.UID) {
 			return true
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
 	for h := range ns.allHolds() {
-		if h.empty() && t.certain(ns) && !ns.mayWait(h) {
+		if h.empty() && t.certain(ns) && !ns.mayWait(h, h.deciders) {
 			continue // It is about to end.
 		}
 		told := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
@@ -28,8 +28,8 @@ func (t *Tracker) waiting(ns *namespace, sums sums, ps *policyState) []gc.Policy
 		told.Objects, told.Resources = sums.waiting(h, ps)
 		if h.owner != ps.stored.UID {
 			owner := t.policyOf(ns, h.owner)
-			if told.Objects == 0 || owner == nil {
-				continue
+			if owner == nil || told.Objects == 0 && !ns.mayWait(h, sets.New(ps.stored.UID)) {
+				continue // It is told also for what may wait under it, so that the next replica knows that.
 			}
 			told.Policy = owner.title()
 		}
