@@ -962,7 +962,7 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources of the objects that wait, as \"resource.group\". Whoever approves the hold must be allowed to list and delete them.",
+							Description: "resources of the objects that wait, as \"resource.group\". To approve the hold, a user needs permission to list and delete them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -18,7 +18,7 @@ type PolicyHoldApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.
 	Namespace *string `json:"namespace,omitempty"`
-	// resources of the objects that wait, as "resource.group". Whoever approves the hold must be allowed to list and delete them.
+	// resources of the objects that wait, as "resource.group". To approve the hold, a user needs permission to list and delete them.
 	Resources []string `json:"resources,omitempty"`
 	// objects that are due by the policy in the namespace.
 	Objects *int64 `json:"objects,omitempty"`
