@@ -221,7 +221,7 @@ func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], y *yard) map[*member]
 	return want
 }
 
-// TestSharesDoNotDependOnTheOrder: whoever is over stays so until it has left, and nobody else comes to be, in whatever order they leave.
+// TestSharesDoNotDependOnTheOrder: members that are over stay so until they leave, and no others become so, in whatever order they leave.
 func TestSharesDoNotDependOnTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := newYard()

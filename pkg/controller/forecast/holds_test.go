@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// TestHolds: whoever checks an approval learns of the holds that a policy has, and of those that the change makes.
+// TestHolds: a check of an approval learns of the holds that a policy has, and of those that the change makes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
 		return tracker.HoldID(given.UID("p"), generation, namespace)

@@ -539,7 +539,7 @@ type PolicyHold struct {
 	// +optional
 	// +k8s:optional
 	Namespace string `json:"namespace,omitempty"`
-	// resources of the objects that wait, as "resource.group". Whoever approves the hold must be allowed to list and delete them.
+	// resources of the objects that wait, as "resource.group". To approve the hold, a user needs permission to list and delete them.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
