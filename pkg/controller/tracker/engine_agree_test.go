@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -208,9 +209,21 @@ func (e *engine) followerAgrees(t *rapid.T) {
 	}
 }
 
-// sameClearances reports whether nothing is held, and both replicas know of all objects alike whether they need approval. One that
-// starts while a namespace is suspended does not know what was approved there.
+// sameClearances reports whether nothing is held, and both replicas know of all objects alike whether they need approval, and how many
+// did not lately. One that starts while a namespace is suspended does not know what was approved there.
 func (e *engine) sameClearances() bool {
+	sums := func(all map[string][]simWeighing) map[string]int {
+		out := map[string]int{}
+		for key, weighings := range all {
+			for _, of := range weighings {
+				out[fmt.Sprint(key, of.at)] += of.objects
+			}
+		}
+		return out
+	}
+	if !maps.Equal(sums(e.windows(e.tracker)), sums(e.windows(e.follower))) {
+		return false
+	}
 	for rec := range e.tracker.records.all() {
 		other := e.follower.records.get(rec.UID())
 		if rec.hold() != nil || other == nil || other.clearance != rec.clearance {

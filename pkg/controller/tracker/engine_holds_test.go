@@ -166,18 +166,20 @@ func (e *engine) sum(key string) int {
 	return n
 }
 
-// windows are those of the leader.
-func (e *engine) windows() map[string][]simWeighing {
+// windows are those of a tracker, as far as they still count.
+func (e *engine) windows(t *Tracker) map[string][]simWeighing {
 	out := map[string][]simWeighing{}
 	add := func(key string, w window) {
 		for _, of := range w {
-			out[key] = append(out[key], simWeighing(of))
+			if e.Now.Before(of.at.Add(windowFor)) {
+				out[key] = append(out[key], simWeighing(of))
+			}
 		}
 	}
-	for name, ns := range e.tracker.namespaces {
+	for name, ns := range t.namespaces {
 		add(name, ns.recent)
 	}
-	for uid, w := range e.tracker.recent {
+	for uid, w := range t.recent {
 		add(string(uid), *w)
 	}
 	return out

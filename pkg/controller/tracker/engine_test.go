@@ -274,7 +274,7 @@ func (e *engine) succeed(t *rapid.T) {
 	if e.tracker = e.follower; fresh {
 		e.tracker = e.start()
 	}
-	e.recent = e.windows() // One that followed may have started later than what it counts.
+	e.recent = e.windows(e.tracker) // One that followed may have started later than what it counts.
 	e.tracker.Lead()
 	e.repace(true)
 	if fresh || !e.alike {
