@@ -4,7 +4,6 @@
 package tracker
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -184,55 +183,6 @@ func (e *engine) agrees(t *rapid.T) {
 	}
 	e.reportsAgree(t, wants)
 	e.followerAgrees(t)
-}
-
-// followerAgrees holds what a replica that does not lead has decided against the leader: it could take over at once.
-func (e *engine) followerAgrees(t *rapid.T) {
-	if e.alike = e.alike || e.sameClearances(); !e.alike {
-		return
-	}
-	for _, f := range e.Objects {
-		rec, other := e.tracker.records.get(f.UID), e.follower.records.get(f.UID)
-		if (rec == nil) != (other == nil) {
-			t.Fatalf("%s is known to one replica alone", f.UID)
-		}
-		if rec == nil {
-			continue
-		}
-		got, want := answerOf(other.resolution(), other.decision()), answerOf(rec.resolution(), rec.decision())
-		if got.At = want.At; got != want {
-			t.Fatalf("%s: a follower has decided %+v, the leader %+v", f.UID, got, want)
-		}
-		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) || got != nil && (got.owner != want.owner || got.id != want.id) {
-			t.Fatalf("%s waits under %+v with a follower, under %+v with the leader", f.UID, got, want)
-		}
-	}
-}
-
-// sameClearances reports whether nothing is held, and both replicas know of all objects alike whether they need approval, and how many
-// did not lately. One that starts while a namespace is suspended does not know what was approved there.
-func (e *engine) sameClearances() bool {
-	sums := func(all map[string][]simWeighing) map[string]int {
-		out := map[string]int{}
-		for key, weighings := range all {
-			for _, of := range weighings {
-				out[fmt.Sprint(key, of.at)] += of.objects
-			}
-		}
-		return out
-	}
-	if !maps.Equal(sums(e.windows(e.tracker)), sums(e.windows(e.follower))) {
-		return false
-	}
-	for rec := range e.tracker.records.all() {
-		other := e.follower.records.get(rec.UID())
-		if rec.hold() != nil || other == nil || other.clearance != rec.clearance {
-			return false
-		}
-	}
-	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.namespaces)), func(ns *namespace) bool {
-		return ns.findHold(func(*hold) bool { return true }) != nil
-	})
 }
 
 func answerOf(r policy.Resolution, d policy.Decision) model.Answer {

@@ -166,25 +166,6 @@ func (e *engine) sum(key string) int {
 	return n
 }
 
-// windows are those of a tracker, as far as they still count.
-func (e *engine) windows(t *Tracker) map[string][]simWeighing {
-	out := map[string][]simWeighing{}
-	add := func(key string, w window) {
-		for _, of := range w {
-			if e.Now.Before(of.at.Add(windowFor)) {
-				out[key] = append(out[key], simWeighing(of))
-			}
-		}
-	}
-	for name, ns := range t.namespaces {
-		add(name, ns.recent)
-	}
-	for uid, w := range t.recent {
-		add(string(uid), *w)
-	}
-	return out
-}
-
 // hold has objects wait. What else waits for the same policy there waits with them, for one approval of both.
 func (e *engine) hold(f *simFresh, total bool) {
 	h := e.holdOf(f.uid, f.namespace)
@@ -418,60 +399,6 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 		}
 		h.owner = e.uidOf(heir)
 		h.id = fmt.Sprint(h.was, " of ", h.owner) // What it was one with may have another heir.
-	}
-}
-
-// told are the policies whose status tells of holds, each with the owner of one: its own, and that of another which objects wait under that
-// it would delete. One for all namespaces together is taken over in each.
-func (e *engine) told() map[string]bool {
-	out := map[string]bool{}
-	for _, h := range e.holds {
-		out[fmt.Sprint(h.owner, h.owner)] = true
-	}
-	for key, uids := range e.DueBy() {
-		for _, uid := range uids {
-			if h := e.under[uid]; h != nil {
-				out[fmt.Sprint(e.uidOf(key.Policy), h.owner)] = true
-			}
-		}
-	}
-	return out
-}
-
-// takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
-// them: all that did must be kept, and more may that the same policies would delete and that had finished when the hold was found.
-func (e *engine) takesOver(t *rapid.T, fresh bool) {
-	told := e.told()
-	before := e.under
-	e.under, e.holds = map[types.UID]*simHold{}, nil
-	for _, name := range model.DrawnNamespaces {
-		ns := e.tracker.namespaces[name]
-		if ns == nil {
-			continue
-		}
-		for h := range ns.allHolds() {
-			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id, was: h.id, deciders: maps.Clone(h.deciders), searched: h.searched}
-			e.holds = append(e.holds, sim)
-			for _, rec := range ns.records {
-				if rec.hold() == h {
-					e.under[rec.UID()] = sim
-				}
-			}
-		}
-	}
-	for key, uids := range e.DueBy() {
-		for _, uid := range uids {
-			h := e.under[uid]
-			switch {
-			case before[uid] != nil && before[uid].owner != "" && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
-				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].owner, before[uid].namespace)
-			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
-			case !told[fmt.Sprint(e.uidOf(key.Policy), h.owner)]:
-				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
-			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(clocksApart)):
-				t.Fatalf("%s waits under %+v after a restart, and finished later", uid, h)
-			}
-		}
 	}
 }
 
