@@ -2,13 +2,15 @@
 # Copyright 2026 The Winnow Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fails when go.mod or go.sum is not as "go mod tidy" leaves it. The modules below test/programs and hack/tools only pin
-# programs and are not held to it.
+# Fails when go.mod or go.sum, ours or that of test/informer, is not as "go mod tidy" leaves it. The modules below test/programs and
+# hack/tools only pin programs and are not held to it.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-go mod tidy -diff || {
-  echo 'verify-mod: differs as above; run "go mod tidy"' >&2
-  exit 1
-}
+for module in . test/informer; do
+  go -C "${module}" mod tidy -diff || {
+    echo "verify-mod: differs as above; run \"go -C ${module} mod tidy\"" >&2
+    exit 1
+  }
+done

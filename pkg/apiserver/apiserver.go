@@ -74,7 +74,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		return nil, fmt.Errorf("cannot add the readiness check of the storage: %w", err)
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(gc.GroupName, Scheme, ParameterCodec, Codecs)
-	group.NegotiatedSerializer = withoutProtobuf{Codecs}
+	group.NegotiatedSerializer = negotiatedSerializer{Codecs}
 	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
 		"cleanuppolicies":               policies.Policies,
 		"cleanuppolicies/status":        policies.Status,

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,13 +34,42 @@ func init() {
 		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
 }
 
-// withoutProtobuf offers what the served kinds can be encoded in. They have no protobuf form, and a client that prefers it,
+// negotiatedSerializer offers what the served kinds can be encoded in. They have no protobuf form, and a client that prefers it,
 // as the namespace controller does when it deletes, must get JSON and not an error.
-type withoutProtobuf struct{ serializer.CodecFactory }
+type negotiatedSerializer struct{ serializer.CodecFactory }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
+func (s negotiatedSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return slices.DeleteFunc(slices.Clone(s.CodecFactory.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
 		return info.MediaType == runtime.ContentTypeProtobuf
 	})
+}
+
+// DecoderToVersion implements runtime.NegotiatedSerializer.
+func (s negotiatedSerializer) DecoderToVersion(d runtime.Decoder, v runtime.GroupVersioner) runtime.Decoder {
+	return renameDecoder{s.CodecFactory.DecoderToVersion(d, v)}
+}
+
+// renamed are fields that had another name in an earlier version.
+var renamed = map[string]string{"spec.guardrails.capacity": "spec.guardrails.ceilings"}
+
+// renameDecoder adds the new name of a field to the error about an old one.
+type renameDecoder struct{ runtime.Decoder }
+
+// Decode implements runtime.Decoder.
+func (d renameDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	obj, kind, err := d.Decoder.Decode(data, defaults, into)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return obj, kind, err //nolint:wrapcheck // The handlers look at what it is.
+	}
+	errs := slices.Clone(strict.Errors())
+	for i, err := range errs {
+		for before, now := range renamed {
+			if err.Error() == fmt.Sprintf("unknown field %q", before) {
+				errs[i] = fmt.Errorf("%w: it was renamed to %q", err, now)
+			}
+		}
+	}
+	return obj, kind, runtime.NewStrictDecodingError(errs) //nolint:wrapcheck // As above.
 }

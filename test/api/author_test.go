@@ -349,12 +349,13 @@ func TestRightsToRestrain(t *testing.T) {
 		spec, change string
 		lacking      []string // to create it, or else to change it
 	}{
-		"stop":     {`{suspend: true}`, `{"spec":{"suspend":false}}`, toDelete},
-		"halt":     {`{guardrails: {minTTL: 1h}}`, `{"spec":{"suspend":true}}`, nil},
+		"stop":     {`{guardrails: {suspendAll: true}}`, `{"spec":{"guardrails":{"suspendAll":false}}}`, toDelete},
+		"halt":     {`{guardrails: {minTTL: 1h}}`, `{"spec":{"guardrails":{"suspendAll":true}}}`, nil},
+		"suspend":  {`{guardrails: {minTTL: 1h}}`, `{"spec":{"suspend":true}}`, nil},
 		"bounds":   {`{guardrails: {minTTL: 1h}}`, `{"spec":{"guardrails":{"minTTL":"1m"}}}`, toDelete},
 		"approval": {`{guardrails: {holdAbove: {objects: 1000000}}}`, "", toDelete},
 		"maximum":  {`{guardrails: {maxTTL: 1h}}`, "", toDelete},
-		"ceiling":  {`{guardrails: {capacity: [{resources: [pods], maxObjects: 5}]}}`, "", []string{"delete pods", "list pods"}},
+		"ceiling":  {`{guardrails: {ceilings: [{resources: [pods], maxObjects: 5}]}}`, "", []string{"delete pods", "list pods"}},
 	} {
 		_, err := who.Create(t.Context(), p.object(name, tc.spec), metav1.CreateOptions{})
 		if tc.change != "" {

@@ -83,7 +83,7 @@ func TestWarnedOfWhatBecomesDue(t *testing.T) {
 	expect("more again", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":7}}}`)...), "")
 	before := kubectl(t, "get", "cup,jobs", "-n", p.id, "-o", "name")
 	without := fmt.Sprintf(`Warning: without this policy, cluster policy %q makes 6 Jobs in %s due; none would be deleted before this is approved: `+
-		"kubectl annotate --overwrite clustercleanuppolicy %s gc.winnow.dev/approved-hold=", defaults.called("defaults"), p.id, defaults.called("defaults"))
+		"kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev %s gc.winnow.dev/approved-hold=", defaults.called("defaults"), p.id, defaults.called("defaults"))
 	eventually(t, 10*time.Second, func(context.Context) error { // once Winnow knows of the cluster policy
 		if got := warned(t, "", p.on("delete", "a", "--dry-run=server")...); !strings.HasPrefix(got, without) {
 			return fmt.Errorf("a dry run of delete warns of %q, want %q", got, without)

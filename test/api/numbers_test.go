@@ -49,7 +49,7 @@ func TestNumbersAreNeverStoredAsOthers(t *testing.T) {
 		"spec.rules[0].capacity.maxObjects":      `"rules":[{"name":"r","capacity":{"maxObjects":%s}}]`,
 		"spec.guardrails.maxDeletionsPerMinute":  `"guardrails":{"maxDeletionsPerMinute":%s}`,
 		"spec.guardrails.holdAbove.objects":      `"guardrails":{"holdAbove":{"objects":%s}}`,
-		"spec.guardrails.capacity[0].maxObjects": `"guardrails":{"capacity":[{"maxObjects":%s}]}`,
+		"spec.guardrails.ceilings[0].maxObjects": `"guardrails":{"ceilings":[{"maxObjects":%s}]}`,
 	} {
 		for way, write := range writeNumber {
 			for _, number := range []string{"2147483648", "4294967296", "4294967346", "1e10", "-4294967246", "18446744073709551666", "1e19", "1e300", "50.5"} {

@@ -52,7 +52,8 @@ func TestExplain(t *testing.T) {
 		contains(t, kubectl(t, "explain", k.short+".status"), "nextDeletionTime", "holds")
 	}
 	contains(t, kubectl(t, "explain", "ccup.spec"), "namespaceSelector\t<LabelSelector> -required-", "mode\t<string> -required-", "suspend\t<boolean>")
-	contains(t, kubectl(t, "explain", "ccup.spec.guardrails.capacity"), "maxObjects\t<integer> -required-")
+	contains(t, kubectl(t, "explain", "ccup.spec.guardrails"), "suspendAll\t<boolean>", "ceilings\t<[]Ceiling>")
+	contains(t, kubectl(t, "explain", "ccup.spec.guardrails.ceilings"), "maxObjects\t<integer> -required-")
 }
 
 // TestSchema looks at what editors and clients read: both versions of OpenAPI, with pattern and length of durations.
@@ -83,15 +84,15 @@ func TestColumns(t *testing.T) {
 			time.Now().Add(20*time.Hour+30*time.Minute).UTC().Format(time.RFC3339))
 		kubectl(t, p.on("patch", "held", "--subresource=status", "--type=merge", "-p", status)...)
 
-		header := strings.Fields("NAME MODE TTL CANDIDATES DUE DELETED NEXT READY AGE")
+		header := strings.Fields("NAME MODE SUSPENDED TTL CANDIDATES DUE DELETED NEXT READY AGE")
 		want := [][]string{
-			{p.called("defaults"), "Enforce", "1h", "0", "0", "0", "-", "Unknown"},
-			{p.called("held"), "Preview", "<none>", "132", "4", "9841", "in", "20h", "False", "(Held)"},
+			{p.called("defaults"), "Enforce", "false", "1h", "0", "0", "0", "-", "Unknown"},
+			{p.called("held"), "Preview", "false", "<none>", "132", "4", "9841", "in", "20h", "False", "(Held)"},
 		}
 		if !p.namespaced {
-			header = slices.Insert(header, 2, "SUSPENDED", "NAMESPACES")
+			header = slices.Insert(header, 3, "NAMESPACES")
 			for i := range want {
-				want[i] = slices.Insert(want[i], 2, "false", "<all>")
+				want[i] = slices.Insert(want[i], 3, "<all>")
 			}
 		}
 		got := lines(kubectl(t, p.onAll("get")...))
@@ -117,8 +118,11 @@ func TestColumns(t *testing.T) {
 func TestColumnsOfClusterPolicies(t *testing.T) {
 	t.Parallel()
 	p := scoped(t, ofCluster)
-	p.create("stop", `{suspend: true, namespaceSelector: {matchLabels: {team: a}, matchExpressions: [{key: sandbox, operator: DoesNotExist}]}}`)
-	contains(t, kubectl(t, p.on("get", "stop")...), "Enforce   true        !sandbox,team=a")
+	const selector = `namespaceSelector: {matchLabels: {team: a}, matchExpressions: [{key: sandbox, operator: DoesNotExist}]}`
+	p.create("stop", `{guardrails: {suspendAll: true}, `+selector+`}`)
+	contains(t, kubectl(t, p.on("get", "stop")...), "Enforce   all         !sandbox,team=a")
+	p.create("rest", `{suspend: true, `+selector+`}`)
+	contains(t, kubectl(t, p.on("get", "rest")...), "Enforce   true        !sandbox,team=a")
 }
 
 func TestSelectors(t *testing.T) {

@@ -4,22 +4,16 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/generated/informers/externalversions"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -111,12 +105,8 @@ func TestPolicyOfANewerVersion(t *testing.T) {
 			t.Errorf("what is understood is lost: %+v", got.Spec)
 		}
 		contains(t, kubectl(t, p.on("annotate", "whole", "example.com/note=mine")...), "annotated")
-		for name, informer := range p.informers() {
-			p.isSyncedBy(name, informer)
-		}
-		for _, name := range []string{"retyped", "version"} {
-			kubectl(t, p.on("delete", name, "--timeout=10s")...)
-		}
+		p.isFollowedByAnotherModule()
+		kubectl(t, p.on("delete", "version", "--timeout=10s")...)
 		p.expect("field whole", p.where())
 	})
 }
@@ -163,62 +153,5 @@ func (p scope) cannotBeWritten(name, why string) {
 		{copied, []string{"create", "-f", "-"}, "this is a copy that lacks something"},
 	} {
 		contains(p.t, refused(p.t, c.stdin, c.args...), "is invalid", "Forbidden", c.want)
-	}
-}
-
-// informers are two that know nothing of the server: one without types, and one that other modules import.
-func (p scope) informers() map[string]cache.SharedIndexInformer {
-	const never = 0
-	config := shared.RESTConfig()
-	config.WarningHandlerWithContext = nil
-	resource := v1alpha1.SchemeGroupVersion.WithResource(p.plural)
-	typed, err := externalversions.NewSharedInformerFactory(client, never).ForResource(resource)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return map[string]cache.SharedIndexInformer{
-		"dynamic": dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(config), never).ForResource(resource).Informer(),
-		"typed":   typed.Informer(),
-	}
-}
-
-// isSyncedBy lists and watches.
-func (p scope) isSyncedBy(name string, informer cache.SharedIndexInformer) {
-	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.t.Context(), 30*time.Second)
-	defer stop()
-	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		p.t.Fatalf("%s: not synced", name)
-	}
-	key := func(policy string) string {
-		if p.namespaced {
-			return p.id + "/" + p.called(policy)
-		}
-		return p.called(policy)
-	}
-	annotation := func(policy, annotation string) string {
-		object, exists, err := informer.GetStore().GetByKey(key(policy))
-		if err != nil || !exists {
-			return fmt.Sprint("none: ", err)
-		}
-		return object.(metav1.Object).GetAnnotations()[annotation]
-	}
-	for _, policy := range []string{"field", "retyped", "version"} {
-		if why := annotation(policy, "gc.winnow.dev/unreadable"); why == "" || strings.HasPrefix(why, "none") {
-			p.t.Errorf("%s: %s is not marked: %q", name, policy, why)
-		}
-	}
-	p.asANewerVersion("field", `"cron"`, `"seen by `+name+`":true,"cron"`)
-	kubectl(p.t, p.on("annotate", "whole", "--overwrite", "example.com/note="+name)...)
-	eventually(p.t, 10*time.Second, func(context.Context) error {
-		if got := annotation("whole", "example.com/note"); got != name {
-			return fmt.Errorf("%s: the watch brought %q", name, got)
-		}
-		return nil
-	})
-	object, _, _ := informer.GetStore().GetByKey(key("field"))
-	if got, want := object.(metav1.Object).GetResourceVersion(), p.get("field").ResourceVersion; got != want {
-		p.t.Errorf("%s: the watch brought version %s of what is not understood, want %s", name, got, want)
 	}
 }

@@ -134,7 +134,7 @@ func clusterPolicies() []*v1alpha1.ClusterCleanupPolicy {
 	bounds.Spec.Guardrails = &v1alpha1.Guardrails{
 		MinTTL: ptr.To[v1alpha1.TTL]("1s"), MaxTTL: ptr.To[v1alpha1.TTL]("90d"),
 		MaxDeletionsPerMinute: ptr.To[int64](6000), HoldAbove: &v1alpha1.HoldAbove{Objects: ptr.To[int64](1000)},
-		Capacity: []v1alpha1.Ceiling{{Resources: []string{"jobs.batch"}, MaxObjects: ptr.To[int64](1_000_000)}},
+		Ceilings: []v1alpha1.Ceiling{{Resources: []string{"jobs.batch"}, MaxObjects: ptr.To[int64](1_000_000)}},
 	}
 	everywhere.Spec.Rules = rules("none", "everywhere")
 	chosen.Spec.Rules = rules("none", "none")[:1]

@@ -184,7 +184,7 @@ func ceiling(objects int64, maxTTL v1alpha1.TTL) *v1alpha1.ClusterCleanupPolicy 
 		Spec: v1alpha1.ClusterCleanupPolicySpec{
 			Mode: v1alpha1.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{boundLabel: "yes"}},
 			Guardrails: &v1alpha1.Guardrails{
-				MaxTTL: &maxTTL, Capacity: []v1alpha1.Ceiling{{Resources: []string{"jobs.batch"}, MaxObjects: &objects}},
+				MaxTTL: &maxTTL, Ceilings: []v1alpha1.Ceiling{{Resources: []string{"jobs.batch"}, MaxObjects: &objects}},
 			},
 		},
 	}
@@ -193,7 +193,7 @@ func ceiling(objects int64, maxTTL v1alpha1.TTL) *v1alpha1.ClusterCleanupPolicy 
 // bind creates the ceiling, or changes it, and waits until its status knows.
 func (f *field) bind(ctx context.Context, objects int64, maxTTL v1alpha1.TTL) error {
 	wanted, all := ceiling(objects, maxTTL), f.gc.ClusterCleanupPolicies()
-	patch := fmt.Sprintf(`{"spec":{"guardrails":{"maxTTL":%q,"capacity":[{"resources":["jobs.batch"],"maxObjects":%d}]}}}`, maxTTL, objects)
+	patch := fmt.Sprintf(`{"spec":{"guardrails":{"maxTTL":%q,"ceilings":[{"resources":["jobs.batch"],"maxObjects":%d}]}}}`, maxTTL, objects)
 	written, err := all.Patch(ctx, wanted.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		written, err = all.Create(ctx, wanted, metav1.CreateOptions{})

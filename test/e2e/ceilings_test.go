@@ -18,7 +18,7 @@ import (
 )
 
 func ceilingOf(n int64, resources ...string) *v1alpha1.Guardrails {
-	return &v1alpha1.Guardrails{Capacity: []v1alpha1.Ceiling{{Resources: resources, MaxObjects: &n}}}
+	return &v1alpha1.Guardrails{Ceilings: []v1alpha1.Ceiling{{Resources: resources, MaxObjects: &n}}}
 }
 
 // counts reports whether the status tells of these ceilings.
@@ -67,7 +67,7 @@ func TestCeiling(t *testing.T) {
 		return s.Deleted == 3710-600 && s.Due == 0 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue &&
 			counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 600, MaxObjects: 600})
 	})
-	g.change(t, `{"mode":"Preview","guardrails":{"capacity":[{"resources":["jobs.batch"],"maxObjects":500}]}}`)
+	g.change(t, `{"mode":"Preview","guardrails":{"ceilings":[{"resources":["jobs.batch"],"maxObjects":500}]}}`)
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 600, MaxObjects: 500, Over: 100})
 	})
@@ -112,12 +112,12 @@ func TestCeilingCounts(t *testing.T) {
 	expectDeletions(t, ns, want...)
 	settle(t, time.Second)
 	expectDeletions(t, ns, want...)
-	g.change(t, `{"guardrails":{"capacity":[{"resources":["jobs.batch"],"maxObjects":1}]}}`)
+	g.change(t, `{"guardrails":{"ceilings":[{"resources":["jobs.batch"],"maxObjects":1}]}}`)
 	want = append(want, "jobs/young-none ceiling="+string(g), "jobs/young-never ceiling="+string(g))
 	expectDeletions(t, ns, want...)
 	settle(t, time.Second)
 	expectDeletions(t, ns, want...)
-	g.change(t, `{"guardrails":{"capacity":[{"resources":["jobs.batch"],"maxObjects":0}]}}`)
+	g.change(t, `{"guardrails":{"ceilings":[{"resources":["jobs.batch"],"maxObjects":0}]}}`)
 	expectDeletions(t, ns, append(want, "jobs/kept ceiling="+string(g))...)
 }
 

@@ -150,6 +150,6 @@ func approve(t *testing.T, status *v1alpha1.CleanupPolicyStatus) {
 // isHeld tells whether exactly one change waits for approval, that made so many objects of a namespace due.
 func isHeld(s *v1alpha1.CleanupPolicyStatus, ns string, objects int64) bool {
 	return len(s.Holds) == 1 && s.Holds[0].Namespace == ns && s.Holds[0].Objects == objects && s.Holds[0].ID != "" &&
-		len(s.Conditions) == 1 && s.Conditions[0].Reason == "Held" && s.Conditions[0].Status == metav1.ConditionFalse &&
+		len(s.Conditions) > 0 && s.Conditions[0].Reason == "Held" && s.Conditions[0].Status == metav1.ConditionFalse &&
 		strings.Contains(s.Conditions[0].Message, s.Holds[0].ID)
 }

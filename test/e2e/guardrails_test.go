@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -33,13 +34,13 @@ func TestGuardrails(t *testing.T) {
 	}{
 		"minTTL by time":            {min4s, "", byTime("0s"), 4 * time.Second, 0, "p/default"},
 		"minTTL by capacity":        {min4s, "", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(1))}), 4 * time.Second, 1, "p/jobs"},
-		"minTTL by ceiling":         {&v1alpha1.Guardrails{MinTTL: min4s.MinTTL, Capacity: ceilingOf(1, "jobs.batch").Capacity}, "", byTime("1h"), 4 * time.Second, 1, ""},
+		"minTTL by ceiling":         {&v1alpha1.Guardrails{MinTTL: min4s.MinTTL, Ceilings: ceilingOf(1, "jobs.batch").Ceilings}, "", byTime("1h"), 4 * time.Second, 1, ""},
 		"maxTTL":                    {max4s, "", byTime("1h"), 4 * time.Second, 0, "p/default"},
 		"maxTTL, never allowed":     {max4s, "", byTime("never"), nothing, 4, "p/default"},
 		"maxTTL, never not allowed": {&v1alpha1.Guardrails{MaxTTL: max4s.MaxTTL, AllowNever: new(false)}, "", byTime("never"), 4 * time.Second, 0, "p/default"},
 		"maxTTL without a policy":   {max4s, "", v1alpha1.CleanupPolicySpec{}, nothing, 4, ""},
 		"minTTL above maxTTL":       {&v1alpha1.Guardrails{MinTTL: min4s.MinTTL, MaxTTL: ttl("1s")}, "", byTime("0s"), 4 * time.Second, 0, "p/default"},
-		"preview":                   {&v1alpha1.Guardrails{MinTTL: ttl("1h"), Capacity: ceilingOf(1, "jobs.batch").Capacity}, v1alpha1.ModePreview, byTime("2s"), 2 * time.Second, 0, "p/default"},
+		"preview":                   {&v1alpha1.Guardrails{MinTTL: ttl("1h"), Ceilings: ceilingOf(1, "jobs.batch").Ceilings}, v1alpha1.ModePreview, byTime("2s"), 2 * time.Second, 0, "p/default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +83,7 @@ func TestPace(t *testing.T) {
 	all := finishedJobs(t, ns, n)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Due > 0 && s.Conditions[0].Reason == "Throttled" && s.Conditions[0].Status == metav1.ConditionFalse
+		return s.Due > 0 && meta.IsStatusConditionTrue(s.Conditions, "Throttled") && meta.IsStatusConditionTrue(s.Conditions, "Ready")
 	})
 	expectDeletions(t, ns, allBut(0, "p/default", all)...)
 	sent := deletions(t, ns)
@@ -103,7 +104,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("%d DELETEs took %v, at %d a second", n, took, perSecond)
 	}
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Deleted == n && s.Conditions[0].Status == metav1.ConditionTrue
+		return s.Deleted == n && meta.IsStatusConditionFalse(s.Conditions, "Throttled")
 	})
 }
 
@@ -155,18 +156,19 @@ func TestClusterPreview(t *testing.T) {
 	expectDeletions(t, other)
 }
 
-// TestSuspendInPreview: suspend stops everything in either mode, and lets it go on.
-func TestSuspendInPreview(t *testing.T) {
+// TestSuspendAllInPreview: suspendAll stops everything in either mode, and lets it go on.
+func TestSuspendAllInPreview(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
 	ns := g.namespace(t)
-	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Mode: v1alpha1.ModePreview, Suspend: true})
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Mode: v1alpha1.ModePreview, Guardrails: &v1alpha1.Guardrails{SuspendAll: true}})
 	all := finishedJobs(t, ns, 3)
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Held == 3 && s.Conditions[0].Reason == "Suspended" && strings.Contains(s.Conditions[0].Message, string(g))
+		c := meta.FindStatusCondition(s.Conditions, "Suspended")
+		return s.Held == 3 && c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, string(g))
 	})
 	expectDeletions(t, ns)
-	g.change(t, `{"suspend":false}`)
+	g.change(t, `{"guardrails":{"suspendAll":false}}`)
 	expectDeletions(t, ns, allBut(0, "p/default", all)...)
 }

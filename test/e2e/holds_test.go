@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,7 +44,7 @@ func TestHeldAbove(t *testing.T) {
 	held := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, n) && s.Due == n && s.Held == n }
 	status := waitStatus(t, ns, "p", held)
 	id := status.Holds[0].ID
-	command := fmt.Sprintf("kubectl annotate --overwrite cleanuppolicy p -n %s gc.winnow.dev/approved-hold=%s", ns, id)
+	command := fmt.Sprintf("kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev p -n %s gc.winnow.dev/approved-hold=%s", ns, id)
 	if message := status.Conditions[0].Message; !strings.Contains(message, command) || !strings.Contains(message, "5000") {
 		t.Errorf("no %q and no 5000 in the condition: %s", command, message)
 	}
@@ -102,7 +103,7 @@ func TestHoldsOfANewLeader(t *testing.T) {
 	kill(t, killed)
 
 	waitStatus(t, byTime, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.ObservedGeneration == 2 && s.Due > 1000 && len(s.Holds) == 0 && s.Conditions[0].Reason == "Throttled"
+		return s.ObservedGeneration == 2 && s.Due > 1000 && len(s.Holds) == 0 && meta.IsStatusConditionTrue(s.Conditions, "Throttled")
 	})
 	waitStatus(t, undone, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.ObservedGeneration == 2 && len(s.Holds) == 0 && s.Conditions[0].Status == metav1.ConditionTrue
@@ -265,7 +266,7 @@ func TestHoldAfterDeletedPolicy(t *testing.T) {
 	expectDeletions(t, ns)
 	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "keep", metav1.DeleteOptions{}))
 	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
-	if command := fmt.Sprintf("kubectl annotate --overwrite clustercleanuppolicy %s gc.winnow.dev/approved-hold=", g); !strings.Contains(status.Conditions[0].Message, command) {
+	if command := fmt.Sprintf("kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev %s gc.winnow.dev/approved-hold=", g); !strings.Contains(status.Conditions[0].Message, command) {
 		t.Errorf("no %q in the condition: %s", command, status.Conditions[0].Message)
 	}
 	decider := string(g) + "/default"
@@ -319,10 +320,12 @@ func TestHoldAfterSuspend(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
 	many, few := g.namespace(t), g.namespace(t)
-	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5), Suspend: true})
+	stopped := holdAbove(5)
+	stopped.SuspendAll = true
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: stopped})
 	suspended := func(n int64) func(*v1alpha1.CleanupPolicyStatus) bool {
 		return func(s *v1alpha1.CleanupPolicyStatus) bool {
-			return s.Due == n && s.Held == n && len(s.Holds) == 0 && s.Conditions[0].Reason == "Suspended"
+			return s.Due == n && s.Held == n && len(s.Holds) == 0 && meta.IsStatusConditionTrue(s.Conditions, "Suspended")
 		}
 	}
 	for _, ns := range []string{many, few} {
@@ -333,7 +336,7 @@ func TestHoldAfterSuspend(t *testing.T) {
 	waitStatus(t, many, "p", suspended(10))
 	waitStatus(t, few, "p", suspended(5))
 
-	g.change(t, `{"suspend":false}`)
+	g.change(t, `{"guardrails":{"suspendAll":false}}`)
 	status := waitStatus(t, many, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, many, 10) })
 	if cause := fmt.Sprintf("generation 2 of policy %q", g); status.Holds[0].Why != cause {
 		t.Errorf("held by %s, and the stop ended by %s", status.Holds[0].Why, cause)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -126,19 +127,23 @@ func stopStorm(t *testing.T, ns string, stop func() time.Time) {
 	}
 }
 
-// TestSuspendedStorm: suspend of a cluster policy and the label that protects a namespace stop a storm as a longer TTL does. What
+// TestSuspendedStorm: suspend of a policy, suspendAll of a cluster policy and the label that protects a namespace stop a storm as a longer TTL does. What
 // was stopped goes on when the stop is taken away.
 func TestSuspendedStorm(t *testing.T) {
 	for name, c := range map[string]struct {
-		set    func(t *testing.T, g group, ns string, stopped bool) time.Time
-		reason string
+		set       func(t *testing.T, g group, ns string, stopped bool) time.Time
+		condition string // and its status
+		status    metav1.ConditionStatus
 	}{
-		"suspend": {func(t *testing.T, g group, _ string, stopped bool) time.Time {
-			return g.change(t, fmt.Sprintf(`{"suspend":%t}`, stopped))
-		}, "Suspended"},
+		"suspendAll": {func(t *testing.T, g group, _ string, stopped bool) time.Time {
+			return g.change(t, fmt.Sprintf(`{"guardrails":{"suspendAll":%t}}`, stopped))
+		}, "Suspended", metav1.ConditionTrue},
+		"suspend": {func(t *testing.T, _ group, ns string, stopped bool) time.Time {
+			return changePolicy(t, ns, "p", fmt.Sprintf(`{"suspend":%t}`, stopped))
+		}, "Suspended", metav1.ConditionTrue},
 		"protected": {func(t *testing.T, _ group, ns string, stopped bool) time.Time {
 			return labelNamespace(t, ns, "gc.winnow.dev/protected", map[bool]string{true: "true"}[stopped])
-		}, "NamespaceProtected"},
+		}, "Ready", metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup()
@@ -146,7 +151,7 @@ func TestSuspendedStorm(t *testing.T) {
 			g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(10_000)})
 			stopStorm(t, ns, func() time.Time { return c.set(t, g, ns, true) })
 			waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-				return s.Conditions[0].Reason == c.reason && s.Conditions[0].Status == metav1.ConditionFalse
+				return meta.IsStatusConditionPresentAndEqual(s.Conditions, c.condition, c.status)
 			})
 			c.set(t, g, ns, false)
 			waitJobs(t, ns, 0)
@@ -166,8 +171,13 @@ func waitFirstDeletion(t *testing.T, ns string, n int) {
 // lengthen sets the TTL of policy p to an hour and returns when that was acknowledged.
 func lengthen(t *testing.T, ns string) time.Time {
 	t.Helper()
-	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType,
-		[]byte(`{"spec":{"ttlAfterFinished":"1h"}}`), metav1.PatchOptions{})
+	return changePolicy(t, ns, "p", `{"ttlAfterFinished":"1h"}`)
+}
+
+// changePolicy changes the spec of a policy, and returns when that was acknowledged.
+func changePolicy(t *testing.T, ns, name, spec string) time.Time {
+	t.Helper()
+	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
 	acknowledged := time.Now()
 	must(t, err)
 	return acknowledged

@@ -91,7 +91,8 @@ func (c *crowds) causes(namespace string) []cause {
 	protected[gc.LabelProtected] = "true"
 	stop := func(suspend bool) edit {
 		return g.cluster(stopName+"-"+namespace, v1alpha1.ClusterCleanupPolicySpec{
-			Mode: v1alpha1.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{crowdName: namespace}}, Suspend: suspend,
+			Mode: v1alpha1.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{crowdName: namespace}},
+			Guardrails: &v1alpha1.Guardrails{SuspendAll: suspend},
 		})
 	}
 	half := g.policy(namespace, policyName, v1alpha1.CleanupPolicySpec{Capacity: &v1alpha1.Capacity{PercentOfQuota: ptr(int64(50))}})

@@ -132,7 +132,7 @@ func (p *play) send(seconds float64, name, body string) {
 // TestJudge: whatever Winnow may do wrong is found when it is done, and nothing is said of what is right.
 func TestJudge(t *testing.T) {
 	capacity := &gc.Capacity{PercentOfQuota: ptr(int64(50))}
-	stop := gc.ClusterCleanupPolicySpec{Suspend: true}
+	stop := gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{SuspendAll: true}}
 	for name, c := range map[string]struct {
 		play func(p *play)
 		want string // what the fault says; empty when there is none
@@ -244,10 +244,13 @@ func TestOverdue(t *testing.T) {
 		"held":                      {func(p *play) { p.job("a", 0); p.hold(at(0), "a") }, false},
 		"approved, and still there": {func(p *play) { p.job("a", 0); p.hold(at(0), "a"); p.release(at(4), "a") }, true},
 		"protected":                 {func(p *play) { p.job("a", 0); p.labels(1, protected) }, false},
-		"suspended":                 {func(p *play) { p.job("a", 0); p.clusterPolicy(1, gc.ClusterCleanupPolicySpec{Suspend: true}) }, false},
+		"suspended": {func(p *play) {
+			p.job("a", 0)
+			p.clusterPolicy(1, gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{SuspendAll: true}})
+		}, false},
 		"no longer suspended": {func(p *play) {
 			p.job("a", 0)
-			p.clusterPolicy(1, gc.ClusterCleanupPolicySpec{Suspend: true})
+			p.clusterPolicy(1, gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{SuspendAll: true}})
 			p.clusterPolicy(3, none())
 		}, true},
 		"a Pod of a gone Job":     {func(p *play) { p.job("a", 0, ofJob("j")) }, false},
@@ -304,7 +307,7 @@ func minTTL(ttl gc.TTL) gc.ClusterCleanupPolicySpec {
 }
 
 func ceiling(n int64) gc.ClusterCleanupPolicySpec {
-	return gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &n}}}}
+	return gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &n}}}}
 }
 
 func (p *play) quotaOf(seconds float64, allows int64) {

@@ -262,7 +262,7 @@ func boundsSpec(ceiling int64, minTTL v1alpha1.TTL) v1alpha1.ClusterCleanupPolic
 	return v1alpha1.ClusterCleanupPolicySpec{
 		Mode: v1alpha1.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{boundLabel: "yes"}},
 		Guardrails: &v1alpha1.Guardrails{
-			MinTTL: &minTTL, Capacity: []v1alpha1.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &ceiling}},
+			MinTTL: &minTTL, Ceilings: []v1alpha1.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &ceiling}},
 		},
 	}
 }
@@ -270,7 +270,7 @@ func boundsSpec(ceiling int64, minTTL v1alpha1.TTL) v1alpha1.ClusterCleanupPolic
 // stopSpec stops all deletions in the same namespaces, or not.
 func stopSpec(suspend bool) v1alpha1.ClusterCleanupPolicySpec {
 	spec := boundsSpec(0, "0s")
-	spec.Guardrails, spec.Suspend = nil, suspend
+	spec.Guardrails = &v1alpha1.Guardrails{SuspendAll: suspend}
 	return spec
 }
 

@@ -25,8 +25,9 @@ type PolicyForecast struct {
 	// Holds are those that keep objects of the changed policy waiting, before the change itself approves any. One with Policy set is
 	// approved on that other policy.
 	Holds []PolicyHold
-	// Complete says that nothing that may matter was left out.
-	Complete bool
+	// Complete says that nothing that may matter was left out, and Leading that this replica decides what waits: then there are no other
+	// holds than these.
+	Complete, Leading bool
 }
 
 // Policy is whichever there is, the newer one first.

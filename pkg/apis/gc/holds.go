@@ -29,9 +29,9 @@ func NewlyApproved(p, old metav1.Object) []string {
 
 // ApproveCommand is the command that approves a hold of a policy; of a cluster policy where the namespace is empty.
 func ApproveCommand(namespace, name, id string) string {
-	target := "clustercleanuppolicy " + name
+	target := "clustercleanuppolicies." + GroupName + " " + name
 	if namespace != "" {
-		target = "cleanuppolicy " + name + " -n " + namespace
+		target = "cleanuppolicies." + GroupName + " " + name + " -n " + namespace
 	}
 	return fmt.Sprintf("kubectl annotate --overwrite %s %s=%s", target, AnnotationApprovedHold, id)
 }

@@ -11,19 +11,20 @@ import (
 	"unicode"
 )
 
-// TTL is how long something is kept: a duration as ParseDuration reads it, or "never" for always. It is kept as written.
+// TTL is how long something is kept: a duration as ParseDuration reads it, or "never" (or "Never") for always. It is kept as written.
 type TTL string
 
-// TTLNever keeps for ever.
-const TTLNever TTL = "never"
+// TTLNever keeps for ever; so does ttlNeverToo, as Kubernetes writes its own words.
+const (
+	TTLNever    TTL = "never"
+	ttlNeverToo TTL = "Never"
+)
 
 // MaxDuration is the longest duration of the API: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
 // TTLExample ends the messages about durations that cannot be read.
-const TTLExample = `a good value is "30m", "1h30m", "7d" or "0s" for at once`
-
-const unitNames = "units are w, d, h, m and s"
+const TTLExample = `use for example "30m", "1h30m", "7d", or "0s" to delete immediately`
 
 var durationUnits = []struct {
 	suffix byte
@@ -38,7 +39,7 @@ var durationUnits = []struct {
 
 // Parse returns the duration, or never. It fails as ParseDuration does.
 func (t TTL) Parse() (d time.Duration, never bool, err error) {
-	if t == TTLNever {
+	if t == TTLNever || t == ttlNeverToo {
 		return 0, true, nil
 	}
 	d, err = ParseDuration(string(t))
@@ -63,10 +64,10 @@ func ParseDuration(s string) (time.Duration, error) {
 			return 0, err
 		}
 		if tail == "" {
-			return 0, fmt.Errorf("has no unit after %q; %s", rest, unitNames)
+			return 0, fmt.Errorf("needs a unit after %q: w, d, h, m or s", rest)
 		}
 		if word := leadingLetters(tail); len(word) > 1 {
-			return 0, fmt.Errorf("has the unknown unit %q; %s", word, unitNames)
+			return 0, unknownUnit(word)
 		}
 		i, err := unitIndex(tail[0], next)
 		if err != nil {
@@ -89,7 +90,7 @@ func leadingNumber(s string) (n int64, rest string, err error) {
 		n = min(n*10+int64(s[i]-'0'), int64(MaxDuration))
 	}
 	if i == 0 {
-		return 0, "", fmt.Errorf("has no whole number before %q", s)
+		return 0, "", fmt.Errorf("needs a number before %q", s)
 	}
 	return n, s[i:], nil
 }
@@ -106,9 +107,19 @@ func unitIndex(suffix byte, from int) (int, error) {
 			continue
 		}
 		if i < from {
-			return 0, fmt.Errorf("has unit %q out of order or twice; units come as w, d, h, m, s", suffix)
+			return 0, errors.New("must have its units in the order w, d, h, m, s, each of them once")
 		}
 		return i, nil
 	}
-	return 0, fmt.Errorf("has the unknown unit %q; %s", suffix, unitNames)
+	return 0, unknownUnit(string(suffix))
+}
+
+func unknownUnit(unit string) error {
+	switch unit {
+	case " ":
+		return errors.New("contains a space")
+	case ".":
+		return errors.New("must be made of whole numbers")
+	}
+	return fmt.Errorf("has the unknown unit %q; units are w, d, h, m and s", unit)
 }

@@ -21,10 +21,10 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"": "empty", "-1h": "negative", "1": "no unit", "1h30": "no unit", "h": "no whole number", "1.5h": "unknown unit",
-		"1y": "unknown unit", "500ms": `unknown unit "ms"`, "2days": `unknown unit "days"`, "1hm": `unknown unit "hm"`, "1m1h": "out of order", "1h1h": "twice", " 1h": "no whole number",
-		"1 h": "unknown unit", "+1h": "no whole number", "1H": "unknown unit", "3650d1s": "ten years", "522w": "ten years",
-		"99999999999999999999999s": "ten years", "never": "no whole number", "1h ": "no whole number", "٣h": "no whole number",
+		"": "empty", "-1h": "negative", "1": "a unit after", "1h30": "a unit after", "h": "a number before", "1.5h": "whole numbers",
+		"1y": "unknown unit", "500ms": `unknown unit "ms"`, "2days": `unknown unit "days"`, "1hm": `unknown unit "hm"`, "1m1h": "order w, d, h, m, s", "1h1h": "each of them once", " 1h": "a number before",
+		"1 h": "a space", "+1h": "a number before", "1H": "unknown unit", "3650d1s": "ten years", "522w": "ten years",
+		"99999999999999999999999s": "ten years", "never": "a number before", "1h ": "a number before", "٣h": "a number before",
 	} {
 		if got, err := ParseDuration(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseDuration(%q) = %v, %v; want an error with %q", in, got, err, want)
@@ -33,14 +33,17 @@ func TestParseDuration(t *testing.T) {
 }
 
 func TestTTLParse(t *testing.T) {
+	if _, never, err := TTL("Never").Parse(); !never || err != nil {
+		t.Errorf("Never: %t, %v", never, err)
+	}
 	if _, never, err := TTLNever.Parse(); !never || err != nil {
 		t.Errorf("never: %v, %v", never, err)
 	}
 	if d, never, err := TTL("2h").Parse(); never || err != nil || d != 2*time.Hour {
 		t.Errorf("2h: %v, %v, %v", d, never, err)
 	}
-	if _, _, err := TTL("Never").Parse(); err == nil {
-		t.Error("Never with a capital was read")
+	if _, _, err := TTL("NEVER").Parse(); err == nil {
+		t.Error("NEVER was read")
 	}
 }
 

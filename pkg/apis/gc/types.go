@@ -23,8 +23,12 @@ const (
 	DefaultRuleName = "default"
 	// AnnotationApprovedHold on a policy is the id of a hold in its status that is thereby released.
 	AnnotationApprovedHold = "gc.winnow.dev/approved-hold"
-	// ConditionReady is the type of the condition that says whether a policy is carried out.
+	// ConditionReady is the type of the condition that is False while a person is needed before a policy is carried out.
 	ConditionReady = "Ready"
+	// ConditionSuspended is the type of that which is True while the policy, or all policies, are suspended.
+	ConditionSuspended = "Suspended"
+	// ConditionThrottled is the type of that which is True while a guardrail paces the deletions of the policy.
+	ConditionThrottled = "Throttled"
 )
 
 // MaxNumber is the largest that any number of a policy may be. The fields have room for more, since apimachinery converts without
@@ -66,6 +70,8 @@ type CleanupPolicySpec struct {
 	TTLAfterFinished *TTL
 	// Capacity is the default for finished Jobs and Pods that no rule matches, for each of the two; nil is no limit.
 	Capacity *Capacity
+	// Suspend stops what this policy deletes. It still keeps what it would keep.
+	Suspend bool
 	// AnnotationTTL says what an object's own annotations may do.
 	AnnotationTTL AnnotationTTLMode
 	// Rules are tried in order; the first that matches an object decides for it.
@@ -94,17 +100,16 @@ type ClusterCleanupPolicyList struct {
 }
 
 // ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide only for objects that no
-// policy of their namespace matches; Suspend and Guardrails bind every policy.
+// policy of their namespace matches; Guardrails bind every policy.
 type ClusterCleanupPolicySpec struct {
 	// Mode says whether the policy deletes and its guardrails bind; required.
 	Mode PolicyMode
 	// NamespaceSelector on the labels of namespaces; required, and empty it is all but the protected ones.
 	NamespaceSelector *metav1.LabelSelector
-	// Suspend stops every deletion in these namespaces, whatever the mode.
-	Suspend bool
-	// TTLAfterFinished, Capacity, AnnotationTTL and Rules are as in a CleanupPolicy.
+	// TTLAfterFinished, Capacity, Suspend, AnnotationTTL and Rules are as in a CleanupPolicy.
 	TTLAfterFinished *TTL
 	Capacity         *Capacity
+	Suspend          bool
 	AnnotationTTL    AnnotationTTLMode
 	Rules            []CleanupRule
 	// Guardrails bind every policy in these namespaces.
@@ -114,12 +119,20 @@ type ClusterCleanupPolicySpec struct {
 // Defaults are what the policy says where no policy of the namespace does.
 func (s *ClusterCleanupPolicySpec) Defaults() *CleanupPolicySpec {
 	return &CleanupPolicySpec{
-		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, AnnotationTTL: s.AnnotationTTL, Rules: s.Rules,
+		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, Suspend: s.Suspend, AnnotationTTL: s.AnnotationTTL,
+		Rules: s.Rules,
 	}
+}
+
+// SuspendsAll reports whether the policy stops every deletion in its namespaces.
+func (s *ClusterCleanupPolicySpec) SuspendsAll() bool {
+	return s.Guardrails != nil && s.Guardrails.SuspendAll
 }
 
 // Guardrails are the bounds of all policies in the selected namespaces. Of several cluster policies the strictest bound holds.
 type Guardrails struct {
+	// SuspendAll stops every deletion in these namespaces, by any policy and whatever the mode of this one.
+	SuspendAll bool
 	// MinTTL is a duration that every object is kept at least, by time and by capacity.
 	MinTTL *TTL
 	// MaxTTL is a duration that longer answers are cut to.
@@ -130,8 +143,8 @@ type Guardrails struct {
 	MaxDeletionsPerMinute *int64
 	// HoldAbove holds a change that makes more objects due at once.
 	HoldAbove *HoldAbove
-	// Capacity are ceilings over all selected namespaces together.
-	Capacity []Ceiling
+	// Ceilings are over all selected namespaces together.
+	Ceilings []Ceiling
 }
 
 // HoldAbove is how many objects one change may make due at once: in a namespace, and in all that it reaches; nil where it does not say.
@@ -250,7 +263,7 @@ const (
 type CleanupPolicyStatus struct {
 	// ObservedGeneration is the generation of the spec that the rest speaks of.
 	ObservedGeneration int64
-	// Conditions, of type Ready.
+	// Conditions, of types Ready, Suspended and Throttled.
 	Conditions []metav1.Condition
 	// Candidates are the finished objects that this policy decides, held ones too.
 	Candidates int64

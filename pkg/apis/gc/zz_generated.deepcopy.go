@@ -391,8 +391,8 @@ func (in *Guardrails) DeepCopyInto(out *Guardrails) {
 		*out = new(HoldAbove)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Capacity != nil {
-		in, out := &in.Capacity, &out.Capacity
+	if in.Ceilings != nil {
+		in, out := &in.Ceilings, &out.Ceilings
 		*out = make([]Ceiling, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])

@@ -106,6 +106,13 @@ func TestMembersMove(t *testing.T) {
 	m.Leave()
 	m.Leave()
 	where(0, 0, false)
+	p.Insert(m)
+	other := capacity.NewPool(1, ignore[string])
+	other.Insert(m)
+	where(0, 0, false)
+	if other.Len() != 1 {
+		t.Errorf("%d in the other pool, want 1", other.Len())
+	}
 }
 
 // TestCeilingShares changes the sizes of groups one after the other and looks at how many of each are kept.

@@ -79,10 +79,10 @@ func (k *Kept) FinishedAt() time.Time {
 
 // scheduledFor is what the name says of that.
 func (k *Kept) scheduledFor() time.Time {
-	if !k.scheduled {
+	if k.scheduledBy == lifecycle.ScheduledByField {
 		return time.Time{}
 	}
-	return scheduleInName(k.Name(), k.Controller.Name)
+	return lifecycle.ScheduleInName(k.Name(), k.Controller.Name)
 }
 
 // Terminating says that the object is being deleted.
@@ -99,11 +99,13 @@ func (k *Kept) labels() labels.Labels {
 // Fact is the whole fact.
 func (k *Kept) Fact() *lifecycle.Fact {
 	f := &lifecycle.Fact{}
-	k.Unpack(f)
+	if k.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
+		f.Scheduled, f.ScheduledBy = k.scheduledFor(), lifecycle.ScheduledByField
+	}
 	return f
 }
 
-// Unpack makes f the whole fact.
+// Unpack makes f the fact, but for what its name says.
 func (k *Kept) Unpack(f *lifecycle.Fact) {
 	if k.odd != nil {
 		*f = *k.odd
@@ -112,7 +114,7 @@ func (k *Kept) Unpack(f *lifecycle.Fact) {
 	*f = lifecycle.Fact{
 		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
-		Controller: k.Controller, Scheduled: k.scheduledFor(), Propagation: k.Propagation,
+		Controller: k.Controller, ScheduledBy: k.scheduledBy, Propagation: k.Propagation,
 	}
 }
 

@@ -110,7 +110,7 @@ func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
 // TestScheduledJobsShareTheirCronJob: each is scheduled for a time of its own, which its name says.
 func TestScheduledJobsShareTheirCronJob(t *testing.T) {
 	run := func(name string, at time.Time) *facts.Kept {
-		return facts.Keep(given.Job(name).ControlledBy("batch/v1", "CronJob", "nightly").
+		return facts.Keep(given.Job(name).ControlledBy("batch/v1", "CronJob", "nightly").Created(at.Add(time.Second)).
 			Annotation(batchv1.CronJobScheduledTimestampAnnotation, at.Format(time.RFC3339)).Complete(given.Now).Fact())
 	}
 	tonight, lastNight := given.Now.Add(-9*time.Hour), given.Now.Add(-33*time.Hour)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,10 +31,10 @@ type kin struct {
 	Controller          *lifecycle.Owner
 	Propagation         metav1.DeletionPropagation
 
-	scheduled bool // Their names say when they were scheduled.
-	uidLength uint16
-	own       bool
-	list      labelList
+	scheduledBy lifecycle.ScheduledBy
+	uidLength   uint16
+	own         bool
+	list        labelList
 }
 
 // The values of labels that repeat the UID or the name of their object, as the API server gives to each Job that has no labels:
@@ -65,7 +64,7 @@ func kinOf(f *lifecycle.Fact) *kin {
 	all := own[list:]
 	k := &kin{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(all), scheduled: namedBySchedule(f),
+		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(all), scheduledBy: scheduledBy(f),
 		own: strings.Contains(all, ownUID) || strings.Contains(all, ownName),
 	}
 	kins.all[own] = weak.Make(k)
@@ -96,7 +95,7 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 		key = appendString(appendString(key, c.Group), c.Kind)
 		key = appendString(appendString(key, c.Name), string(c.UID))
 	}
-	key = appendFlag(key, namedBySchedule(f))
+	key = append(key, byte(scheduledBy(f)))
 	list = len(key)
 	switch all := f.Labels.(type) {
 	case nil:
@@ -114,19 +113,15 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 	return key, list
 }
 
-// namedBySchedule reports whether the name of a Job says for when it was scheduled, as its CronJob had it if nobody else did.
-func namedBySchedule(f *lifecycle.Fact) bool {
-	return !f.Scheduled.IsZero() && f.Controller != nil && f.Scheduled.Equal(scheduleInName(f.Name, f.Controller.Name))
-}
-
-// scheduleInName reads the names that the CronJob controller gives to Jobs: "<cronjob>-<minutes since 1970>". It is zero for others.
-func scheduleInName(job, cronJob string) time.Time {
-	number, ok := strings.CutPrefix(strings.TrimPrefix(job, cronJob), "-")
-	minutes, err := strconv.ParseUint(number, 10, 32)
-	if !ok || err != nil {
-		return time.Time{}
+// scheduledBy is how the name of a Job says for when it was scheduled, as its CronJob had it if nobody else did.
+func scheduledBy(f *lifecycle.Fact) lifecycle.ScheduledBy {
+	switch {
+	case f.Scheduled.IsZero() || f.Controller == nil || !f.Scheduled.Equal(lifecycle.ScheduleInName(f.Name, f.Controller.Name)):
+		return lifecycle.ScheduledByField
+	case f.Created.Before(f.Scheduled):
+		return lifecycle.ScheduledByName
 	}
-	return time.Unix(int64(minutes)*60, 0).UTC()
+	return lifecycle.ScheduledByCreation
 }
 
 // shared is the value of a label as it is kept for all that have the same.

@@ -8,7 +8,6 @@ package forecast
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -60,23 +58,40 @@ func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	defer cancel()
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a := account{PolicyChange: change}
+	a := f.account(change)
 	select {
 	case f.slots <- struct{}{}:
 	case <-patient.Done():
 		return a.uncounted(fmt.Sprintf("within %s, too much else is under way", patience))
 	}
-	done := make(chan gc.PolicyForecast, 1)
+	done, panicked := make(chan gc.PolicyForecast, 1), make(chan any, 1)
 	go func() { // It looks at ctx now and then. Nobody waits until it does.
-		defer func() { <-f.slots }()
+		defer func() {
+			<-f.slots
+			if r := recover(); r != nil { // It fails the request alone, as a panic there would.
+				panicked <- r
+			}
+		}()
 		done <- f.count(ctx, patient, a)
 	}()
 	select {
 	case forecast := <-done:
 		return forecast
+	case r := <-panicked:
+		panic(r)
 	case <-ctx.Done():
 		return a.uncounted(tooMuch)
 	}
+}
+
+// account begins with the holds that wait before the change, should it approve any.
+func (f *Forecaster) account(change gc.PolicyChange) account {
+	a := account{PolicyChange: change, leading: f.Tracker.Leading()}
+	if change.Before != nil && change.After != nil && len(gc.NewlyApproved(change.After, change.Before)) > 0 {
+		a.holds, a.complete = f.Tracker.Holds(change.Before)
+		a.complete = a.complete && change.Before.GetGeneration() == change.After.GetGeneration() // Another may make more.
+	}
+	return a
 }
 
 var tooMuch = fmt.Sprintf("within %s, there are too many objects, policies or rules", longest)
@@ -92,7 +107,12 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 		return a.uncounted(tooMuch)
 	}
 	a.fresh, a.report = t.fresh, t.report
-	return gc.PolicyForecast{Lines: a.lines(), Holds: t.holds, Complete: !a.cut}
+	if t.complete && !a.cut {
+		a.holds, a.complete = t.holds, true
+	} else {
+		a.holds = append(a.holds, t.holds...)
+	}
+	return gc.PolicyForecast{Lines: a.lines(), Holds: a.holds, Complete: a.complete, Leading: a.leading}
 }
 
 // trial is a change that is made on a copy of what is known.
@@ -100,9 +120,11 @@ type trial struct {
 	*tracker.Tracker
 	now    time.Time
 	byKind map[string][]*facts.Kept
-	// fresh is what becomes due by the change, and holds are those of the policy before the change approves any.
-	fresh []tracker.Due
-	holds []gc.PolicyHold
+	// fresh is what becomes due by the change, and holds are those of the policy before the change approves any; complete says that there
+	// are no others.
+	fresh    []tracker.Due
+	holds    []gc.PolicyHold
+	complete bool
 	// report is on the policy after the change; empty when it is deleted.
 	report tracker.Report
 }
@@ -136,7 +158,7 @@ func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *lis
 		return err
 	}
 	if change.After != nil {
-		t.holds = waiting(t.Due(), nameOf(change.After))
+		t.holds, t.complete = t.Holds(change.After)
 		set(t.Tracker, change.After, t.now)
 		if err := t.catchUp(ctx); err != nil {
 			return err
@@ -195,34 +217,6 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 	p := change.After.(runtime.Object).DeepCopyObject().(metav1.Object)
 	p.SetAnnotations(map[string]string{gc.AnnotationApprovedHold: strings.Join(ids, ",")})
 	return p
-}
-
-// waiting are the holds of a policy, and those of others that its objects wait under.
-func waiting(all []tracker.Due, of types.NamespacedName) []gc.PolicyHold {
-	byID := map[string]*gc.PolicyHold{}
-	for _, due := range all {
-		if due.Hold == "" || due.Preview || due.HoldOf != of && due.Policy != of {
-			continue
-		}
-		h := byID[due.Hold]
-		if h == nil {
-			h = &gc.PolicyHold{ID: due.Hold, Namespace: due.Namespace}
-			byID[due.Hold] = h
-		}
-		if due.HoldTotal {
-			h.Namespace = ""
-		}
-		if due.HoldOf != of {
-			h.Policy = strings.TrimPrefix(due.HoldOf.String(), "/")
-		}
-		h.Objects++
-		h.Resources = sets.List(sets.New(h.Resources...).Insert(due.Resource))
-	}
-	var out []gc.PolicyHold
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		out = append(out, *byID[id])
-	}
-	return out
 }
 
 // fresh are those that were not about to go already, or that wait for another approval than before. Of what policies show that do

@@ -171,7 +171,7 @@ func TestForecast(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": quantity("4")}},
 	}
 	percent := int64(50)
-	stop := clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true })
+	stop := clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &gc.Guardrails{SuspendAll: true} })
 	id := func(policy, namespace string) string { return tracker.HoldID(given.UID(policy), 1, namespace) }
 	for name, tc := range map[string]struct {
 		world  *world
@@ -271,7 +271,7 @@ func TestForecast(t *testing.T) {
 		"too many are held": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 			want: []string{"6 Jobs in team-a become due by this at once; none will be deleted before this is approved: kubectl annotate --overwrite " +
-				"cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
 		},
 		"too many, in a dry run of a create": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
@@ -281,7 +281,7 @@ func TestForecast(t *testing.T) {
 			world:  newWorld(many...).with(ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
 			want: []string{"6 Jobs in team-a become due by this at once; none would be deleted before this is approved: kubectl annotate --overwrite " +
-				"cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
 		},
 		"held already": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
@@ -327,7 +327,7 @@ func TestForecast(t *testing.T) {
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 			want: []string{`without this policy, cluster policy "defaults" makes 6 Jobs in team-a due; ` +
 				"none will be deleted before this is approved: kubectl annotate --overwrite " +
-				"clustercleanuppolicy defaults gc.winnow.dev/approved-hold="},
+				"clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="},
 		},
 		"a cluster policy created": {
 			world: newWorld(everywhere...), change: gc.PolicyChange{After: clusterTTL("defaults", "1h")},
@@ -340,7 +340,7 @@ func TestForecast(t *testing.T) {
 		"a ceiling": {
 			world: newWorld(everywhere...), change: gc.PolicyChange{After: clusterPolicy("bounds", func(s *gc.ClusterCleanupPolicySpec) {
 				most := int64(3)
-				s.Guardrails = &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
+				s.Guardrails = &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
 			})},
 			want: []string{"1 Job in team-a is over this ceiling and will be deleted now"},
 		},
@@ -351,9 +351,9 @@ func TestForecast(t *testing.T) {
 			want: []string{`with this policy, policy "team-a/own" makes 2 Jobs in team-a due`},
 		},
 		"no longer suspended": {
-			world: newWorld(everywhere...).with(ttlPolicy("own", "1h"), clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true })),
+			world: newWorld(everywhere...).with(ttlPolicy("own", "1h"), clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &gc.Guardrails{SuspendAll: true} })),
 			change: gc.PolicyChange{
-				Before: clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }),
+				Before: clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &gc.Guardrails{SuspendAll: true} }),
 				After:  next(clusterPolicy("stop", func(*gc.ClusterCleanupPolicySpec) {})),
 			},
 			want: []string{`with this change, policy "team-a/own" makes 2 Jobs in team-a due`},

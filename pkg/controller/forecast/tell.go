@@ -30,6 +30,10 @@ type account struct {
 	errs   []error
 	// report is on the policy after the change; empty where there is none.
 	report tracker.Report
+	// holds are those before a change that approves any, and complete says that there will be no others, as far as this replica knows; leading
+	// that it decides.
+	holds             []gc.PolicyHold
+	complete, leading bool
 }
 
 // lines say what becomes due, one for each fate.
@@ -81,7 +85,7 @@ func (a *account) inVain() []string {
 
 // uncounted is the forecast of which only the approvals are known.
 func (a *account) uncounted(why string) gc.PolicyForecast {
-	return gc.PolicyForecast{Lines: append(a.approved(), "what becomes due by this at once was not counted "+why)}
+	return gc.PolicyForecast{Lines: append(a.approved(), "what becomes due by this at once was not counted "+why), Holds: a.holds, Complete: a.complete, Leading: a.leading}
 }
 
 // gone are deleted by the changed policy.

@@ -56,8 +56,10 @@ type Fact struct {
 
 	// Controller is the owner reference that controls the object; nil when none does.
 	Controller *Owner
-	// Scheduled is the time for which a CronJob created this Job; zero when it was created by hand, or nothing tells.
-	Scheduled time.Time
+	// Scheduled is the time for which a CronJob created this Job; zero when it was created by hand, or nothing tells. With ScheduledBy it
+	// is left out: the name tells it, and it takes time to be read.
+	Scheduled   time.Time
+	ScheduledBy ScheduledBy
 	// Applied is who applied the object and would apply it again, such as `Argo CD app "web"`; empty for nobody, and for an
 	// object with a controller, which would be created again by that alone.
 	Applied string

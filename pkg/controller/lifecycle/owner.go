@@ -5,6 +5,8 @@ package lifecycle
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -74,10 +76,43 @@ func stateOfCronJob(f *Fact, owners Owners) OwnerState {
 	switch {
 	case cj == nil || cj.Namespace != f.Namespace:
 		return OwnerAbsent
-	case slices.Contains(cj.Active, f.UID), f.Scheduled.After(cj.LastScheduled):
+	case slices.Contains(cj.Active, f.UID), f.scheduledAfter(cj.LastScheduled):
 		return OwnerRunning
 	}
 	return OwnerNone
+}
+
+// ScheduledBy says how the name of a Job tells for when it was scheduled.
+type ScheduledBy uint8
+
+const (
+	// ScheduledByField is for a Job whose name does not: Scheduled does.
+	ScheduledByField ScheduledBy = iota
+	// ScheduledByName is for one that has the name which the CronJob controller gives.
+	ScheduledByName
+	// ScheduledByCreation is for one of these that was created then or later, as is usual.
+	ScheduledByCreation
+)
+
+// scheduledAfter reports whether the Job was scheduled for later than t.
+func (f *Fact) scheduledAfter(t time.Time) bool {
+	switch {
+	case f.ScheduledBy == ScheduledByField:
+		return f.Scheduled.After(t)
+	case f.ScheduledBy == ScheduledByCreation && !f.Created.After(t):
+		return false // Most Jobs are older than the last that their CronJob has noted.
+	}
+	return ScheduleInName(f.Name, f.Controller.Name).After(t)
+}
+
+// ScheduleInName reads the names that the CronJob controller gives to Jobs: "<cronjob>-<minutes since 1970>". It is zero for others.
+func ScheduleInName(job, cronJob string) time.Time {
+	number, ok := strings.CutPrefix(strings.TrimPrefix(job, cronJob), "-")
+	minutes, err := strconv.ParseUint(number, 10, 32)
+	if !ok || err != nil {
+		return time.Time{}
+	}
+	return time.Unix(int64(minutes)*60, 0).UTC()
 }
 
 // stateOfJob judges the Job that controls f.

@@ -12,17 +12,27 @@ import (
 type Bounds struct {
 	// PerMinute is how many deletions may be sent in a minute.
 	PerMinute int
-	// HoldAbove is how many objects one change may make due at once in a namespace, HoldAboveTotal in all that it reaches; negative where
-	// no cluster policy says.
-	HoldAbove, HoldAboveTotal int
+	HoldAbove HoldAbove
 
 	minTTL   time.Duration
 	maxTTL   ttl
 	cutNever bool
 }
 
+// HoldAbove is how many objects one change may make due at once in a namespace, and in all that it reaches; negative where no cluster
+// policy says.
+type HoldAbove struct{ Objects, Total int }
+
+// NoHoldAbove says nothing.
+var NoHoldAbove = HoldAbove{Objects: -1, Total: -1}
+
+// Stricter has the smaller numbers of both.
+func (h HoldAbove) Stricter(o HoldAbove) HoldAbove {
+	return HoldAbove{Objects: stricter(h.Objects, o.Objects), Total: stricter(h.Total, o.Total)}
+}
+
 // NoBounds restrain nothing.
-var NoBounds = Bounds{PerMinute: math.MaxInt, HoldAbove: -1, HoldAboveTotal: -1, maxTTL: ttl{never: true}}
+var NoBounds = Bounds{PerMinute: math.MaxInt, HoldAbove: NoHoldAbove, maxTTL: ttl{never: true}}
 
 // BoundsOf puts together the guardrails of cluster policies. Those of a Preview policy bind nothing.
 func BoundsOf(policies []*Policy) Bounds {
@@ -33,8 +43,7 @@ func BoundsOf(policies []*Policy) Bounds {
 		}
 		b := &p.Cluster.bounds
 		out.PerMinute = min(out.PerMinute, b.PerMinute)
-		out.HoldAbove = stricter(out.HoldAbove, b.HoldAbove)
-		out.HoldAboveTotal = stricter(out.HoldAboveTotal, b.HoldAboveTotal)
+		out.HoldAbove = out.HoldAbove.Stricter(b.HoldAbove)
 		out.minTTL = max(out.minTTL, b.minTTL)
 		if out.maxTTL.laterThan(b.maxTTL) {
 			out.maxTTL = b.maxTTL

@@ -39,7 +39,7 @@ func TestCompileCluster(t *testing.T) {
 		nothing   bool
 	}{
 		"empty":         {policy: cluster(func(*gc.ClusterCleanupPolicySpec) {}), nothing: true},
-		"a stop button": {policy: cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true })},
+		"a stop button": {policy: guarded(gc.Guardrails{SuspendAll: true})},
 		"a bound":       {policy: guarded(gc.Guardrails{MinTTL: new(gc.TTL("1h"))})},
 		"no bound":      {policy: guarded(gc.Guardrails{AllowNever: new(true)}), nothing: true},
 		"defaults": {
@@ -47,7 +47,7 @@ func TestCompileCluster(t *testing.T) {
 			resources: []string{gc.ResourceJobs, gc.ResourcePods},
 		},
 		"a ceiling of Pods": {
-			policy:    guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourcePods}, MaxObjects: new(int64(5))}}}),
+			policy:    guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourcePods}, MaxObjects: new(int64(5))}}}),
 			resources: []string{gc.ResourcePods},
 		},
 	} {
@@ -81,13 +81,13 @@ func TestCompileClusterRefusesWhatItCannotRead(t *testing.T) {
 		"a mode of another version": {cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Mode = "" }), "spec.mode: "},
 		"a bound that is never":     {guarded(gc.Guardrails{MinTTL: new(gc.TTLNever)}), "spec.guardrails: minTTL: "},
 		"a bound":                   {guarded(gc.Guardrails{MaxTTL: new(gc.TTL("1y"))}), "spec.guardrails: maxTTL: has the unknown unit"},
-		"a ceiling of what":         {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int64(1))}}}), `capacity[0].resources: "secrets" is not`},
-		"a ceiling of how many":     {guarded(gc.Guardrails{Capacity: []gc.Ceiling{{}}}), "capacity[0].maxObjects is missing"},
+		"a ceiling of what":         {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int64(1))}}}), `ceilings[0].resources: "secrets" is not`},
+		"a ceiling of how many":     {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{}}}), "ceilings[0].maxObjects is missing"},
 		"a capacity below zero": {
 			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").Keeping(-1).Capacity() }), "maxObjects"},
 		"a rate of nothing": {guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(0))}), "spec.guardrails: maxDeletionsPerMinute: "},
 		"a ceiling of too many": {
-			guarded(gc.Guardrails{Capacity: []gc.Ceiling{{MaxObjects: new(int64(gc.MaxNumber + 1))}}}), "capacity[0].maxObjects: 2147483648 is not between 0 and 2147483647"},
+			guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{MaxObjects: new(int64(gc.MaxNumber + 1))}}}), "ceilings[0].maxObjects: 2147483648 is not between 0 and 2147483647"},
 		"a capacity of too many": {
 			cluster(func(s *gc.ClusterCleanupPolicySpec) {
 				s.Capacity = given.Rule("r", "").Keeping(gc.MaxNumber + 1).Capacity()
@@ -119,7 +119,7 @@ func TestStrictest(t *testing.T) {
 	previewing := guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(1))})
 	previewing.Spec.Mode = gc.ModePreview
 	got := policy.BoundsOf([]*policy.Policy{high, compile(previewing), low})
-	if got.PerMinute != 10 || got.HoldAbove != 0 {
+	if got.PerMinute != 10 || got.HoldAbove.Objects != 0 {
 		t.Errorf("got %+v", got)
 	}
 	if policy.BoundsOf(nil) != policy.NoBounds {

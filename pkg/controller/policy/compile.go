@@ -32,7 +32,7 @@ func CompileCluster(p *gc.ClusterCleanupPolicy) (*Policy, error) {
 	if p.Spec.NamespaceSelector == nil {
 		return nil, errors.New("spec.namespaceSelector is missing")
 	}
-	out.Cluster = &Cluster{Suspend: p.Spec.Suspend, bounds: NoBounds}
+	out.Cluster = &Cluster{SuspendAll: p.Spec.SuspendsAll(), bounds: NoBounds}
 	if out.Cluster.Selector, err = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector); err != nil {
 		return nil, fmt.Errorf("spec.namespaceSelector: %w", err)
 	}
@@ -56,7 +56,7 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 	}
 	out := &Policy{
 		NamespacedName: types.NamespacedName{Namespace: m.Namespace, Name: m.Name},
-		UID:            m.UID, Generation: m.Generation, Preview: spec.Mode == gc.ModePreview,
+		UID:            m.UID, Generation: m.Generation, Preview: spec.Mode == gc.ModePreview, Suspend: spec.Suspend,
 		annotationTTL: spec.AnnotationTTL,
 	}
 	if spec.TTLAfterFinished != nil {
@@ -190,26 +190,26 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 	}
 	count("maxDeletionsPerMinute", g.MaxDeletionsPerMinute, 1, &c.bounds.PerMinute)
 	if g.HoldAbove != nil {
-		count("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove)
-		count("holdAbove.total", g.HoldAbove.Total, 0, &c.bounds.HoldAboveTotal)
+		count("holdAbove.objects", g.HoldAbove.Objects, 0, &c.bounds.HoldAbove.Objects)
+		count("holdAbove.total", g.HoldAbove.Total, 0, &c.bounds.HoldAbove.Total)
 	}
 	return errors.Join(append(errs, c.compileCeilings(g)...)...)
 }
 
 func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 	c.Ceilings = map[string]int{}
-	for i := range g.Capacity {
-		resources := g.Capacity[i].Resources
+	for i := range g.Ceilings {
+		resources := g.Ceilings[i].Resources
 		if len(resources) == 0 {
 			resources = defaultResources
 		}
 		for _, resource := range resources {
-			errs = append(errs, known(fmt.Sprintf("capacity[%d].resources", i), resource, defaultResources...))
-			if g.Capacity[i].MaxObjects == nil {
-				errs = append(errs, fmt.Errorf("capacity[%d].maxObjects is missing", i))
+			errs = append(errs, known(fmt.Sprintf("ceilings[%d].resources", i), resource, defaultResources...))
+			if g.Ceilings[i].MaxObjects == nil {
+				errs = append(errs, fmt.Errorf("ceilings[%d].maxObjects is missing", i))
 				continue
 			}
-			most, err := number(fmt.Sprintf("capacity[%d].maxObjects", i), *g.Capacity[i].MaxObjects, 0, gc.MaxNumber)
+			most, err := number(fmt.Sprintf("ceilings[%d].maxObjects", i), *g.Ceilings[i].MaxObjects, 0, gc.MaxNumber)
 			c.Ceilings[resource], errs = most, append(errs, err)
 		}
 	}

@@ -26,7 +26,7 @@ const forever = 1 << 40 // seconds
 var modelTTLs = map[string]int{"0s": 0, "59s": 59, "1m": 60, "10m": 600, "600s": 600, "1h": 3600, "1d": 86400, "3650d": 315360000, "never": forever}
 
 // malformed are texts that are no TTL; those of modelUntil that are no time are missing in it.
-var malformed = []string{"", "1", "x", "1.5h", "1m1h", "-1s", "Never", "3651d"}
+var malformed = []string{"", "1", "x", "1.5h", "1m1h", "-1s", "NEVER", "3651d"}
 
 type modelObject struct {
 	resource, label     string

@@ -24,6 +24,8 @@ type Policy struct {
 	UID        types.UID
 	Generation int64
 	Preview    bool
+	// Suspend says that nothing is deleted by the policy, though it keeps what it keeps.
+	Suspend bool
 	// Cluster is what a cluster policy says beside its defaults and rules; nil for one of a namespace.
 	Cluster *Cluster
 
@@ -36,7 +38,8 @@ type Policy struct {
 // Cluster is what a cluster policy says of namespaces.
 type Cluster struct {
 	Selector labels.Selector
-	Suspend  bool
+	// SuspendAll stops every deletion in them.
+	SuspendAll bool
 	// Ceilings are by resource.
 	Ceilings map[string]int
 	bounds   Bounds
@@ -135,7 +138,7 @@ func (p *Policy) Counts() bool {
 
 // DoesNothing says that the policy can match no object at all, and bounds no other.
 func (p *Policy) DoesNothing() bool {
-	bounds := p.Cluster != nil && (p.Cluster.Suspend || len(p.Cluster.Ceilings) > 0 || p.Cluster.bounds != NoBounds)
+	bounds := p.Cluster != nil && (p.Cluster.SuspendAll || len(p.Cluster.Ceilings) > 0 || p.Cluster.bounds != NoBounds)
 	return p.defaults == nil && len(p.rules) == 0 && !bounds
 }
 

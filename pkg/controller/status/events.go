@@ -12,9 +12,11 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -32,9 +34,11 @@ const (
 	repeatAfter = 10 * time.Minute
 )
 
-// event is an event that is yet to be written.
+// event is an event that is yet to be written: on the policy, or, where there is one, on an object, with the policy as related. Who may
+// see nothing but a namespace learns from the latter what cluster policies do there.
 type event struct {
 	subject
+	object             *corev1.ObjectReference
 	kind, reason, note string
 }
 
@@ -47,27 +51,35 @@ type subject struct {
 // teller remembers what was told, and what is to be.
 type teller struct {
 	mu    *sync.Mutex
-	sums  map[subject]*deletions
+	sums  map[sumKey]*deletions
 	heard map[heardKey]*heard
+}
+
+// sumKey tells apart what is summed up: the deletions of a policy, and those of a cluster policy in each namespace.
+type sumKey struct {
+	subject
+	within string
 }
 
 // deletions sums up those of one policy since the last event.
 type deletions struct {
 	byRule map[string]map[string]int // rule, resource
+	last   *corev1.ObjectReference   // where they are those within a namespace
 	after  time.Time                 // not before then is the next event
 }
 
+// heardKey tells apart what warnings are of; within is the namespace of the objects for an event on one of them.
 type heardKey struct {
-	namespace string
-	policy    types.UID
-	reason    policy.Reason
+	namespace, within string
+	policy            types.UID
+	reason            policy.Reason
 }
 
 // heard is a reason that stands; told is zero before its warning.
 type heard struct{ since, told time.Time }
 
 func newTeller() teller {
-	return teller{mu: &sync.Mutex{}, sums: map[subject]*deletions{}, heard: map[heardKey]*heard{}}
+	return teller{mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, heard: map[heardKey]*heard{}}
 }
 
 func (t *teller) gone(all []tracker.Gone) {
@@ -75,23 +87,34 @@ func (t *teller) gone(all []tracker.Gone) {
 	defer t.mu.Unlock()
 	for _, g := range all {
 		of := subject{g.Policy, g.PolicyUID}
-		d := t.sums[of]
-		if d == nil {
-			d = &deletions{}
-			t.sums[of] = d
+		t.sum(sumKey{subject: of}).add(&g)
+		if g.Policy.Namespace == "" {
+			within := t.sum(sumKey{of, g.Fact.Namespace})
+			within.add(&g)
+			within.last = reference(g.Fact.Resource, g.Fact.Namespace, g.Fact.Name, g.Fact.UID)
 		}
-		if d.byRule == nil {
-			d.byRule = map[string]map[string]int{}
-		}
-		if d.byRule[g.Rule] == nil {
-			d.byRule[g.Rule] = map[string]int{}
-		}
-		d.byRule[g.Rule][g.Fact.Resource]++
 	}
 }
 
-// deletions returns the sums whose time has come: the first at once, further ones no more often than sumFor.
-func (t *teller) deletions(now time.Time) []event {
+func (t *teller) sum(key sumKey) *deletions {
+	if t.sums[key] == nil {
+		t.sums[key] = &deletions{}
+	}
+	return t.sums[key]
+}
+
+func (d *deletions) add(g *tracker.Gone) {
+	if d.byRule == nil {
+		d.byRule = map[string]map[string]int{}
+	}
+	if d.byRule[g.Rule] == nil {
+		d.byRule[g.Rule] = map[string]int{}
+	}
+	d.byRule[g.Rule][g.Fact.Resource]++
+}
+
+// deletions returns some of the sums whose time has come: the first at once, further ones no more often than sumFor.
+func (t *teller) deletions(now time.Time, most int) []event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []event
@@ -100,12 +123,32 @@ func (t *teller) deletions(now time.Time) []event {
 		case now.Before(d.after):
 		case len(d.byRule) == 0:
 			delete(t.sums, of)
-		default:
-			out = append(out, event{subject: of, kind: corev1.EventTypeNormal, reason: "Deleted", note: d.note()})
+		case len(out) < most:
+			out = append(out, event{subject: of.subject, object: d.last, kind: corev1.EventTypeNormal, reason: "Deleted", note: d.note() + of.by()})
 			d.byRule, d.after = nil, now.Add(sumFor)
 		}
 	}
 	return out
+}
+
+// by names the policy where the event is not on it.
+func (k sumKey) by() string {
+	if k.within == "" {
+		return ""
+	}
+	return " of ClusterCleanupPolicy " + k.Name
+}
+
+// kinds are those of the resources that are deleted.
+var kinds = map[string]schema.GroupVersionKind{
+	gc.ResourceJobs: batchv1.SchemeGroupVersion.WithKind("Job"),
+	gc.ResourcePods: corev1.SchemeGroupVersion.WithKind("Pod"),
+}
+
+// reference names an object, with its UID where that is known.
+func reference(resource, namespace, name string, uid types.UID) *corev1.ObjectReference {
+	version, kind := kinds[resource].ToAPIVersionAndKind()
+	return &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: namespace, Name: name, UID: uid}
 }
 
 func (d *deletions) note() string {
@@ -128,39 +171,69 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	settled = true
-	standing := map[policy.Reason]bool{}
-	for _, g := range slices.Concat(r.Holds, r.Awaiting) {
-		what := "Held, "
-		if g.Reason == policy.ReasonTerminating {
-			what = "Being deleted, "
-		}
-		standing[g.Reason] = true
-		key := heardKey{r.Stored.Namespace, r.Stored.UID, g.Reason}
-		h := t.heard[key]
-		if h == nil {
-			h = &heard{since: now}
-			t.heard[key] = h
-		}
-		if now.Sub(h.since) < settleFor {
+	of := subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID}
+	standing := map[heardKey]bool{}
+	tell := func(within string, g tracker.Group, holds []gc.PolicyHold) {
+		key := heardKey{r.Stored.Namespace, within, r.Stored.UID, g.Reason}
+		standing[key] = true
+		switch due, early := t.hears(key, now); {
+		case early:
 			settled = false
-			continue
-		}
-		if h.told.IsZero() || now.Sub(h.told) >= repeatAfter {
-			h.told = now
-			note := what + g.String()
-			if g.Reason == policy.ReasonHeld {
-				note = waiting(r)
+		case due:
+			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, g, holds)}
+			if within != "" {
+				e.object = objectOf(g)
+				e.note += fmt.Sprintf(" (ClusterCleanupPolicy %s)", r.Stored.Name)
 			}
-			out = append(out, event{
-				subject: subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID},
-				kind:    corev1.EventTypeWarning, reason: string(g.Reason), note: note,
-			})
+			out = append(out, e)
 		}
 	}
-	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool {
-		return key.policy == r.Stored.UID && !standing[key.reason]
-	})
+	for _, g := range slices.Concat(r.Holds, r.Awaiting) {
+		tell("", g, r.Waiting)
+	}
+	for _, in := range r.Within {
+		holds := slices.DeleteFunc(slices.Clone(r.Waiting), func(h gc.PolicyHold) bool { return h.Namespace != "" && h.Namespace != in.Namespace })
+		for _, g := range slices.Concat(in.Holds, in.Awaiting) {
+			tell(in.Namespace, g, holds)
+		}
+	}
+	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool { return key.policy == r.Stored.UID && !standing[key] })
 	return out, settled
+}
+
+// hears reports whether a warning is due, or too early yet.
+func (t *teller) hears(key heardKey, now time.Time) (due, early bool) {
+	h := t.heard[key]
+	if h == nil {
+		h = &heard{since: now}
+		t.heard[key] = h
+	}
+	switch {
+	case now.Sub(h.since) < settleFor:
+		return false, true
+	case h.told.IsZero() || now.Sub(h.told) >= repeatAfter:
+		h.told = now
+		return true, false
+	}
+	return false, false
+}
+
+// note says why objects stand still, and for holds how to approve them.
+func note(r *tracker.Report, g tracker.Group, holds []gc.PolicyHold) string {
+	switch {
+	case g.Reason == policy.ReasonHeld && len(holds) > 0:
+		return waiting(r, holds)
+	case g.Reason == policy.ReasonTerminating:
+		return "Being deleted, " + g.String()
+	}
+	return "Held, " + g.String()
+}
+
+// objectOf is the first object of a group of a cluster policy.
+func objectOf(g tracker.Group) *corev1.ObjectReference {
+	namespace, object, _ := strings.Cut(g.Object, "/")
+	resource, name, _ := strings.Cut(object, "/")
+	return reference(resource, namespace, name, "")
 }
 
 // forget drops what was heard of policies of a namespace that are gone; those of the reports are not.
@@ -185,16 +258,19 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 	if home == "" { // Events of what has no namespace stand here, as kubectl expects.
 		kind, home = "ClusterCleanupPolicy", metav1.NamespaceDefault
 	}
+	regarding, related := &corev1.ObjectReference{
+		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind, Namespace: e.Namespace, Name: e.Name, UID: e.uid,
+	}, (*corev1.ObjectReference)(nil)
+	if e.object != nil {
+		home, regarding, related = e.object.Namespace, e.object, regarding
+	}
 	_, err := w.Events.EventsV1().Events(home).Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: home, Name: fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-."), now.UnixNano()),
 		},
 		EventTime: metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
 		ReportingController: gc.GroupName + "/winnow", ReportingInstance: w.Instance,
-		Regarding: corev1.ObjectReference{
-			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind,
-			Namespace: e.Namespace, Name: e.Name, UID: e.uid,
-		},
+		Regarding: *regarding, Related: related,
 	}, metav1.CreateOptions{})
 	return err
 }

@@ -17,11 +17,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// Reasons of the condition Ready beside those of decisions.
+// Reasons of conditions beside those of decisions.
 const (
-	reasonEnforcing   = "Enforcing"
-	reasonPreviewing  = "Previewing"
-	reasonDoesNothing = "DoesNothing"
+	reasonEnforcing    = "Enforcing"
+	reasonPreviewing   = "Previewing"
+	reasonDoesNothing  = "DoesNothing"
+	reasonNotSuspended = "NotSuspended"
+	reasonNotThrottled = "NotThrottled"
 )
 
 // Of makes the status of a policy from its report. The transition time of a condition that stays is kept.
@@ -35,9 +37,13 @@ func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	for _, c := range r.Stored.Status.Conditions {
 		out.Conditions = append(out.Conditions, *c.DeepCopy())
 	}
-	ready := condition(r)
-	ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = gc.ConditionReady, r.Stored.Generation, now
-	meta.SetStatusCondition(&out.Conditions, ready)
+	for _, c := range []metav1.Condition{ready(r), suspended(r), throttled(r)} {
+		if c.Type != gc.ConditionReady && c.Status == metav1.ConditionFalse && meta.FindStatusCondition(out.Conditions, c.Type) == nil {
+			continue // It never was true.
+		}
+		c.ObservedGeneration, c.LastTransitionTime = r.Stored.Generation, now
+		meta.SetStatusCondition(&out.Conditions, c)
+	}
 	return out
 }
 
@@ -59,36 +65,30 @@ func seconds(t *metav1.Time) *metav1.Time {
 	return &out
 }
 
-func condition(r *tracker.Report) metav1.Condition {
-	notReady := func(reason policy.Reason, message string) metav1.Condition {
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
+// ready is False while somebody has to do something before the policy is carried out.
+func ready(r *tracker.Report) metav1.Condition {
+	if reason, message := needs(r); reason != "" {
+		return metav1.Condition{Type: gc.ConditionReady, Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
 	}
-	switch {
-	case r.Unreadable != nil:
-		return notReady(policy.ReasonPolicyUnreadable,
-			fmt.Sprintf("The stored policy cannot be read, so nothing that it could select is deleted: %v. Write it anew or delete it.", r.Unreadable))
-	case r.Closed == policy.ReasonNamespaceProtected:
-		return notReady(r.Closed, "Nothing is deleted in a protected namespace; see the label "+gc.LabelProtected+" and --protected-namespaces.")
-	case r.Closed == policy.ReasonNamespaceTerminating:
-		return notReady(r.Closed, "The namespace is being deleted, which takes everything in it along.")
-	case r.Closed != "":
-		return notReady(r.Closed, "The namespace was not observed yet.")
-	}
-	if reason, message := stopped(r); reason != "" {
-		return notReady(reason, message)
-	}
-	return metav1.Condition{Status: metav1.ConditionTrue, Reason: working(r), Message: message(r)}
+	return metav1.Condition{Type: gc.ConditionReady, Status: metav1.ConditionTrue, Reason: working(r), Message: message(r)}
 }
 
-// stopped is why the policy deletes nothing, or not as much as is due, and what to do about it; empty when it is carried out.
-func stopped(r *tracker.Report) (policy.Reason, string) {
+// needs is why a person is needed, and what to do; empty when none is.
+func needs(r *tracker.Report) (policy.Reason, string) {
 	switch {
+	case r.Unreadable != nil:
+		return policy.ReasonPolicyUnreadable,
+			fmt.Sprintf("The stored policy cannot be read, so nothing that it could select is deleted: %v. Write it anew or delete it.", r.Unreadable)
+	case r.Closed == policy.ReasonNamespaceProtected:
+		return r.Closed, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected + " and --protected-namespaces."
+	case r.Closed == policy.ReasonNamespaceTerminating:
+		return r.Closed, "The namespace is being deleted, which takes everything in it along."
+	case r.Closed != "":
+		return r.Closed, "The namespace was not observed yet."
 	case r.Blind != "":
 		return policy.ReasonUnobserved, "Deletes nothing: " + r.Blind
-	case r.Suspended != "":
-		return policy.ReasonSuspended, suspended(r)
 	case len(r.Waiting) > 0:
-		return policy.ReasonHeld, waiting(r)
+		return policy.ReasonHeld, waiting(r, r.Waiting)
 	case r.Doubt != "":
 		return policy.ReasonClockInDoubt, "Deletes nothing: " + r.Doubt
 	case r.QuotaDoubt != "":
@@ -99,29 +99,42 @@ func stopped(r *tracker.Report) (policy.Reason, string) {
 			return g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail)
 		}
 	}
-	if len(r.Paced) > 0 {
-		return policy.ReasonThrottled, fmt.Sprintf("Deletes what is due as fast as guardrails.maxDeletionsPerMinute allows in %s.", few(r.Paced))
-	}
 	return "", ""
 }
 
-// suspended tells what stops everything, and what would still wait when that ends.
-func suspended(r *tracker.Report) string {
-	message := fmt.Sprintf("Cluster policy %q stops all deletions; set its spec.suspend to false to go on.", r.Suspended)
-	if len(r.Waiting) > 0 {
-		message += "\n" + waiting(r)
+// suspended is True while spec.suspend stops the policy, or guardrails.suspendAll of a cluster policy stops all.
+func suspended(r *tracker.Report) metav1.Condition {
+	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
+	switch {
+	case r.Suspended != "":
+		c.Message = fmt.Sprintf("ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to go on.", r.Suspended)
+	case r.Suspend:
+		c.Message = "Deletes nothing; set spec.suspend to false to go on."
+	default:
+		c.Status, c.Reason = metav1.ConditionFalse, reasonNotSuspended
 	}
-	return message
+	return c
+}
+
+// throttled is True while due objects wait for their turn in the minute.
+func throttled(r *tracker.Report) metav1.Condition {
+	if len(r.Paced) == 0 {
+		return metav1.Condition{Type: gc.ConditionThrottled, Status: metav1.ConditionFalse, Reason: reasonNotThrottled}
+	}
+	return metav1.Condition{
+		Type: gc.ConditionThrottled, Status: metav1.ConditionTrue, Reason: string(policy.ReasonThrottled),
+		Message: fmt.Sprintf("Deletes as fast as guardrails.maxDeletionsPerMinute allows in %s.", few(r.Paced)),
+	}
 }
 
 // waitingMost is of how many changes the condition tells how to approve them; status.holds has them all.
 const waitingMost = 3
 
-func waiting(r *tracker.Report) string {
+func waiting(r *tracker.Report, holds []gc.PolicyHold) string {
 	var parts []string
-	for i, h := range r.Waiting {
+	for i, h := range holds {
 		if i == waitingMost {
-			parts = append(parts, more(r))
+			parts = append(parts, more(r, len(holds)))
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s, %s became due by %s, and none is deleted before that is approved: %s",
@@ -130,8 +143,8 @@ func waiting(r *tracker.Report) string {
 	return strings.Join(parts, "\n") // Each ends with a command.
 }
 
-func more(r *tracker.Report) string {
-	text := fmt.Sprintf("%d more wait in status.holds", len(r.Waiting)-waitingMost)
+func more(r *tracker.Report, holds int) string {
+	text := fmt.Sprintf("%d more wait in status.holds", holds-waitingMost)
 	if r.Unlisted > 0 {
 		text += fmt.Sprintf(", and %d that are too many to list", r.Unlisted)
 	}
@@ -160,6 +173,8 @@ func working(r *tracker.Report) string {
 		return reasonDoesNothing
 	case r.Mode == gc.ModePreview:
 		return reasonPreviewing
+	case r.Suspend || r.Suspended != "":
+		return string(policy.ReasonSuspended)
 	}
 	return reasonEnforcing
 }
@@ -171,6 +186,8 @@ func message(r *tracker.Report) string {
 		parts = append(parts, "The spec asks for nothing: set ttlAfterFinished, capacity or rules.")
 	case reasonPreviewing:
 		parts = append(parts, "Counts and shows, deletes nothing.")
+	case string(policy.ReasonSuspended):
+		parts = append(parts, "Deletes nothing while it is suspended.")
 	default:
 		parts = append(parts, "Deletes what is due.")
 	}

@@ -29,7 +29,7 @@ func TestCondition(t *testing.T) {
 	}
 	waits := []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: `generation 2 of policy "team-a/p"`}}
 	const approve = `In namespace team-a, 60 objects became due by generation 2 of policy "team-a/p", and none is deleted before that is approved: ` +
-		"kubectl annotate --overwrite cleanuppolicy p -n team-a gc.winnow.dev/approved-hold=5f3c"
+		"kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=5f3c"
 	enforcing, preview := given.Policy("p").Default("1h"), given.Policy("p").Default("1h").Preview()
 	for name, c := range map[string]struct {
 		policy          *given.PolicyBuilder
@@ -51,11 +51,9 @@ func TestCondition(t *testing.T) {
 			"Deletes nothing: pods cannot be observed: no right"},
 		"quotas cannot be observed": {enforcing, tracker.Report{QuotaDoubt: "resourcequotas cannot be observed: no right"}, "False", "Unobserved",
 			"Deletes nothing because of percentOfQuota: resourcequotas cannot be observed: no right"},
-		"all is stopped": {enforcing, tracker.Report{Suspended: "stop"}, "False", "Suspended",
-			`Cluster policy "stop" stops all deletions; set its spec.suspend to false to go on.`},
-		"a change waits for approval": {enforcing, tracker.Report{Waiting: waits}, "False", "Held", approve},
-		"it waits while all is stopped": {enforcing, tracker.Report{Suspended: "stop", Waiting: waits}, "False", "Suspended",
-			`Cluster policy "stop" stops all deletions; set its spec.suspend to false to go on.` + "\n" + approve},
+		"all is stopped":                {enforcing, tracker.Report{Suspended: "stop"}, "True", "Suspended", "Deletes nothing while it is suspended."},
+		"a change waits for approval":   {enforcing, tracker.Report{Waiting: waits}, "False", "Held", approve},
+		"it waits while all is stopped": {enforcing, tracker.Report{Suspended: "stop", Waiting: waits}, "False", "Held", approve},
 		"a protected namespace": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
 		"a namespace that goes": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
@@ -69,8 +67,46 @@ func TestCondition(t *testing.T) {
 			c.report.Stored = tracker.StoredPolicy(c.policy.Generation(3).Obj())
 			got := Of(&c.report, now)
 			want := metav1.Condition{Type: "Ready", Status: c.status, Reason: c.reason, Message: c.message, ObservedGeneration: 3, LastTransitionTime: now}
-			if got.ObservedGeneration != 3 || len(got.Conditions) != 1 || got.Conditions[0] != want {
+			if got.ObservedGeneration != 3 || got.Conditions[0] != want {
 				t.Errorf("got  %+v\nwant %+v", got.Conditions, want)
+			}
+		})
+	}
+}
+
+// TestSuspendedAndThrottled: conditions of their own tell of what slows a policy down, from when they are true for the first time.
+func TestSuspendedAndThrottled(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: 1, LastTransitionTime: now}
+	}
+	throttled := condition("Throttled", "True", "Throttled", "Deletes as fast as guardrails.maxDeletionsPerMinute allows in team-a, team-b.")
+	for name, c := range map[string]struct {
+		before []metav1.Condition
+		change func(*tracker.Report)
+		want   []metav1.Condition
+	}{
+		"neither": {change: func(*tracker.Report) {}},
+		"all is stopped": {change: func(r *tracker.Report) { r.Suspended = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+			`ClusterCleanupPolicy "stop" stops all deletions; set its spec.guardrails.suspendAll to false to go on.`)}},
+		"the policy is suspended": {change: func(r *tracker.Report) { r.Suspend = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+			"Deletes nothing; set spec.suspend to false to go on.")}},
+		"it was suspended": {
+			before: []metav1.Condition{{Type: "Suspended", Status: "True", LastTransitionTime: metav1.NewTime(given.Now.Add(-time.Hour))}},
+			change: func(*tracker.Report) {}, want: []metav1.Condition{condition("Suspended", "False", "NotSuspended", "")},
+		},
+		"it waits for its turn": {change: func(r *tracker.Report) { r.Paced = []string{"team-a", "team-b"} }, want: []metav1.Condition{throttled}},
+		"it does no more": {
+			before: []metav1.Condition{{Type: "Throttled", Status: "True"}}, change: func(*tracker.Report) {},
+			want: []metav1.Condition{condition("Throttled", "False", "NotThrottled", "")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := given.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: c.before}).Obj()
+			r := tracker.Report{Stored: tracker.StoredPolicy(p)}
+			c.change(&r)
+			got := slices.DeleteFunc(Of(&r, now).Conditions, func(c metav1.Condition) bool { return c.Type == "Ready" })
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func (w *Writer) flush(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	for _, e := range w.teller.deletions(w.Clock.Now()) {
+	for _, e := range w.teller.deletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
 }

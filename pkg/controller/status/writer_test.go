@@ -211,7 +211,7 @@ func TestNothingIsWrittenOverAPolicyThatIsNotUnderstood(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	o := newOffice(t, given.Policy("p").Default("0s"))
 	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
-	const held = `Warning InvalidAnnotation: Held, InvalidAnnotation: jobs.batch/a (annotation gc.winnow.dev/ttl: "?" has no whole number before "?"; a good value is "30m", "1h30m", "7d" or "0s" for at once)`
+	const held = `Warning InvalidAnnotation: Held, InvalidAnnotation: jobs.batch/a (annotation gc.winnow.dev/ttl: "?" needs a number before "?"; use for example "30m", "1h30m", "7d", or "0s" to delete immediately)`
 	o.writes(0, []string{"p"}, nil) // It may pass.
 	o.writes(settleFor-1, nil, nil)
 	o.writes(1, nil, []string{held})

@@ -104,13 +104,18 @@ func (t *Tracker) catchUp(now time.Time) {
 // have a seat below what left points to; a namespace of which none is goes out of the set.
 func (t *Tracker) forSome(of sets.Set[*namespace], left func(*namespace) *int, do func(*record)) {
 	for ns := range of {
-		for n := left(ns); *n > 0; {
+		n, spent := left(ns), false
+		for *n > 0 && !spent {
 			*n--
-			if do(ns.records[*n]); t.mu.spent(ns.work()) {
-				return
-			}
+			do(ns.records[*n])
+			spent = t.mu.spent(ns.work())
 		}
-		of.Delete(ns)
+		if *n == 0 {
+			of.Delete(ns)
+		}
+		if spent {
+			return
+		}
 	}
 }
 

@@ -98,8 +98,8 @@ func (e *engine) caseMakesDue(t *testing.T, c model.Case) {
 	before := &engine{World: c.Before}
 	after := &engine{World: c.World, tracker: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
 	after.follower, after.tracker.holdAbove = after.tracker, 0
-	for name, ns := range after.Namespaces {
-		after.tellNamespace(after.tracker, name, ns, after.next())
+	for name := range after.Namespaces {
+		after.tellNamespace(after.tracker, name, after.next())
 	}
 	for _, p := range after.Policies {
 		p.Generation, p.ResourceVersion = 2, after.next()

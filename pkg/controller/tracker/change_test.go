@@ -308,3 +308,33 @@ func TestDecisionOfWhatWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestASuspendedPolicy: what it would delete is held, and comes due anew when it goes on; other policies delete.
+func TestASuspendedPolicy(t *testing.T) {
+	p := func(generation int64, suspend bool) *given.PolicyBuilder {
+		b := given.Policy("p").Rules(given.Rule("r", "10m").Labelled("of", "p")).Generation(generation)
+		if suspend {
+			b = b.Suspended()
+		}
+		return b
+	}
+	w := newWorld(t, p(1, true), given.Policy("q").Rules(given.Rule("r", "10m").Labelled("of", "q")))
+	w.holdAbove = 2
+	for _, of := range []string{"p", "q"} {
+		for _, name := range names(of+"-", 3) {
+			w.upsert(given.Job(name).Label("of", of).Complete(w.now).Fact())
+		}
+	}
+	w.pass(10 * time.Minute)
+	w.decided("p-0", policy.Hold, policy.ReasonSuspended)
+	w.takes(names("q-", 3)...)
+	if r := w.report("p"); !r.Suspend || r.Suspended != "" || r.Due != 3 || r.Held != 3 {
+		t.Errorf("reported as %+v", r)
+	}
+	w.policy(p(2, false))
+	w.takes()
+	w.waits("p", 3)
+	w.policy(p(3, true))
+	w.decided("p-0", policy.Hold, policy.ReasonSuspended)
+	w.waits("p", 3)
+}

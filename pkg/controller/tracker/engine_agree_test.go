@@ -118,7 +118,7 @@ func (e *engine) limited() bool {
 	}
 	return slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return spec(&p.Spec) }) ||
 		slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool {
-			return spec(p.Spec.Defaults()) || p.Spec.Guardrails != nil && len(p.Spec.Guardrails.Capacity) > 0
+			return spec(p.Spec.Defaults()) || p.Spec.Guardrails != nil && len(p.Spec.Guardrails.Ceilings) > 0
 		})
 }
 

@@ -43,25 +43,24 @@ type simWeighing struct {
 	objects int
 }
 
-// change is what people changed: wide is the UID of a cluster policy, empty for anything else. At the start it is, in each namespace, the
-// last of the cluster policies.
+// change is what people changed: wide is the UID of a cluster policy, empty for anything else. At the start it is all of them.
 type change struct {
 	wide  types.UID
 	start bool
 }
 
-// in is the cluster policy that changed, as it concerns a namespace.
-func (c change) in(e *engine, namespace string) types.UID {
-	if !c.start {
-		return c.wide
+// in are the cluster policies that changed, as they concern a namespace.
+func (c change) in(e *engine, namespace string) []types.UID {
+	var out []types.UID
+	if c.wide != "" {
+		out = append(out, c.wide)
 	}
-	var last types.UID
 	for _, p := range e.ClusterPolicies {
-		if strings.Contains(e.rulesOf(namespace), fmt.Sprint(" ", p.UID, "/")) {
-			last = p.UID
+		if c.start && strings.Contains(e.rulesOf(namespace), fmt.Sprint(" ", p.UID, "/")) {
+			out = append(out, p.UID)
 		}
 	}
-	return last
+	return out
 }
 
 // changed is after a change that people made: what it made due is weighed.
@@ -73,20 +72,17 @@ func (e *engine) changed(c change) {
 // simFresh are the objects of a namespace that one policy would delete since a change.
 type simFresh struct {
 	decider   model.PolicyRef
-	uid       types.UID // of that
-	wide      types.UID // the cluster policy that changed, if any
+	uid       types.UID   // of that
+	wide      []types.UID // the cluster policies that changed
 	namespace string
 	uids      []types.UID
 }
 
 // reach are the cluster policies by which this counts together in all namespaces.
 func (f *simFresh) reach() []types.UID {
-	var out []types.UID
-	if f.decider.Namespace == "" {
+	out := slices.Clone(f.wide)
+	if f.decider.Namespace == "" && !slices.Contains(out, f.uid) {
 		out = append(out, f.uid)
-	}
-	if f.wide != "" && !slices.Contains(out, f.wide) {
-		out = append(out, f.wide)
 	}
 	return out
 }
@@ -97,6 +93,7 @@ func (e *engine) weigh(c change) {
 	e.forgetUndue(due)
 	affected := e.affected(due)
 	var all []*simFresh
+	skipped := map[string]bool{}
 	inNamespace, inAll := map[string]int{}, map[types.UID]int{}
 	most := map[types.UID]int{}
 	for _, key := range sortedPolicies(due) {
@@ -111,14 +108,15 @@ func (e *engine) weigh(c change) {
 				f.uids = append(f.uids, uid)
 			}
 		}
+		if len(f.uids) > 0 && e.stopped(f.uids) { // It is weighed when that ends, by the limits of today.
+			skipped[f.namespace] = true
+			continue
+		}
 		all = append(all, f)
 		inNamespace[f.namespace] += len(f.uids)
 		for _, uid := range f.reach() {
 			inAll[uid] += len(f.uids)
-			total, ok := e.HoldAboveTotal(f.namespace)
-			if !ok {
-				total = holdAboveTotalByDefault
-			}
+			total := e.limits(f.namespace).total
 			if before, ok := most[uid]; len(f.uids) > 0 && (!ok || total < before) {
 				most[uid] = total
 			}
@@ -134,14 +132,10 @@ func (e *engine) weigh(c change) {
 		if len(f.uids) == 0 {
 			continue
 		}
-		limit, ok := e.HoldAbove(f.namespace)
-		if !ok {
-			limit = holdAboveByDefault
-		}
 		total := slices.ContainsFunc(f.reach(), func(uid types.UID) bool { return inAll[uid] > most[uid] })
 		switch {
-		case total || inNamespace[f.namespace] > limit:
-			e.hold(f, total && f.wide != "" && f.decider.Namespace == "")
+		case total || inNamespace[f.namespace] > e.limits(f.namespace).objects:
+			e.hold(f, total && len(f.wide) > 0 && f.decider.Namespace == "")
 		case e.clear(f.uids):
 			counts := append(f.reach(), types.UID(f.namespace))
 			for _, key := range counts {
@@ -149,6 +143,63 @@ func (e *engine) weigh(c change) {
 			}
 		}
 	}
+	for _, name := range model.DrawnNamespaces {
+		switch {
+		case !e.known(name), !affected[name]: // Guardrails guard their end while it is not known, too.
+		case skipped[name]:
+			e.limitsBefore[name] = e.limitsBefore[name].stricter(e.limitsNow(name))
+		default:
+			e.limitsBefore[name] = e.limitsNow(name)
+		}
+	}
+}
+
+// simLimits are how many objects one change may make due in a namespace, and in all; nil where no guardrail says.
+type simLimits struct{ objects, total *int }
+
+func (e *engine) limitsNow(namespace string) simLimits {
+	if ns := e.Namespaces[namespace]; ns.Protected || gc.Protects(ns.Labels) {
+		return simLimits{} // No cluster policy selects it.
+	}
+	of := func(n int, ok bool) *int {
+		if !ok {
+			return nil
+		}
+		return &n
+	}
+	return simLimits{of(e.HoldAbove(namespace)), of(e.HoldAboveTotal(namespace))}
+}
+
+// stricter has the smaller numbers of both.
+func (l simLimits) stricter(o simLimits) simLimits {
+	smaller := func(a, b *int) *int {
+		if a == nil || b != nil && *b < *a {
+			return b
+		}
+		return a
+	}
+	return simLimits{smaller(l.objects, o.objects), smaller(l.total, o.total)}
+}
+
+// stopped reports whether somebody stops what one policy would delete in a namespace.
+func (e *engine) stopped(uids []types.UID) bool {
+	answers := e.Answers()
+	return slices.ContainsFunc(uids, func(uid types.UID) bool {
+		r := answers[uid].Reason
+		return r == string(policy.ReasonSuspended) || r == string(policy.ReasonPolicyUnreadable)
+	})
+}
+
+// limits are the smaller of those before the change and after it: guardrails guard their own end.
+func (e *engine) limits(namespace string) struct{ objects, total int } {
+	l := e.limitsBefore[namespace].stricter(e.limitsNow(namespace))
+	or := func(n *int, byDefault int) int {
+		if n == nil {
+			return byDefault
+		}
+		return *n
+	}
+	return struct{ objects, total int }{or(l.objects, holdAboveByDefault), or(l.total, holdAboveTotalByDefault)}
 }
 
 func sortedPolicies[V any](of map[model.PolicyInNamespace]V) []model.PolicyInNamespace {
@@ -175,7 +226,7 @@ func (e *engine) hold(f *simFresh, total bool) {
 	}
 	h.since, h.id = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
 	if total {
-		h.id = fmt.Sprint(f.uid, " ", f.wide, " ", e.version)
+		h.id = fmt.Sprint(f.uid, " ", f.wide[len(f.wide)-1], " ", e.version)
 	}
 	for _, uid := range f.uids {
 		e.under[uid] = h
@@ -210,6 +261,10 @@ func (e *engine) affected(due map[model.PolicyInNamespace][]types.UID) map[strin
 	for _, name := range model.DrawnNamespaces {
 		before := e.rules[name]
 		e.rules[name] = e.rulesOf(name)
+		if !e.known(name) { // Once it is, all that is due there is weighed.
+			e.rules[name] = "unknown"
+			continue
+		}
 		out[name] = before != e.rules[name]
 	}
 	answers := e.Answers()
@@ -291,7 +346,7 @@ func (e *engine) settleDue(uids []types.UID) {
 }
 
 // forgetUndue: what is not due any more is weighed anew when it is, and a hold under which nothing waits is none. While the clock is in
-// doubt nothing is known not to be due.
+// doubt, or a namespace is not known, nothing is known not to be due.
 func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	e.each(e.rest)
 	still := map[types.UID]bool{}
@@ -303,12 +358,20 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	e.find(due)
 	maps.DeleteFunc(e.cleared, func(uid types.UID, _ bool) bool { return !still[uid] })
 	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool {
-		return !still[uid] && (!e.clockLies || e.tracker.records.get(uid) == nil)
+		rec := e.tracker.records.get(uid)
+		return !still[uid] && (rec == nil || !e.clockLies && e.known(rec.Namespace))
 	})
 	e.bequeath(due)
 	if !e.clockLies {
-		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool { return e.members(h) == 0 && !e.mayWait(h, due) })
+		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool {
+			return e.known(h.namespace) && e.members(h) == 0 && !e.mayWait(h, due)
+		})
 	}
+}
+
+func (e *engine) known(namespace string) bool {
+	_, known := e.Namespaces[namespace]
+	return known
 }
 
 // mayWait reports whether something waits under another hold that may wait under this one, too.
@@ -337,7 +400,7 @@ func (e *engine) find(due map[model.PolicyInNamespace][]types.UID) {
 		}
 	}
 	for _, h := range e.holds {
-		h.searched = true
+		h.searched = h.searched || e.known(h.namespace)
 	}
 }
 
@@ -367,7 +430,7 @@ func (e *engine) members(h *simHold) int {
 // bequeath gives the holds of policies that have left a namespace to those that decide now, to the first by name.
 func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 	for _, h := range slices.Clone(e.holds) {
-		if h.owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.owner, "/")) {
+		if !e.known(h.namespace) || h.owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.owner, "/")) {
 			continue
 		}
 		if h.owner != "" { // No approval elsewhere is one of it.
@@ -404,7 +467,28 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 
 // waiting are the holds that can be approved.
 func (e *engine) waiting() []*simHold {
-	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return h.owner == "" })
+	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return !e.exists(h.owner) })
+}
+
+// exists reports whether there is a policy with this UID.
+func (e *engine) exists(uid types.UID) bool {
+	return e.isCluster(uid) || slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return p.UID == uid })
+}
+
+// adopt takes over what the leader has found in statuses as policies came to select a namespace: what it must find is told by named
+// tests.
+func (e *engine) adopt(namespace string) {
+	for h := range e.tracker.namespaces[namespace].allHolds() {
+		if h.deciders == nil {
+			continue
+		}
+		sim := e.holdOf(h.owner, namespace)
+		if sim == nil {
+			sim = &simHold{owner: h.owner, namespace: namespace, id: h.id, was: h.id}
+			e.holds = append(e.holds, sim)
+		}
+		sim.since, sim.deciders, sim.searched = h.since, maps.Clone(h.deciders), sim.searched && h.searched
+	}
 }
 
 // approve releases a hold by its id.

@@ -27,11 +27,8 @@ func (e *engine) startWith(c Config) *Tracker {
 	if e.slice > 0 {
 		t.inSlices(e.slice)
 	}
-	t.ReplaceNamespaces(nil, "", e.Now)
+	e.listNamespaces(t)
 	e.version += len(e.Objects) + 1
-	for name, ns := range e.Namespaces {
-		e.tellNamespace(t, name, ns, e.next())
-	}
 	t.ReplacePolicies(e.Policies, e.next(), e.Now)
 	t.ReplaceClusterPolicies(e.ClusterPolicies, e.next(), e.Now)
 	t.ReplaceCronJobs(e.CronJobs, e.Now)
@@ -93,7 +90,25 @@ func (e *engine) succeed(t *rapid.T) {
 	}
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
+		if !e.known(name) { // A replica that started since knows nothing of its guardrails.
+			e.limitsBefore[name] = limitsOf(e.tracker.namespaces[name])
+		}
 	}
+}
+
+// limitsOf are those of a namespace that is not known any more, as a tracker has them.
+func limitsOf(ns *namespace) simLimits {
+	if ns == nil {
+		return simLimits{}
+	}
+	said := func(n int) *int {
+		if n < 0 {
+			return nil
+		}
+		return &n
+	}
+	above := ns.holdAbove()
+	return simLimits{said(above.Objects), said(above.Total)}
 }
 
 // writeStatus does what a leader does now and then.
@@ -200,10 +215,10 @@ func (e *engine) followerAgrees(t *rapid.T) {
 	}
 	for _, f := range e.Objects {
 		rec, other := e.tracker.records.get(f.UID), e.follower.records.get(f.UID)
-		if (rec == nil) != (other == nil) {
+		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // In others, one that saw the namespace keeps its objects.
 			t.Fatalf("%s is known to one replica alone", f.UID)
 		}
-		if rec == nil {
+		if rec == nil || other == nil {
 			continue
 		}
 		got, want := answerOf(other.resolution(), other.decision()), answerOf(rec.resolution(), rec.decision())

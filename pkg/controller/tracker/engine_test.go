@@ -4,12 +4,14 @@
 package tracker
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -43,10 +45,12 @@ type engine struct {
 	under   map[types.UID]*simHold
 	holds   []*simHold
 	// recent is what changes made due lately, by namespace and by the UID of a cluster policy.
-	recent    map[string][]simWeighing
-	rules     map[string]string // what ruled each namespace when it was last weighed
-	clockLies bool
-	paces     map[string]*simPace
+	recent map[string][]simWeighing
+	rules  map[string]string // what ruled each namespace when it was last weighed
+	// limitsBefore are those of each namespace then.
+	limitsBefore map[string]simLimits
+	clockLies    bool
+	paces        map[string]*simPace
 }
 
 // holdAboveByDefault and holdAboveTotalByDefault are low, so that worlds of a few objects have holds.
@@ -58,7 +62,7 @@ const (
 func newEngine(t *rapid.T) *engine {
 	e := &engine{
 		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simWeighing{},
-		rules: map[string]string{}, paces: map[string]*simPace{},
+		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
 	}
 	e.slice = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "slice")
 	e.tracker = e.start()
@@ -269,8 +273,13 @@ func (e *engine) clusterPolicy(t *rapid.T) {
 	e.changed(change{wide: p.UID})
 }
 
-func (e *engine) tellNamespace(t *Tracker, name string, ns model.Namespace, version string) {
-	m := given.Namespace(name, version)
+func (e *engine) tellNamespace(t *Tracker, name string, version string) {
+	t.SetNamespace(e.namespaceOf(t, name, version), e.Now)
+}
+
+// namespaceOf is the metadata of a namespace, of which a tracker learns whether a flag protects it.
+func (e *engine) namespaceOf(t *Tracker, name, version string) *metav1.PartialObjectMetadata {
+	m, ns := given.Namespace(name, version), e.Namespaces[name]
 	m.Labels = labels.Merge(m.Labels, ns.Labels)
 	if ns.Protected {
 		t.protected.Insert(name)
@@ -280,12 +289,21 @@ func (e *engine) tellNamespace(t *Tracker, name string, ns model.Namespace, vers
 	if ns.Terminating {
 		m.DeletionTimestamp = &m.CreationTimestamp
 	}
-	t.SetNamespace(m, e.Now)
+	return m
+}
+
+// listNamespaces has a tracker read all of them.
+func (e *engine) listNamespaces(t *Tracker) {
+	var all []*metav1.PartialObjectMetadata
+	for _, name := range slices.Sorted(maps.Keys(e.Namespaces)) {
+		all = append(all, e.namespaceOf(t, name, e.next()))
+	}
+	t.ReplaceNamespaces(all, e.next(), e.Now)
 }
 
 func (e *engine) namespace(t *rapid.T) {
 	name := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
-	if _, ok := e.Namespaces[name]; ok && rapid.IntRange(0, 9).Draw(t, "remove") == 5 {
+	if e.known(name) && rapid.IntRange(0, 9).Draw(t, "remove") == 5 {
 		delete(e.Namespaces, name)
 		m := given.Namespace(name, e.next())
 		e.each(func(t *Tracker) {
@@ -295,16 +313,10 @@ func (e *engine) namespace(t *rapid.T) {
 		e.changed(change{})
 		return
 	}
-	_, known := e.Namespaces[name]
 	e.Namespaces[name] = model.DrawNamespace(t)
 	version := e.next()
-	e.each(func(t *Tracker) { e.tellNamespace(t, name, e.Namespaces[name], version) })
-	if !known { // What is there when a namespace is first seen was there before: nobody has changed it.
-		e.cover()
-		e.rules[name] = e.rulesOf(name)
-		e.settle()
-		return
-	}
+	e.each(func(t *Tracker) { e.tellNamespace(t, name, version) })
+	e.adopt(name)
 	e.changed(change{})
 }
 

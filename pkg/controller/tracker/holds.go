@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -31,6 +30,8 @@ type hold struct {
 	total bool
 	// members is how many records wait under it.
 	members int
+	// former are ids that it had before a change added to it.
+	former []string
 	// deciders are the policies whose status told a replica of the hold that took it over; searched says that it has looked for the
 	// objects that wait.
 	deciders sets.Set[types.UID]
@@ -58,6 +59,9 @@ const (
 	firstHold
 )
 
+// formerMost is how many earlier ids of a hold are remembered.
+const formerMost = 20
+
 // holdsMost is how many holds a namespace can have at a time.
 const holdsMost = 1<<8 - int(firstHold)
 
@@ -71,9 +75,22 @@ func holdID(policy types.UID, namespace, cause string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// approvals are the ids that a policy's annotation releases.
-func approvals(m *metav1.ObjectMeta) sets.Set[string] {
-	return sets.New(gc.ApprovedHolds(m.Annotations[gc.AnnotationApprovedHold])...)
+// approve takes in the ids that the annotation of the policy releases.
+func (ps *policyState) approve() {
+	before := ps.approved
+	ps.approved = map[string]uint64{}
+	for _, id := range gc.ApprovedHolds(ps.stored.Annotations[gc.AnnotationApprovedHold]) {
+		ps.approved[id] = ps.write
+		if write, ok := before[id]; ok {
+			ps.approved[id] = write
+		}
+	}
+}
+
+// approves reports whether the annotation of the policy releases a hold.
+func (ps *policyState) approves(id string) bool {
+	_, ok := ps.approved[id]
+	return ok
 }
 
 // hold is the one that the record waits under; nil when it waits under none.
@@ -146,7 +163,7 @@ func (ns *namespace) holdByID(id string) *hold {
 	return ns.findHold(func(h *hold) bool { return h.id == id })
 }
 
-// addHold gives a hold a place in the namespace. Should there be none left, it joins the last one, which then has its id.
+// addHold gives a hold a place in the namespace. Should there be none left, it joins the last one.
 func (ns *namespace) addHold(h *hold) *hold {
 	if i := slices.Index(ns.holds, nil); i >= 0 {
 		ns.holds[i] = h
@@ -154,11 +171,23 @@ func (ns *namespace) addHold(h *hold) *hold {
 	}
 	if len(ns.holds) == holdsMost {
 		last := ns.holds[len(ns.holds)-1]
-		last.id, last.why, last.since, last.total = h.id, h.why, h.since, false
+		last.join(ns, h)
 		return last
 	}
 	ns.holds = append(ns.holds, h)
 	return h
+}
+
+// join makes one of two holds, which no approval of either covers.
+func (h *hold) join(ns *namespace, o *hold) {
+	h.id, h.total = holdID(h.owner, ns.name, h.id+" and "+o.id), false
+	if h.since.Before(o.since) {
+		h.since = o.since
+	}
+	if o.deciders != nil {
+		h.searched = !h.unsearched() && !o.unsearched()
+		h.deciders = h.deciders.Union(o.deciders)
+	}
 }
 
 // holdRecords has records that a change made due by a policy wait. A hold that the policy has already takes them in under a new id, so
@@ -166,10 +195,13 @@ func (ns *namespace) addHold(h *hold) *hold {
 func (t *Tracker) holdRecords(ns *namespace, h hold, all []*record) {
 	into := ns.holdOf(h.owner)
 	if into == nil {
-		into = ns.addHold(&hold{owner: h.owner})
+		into = ns.addHold(&h)
+	} else {
+		t.endedHere(ns, into)
+		into.former = append(into.former, into.id)
+		into.former = into.former[max(0, len(into.former)-formerMost):]
+		into.id, into.why, into.since, into.total = h.id, h.why, h.since, h.total
 	}
-	t.endedHere(ns, into)
-	into.id, into.why, into.since, into.total = h.id, h.why, h.since, h.total
 	for _, rec := range all {
 		t.waits(rec, into)
 	}
@@ -177,9 +209,10 @@ func (t *Tracker) holdRecords(ns *namespace, h hold, all []*record) {
 }
 
 // disown notes that policies have left a namespace. Whoever decides for what waits under their holds owns these from then on.
-func (ns *namespace) disown(policies sets.Set[types.UID]) {
+func (t *Tracker) disown(ns *namespace) {
 	for h := range ns.allHolds() {
-		if !policies.Has(h.owner) {
+		if !ns.derived.policies.Has(h.owner) {
+			t.endedHere(ns, h)
 			h.owner = ""
 		}
 	}
@@ -216,12 +249,8 @@ func (t *Tracker) bequeath(ns *namespace) bool {
 				t.waits(rec, own)
 			}
 		}
-		own.deciders, own.searched = own.deciders.Union(h.deciders), own.searched && h.searched
-		if own.since.Before(h.since) {
-			own.since = h.since
-		}
 		ns.holds[i] = nil
-		own.id, own.total = holdID(heir.UID, ns.name, own.id+" and "+h.id), false // No approval of either covers both.
+		own.join(ns, h)
 	}
 	return changed
 }
@@ -315,7 +344,7 @@ func (t *Tracker) release(ps *policyState) sets.Set[*namespace] {
 	if len(ps.approved) == 0 {
 		return nil
 	}
-	return t.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ps.approved.Has(h.id) })
+	return t.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ps.approves(h.id) })
 }
 
 // endAll ends holds, clears what waits under them, and returns their namespaces.

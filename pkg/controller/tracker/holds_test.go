@@ -277,6 +277,26 @@ func TestAContentThatComesBack(t *testing.T) {
 	w.takes()
 }
 
+// TestAPolicyThatIsWrittenBack: one that was saved with its status and is written back past the API after it was deleted is a change as any
+// other, and what it brings along approves nothing.
+func TestAPolicyThatIsWrittenBack(t *testing.T) {
+	w := newWorld(t, keep("10m", 1))
+	w.holdAbove = 2
+	w.clusterPolicy(clusterDefault("c", "never", 1)) // Jobs go on to be known.
+	w.withoutPolicy(keep("10m", 1))
+	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
+	w.agree()
+	w.takes()
+	id := HoldID(given.UID("p"), 1, given.Home)
+	saved := keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
+	w.policy(saved)
+	w.agree()
+	w.takes()
+	w.policy(saved.Annotated(gc.AnnotationApprovedHold, w.waits("p", 4).ID))
+	w.agree()
+	w.takes(names("a", 4)...)
+}
+
 // TestWindowsAreForgotten: of policies whose changes are long past nothing is kept.
 func TestWindowsAreForgotten(t *testing.T) {
 	w := newWorld(t)

@@ -74,7 +74,7 @@ func (t *Tracker) settleRipe(rec *record, now time.Time) {
 
 // conclude carries out what was decided for a record, as far as it is not restrained.
 func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, now time.Time) {
-	t.ripen(rec, d)
+	t.ripen(rec, r.Policy, d)
 	d = t.restrain(rec, r, d, now)
 	t.count(rec, -1)
 	rec.decide(r, d)
@@ -110,7 +110,7 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 }
 
 // ripen notes whether policies and bounds want the record deleted, and whether it is to be weighed before that.
-func (t *Tracker) ripen(rec *record, d policy.Decision) {
+func (t *Tracker) ripen(rec *record, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
 	rec.ripens(d.Action == policy.Delete)
 	rec.ripeFor = rec.ripeFor.of(d.Reason)
@@ -127,7 +127,7 @@ func (t *Tracker) ripen(rec *record, d policy.Decision) {
 		if rec.action == policy.Wait && !rec.at.time().After(ns.causes[0].at) {
 			t.setClearance(rec, cleared) // Time made it due before the change, only nobody had looked.
 		}
-	case ns.stopped(): // Whoever ends that makes it due.
+	case ns.stops(p): // Whoever ends that makes it due.
 	default:
 		if c, elsewhere := rec.blameElsewhere(); elsewhere {
 			t.blame(ns, c)
@@ -321,6 +321,8 @@ func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, no
 		return hold(policy.ReasonPolicyUnreadable, "policy "+ns.unreadable.title()+": "+ns.unreadable.err.Error())
 	case ns.suspended != "":
 		return hold(policy.ReasonSuspended, "cluster policy "+ns.suspended+" stops all deletions in this namespace")
+	case r.Policy.Suspend:
+		return hold(policy.ReasonSuspended, "policy "+title(r.Policy.NamespacedName)+" is suspended")
 	case held != nil:
 		return hold(policy.ReasonHeld, held.id)
 	case t.clockDoubt != "":

@@ -34,7 +34,7 @@ func everywhere(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
 
 // jobCeiling shares so many Jobs out to all namespaces.
 func jobCeiling(generation, most int64) *gc.ClusterCleanupPolicy {
-	return everywhere(generation, gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
+	return everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
 }
 
 // fill gives a namespace finished Jobs of distinct ages.
@@ -347,14 +347,12 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			w.Tracker = New(Config{HoldAbove: 2, HoldAboveTotal: -1})
 			w.Resume(c.last)
 			w.ReplaceCronJobs(nil, w.now)
-			w.ReplaceNamespaces(nil, "", w.now)
-			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
-			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
-			w.namespaces = map[types.NamespacedName]Stamp{}
-			w.policies[types.NamespacedName{Namespace: given.Home, Name: "p"}] = PolicyStamp("uid-p", 1)
 			m := given.Namespace(given.Home, w.next())
 			w.namespaces[home] = Stamp{UID: m.UID, Version: m.ResourceVersion}
-			w.SetNamespace(m, w.now)
+			w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
+			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
+			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
+			w.policies[types.NamespacedName{Namespace: given.Home, Name: "p"}] = PolicyStamp("uid-p", 1)
 			w.begun = [collections]bool{true, true, true} // Policies come last.
 			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
 			w.listed()

@@ -53,7 +53,7 @@ func (m *Merge) End(complete bool, now time.Time) {
 	delete(ns.merges, m)
 	if complete && ns.keeps(m.resource) && ns.kept[m.resource] == m.covering {
 		ns.listed[m.resource] = m.covering
-		m.tracker.weighPending(now)
+		m.tracker.listedIn(ns, now)
 	}
 	m.tracker.forget(ns)
 }

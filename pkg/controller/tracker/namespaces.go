@@ -46,8 +46,10 @@ type namespace struct {
 	copied map[types.UID]clearance
 	// lapsed says that some that were weighed are not due any more, or not until such a change was weighed.
 	lapsed bool
-	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold.
-	left []*ceiling
+	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
+	// guardrails said before, the strictest since the first of causes: they guard their own end, too.
+	left      []*ceiling
+	heldAbove policy.HoldAbove
 	// uncounted and unsettled are the seats below which records are yet to be counted and decided, while they are judged anew,
 	// unconcluded that below which what weighing has found is yet to be carried out.
 	uncounted, unsettled, unconcluded int
@@ -81,7 +83,7 @@ func (t *Tracker) namespace(name string) *namespace {
 		ns = &namespace{
 			name: name, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
 			listed: map[string]Covering{}, merges: map[*Merge]bool{},
-			derived: derived{bounds: policy.NoBounds},
+			heldAbove: policy.NoHoldAbove, derived: derived{bounds: policy.NoBounds},
 		}
 		t.namespaces[name] = ns
 	}
@@ -97,6 +99,9 @@ func (t *Tracker) forget(ns *namespace) {
 		t.absolve(ns)
 		t.vacant.Delete(ns)
 		delete(t.namespaces, ns.name)
+		if len(ns.kept) > 0 {
+			wake(t.coverage)
+		}
 	}
 }
 
@@ -113,16 +118,25 @@ func (ns *namespace) closed() policy.Reason {
 	return ""
 }
 
-// stopped tells whether policies stop everything in the namespace.
-func (ns *namespace) stopped() bool { return ns.suspended != "" || ns.unreadable != nil }
+// stops reports whether what a policy would delete in the namespace is stopped: that of all policies, or of this one alone.
+func (ns *namespace) stops(p *policy.Policy) bool {
+	return ns.suspended != "" || ns.unreadable != nil || p.Suspend
+}
+
+// lost reports whether the namespace was known and is not any more.
+func (ns *namespace) lost() bool { return !ns.known && ns.stamp.UID != "" }
 
 // selectedBy tells whether a cluster policy with this selector is for the namespace.
 func (ns *namespace) selectedBy(selector labels.Selector) bool {
 	return ns.known && !ns.protected && selector.Matches(ns.labels)
 }
 
-// derive works out what follows from the policies for a namespace.
+// derive works out what follows from the policies for a namespace. In one that is not there any more nothing is deleted; should a list have
+// left it out by mistake, its objects, holds and guardrails are what they were.
 func (t *Tracker) derive(ns *namespace, now time.Time) {
+	if ns.lost() {
+		return
+	}
 	d := derived{policies: sets.New[types.UID]()}
 	resources := sets.New[string]()
 	for _, ps := range ns.policies {
@@ -141,13 +155,13 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		ns.pace = pace{}
 		t.ready.resume(ns)
 	}
-	causes, left := ns.causes, sets.New(ns.ceilings...)
+	causes, left, heldAbove := ns.causes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.heldAbove)
 	if len(causes) > 0 {
 		left.Insert(ns.left...)
 	}
 	t.absolve(ns)
-	ns.derived, ns.left, t.matched = d, left.UnsortedList(), nil
-	ns.disown(d.policies)
+	ns.derived, ns.left, ns.heldAbove, t.matched = d, left.UnsortedList(), heldAbove, nil
+	t.disown(ns)
 	for _, c := range causes {
 		t.note(ns, c)
 	}
@@ -161,7 +175,7 @@ func (d *derived) guard(ps *policyState) {
 	} else {
 		d.ceilings = append(d.ceilings, ps.ceilings...)
 	}
-	if ps.compiled.Cluster.Suspend && d.suspended == "" {
+	if ps.compiled.Cluster.SuspendAll && d.suspended == "" {
 		d.suspended = ps.name
 	}
 }
@@ -240,7 +254,7 @@ func (t *Tracker) Coverage() map[string]map[string]Covering {
 	return out
 }
 
-// complete tells whether all objects that matter in the namespace are known, with those that may own them, and what makes them
+// complete tells whether the namespace and all objects that matter in it are known, with those that may own them, and what makes them
 // matter.
 func (t *Tracker) complete(ns *namespace) bool {
 	return t.unlisted(ns) == "" && !t.judging() && t.listing == 0
@@ -251,6 +265,8 @@ func (t *Tracker) unlisted(ns *namespace) string {
 	switch {
 	case !t.allBegun():
 		return "policies and namespaces"
+	case !ns.known:
+		return "namespaces"
 	case ns.keeps(gc.ResourceJobs) && !t.cronJobsListed:
 		return CronJobs
 	case ns.keeps(ResourceQuotas) && !t.quotas.listed:
@@ -292,7 +308,7 @@ func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time
 	defer t.mu.Unlock()
 	t.advance(namespaces, m.ResourceVersion)
 	t.replayed(namespaces, m.ResourceVersion)
-	if ns := t.removeNamespace(m.Name, now); ns != nil {
+	if ns := t.removeNamespace(m.Name); ns != nil {
 		t.change([]*namespace{ns}, now)
 	}
 }
@@ -310,7 +326,7 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 	}
 	for name := range t.namespaces {
 		if !listed.Has(name) {
-			changed.Insert(t.removeNamespace(name, now))
+			changed.Insert(t.removeNamespace(name))
 		}
 	}
 	changed.Delete(nil)
@@ -318,7 +334,6 @@ func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv stri
 }
 
 // setNamespace takes in the metadata of a namespace, of the first list or later, and returns it if its objects are to be judged for that.
-// Of what waits in one that comes later, this replica has seen the change.
 func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *namespace {
 	ns := t.namespace(m.Name)
 	before, wasClosed, wasKnown := ns.derived, ns.closed(), ns.known
@@ -330,33 +345,40 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now 
 	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
 	}
+	t.adoptAll(ns, before.policies, wasKnown)
 	if first {
-		t.adoptAll(ns)
 		for _, ps := range t.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
 			if c, ok := causeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
 				t.blame(ns, c)
 			}
 		}
 	}
-	if !wasKnown {
-		if c, ok := t.unseenCause(); ok {
-			t.blame(ns, c)
-		}
-	} else {
-		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace"})
+	switch c, interrupted := t.unseenCause(); {
+	case wasKnown:
+		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace", write: t.writes + 1})
+	case !first: // Its policies and objects may have been seen before it.
+		t.blame(ns, cause{
+			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("namespace %q, which was not known before", m.Name), write: t.writes + 1,
+		})
+	case interrupted:
+		t.blame(ns, c)
 	}
 	return ns
 }
 
 // removeNamespace takes in that a namespace is gone, and returns it if it was known.
-func (t *Tracker) removeNamespace(name string, now time.Time) *namespace {
+func (t *Tracker) removeNamespace(name string) *namespace {
 	ns, ok := t.namespaces[name]
 	if !ok || !ns.known {
 		return nil
 	}
+	causes := ns.causes
+	t.absolve(ns)
 	ns.known = false
-	t.derive(ns, now)
-	t.blame(ns, cause{id: fmt.Sprint("end ", ns.stamp.UID), text: fmt.Sprintf("the end of namespace %q", name)})
+	for _, c := range causes {
+		t.note(ns, c)
+	}
+	t.blame(ns, cause{id: fmt.Sprint("end ", ns.stamp.UID), text: fmt.Sprintf("the end of namespace %q", name), write: t.writes + 1})
 	return ns
 }
 

@@ -27,16 +27,19 @@ import (
 // namespace.
 type Stored struct {
 	*metav1.ObjectMeta
-	Mode   gc.PolicyMode
-	Status *gc.CleanupPolicyStatus
+	Mode    gc.PolicyMode
+	Suspend bool
+	Status  *gc.CleanupPolicyStatus
 }
 
 // StoredPolicy is what is kept of a policy.
-func StoredPolicy(p *gc.CleanupPolicy) Stored { return Stored{&p.ObjectMeta, p.Spec.Mode, &p.Status} }
+func StoredPolicy(p *gc.CleanupPolicy) Stored {
+	return Stored{&p.ObjectMeta, p.Spec.Mode, p.Spec.Suspend, &p.Status}
+}
 
 // StoredClusterPolicy is what is kept of a cluster policy.
 func StoredClusterPolicy(p *gc.ClusterCleanupPolicy) Stored {
-	return Stored{&p.ObjectMeta, p.Spec.Mode, &p.Status}
+	return Stored{&p.ObjectMeta, p.Spec.Mode, p.Spec.Suspend, &p.Status}
 }
 
 func (s Stored) named() types.NamespacedName {
@@ -53,9 +56,11 @@ type policyState struct {
 	// selector, of a cluster policy, on namespaces; everything where it cannot be read.
 	selector labels.Selector
 	ceilings []*ceiling
-	// approved are the ids of holds that somebody has released, ended those that this replica has ended though the status may still tell
-	// of them.
-	approved, ended sets.Set[string]
+	// approved are the ids of holds that somebody has released, each with the number of the write that did; ended are those that this
+	// replica has ended though the status may still tell of them.
+	approved map[string]uint64
+	ended    sets.Set[endedHold]
+	write    uint64 // the number of this state
 	// content is the digest of the last spec that could be read whole, altered that of one which came under a generation that had
 	// another spec: somebody wrote past the API, or restored a backup.
 	content, altered string
@@ -158,7 +163,6 @@ func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.restart(c, rv)
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, o := range states {
 		listed.Insert(o.named())
@@ -169,6 +173,7 @@ func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed,
 			affected.Insert(t.removePolicy(name).UnsortedList()...)
 		}
 	}
+	t.restart(c, rv)
 	t.policiesChanged(affected, now)
 }
 
@@ -206,22 +211,12 @@ func (t *Tracker) policyState(name types.NamespacedName) *policyState {
 
 // setPolicy takes in a state of a policy, and returns the namespaces that are to be judged for it.
 func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
-	family := t.family(o.Namespace)
-	i, found := find(*family, o.Name)
-	if !found {
-		*family = slices.Insert(*family, i, &policyState{name: o.Name, ended: sets.New[string]()})
-	}
-	ps := (*family)[i]
-	before := ps.stored
-	ps.stored = o.Stored
-	created := !found || before.UID != o.UID
-	ps.countOn(created)
-	ps.approved = approvals(o.ObjectMeta)
-	if ps.ended = ps.ended.Intersection(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
-		ps.ended = ps.ended.Intersection(idsOf(before.Status.Holds))
-	}
+	ps, before, created := t.store(o)
 	sameGeneration := !created && before.Generation == o.Generation
 	altered := ps.setContent(o, sameGeneration)
+	if created && t.begun[o.collection()] && !t.following {
+		ps.writtenBack(o)
+	}
 	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
 	if sameGeneration && !seenAnew && !altered {
 		return t.statusChanged(ps, before) // They delete nothing, but may approve.
@@ -243,10 +238,38 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	return affected.Union(t.release(ps))
 }
 
+// store keeps a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
+func (t *Tracker) store(o observed) (ps *policyState, before Stored, created bool) {
+	family := t.family(o.Namespace)
+	i, found := find(*family, o.Name)
+	if !found {
+		*family = slices.Insert(*family, i, &policyState{name: o.Name, ended: sets.New[endedHold]()})
+	}
+	ps = (*family)[i]
+	before, ps.stored = ps.stored, o.Stored
+	created = !found || before.UID != o.UID
+	ps.countOn(created)
+	t.writes++
+	ps.write = t.writes
+	ps.approve()
+	if ps.forgetEnded(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
+		ps.forgetEnded(idsOf(before.Status.Holds))
+	}
+	return ps, before, created
+}
+
 // countOn goes on with the deletions that the status counts, where that is ahead.
 func (ps *policyState) countOn(created bool) {
 	if status := ps.stored.Status; created || status.Deleted >= ps.deleted {
 		ps.deleted, ps.lastDeletion = status.Deleted, status.LastDeletionTime
+	}
+}
+
+// writtenBack notes that a policy appears which the status says was observed already, though the one that leads has seen none: it was saved,
+// deleted, and written back past the API.
+func (ps *policyState) writtenBack(o observed) {
+	if o.Status.ObservedGeneration >= o.Generation {
+		ps.altered = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)
 	}
 }
 
@@ -322,7 +345,7 @@ func (t *Tracker) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	affected := t.affected(ps, name.Namespace)
 	for ns := range affected {
 		t.blame(ns, cause{
-			policy: ps.stored.UID, wide: name.Namespace == "",
+			policy: ps.stored.UID, wide: name.Namespace == "", write: t.writes + 1,
 			id: fmt.Sprint("deleted ", ps.stored.UID), text: fmt.Sprintf("the deletion of policy %q", ps.title()),
 		})
 	}
@@ -330,7 +353,9 @@ func (t *Tracker) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 }
 
 // title is how people name the policy.
-func (ps *policyState) title() string { return strings.TrimPrefix(ps.stored.named().String(), "/") }
+func (ps *policyState) title() string { return title(ps.stored.named()) }
+
+func title(policy types.NamespacedName) string { return strings.TrimPrefix(policy.String(), "/") }
 
 // policiesChanged derives what hangs on the policies of namespaces, and judges their objects.
 func (t *Tracker) policiesChanged(affected sets.Set[*namespace], now time.Time) {

@@ -150,7 +150,7 @@ func (t *Tracker) quotaChanged(q *Quota) *namespace {
 	}
 	if t.quotas.listed { // Before, no quota has changed: it is read for the first time.
 		t.blame(ns, cause{
-			id: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), text: fmt.Sprintf("a change of ResourceQuota %q", q.Name),
+			id: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), text: fmt.Sprintf("a change of ResourceQuota %q", q.Name), write: t.writes + 1,
 		})
 	}
 	return ns

@@ -49,6 +49,14 @@ type Report struct {
 	NextDeletion, LastDeletion     *metav1.Time
 	// Holds are the held by reason, Awaiting those that are being deleted but wait for something.
 	Holds, Awaiting []Group
+	// Within, of a cluster policy, are those in each namespace.
+	Within []Within
+}
+
+// Within sums up the objects of a cluster policy that stand still in a namespace.
+type Within struct {
+	Namespace       string
+	Holds, Awaiting []Group
 }
 
 // Group sums up the objects of a policy that stand still for one reason.
@@ -139,12 +147,16 @@ func (t *Tracker) clusterReports() []Report {
 		r := t.report(ps)
 		s := sum{}
 		for _, ns := range slices.Collect(maps.Values(t.namespaces)) {
-			if t.breathe(1); ns.selectedBy(ps.selector) {
-				t.add(&r, &s, ns, t.sumUp(ns), ps)
+			if t.breathe(1); ns.derived.policies.Has(ps.stored.UID) {
+				sums := t.sumUp(ns)
+				t.add(&r, &s, ns, sums, ps)
+				if theirs := sums[ps.compiled]; theirs != nil && len(theirs.holds)+len(theirs.awaiting) > 0 {
+					r.Within = append(r.Within, Within{ns.name, sorted(theirs.holds), sorted(theirs.awaiting)})
+				}
 			}
 		}
 		r.Suspended = ""
-		if ps.compiled != nil && ps.compiled.Cluster.Suspend {
+		if ps.compiled != nil && ps.compiled.Cluster.SuspendAll {
 			r.Suspended = ps.name
 		}
 		r.Ceilings = ps.ceilingStatus()

@@ -64,7 +64,7 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 func TestReportCountsWhatCeilingsCount(t *testing.T) {
 	most := func(n int64) *int64 { return &n }
 	governs := func(generation int64, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
-		p := everywhere(generation, gc.Guardrails{Capacity: []gc.Ceiling{
+		p := everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{
 			{Resources: []string{gc.ResourcePods}, MaxObjects: most(1)}, {Resources: []string{gc.ResourceJobs}, MaxObjects: most(3)},
 		}})
 		change(&p.Spec)
@@ -81,14 +81,15 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 		"enforcing":  {func(*gc.ClusterCleanupPolicySpec) {}, counted},
 		"previewing": {func(s *gc.ClusterCleanupPolicySpec) { s.Mode = gc.ModePreview }, counted},
 		"suspended":  {func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }, counted},
+		"stopping":   {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.SuspendAll = true }, counted},
 		"previewing with a rule of its own": {func(s *gc.ClusterCleanupPolicySpec) {
 			s.Mode = gc.ModePreview
 			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), GitOpsManaged: gc.GitOpsManagedDelete}}
 		}, withHook},
-		"no ceilings":        {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity = nil }, nil},
-		"not to be read":     {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[0].MaxObjects = nil }, nil},
+		"no ceilings":        {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = nil }, nil},
+		"not to be read":     {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = nil }, nil},
 		"other namespaces":   {func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector.MatchLabels = map[string]string{"team": "b"} }, none},
-		"for Jobs and above": {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity = s.Guardrails.Capacity[1:] }, counted[:1]},
+		"for Jobs and above": {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = s.Guardrails.Ceilings[1:] }, counted[:1]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -120,7 +121,7 @@ func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 		t.Fatalf("got %+v", reports)
 	}
 	w.takes()
-	w.holds("c", Group{policy.ReasonPolicyUnreadable, "policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit 'y'; units are w, d, h, m and s", "jobs.batch/a", 1})
+	w.holds("c", Group{policy.ReasonPolicyUnreadable, "policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit \"y\"; units are w, d, h, m and s", "jobs.batch/a", 1})
 	w.policy(given.Policy("b-unreadable").Default("1w").Generation(2))
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 	w.withoutPolicy(given.Policy("b-unreadable"))

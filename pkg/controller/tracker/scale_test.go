@@ -111,7 +111,7 @@ func scaleClusterPolicy(generation int, guardrails *gc.Guardrails) *gc.ClusterCl
 }
 
 func scaleCeiling(most int64) *gc.Guardrails {
-	return &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
+	return &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
 }
 
 // BenchmarkRejudge judges all Jobs anew because a cluster policy has changed: without limits, with pools and a ceiling that stay, and with
@@ -140,5 +140,34 @@ func BenchmarkRejudge(b *testing.B) {
 			t.readable(b)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/scaleJobs, "ns/Job")
 		})
+	}
+}
+
+// BenchmarkListed has the objects of 3,000 namespaces, which a new cluster policy covers, listed one namespace after the other.
+func BenchmarkListed(b *testing.B) {
+	const namespaces = 3000
+	for b.Loop() {
+		b.StopTimer()
+		t := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
+		var all []*metav1.PartialObjectMetadata
+		for i := range namespaces {
+			all = append(all, given.Namespace(fmt.Sprint("ns-", i), "1"))
+		}
+		t.ReplaceNamespaces(all, "1", given.Now)
+		t.ReplacePolicies(nil, "1", given.Now)
+		t.ReplaceClusterPolicies(nil, "1", given.Now)
+		t.ReplaceCronJobs(nil, given.Now)
+		p := clusterDefault("c", "10m", 1)
+		p.ResourceVersion = "2"
+		t.SetClusterPolicy(p, given.Now)
+		b.StartTimer()
+		for resource, covered := range t.Coverage() {
+			for name := range covered {
+				t.BeginMerge(resource, name).End(true, given.Now)
+			}
+		}
+		if len(t.pending) > 0 {
+			b.Fatalf("%d namespaces are not weighed", len(t.pending))
+		}
 	}
 }

@@ -150,6 +150,7 @@ func (s *sliced) policy(t *rapid.T) {
 	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	p := model.DrawPolicy(t, ns, rapid.SampledFrom(model.DrawnPolicies).Draw(t, "name"))
 	p.Generation, p.ResourceVersion = s.generation(t, ns+"/"+p.Name), s.next()
+	p.Spec.Suspend = false // Which policy decides for what may go anyway differs while others are yet to be counted.
 	s.both(func(t *Tracker) {
 		if p.Generation == 0 {
 			t.RemovePolicy(p, s.now)
@@ -162,6 +163,7 @@ func (s *sliced) policy(t *rapid.T) {
 func (s *sliced) clusterPolicy(t *rapid.T) {
 	p := model.DrawClusterPolicy(t, rapid.SampledFrom(model.DrawnClusterPolicies).Draw(t, "name"))
 	p.Generation, p.ResourceVersion = s.generation(t, p.Name), s.next()
+	p.Spec.Suspend = false
 	if p.Spec.Guardrails != nil {
 		p.Spec.Guardrails.HoldAbove = nil // What is weighed together differs.
 	}

@@ -43,7 +43,7 @@ func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal}), Missing: map[string][]string{}}
-	s.Tracker.protected, s.Tracker.begun = t.protected, t.begun
+	s.Tracker.protected, s.Tracker.begun, s.Tracker.writes, s.Tracker.resumed = t.protected, t.begun, t.writes, t.resumed
 	s.Tracker.mu.clock, s.Tracker.mu.lookEvery = t.mu.clock, t.mu.lookEvery // So that CatchUp returns now and then.
 	for uid, w := range t.recent {
 		s.Tracker.recent[uid] = new(slices.Clone(*w))
@@ -57,8 +57,9 @@ func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int
 			s.Cut = true
 			return s
 		}
+		holds := slices.Clone(ns.holds)
 		s.copyNamespace(ns, now)
-		t.copyFacts(ctx, s, ns, most)
+		t.copyFacts(ctx, s, ns, holds, most)
 		t.missing(s, ns, needs[ns])
 		s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(t.quotas.byNamespace[ns.name]))
 	}
@@ -164,6 +165,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c := s.Tracker.namespace(ns.name)
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
 	c.causes, c.recent = slices.Clone(ns.causes), slices.Clone(ns.recent)
+	c.heldAbove, c.bounds = ns.heldAbove, ns.bounds
 	for _, h := range ns.holds {
 		if h != nil {
 			copied := *h
@@ -179,8 +181,8 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	s.Tracker.derive(c, now)
 }
 
-// copyFacts leaves out what is as good as gone, and may miss what changes while many are copied.
-func (t *Tracker) copyFacts(ctx context.Context, s *Snapshot, ns *namespace, most int) {
+// copyFacts leaves out what is as good as gone, and may miss what changes while many are copied; holds are those that were copied.
+func (t *Tracker) copyFacts(ctx context.Context, s *Snapshot, ns *namespace, holds []*hold, most int) {
 	for i := 0; i < len(ns.records); i++ {
 		rec := ns.records[i]
 		switch {
@@ -191,14 +193,26 @@ func (t *Tracker) copyFacts(ctx context.Context, s *Snapshot, ns *namespace, mos
 		default:
 			kept := rec.Kept
 			s.Kept = append(s.Kept, &kept)
-			if rec.hold() != nil || len(ns.causes) > 0 {
-				s.Tracker.namespaces[ns.name].copied[rec.UID()] = rec.clearance
-			}
+			s.copyClearance(rec, holds)
 			if rec.recreated {
 				s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
 			}
 		}
 		t.breathe(1)
+	}
+}
+
+// copyClearance notes how a record stands, where a copy that judges it anew could not find out.
+func (s *Snapshot) copyClearance(rec *record, holds []*hold) {
+	copied := s.Tracker.namespaces[rec.ns.name].copied
+	switch h := rec.hold(); {
+	case h == nil && len(rec.ns.causes) == 0:
+	case h == nil:
+		copied[rec.UID()] = rec.clearance
+	case slices.Contains(holds, h):
+		copied[rec.UID()] = firstHold + clearance(slices.Index(holds, h))
+	default: // The hold is newer than the copy of the others.
+		s.Cut = true
 	}
 }
 

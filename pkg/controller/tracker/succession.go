@@ -4,6 +4,7 @@
 package tracker
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -64,16 +65,25 @@ func (t *Tracker) adopt(ns *namespace, ps *policyState, known sets.Set[string]) 
 		if !toldOf(ns, told, ps.stored.Status.Holds) {
 			continue
 		}
-		if h := ns.holdByID(told.ID); h != nil && told.Policy == "" {
+		h := ns.holdByID(told.ID)
+		if h != nil && told.Policy == "" {
 			h.owner, h.total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
 		}
-		owner := t.ownerOf(told, ps)
-		if !known.Has(told.ID) && (owner == nil || !owner.approved.Has(told.ID) && !owner.ended.Has(told.ID)) {
+		if h != nil && (h.deciders == nil || h.deciders.Has(ps.stored.UID)) || known.Has(told.ID) {
+			continue // It is known what waits under it, or who may have something that does.
+		}
+		if owner := t.ownerOf(told, ps); owner == nil || !owner.past(ns, told.ID) {
 			t.adoptHold(ns, ps, owner, told)
 			adopted = true
 		}
 	}
 	return adopted
+}
+
+// past reports whether a hold of the policy in the namespace was approved, or has ended, or has another id by now, as far as is known.
+func (ps *policyState) past(ns *namespace, id string) bool {
+	own := ns.holdOf(ps.stored.UID)
+	return ps.approves(id) || ps.ended.Has(endedHold{ns.name, id}) || own != nil && slices.Contains(own.former, id)
 }
 
 // toldOf reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
@@ -106,13 +116,14 @@ func (t *Tracker) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Poli
 	if own := ns.holdOf(ps.stored.UID); h == nil && own != nil && told.Policy == "" && t.following {
 		h = own // The leader has found the same under another id.
 	}
+	t.vacant.Insert(ns)
 	if h == nil {
-		h = ns.addHold(&hold{})
+		h = &hold{id: told.ID, since: sinceOf(told), deciders: sets.New(ps.stored.UID)}
+		if ns.addHold(h) != h {
+			return // It has joined another one.
+		}
 	}
-	h.id, h.why, h.since = told.ID, told.Why, time.Time{}
-	if told.Since != nil {
-		h.since = told.Since.Time
-	}
+	h.id, h.why, h.since = told.ID, told.Why, sinceOf(told)
 	if owner == ps || owner != nil && ns.derived.policies.Has(owner.stored.UID) {
 		h.owner = owner.stored.UID
 	}
@@ -120,7 +131,14 @@ func (t *Tracker) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Poli
 		h.total = told.Namespace == ""
 	}
 	h.deciders, h.searched = h.deciders.Union(sets.New(ps.stored.UID)), false
-	t.vacant.Insert(ns)
+}
+
+// sinceOf is when the change of a hold was observed; zero where the status does not tell.
+func sinceOf(told *gc.PolicyHold) time.Time {
+	if told.Since == nil {
+		return time.Time{}
+	}
+	return told.Since.Time
 }
 
 // findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
@@ -141,10 +159,12 @@ func (t *Tracker) findMembers(ns *namespace) bool {
 	return true
 }
 
-// adoptAll does so for all policies that may delete in a namespace that was not known.
-func (t *Tracker) adoptAll(ns *namespace) {
+// adoptAll does so for all policies that are new to a namespace: the lists of a replica that starts may be of different times.
+func (t *Tracker) adoptAll(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
 	for _, ps := range slices.Concat(ns.policies, t.clusters) {
-		t.adoptNew(ns, ps)
+		if uid := ps.stored.UID; ns.derived.policies.Has(uid) && (!wasKnown || !before.Has(uid)) {
+			t.adoptNew(ns, ps)
+		}
 	}
 }
 
@@ -202,8 +222,16 @@ func (t *Tracker) holdIDs() sets.Set[string] {
 // endedHere remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
 func (t *Tracker) endedHere(ns *namespace, h *hold) {
 	if ps := t.policyOf(ns, h.owner); ps != nil && h.id != "" {
-		ps.ended.Insert(h.id)
+		ps.ended.Insert(endedHold{ns.name, h.id})
 	}
+}
+
+// endedHold is a hold in a namespace; one of all namespaces together ends in each of them apart.
+type endedHold struct{ namespace, id string }
+
+// forgetEnded keeps of the holds that have ended those which a status tells of.
+func (ps *policyState) forgetEnded(told sets.Set[string]) {
+	maps.DeleteFunc(ps.ended, func(h endedHold, _ sets.Empty) bool { return !told.Has(h.id) })
 }
 
 // policyOf finds a policy that is for the namespace by its UID; nil when there is none.

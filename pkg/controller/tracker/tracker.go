@@ -57,8 +57,12 @@ type Tracker struct {
 	ready  queue
 	// pending are the namespaces with changes that are yet to be weighed, vacant those with holds that may have lost their last member.
 	pending, vacant sets.Set[*namespace]
+	// incomplete is one of pending of which not all is known; nil when none was when it was looked last.
+	incomplete *namespace
 	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
 	recent map[types.UID]*window
+	// writes numbers the states of policies that were taken in.
+	writes uint64
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
 	flipped []*record
 	// matched is the record that policies were last asked about, with its fact and what they said; nil once that may not hold any more.

@@ -5,10 +5,12 @@ package tracker
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -53,16 +55,50 @@ func (all sums) waiting(h *hold, ps *policyState) (int64, []string) {
 	return objects, sets.List(resources)
 }
 
+// Holds are all holds of a policy that objects wait under, and those of others that its own objects wait under. It reports whether these
+// are all that this replica can know: whether the policy is known as it is given, and nothing that concerns it is yet to be listed or weighed.
+func (t *Tracker) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ps := t.policyState(types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()})
+	if ps == nil || ps.stored.UID != p.GetUID() {
+		return nil, false
+	}
+	complete := ps.stored.Generation >= p.GetGeneration()
+	var out []gc.PolicyHold
+	for _, ns := range slices.Collect(maps.Values(t.namespaces)) {
+		if ns.name == ps.stored.Namespace || ns.derived.policies.Has(ps.stored.UID) {
+			out = append(out, t.waiting(ns, t.sumUp(ns), ps)...)
+			complete = complete && t.complete(ns) && len(ns.causes) == 0 && !ns.soiled // It has not changed meanwhile.
+		}
+	}
+	return together(out), complete
+}
+
+// Leading reports whether the replica decides what waits.
+func (t *Tracker) Leading() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.following
+}
+
 // holdsListed is how many holds a status lists, so that it can be stored.
 const holdsListed = 100
 
-// sumUpWaiting puts the holds of all namespaces in order, those with one id together, and keeps as many as can be listed.
+// sumUpWaiting puts the holds of all namespaces together, and keeps as many as can be listed.
 func (r *Report) sumUpWaiting() {
-	slices.SortStableFunc(r.Waiting, func(a, b gc.PolicyHold) int {
+	r.Waiting = together(r.Waiting)
+	r.Unlisted = int64(max(0, len(r.Waiting)-holdsListed))
+	r.Waiting = r.Waiting[:len(r.Waiting)-int(r.Unlisted)]
+}
+
+// together puts holds in order, and makes one of those with one id.
+func together(all []gc.PolicyHold) []gc.PolicyHold {
+	slices.SortStableFunc(all, func(a, b gc.PolicyHold) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
 	})
 	var out []gc.PolicyHold
-	for _, h := range r.Waiting {
+	for _, h := range all {
 		i := slices.IndexFunc(out, func(other gc.PolicyHold) bool { return other.ID == h.ID })
 		if i < 0 {
 			out = append(out, h)
@@ -74,8 +110,7 @@ func (r *Report) sumUpWaiting() {
 			out[i].Since = h.Since
 		}
 	}
-	r.Unlisted = int64(max(0, len(out)-holdsListed))
-	r.Waiting = out[:len(out)-int(r.Unlisted)]
+	return out
 }
 
 // under is what waits under a hold.

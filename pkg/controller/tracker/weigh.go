@@ -4,7 +4,6 @@
 package tracker
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -16,110 +15,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
-
-// cause is a change by people that may have made objects of a namespace due.
-type cause struct {
-	// id tells it apart from all others, on every replica alike; text names it to people.
-	id, text string
-	// policy is that which changed or was deleted, empty for any other change; wide says that it is a cluster policy, so that the change
-	// reaches many namespaces.
-	policy types.UID
-	wide   bool
-	// at is when the change was observed.
-	at time.Time
-	// unseen says that nobody saw the change: only what should have gone while a controller still ran is laid to it.
-	unseen bool
-}
-
-// unseenFor is how long before the end of the last controller an object must have been due, so that the status of its policy
-// would have told of it.
-const unseenFor = 10 * time.Second
-
-// Resume takes in, before anything else, when a controller was last seen to run. What was due by then and is still there, though
-// no status tells of it, was made due by a change that nobody saw: labels and quotas change without Winnow.
-func (t *Tracker) Resume(last time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.resumed = last
-}
-
-// unseenCause is the change that may have happened while no controller ran; false when there was none before.
-func (t *Tracker) unseenCause() (cause, bool) {
-	return cause{
-		id: "unseen " + t.resumed.UTC().Format(time.RFC3339), unseen: true,
-		text: "something that changed after " + t.resumed.UTC().Format(time.RFC3339) + ", when no controller ran",
-	}, !t.resumed.IsZero()
-}
-
-// causeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
-// observed before, is none. One under the same generation is seen anew when it can be read again.
-func causeOf(ps *policyState, created, seenAnew bool) (cause, bool) {
-	if seenAnew {
-		return cause{
-			policy: ps.stored.UID, wide: ps.stored.Namespace == "",
-			id:   fmt.Sprint("resource version ", ps.stored.ResourceVersion, " of ", generationCause(ps.stored.UID, ps.stored.Generation)),
-			text: fmt.Sprintf("policy %q, which can be read again", ps.title()),
-		}, true
-	}
-	if ps.altered != "" {
-		return cause{
-			policy: ps.stored.UID, wide: ps.stored.Namespace == "",
-			id:   fmt.Sprint("content ", ps.altered, " of ", generationCause(ps.stored.UID, ps.stored.Generation)),
-			text: fmt.Sprintf("a change of generation %d of policy %q past the API", ps.stored.Generation, ps.title()),
-		}, true
-	}
-	return cause{
-		policy: ps.stored.UID, wide: ps.stored.Namespace == "", id: generationCause(ps.stored.UID, ps.stored.Generation),
-		text: fmt.Sprintf("generation %d of policy %q", ps.stored.Generation, ps.title()),
-	}, !created || ps.stored.Status.ObservedGeneration < ps.stored.Generation
-}
-
-func generationCause(policy types.UID, generation int64) string {
-	return fmt.Sprint("generation ", generation, " of ", policy)
-}
-
-// blame notes a change that is to be weighed in a namespace. What is not due by now is made due by it, if it will be.
-func (t *Tracker) blame(ns *namespace, c cause) {
-	t.lapse(ns, false) // The change may be what makes it due again.
-	if len(ns.causes) > 0 {
-		c.at = ns.causes[0].at
-	}
-	// One of the same policy is weighed as that one would be.
-	ns.causes = slices.DeleteFunc(ns.causes, func(before cause) bool { return before.policy == c.policy && before.unseen == c.unseen })
-	t.note(ns, c)
-}
-
-// note adds a change to those that are to be weighed. What it makes due under a ceiling, it may make due in others too.
-func (t *Tracker) note(ns *namespace, c cause) {
-	ns.causes = append(ns.causes, c)
-	t.pending.Insert(ns)
-	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
-		ceiling.pending.Insert(ns)
-	}
-}
-
-// absolve is the end of blame. Reports tell of it, even where nothing is due.
-func (t *Tracker) absolve(ns *namespace) {
-	t.soil(ns)
-	ns.causes = nil
-	t.pending.Delete(ns)
-	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
-		ceiling.pending.Delete(ns)
-	}
-	ns.left = nil
-}
-
-// blameElsewhere tells whether a change in another namespace may have put the record beyond a ceiling that they share.
-func (rec *record) blameElsewhere() (cause, bool) {
-	for _, p := range rec.places() {
-		if p.ceiling != nil && p.member.Over() {
-			for ns := range p.ceiling.pending {
-				return ns.causes[len(ns.causes)-1], true
-			}
-		}
-	}
-	return cause{}, false
-}
 
 // change judges namespaces anew after something in them was changed by people, weighs what that made due, and forgets those of which
 // nothing is left.
@@ -150,14 +45,36 @@ func (t *Tracker) weighPending(now time.Time) {
 	t.endHolds(now)
 }
 
+// listedIn weighs what is pending once all objects of one more namespace are known, unless all that waits for this one waits for another
+// one, too: a change of a cluster policy waits for each of its namespaces.
+func (t *Tracker) listedIn(ns *namespace, now time.Time) {
+	b := t.incomplete
+	if b == nil || b == ns || !t.pending.Has(b) || !b.known || t.complete(b) || !b.holdsUp(ns) {
+		t.weighPending(now)
+	}
+}
+
+// holdsUp reports whether no change of another namespace, which must have some, can be weighed before those of this one.
+func (ns *namespace) holdsUp(other *namespace) bool {
+	for _, c := range other.causes {
+		if last(ns.causes, func(of cause) bool { return of.id == c.id }) < 0 {
+			return false
+		}
+	}
+	return len(other.causes) > 0 && sets.New(ns.ceilings...).HasAll(other.ceilings...)
+}
+
 // weighable are the changes that can be weighed, by namespace. They are no longer pending then.
 func (t *Tracker) weighable() map[*namespace][]cause {
 	unfinished := sets.New[string]()
+	t.incomplete = nil
 	for ns := range t.pending {
+		if t.complete(ns) || !ns.known { // In one that is not known nothing becomes due, however long that lasts.
+			continue
+		}
+		t.incomplete = ns
 		for _, c := range ns.causes {
-			if !t.complete(ns) {
-				unfinished.Insert(c.id)
-			}
+			unfinished.Insert(c.id)
 		}
 	}
 	unknown := t.unknownCeilings()
@@ -184,7 +101,7 @@ func (t *Tracker) unknownCeilings() sets.Set[*ceiling] {
 		return out
 	}
 	for _, ns := range t.namespaces {
-		if len(ns.ceilings) > 0 && !t.complete(ns) {
+		if len(ns.ceilings) > 0 && ns.known && !t.complete(ns) {
 			out.Insert(ns.ceilings...)
 		}
 	}
@@ -216,16 +133,6 @@ func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
 	}
 	t.concluding--
 	t.unpark()
-}
-
-// weightiest is the last change that somebody saw, or else one that nobody did.
-func weightiest(causes []cause) cause {
-	for i := len(causes) - 1; i > 0; i-- {
-		if !causes[i].unseen {
-			return causes[i]
-		}
-	}
-	return causes[0]
 }
 
 // overdue counts the objects of a policy that were due while a controller still ran, and those that are being deleted: of as many its
@@ -260,6 +167,8 @@ func (t *Tracker) dueUnseen(rec *record) bool {
 type fresh struct {
 	ns     *namespace
 	policy *policy.Policy
+	// causes are all that may have made them due, and cause is the one that people are told of.
+	causes []cause
 	cause  cause
 	all    []*record
 	unseen int // of them should have gone while a controller still ran
@@ -268,7 +177,7 @@ type fresh struct {
 }
 
 // freshOf finds them, by policy in the order of their names.
-func (t *Tracker) freshOf(ns *namespace, c cause) []*fresh {
+func (t *Tracker) freshOf(ns *namespace, causes []cause) []*fresh {
 	byPolicy := map[*policy.Policy]*fresh{}
 	for rec := range ns.ripeRecords() {
 		if rec.clearance != unweighed {
@@ -276,7 +185,7 @@ func (t *Tracker) freshOf(ns *namespace, c cause) []*fresh {
 		}
 		f := byPolicy[rec.policy]
 		if f == nil {
-			f = &fresh{ns: ns, policy: rec.policy, cause: c}
+			f = &fresh{ns: ns, policy: rec.policy, causes: causes, cause: weightiest(causes)}
 			byPolicy[rec.policy] = f
 		}
 		f.all = append(f.all, rec)
@@ -296,28 +205,54 @@ func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
 	var all []*fresh
 	for ns, causes := range ready {
 		t.settleHolds(ns)
-		all = append(all, t.freshOf(ns, weightiest(causes))...)
+		of := t.freshOf(ns, causes)
+		free := slices.DeleteFunc(slices.Clone(of), func(f *fresh) bool { return ns.stops(f.policy) })
+		all = append(all, free...)
+		if len(free) == len(of) { // What is stopped is weighed by the same limits, with what else comes due until that ends.
+			defer func() { ns.heldAbove = policy.NoHoldAbove }()
+		}
 	}
 	t.sumUpTotal(all, now)
 	t.sumUpObjects(all, now)
-	overdue := map[*policyState]int{}
+	t.sumUpUnseen(all)
 	for _, f := range all {
-		h := hold{owner: f.policy.UID, why: f.cause.text, since: now, total: f.overTotal && f.cause.wide && f.policy.Cluster != nil}
-		where := f.ns.name
-		if h.total {
-			where = ""
-		}
-		h.id = holdID(h.owner, where, f.cause.id)
-		ps := t.policyState(f.policy.NamespacedName)
-		tooMany := f.overTotal || f.overObjects
-		if f.cause.unseen {
-			tooMany = t.tooMany(f.ns, f.unseen) && t.tooMany(f.ns, t.overdue(ps, overdue)-ps.told())
-		}
-		switch {
-		case tooMany && !ps.approved.Has(h.id):
+		h, approved := f.hold(t.policyState(f.policy.NamespacedName), now)
+		if tooMany := f.overTotal || f.overObjects; tooMany && !approved {
 			t.holdRecords(f.ns, h, f.all)
-		case !f.ns.stopped(): // What is stopped is weighed with what else comes due until that ends.
+		} else {
 			t.pass(f, tooMany, now)
+		}
+	}
+}
+
+// hold is the one that keeps these objects of a policy if they are too many, and whether it is approved already. One of all namespaces
+// together is told of by the same change in each, the last that reaches all of them.
+func (f *fresh) hold(ps *policyState, now time.Time) (hold, bool) {
+	h := hold{owner: f.policy.UID, since: now}
+	c, where := f.cause, f.ns.name
+	if wide := f.wide(); wide >= 0 && f.overTotal && f.policy.Cluster != nil {
+		c, where, h.total = f.causes[wide], "", true
+	}
+	id, approved := ps.holdID(where, c)
+	if approved && len(f.causes) > 1 { // It would cover what other changes made due, too.
+		h.total = false
+		id, approved = ps.holdID(f.ns.name, union(f.causes))
+	}
+	h.id, h.why = id, c.text
+	return h, approved
+}
+
+// wide is the index of the last change that reaches many namespaces: of a cluster policy, or one that nobody saw; -1 when there is none.
+func (f *fresh) wide() int {
+	return last(f.causes, func(c cause) bool { return c.wide || c.unseen && f.cause.unseen })
+}
+
+// holdID is the id of a hold that a change causes, and whether the policy approves it. An id that was approved before the change is not
+// used: nobody had seen what it would cover.
+func (ps *policyState) holdID(where string, c cause) (string, bool) {
+	for id := holdID(ps.stored.UID, where, c.id); ; id = holdID(ps.stored.UID, where, id) {
+		if write, approved := ps.approved[id]; !approved || write >= c.write {
+			return id, approved
 		}
 	}
 }
@@ -339,14 +274,16 @@ func (t *Tracker) pass(f *fresh, approved bool, now time.Time) {
 	}
 }
 
-// reach are the cluster policies whose changes count together with this one in all namespaces: that which deletes, and that which changed.
+// reach are the cluster policies whose changes count together with this one in all namespaces: that which deletes, and those that changed.
 func (f *fresh) reach() sets.Set[types.UID] {
 	out := sets.New[types.UID]()
 	if f.policy.Cluster != nil {
 		out.Insert(f.policy.UID)
 	}
-	if f.cause.wide {
-		out.Insert(f.cause.policy)
+	for _, c := range f.causes {
+		if c.wide {
+			out.Insert(c.policy)
+		}
 	}
 	return out
 }
@@ -371,11 +308,8 @@ func (t *Tracker) sumUpTotal(all []*fresh, now time.Time) {
 		if f.cause.unseen {
 			continue
 		}
-		limit := most(f.ns.bounds.HoldAboveTotal, t.holdAboveTotal)
 		for uid := range f.reach() {
-			if known, ok := limits[uid]; !ok || limit < known {
-				limits[uid] = limit
-			}
+			t.limitTotal(limits, uid, f.ns)
 			n[uid] += len(f.all)
 		}
 	}
@@ -387,6 +321,37 @@ func (t *Tracker) sumUpTotal(all []*fresh, now time.Time) {
 	for _, f := range all {
 		for uid := range f.reach() {
 			f.overTotal = f.overTotal || !f.cause.unseen && n[uid] > limits[uid]
+		}
+	}
+}
+
+// limitTotal limits what counts for a cluster policy to what a namespace allows in all, the strictest of several.
+func (t *Tracker) limitTotal(limits map[types.UID]int, uid types.UID, ns *namespace) {
+	limit := most(ns.holdAbove().Total, t.holdAboveTotal)
+	if known, ok := limits[uid]; !ok || limit < known {
+		limits[uid] = limit
+	}
+}
+
+// sumUpUnseen does both for what should have gone while a controller still ran, and what no status told of.
+func (t *Tracker) sumUpUnseen(all []*fresh) {
+	n, limits := map[types.UID]int{}, map[types.UID]int{}
+	for _, f := range all {
+		if uid := f.policy.UID; f.cause.unseen && f.policy.Cluster != nil {
+			t.limitTotal(limits, uid, f.ns)
+			n[uid] += f.unseen
+		}
+	}
+	overdue := map[*policyState]int{}
+	for _, f := range all {
+		if !f.cause.unseen {
+			continue
+		}
+		ps := t.policyState(f.policy.NamespacedName)
+		untold := t.overdue(ps, overdue) - ps.told()
+		f.overObjects = t.tooMany(f.ns, min(f.unseen, untold))
+		if limit, ok := limits[f.policy.UID]; ok {
+			f.overTotal = min(n[f.policy.UID], untold) > limit
 		}
 	}
 }
@@ -412,7 +377,7 @@ func (t *Tracker) lapse(ns *namespace, held bool) {
 func (ps *policyState) told() int {
 	n := max(0, ps.stored.Status.Due-ps.stored.Status.Held)
 	for _, h := range ps.stored.Status.Holds {
-		if ps.approved.Has(h.ID) {
+		if ps.approves(h.ID) {
 			n += h.Objects
 		}
 	}
@@ -421,8 +386,11 @@ func (ps *policyState) told() int {
 
 // tooMany reports whether one change may not make so many objects of a namespace due.
 func (t *Tracker) tooMany(ns *namespace, n int) bool {
-	return n > most(ns.bounds.HoldAbove, t.holdAbove)
+	return n > most(ns.holdAbove().Objects, t.holdAbove)
 }
+
+// holdAbove is how many objects cluster policies allow to become due by what is being weighed.
+func (ns *namespace) holdAbove() policy.HoldAbove { return ns.bounds.HoldAbove.Stricter(ns.heldAbove) }
 
 // most is how many objects one change may make due: what cluster policies say, or else the default. A negative one says nothing.
 func most(said, byDefault int) int {

@@ -358,7 +358,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 							Description: "ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole numbers with the units w d h m s in that order (\"7d\", \"1h30m\"), \"0s\" for at once, or \"never\"; at most ten years. Left out, what no rule matches is left alone.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
-							Pattern:     "^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
+							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -367,6 +367,13 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 						SchemaProps: spec.SchemaProps{
 							Description: "capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not limited.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
+						},
+					},
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due is shown as held.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 					"annotationTTL": {
@@ -413,7 +420,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation of the spec that the rest of the status speaks of.",
+							Description: "observedGeneration is the last generation of the spec of which it is known whether it must wait for approval.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -430,7 +437,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready is True while the policy is carried out; when not, its reason and message say why and what to do.",
+							Description: "conditions: Ready is False while a person is needed, and its reason and message say why and what to do. Suspended and Throttled are True while the policy deletes nothing, or waits for its turn.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -503,7 +510,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ceilings, of a cluster policy, show how many objects each ceiling in guardrails.capacity counts, one entry for each resource. In Preview mode they show what the ceilings would count.",
+							Description: "ceilings, of a cluster policy, show how many objects each ceiling in guardrails.ceilings counts, one entry for each resource. In Preview mode they show what the ceilings would count.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -595,7 +602,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Description: "ttl is how long the object is kept, counted from its finish: a duration like \"7d\" or \"1h30m\", \"0s\" for at once, or \"never\". Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
-							Pattern:     "^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
+							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -744,7 +751,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no policy of their namespace matches; suspend and guardrails bind every policy.",
+				Description: "ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no policy of their namespace matches; guardrails bind every policy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mode": {
@@ -762,19 +769,12 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
-					"suspend": {
-						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops every deletion in these namespaces, by any policy and in either mode, for as long as it is true.",
-							Type:        []string{"boolean"},
-							Format:      "",
-						},
-					},
 					"ttlAfterFinished": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole numbers with the units w d h m s in that order (\"7d\", \"1h30m\"), \"0s\" for at once, or \"never\"; at most ten years. Left out, what no rule matches is left alone.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
-							Pattern:     "^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
+							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -783,6 +783,13 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not limited.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
+						},
+					},
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due is shown as held.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 					"annotationTTL": {
@@ -834,6 +841,13 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 				Description: "Guardrails are the bounds of all policies in the selected namespaces.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
+					"suspendAll": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspendAll stops every deletion in these namespaces, by any policy and in either mode of this one, while it is true.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"minTTL": {
 						SchemaProps: spec.SchemaProps{
 							Description: "minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.",
@@ -876,14 +890,14 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 							Ref:         ref(v1alpha1.HoldAbove{}.OpenAPIModelName()),
 						},
 					},
-					"capacity": {
+					"ceilings": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
 								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity are ceilings on the finished objects of all selected namespaces together, whoever decides for them. Each namespace has its max-min fair share, so that one which is under its share loses nothing to the others.",
+							Description: "ceilings limit the finished objects of all selected namespaces together, whichever policy decides for them. Each namespace has its max-min fair share, so that one which is under its share loses nothing to the others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -58,13 +58,18 @@ type CleanupPolicySpec struct {
 	// +k8s:maxLength=32
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=32
-	// +k8s:validation:pattern="^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
+	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
 	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
 	// limited.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
+	// is shown as held.
+	// +optional
+	// +k8s:optional
+	Suspend bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
 	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
 	// policies that match an object the strictest holds.
@@ -120,7 +125,7 @@ type ClusterCleanupPolicyList struct {
 }
 
 // ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no
-// policy of their namespace matches; suspend and guardrails bind every policy.
+// policy of their namespace matches; guardrails bind every policy.
 type ClusterCleanupPolicySpec struct {
 	// mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.
 	// +required
@@ -131,10 +136,6 @@ type ClusterCleanupPolicySpec struct {
 	// +k8s:required
 	// +k8s:opaqueType
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
-	// suspend stops every deletion in these namespaces, by any policy and in either mode, for as long as it is true.
-	// +optional
-	// +k8s:optional
-	Suspend bool `json:"suspend,omitempty"`
 	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
 	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
 	// what no rule matches is left alone.
@@ -143,13 +144,18 @@ type ClusterCleanupPolicySpec struct {
 	// +k8s:maxLength=32
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=32
-	// +k8s:validation:pattern="^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
+	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
 	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
 	// limited.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
+	// is shown as held.
+	// +optional
+	// +k8s:optional
+	Suspend bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
 	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
 	// policies that match an object the strictest holds.
@@ -172,6 +178,10 @@ type ClusterCleanupPolicySpec struct {
 
 // Guardrails are the bounds of all policies in the selected namespaces.
 type Guardrails struct {
+	// suspendAll stops every deletion in these namespaces, by any policy and in either mode of this one, while it is true.
+	// +optional
+	// +k8s:optional
+	SuspendAll bool `json:"suspendAll,omitempty"`
 	// minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The
 	// TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.
 	// +optional
@@ -206,14 +216,14 @@ type Guardrails struct {
 	// +optional
 	// +k8s:optional
 	HoldAbove *HoldAbove `json:"holdAbove,omitempty"`
-	// capacity are ceilings on the finished objects of all selected namespaces together, whoever decides for them. Each namespace
+	// ceilings limit the finished objects of all selected namespaces together, whichever policy decides for them. Each namespace
 	// has its max-min fair share, so that one which is under its share loses nothing to the others.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:listType=atomic
 	// +k8s:maxItems=16
-	Capacity []Ceiling `json:"capacity,omitempty"`
+	Ceilings []Ceiling `json:"ceilings,omitempty"`
 }
 
 // HoldAbove is how many objects one change may make due at once. It needs objects, total or both.
@@ -327,7 +337,7 @@ type CleanupRule struct {
 	// +k8s:maxLength=32
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=32
-	// +k8s:validation:pattern="^(never|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
+	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTL *TTL `json:"ttl,omitempty"`
 	// capacity is how many of the objects for which this rule decides are kept, of each resource.
 	// +optional
@@ -444,11 +454,12 @@ const (
 
 // CleanupPolicyStatus is what was observed.
 type CleanupPolicyStatus struct {
-	// observedGeneration is the generation of the spec that the rest of the status speaks of.
+	// observedGeneration is the last generation of the spec of which it is known whether it must wait for approval.
 	// +optional
 	// +k8s:optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready is True while the policy is carried out; when not, its reason and message say why and what to do.
+	// conditions: Ready is False while a person is needed, and its reason and message say why and what to do. Suspended and Throttled are True
+	// while the policy deletes nothing, or waits for its turn.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -484,7 +495,7 @@ type CleanupPolicyStatus struct {
 	// +optional
 	// +k8s:optional
 	UnlistedHolds int64 `json:"unlistedHolds,omitempty"`
-	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.capacity counts, one entry for each resource. In
+	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.ceilings counts, one entry for each resource. In
 	// Preview mode they show what the ceilings would count.
 	// +optional
 	// +k8s:optional

@@ -609,6 +609,34 @@ func Validate_CleanupPolicySpec(
 		errs = append(errs, fn(fldPath.Child("capacity"), obj.Capacity, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupPolicySpec.Suspend
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *bool,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicySpec) *bool {
+				return &oldObj.Suspend
+			})
+		errs = append(errs, fn(fldPath.Child("suspend"), &obj.Suspend, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupPolicySpec.AnnotationTTL
 		fn := func(
 			fldPath *field.Path,
@@ -1426,34 +1454,6 @@ func Validate_ClusterCleanupPolicySpec(
 		errs = append(errs, fn(fldPath.Child("namespaceSelector"), obj.NamespaceSelector, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ClusterCleanupPolicySpec.Suspend
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *bool,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *ClusterCleanupPolicySpec) *bool {
-				return &oldObj.Suspend
-			})
-		errs = append(errs, fn(fldPath.Child("suspend"), &obj.Suspend, oldVal, oldObj != nil)...)
-	}
-
 	{ // field ClusterCleanupPolicySpec.TTLAfterFinished
 		fn := func(
 			fldPath *field.Path,
@@ -1513,6 +1513,34 @@ func Validate_ClusterCleanupPolicySpec(
 				return oldObj.Capacity
 			})
 		errs = append(errs, fn(fldPath.Child("capacity"), obj.Capacity, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ClusterCleanupPolicySpec.Suspend
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *bool,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterCleanupPolicySpec) *bool {
+				return &oldObj.Suspend
+			})
+		errs = append(errs, fn(fldPath.Child("suspend"), &obj.Suspend, oldVal, oldObj != nil)...)
 	}
 
 	{ // field ClusterCleanupPolicySpec.AnnotationTTL
@@ -1666,6 +1694,34 @@ func Validate_GitOpsManagedPolicy(
 func Validate_Guardrails(
 	ctx context.Context, op operation.Operation, fldPath *field.Path,
 	obj, oldObj *Guardrails) (errs field.ErrorList) {
+
+	{ // field Guardrails.SuspendAll
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *bool,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Guardrails) *bool {
+				return &oldObj.SuspendAll
+			})
+		errs = append(errs, fn(fldPath.Child("suspendAll"), &obj.SuspendAll, oldVal, oldObj != nil)...)
+	}
 
 	{ // field Guardrails.MinTTL
 		fn := func(
@@ -1821,7 +1877,7 @@ func Validate_Guardrails(
 		errs = append(errs, fn(fldPath.Child("holdAbove"), obj.HoldAbove, oldVal, oldObj != nil)...)
 	}
 
-	{ // field Guardrails.Capacity
+	{ // field Guardrails.Ceilings
 		fn := func(
 			fldPath *field.Path,
 			obj, oldObj []Ceiling,
@@ -1852,9 +1908,9 @@ func Validate_Guardrails(
 		}
 		oldVal := safe.Field(oldObj,
 			func(oldObj *Guardrails) []Ceiling {
-				return oldObj.Capacity
+				return oldObj.Ceilings
 			})
-		errs = append(errs, fn(fldPath.Child("capacity"), obj.Capacity, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("ceilings"), obj.Ceilings, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -31,10 +31,10 @@ func ValidateClusterCleanupPolicyUpdate(p, old *gc.ClusterCleanupPolicy) field.E
 func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Mode == "" {
-		errs = append(errs, field.Required(path.Child("mode"), `has no default for a whole cluster; write "Preview" to count and show, or "Enforce" to delete`))
+		errs = append(errs, field.Required(path.Child("mode"), `must be set for a cluster policy: "Preview" shows what would be deleted, "Enforce" deletes it`))
 	}
 	if selector := path.Child("namespaceSelector"); spec.NamespaceSelector == nil {
-		errs = append(errs, field.Required(selector, "says which namespaces are meant; {} selects all but protected namespaces"))
+		errs = append(errs, field.Required(selector, "select the namespaces that the policy applies to; {} selects all except protected ones"))
 	} else {
 		errs = append(errs, validateSelector(spec.NamespaceSelector, selector)...)
 	}
@@ -51,13 +51,13 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 	errs := validateDuration(g.MinTTL, path.Child("minTTL"))
 	errs = append(errs, validateDuration(g.MaxTTL, maxTTL)...)
 	if g.MaxTTL == nil && g.AllowNever != nil && !*g.AllowNever {
-		errs = append(errs, field.Required(maxTTL, `"allowNever: false" needs what "never" is cut to, for example "30d"`))
+		errs = append(errs, field.Required(maxTTL, `must be set when allowNever is false: the longest time that "never" keeps an object, for example "30d"`))
 	}
 	if g.HoldAbove != nil && g.HoldAbove.Objects == nil && g.HoldAbove.Total == nil {
 		errs = append(errs, field.Required(path.Child("holdAbove"),
-			"needs objects, which one change may make due at once in a namespace, for example 1000, or total, in all that it reaches, for example 5000"))
+			"set objects (how many objects one change may make due in a namespace, for example 1000), total (in all namespaces, for example 5000), or both"))
 	}
-	return append(errs, validateCeilings(g.Capacity, path.Child("capacity"))...)
+	return append(errs, validateCeilings(g.Ceilings, path.Child("ceilings"))...)
 }
 
 func validateCeilings(ceilings []gc.Ceiling, path *field.Path) field.ErrorList {
@@ -68,13 +68,13 @@ func validateCeilings(ceilings []gc.Ceiling, path *field.Path) field.ErrorList {
 		errs = append(errs, validateResources(ceilings[i].Resources, path.Child("resources"))...)
 		if twice := sets.List(named.Intersection(bounded).Intersection(sets.New(supportedResources...))); len(twice) > 0 {
 			err := field.Duplicate(path.Child("resources"), strings.Join(twice, ", "))
-			err.Detail = "another ceiling of this policy bounds the same; name each resource in one of them"
+			err.Detail = "another ceiling of this policy names the same resource; name it in only one of them"
 			errs = append(errs, err)
 		}
 		bounded = bounded.Union(named)
 		if ceilings[i].MaxObjects == nil {
 			errs = append(errs, field.Required(path.Child("maxObjects"),
-				"says how many finished objects all selected namespaces keep together, for example 12500"))
+				"set how many finished objects all selected namespaces keep together, for example 12500"))
 		}
 	}
 	return errs

@@ -25,7 +25,7 @@ func clusterPolicy(change ...func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterClea
 			Guardrails: &gc.Guardrails{
 				MinTTL: ttl("5m"), MaxTTL: ttl("30d"), AllowNever: &never, MaxDeletionsPerMinute: number(6000),
 				HoldAbove: &gc.HoldAbove{Objects: number(0)},
-				Capacity: []gc.Ceiling{
+				Ceilings: []gc.Ceiling{
 					{Resources: []string{gc.ResourcePods}, MaxObjects: number(12500)},
 					{Resources: []string{gc.ResourceJobs}, MaxObjects: number(5000)},
 				},
@@ -45,7 +45,7 @@ func TestValidClusterPolicy(t *testing.T) {
 			*s = gc.ClusterCleanupPolicySpec{Mode: gc.ModePreview, NamespaceSelector: &metav1.LabelSelector{}}
 		}),
 		"one ceiling for both": clusterPolicy(func(s *gc.ClusterCleanupPolicySpec) {
-			s.Guardrails.Capacity = []gc.Ceiling{{MaxObjects: number(0)}}
+			s.Guardrails.Ceilings = []gc.Ceiling{{MaxObjects: number(0)}}
 		}),
 	} {
 		if errs := ValidateClusterCleanupPolicy(p); len(errs) > 0 {
@@ -67,11 +67,11 @@ func TestInvalidClusterPolicy(t *testing.T) {
 	}{
 		"mode": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Mode = "" },
-			"spec.mode", field.ErrorTypeRequired, `write "Preview"`,
+			"spec.mode", field.ErrorTypeRequired, `"Preview" shows`,
 		},
 		"no selector": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector = nil },
-			"spec.namespaceSelector", field.ErrorTypeRequired, "{} selects all but protected namespaces",
+			"spec.namespaceSelector", field.ErrorTypeRequired, "{} selects all except protected ones",
 		},
 		"wrong selector": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector.MatchLabels = map[string]string{"a b": "c"} },
@@ -106,20 +106,20 @@ func TestInvalidClusterPolicy(t *testing.T) {
 			"spec.guardrails.holdAbove", field.ErrorTypeRequired, "for example 1000",
 		},
 		"ceiling without number": {
-			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[1].MaxObjects = nil },
-			"spec.guardrails.capacity[1].maxObjects", field.ErrorTypeRequired, "for example 12500",
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[1].MaxObjects = nil },
+			"spec.guardrails.ceilings[1].maxObjects", field.ErrorTypeRequired, "for example 12500",
 		},
 		"ceiling for what is never deleted": {
-			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[1].Resources[0] = "ccup" },
-			"spec.guardrails.capacity[1].resources[0]", field.ErrorTypeInvalid, "never deleted",
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[1].Resources[0] = "ccup" },
+			"spec.guardrails.ceilings[1].resources[0]", field.ErrorTypeInvalid, "never deleted",
 		},
 		"two ceilings": {
-			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[1].Resources[0] = gc.ResourcePods },
-			"spec.guardrails.capacity[1].resources", field.ErrorTypeDuplicate, "in one of them",
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[1].Resources[0] = gc.ResourcePods },
+			"spec.guardrails.ceilings[1].resources", field.ErrorTypeDuplicate, "in only one of them",
 		},
 		"two ceilings, one without names": {
-			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[1].Resources = nil },
-			"spec.guardrails.capacity[1].resources", field.ErrorTypeDuplicate, "in one of them",
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[1].Resources = nil },
+			"spec.guardrails.ceilings[1].resources", field.ErrorTypeDuplicate, "in only one of them",
 		},
 	} {
 		errs := ValidateClusterCleanupPolicy(clusterPolicy(tc.change))

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -41,7 +42,7 @@ func meantTTL(text gc.TTL) gc.TTL {
 	return gc.TTL(short)
 }
 
-// DidYouMean asks so about each value that differs from a supported one in case alone.
+// DidYouMean asks so about each value that is nearly a supported one: "enforce", "Previw", "Fail".
 func DidYouMean(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		if err.Type != field.ErrorTypeNotSupported {
@@ -49,10 +50,19 @@ func DidYouMean(errs field.ErrorList) field.ErrorList {
 		}
 		supported, _, _ := strings.Cut(err.Detail, ";") // Behind it is advice.
 		for _, value := range quoted.FindAllStringSubmatch(supported, -1) {
-			if strings.EqualFold(value[1], fmt.Sprint(err.BadValue)) {
+			if near(fmt.Sprint(err.BadValue), value[1]) {
 				err.Detail += fmt.Sprintf("; did you mean %q?", value[1])
+				break
 			}
 		}
 	}
 	return errs
+}
+
+// near reports whether a text is a word but for its case, a letter or two, or its end.
+func near(text, word string) bool {
+	const start, typos = 3, 2
+	text, word = strings.ToLower(text), strings.ToLower(word)
+	beginning := len(text) >= start && (strings.HasPrefix(word, text) || strings.HasPrefix(text, word))
+	return beginning || levenshtein.ComputeDistance(text, word) <= min(typos, len(word)/start)
 }

@@ -16,7 +16,7 @@ import (
 // TestMeantTTL: what is nearly right is asked back, as a value that can be read, and nothing else is.
 func TestMeantTTL(t *testing.T) {
 	for text, want := range map[gc.TTL]gc.TTL{
-		"Never": "never", " NEVER ": "never", "1H": "1h", "1 h": "1h", "1h 30m": "1h30m", "7D": "7d", "2weeks": "2w", "1 Day": "1d", "3 days": "3d",
+		"NEVER": "never", " NEVER ": "never", "1H": "1h", "1 h": "1h", "1h 30m": "1h30m", "7D": "7d", "2weeks": "2w", "1 Day": "1d", "3 days": "3d",
 		"1hr": "1h", "2 hours": "2h", "30min": "30m", "5 Minutes": "5m", "10secs": "10s", "1hour 30mins": "1h30m", "0": "0s",
 		"500ms": "", "1y": "", "1.5h": "", "10": "", "-1h": "", "": "", "1m1h": "", "forever": "", "11 years": "", "600 weeks": "", "s": "",
 	} {
@@ -30,7 +30,7 @@ func TestMeantTTL(t *testing.T) {
 	}
 	for _, text := range []gc.TTL{"never", "Never"} {
 		errs := validateDuration(&text, field.NewPath("minTTL"))
-		if len(errs) != 1 || !strings.Contains(errs[0].Detail, "leave it out") || strings.Contains(errs[0].Detail, "did you mean") {
+		if len(errs) != 1 || !strings.Contains(errs[0].Detail, "leave it unset") || strings.Contains(errs[0].Detail, "did you mean") {
 			t.Errorf("%q for a bound: %v", text, errs)
 		}
 	}
@@ -43,9 +43,12 @@ func TestDidYouMean(t *testing.T) {
 	modes := []gc.PolicyMode{gc.ModeEnforce, gc.ModePreview}
 	got := DidYouMean(field.ErrorList{
 		field.NotSupported(path, gc.PolicyMode("enforce"), modes), field.NotSupported(path, "PREVIEW", modes), field.NotSupported(path, "Dry", modes),
+		field.NotSupported(path, "Previw", modes), field.NotSupported(path, "Enforced", modes), field.NotSupported(path, "Pre", modes),
+		field.NotSupported(path, "En", modes), field.NotSupported(path, "", modes),
 		orphan, field.Invalid(path, "enforce", `is not "Enforce"`),
 	})
-	for i, want := range []string{`; did you mean "Enforce"?`, `; did you mean "Preview"?`, "", "", ""} {
+	for i, want := range []string{`; did you mean "Enforce"?`, `; did you mean "Preview"?`, "", `; did you mean "Preview"?`,
+		`; did you mean "Enforce"?`, `; did you mean "Preview"?`, "", "", "", ""} {
 		if asks := strings.Contains(got[i].Detail, "did you mean"); !strings.HasSuffix(got[i].Detail, want) || asks != (want != "") {
 			t.Errorf("%v: want %q at the end", got[i], want)
 		}

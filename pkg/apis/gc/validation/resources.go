@@ -80,20 +80,20 @@ func validateResources(resources []string, path *field.Path) field.ErrorList {
 
 // refusal says why a resource cannot be named, and what to write instead; empty when it can.
 func refusal(r string) string {
-	const form = `a resource is named as "resource.group", in the plural: "` + gc.ResourceJobs + `" or "` + gc.ResourcePods + `"`
+	const form = `supported resources are "` + gc.ResourceJobs + `" and "` + gc.ResourcePods + `"`
 	switch {
 	case slices.Contains(supportedResources, r):
 		return ""
 	case strings.TrimSpace(r) == "":
 		return "must not be empty; " + form
 	case strings.Contains(r, "*"):
-		return "wildcards are refused, since a kind that is installed later would be deleted too; " + form
+		return "wildcards are not allowed: kinds that are installed later would be deleted too; " + form
 	}
 	if meant := meant(r); meant != "" {
-		return fmt.Sprintf("write %q; %s", meant, form)
+		return fmt.Sprintf("%s; did you mean %q?", form, meant)
 	}
 	if isNever(r) {
-		return "is never deleted by Winnow, whatever a policy says; " + form
+		return "is never deleted by Winnow; " + form
 	}
 	return "is not supported; " + form
 }

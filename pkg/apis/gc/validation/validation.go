@@ -41,7 +41,7 @@ func validateFinalizers(finalizers, old []string, path *field.Path) field.ErrorL
 	for i, f := range finalizers {
 		if !slices.Contains(old, f) {
 			errs = append(errs, field.Forbidden(path.Index(i), fmt.Sprintf(
-				"policies take no finalizers, since nothing would wait for %q when the namespace is deleted; leave it out", f)))
+				"policies cannot have finalizers: nothing would wait for %q when the namespace is deleted; remove it", f)))
 		}
 	}
 	return errs
@@ -66,13 +66,13 @@ func validateSpec(spec *gc.CleanupPolicySpec, path *field.Path) field.ErrorList 
 func validateRuleName(name string, seen sets.Set[string], path *field.Path) field.ErrorList {
 	switch {
 	case name == "":
-		return field.ErrorList{field.Required(path, `every rule needs a name, for example "keep-failures": it is the reason that users see`)}
+		return field.ErrorList{field.Required(path, `set a name, for example "keep-failures": users see it as the reason for a deletion`)}
 	case name == gc.DefaultRuleName:
 		return field.ErrorList{field.Invalid(path, name,
-			`names the defaults of the policy wherever a reason is shown; choose another, for example "everything-else"`)}
+			`is reserved for the defaults of the policy; choose another name, for example "everything-else"`)}
 	case seen.Has(name):
 		err := field.Duplicate(path, name)
-		err.Detail = "every rule needs a name of its own: it is the reason that users see"
+		err.Detail = "the names of rules must be unique: users see them as the reason for a deletion"
 		return field.ErrorList{err}
 	}
 	seen.Insert(name)
@@ -86,13 +86,13 @@ func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
 	} else if rule.Capacity == nil {
 		errs = append(errs, field.Required(path.Child("ttl"),
-			`a rule inherits nothing, so it says itself how long objects are kept, or how many with capacity; `+gc.TTLExample+`, or "never"`))
+			`set ttl, capacity or both: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
 	}
 	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
 		err := field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,
 			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground})
-		err.Detail += `; orphans would be left over for ever: to keep the dependents of one object, put the finalizer "orphan" on it`
+		err.Detail += `; orphaned dependents would never be deleted; to keep the dependents of one object, add the finalizer "orphan" to it`
 		errs = append(errs, err)
 	}
 	return errs
@@ -107,10 +107,10 @@ func validateCapacity(c *gc.Capacity, path *field.Path) field.ErrorList {
 	switch {
 	case c.MaxObjects == nil && c.PercentOfQuota == nil:
 		errs = append(errs, field.Required(path.Child("maxObjects"),
-			"says how many finished objects are kept, for example 200; or set percentOfQuota instead"))
+			"set how many finished objects to keep, for example 200, or set percentOfQuota instead"))
 	case c.MaxObjects != nil && c.PercentOfQuota != nil:
 		errs = append(errs, field.Invalid(path.Child("percentOfQuota"), *c.PercentOfQuota,
-			fmt.Sprintf("is set beside maxObjects: %d; leave one of the two out", *c.MaxObjects)))
+			fmt.Sprintf("must not be set together with maxObjects (%d); remove one of the two", *c.MaxObjects)))
 	}
 	errs = append(errs, validateLabelKey(c, path.Child("labelKey"))...)
 	return append(errs, validateDuration(c.MinAge, path.Child("minAge"))...)
@@ -120,14 +120,14 @@ func validateLabelKey(c *gc.Capacity, path *field.Path) field.ErrorList {
 	const example = `for example "example.com/pipeline"`
 	switch {
 	case c.Per == gc.CapacityPerLabel && c.LabelKey == "":
-		return field.ErrorList{field.Required(path, `"per: Label" needs the key of the label whose values make the pools, `+example)}
+		return field.ErrorList{field.Required(path, `must be set when per is "Label": the key of the label that groups the objects, `+example)}
 	case c.Per == gc.CapacityPerLabel:
 		if errs := metav1validation.ValidateLabelName(c.LabelKey, path); len(errs) > 0 {
-			errs[0].Detail += "; write a label's key, " + example
+			errs[0].Detail += "; must be the key of a label, " + example
 			return errs[:1]
 		}
 	case c.LabelKey != "":
-		return field.ErrorList{field.Invalid(path, c.LabelKey, `is of use with "per: Label" alone; write that too, or leave labelKey out`)}
+		return field.ErrorList{field.Invalid(path, c.LabelKey, `may be set only when per is "Label"`)}
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func validateDuration(d *gc.TTL, path *field.Path) field.ErrorList {
 	case d == nil:
 		return nil
 	case meantTTL(*d) == gc.TTLNever:
-		return field.ErrorList{field.Invalid(path, *d, `must be a duration; `+gc.TTLExample+`, or leave it out`)}
+		return field.ErrorList{field.Invalid(path, *d, `must be a duration; `+gc.TTLExample+`, or leave it unset`)}
 	}
 	return validateText(*d, path, "; "+gc.TTLExample)
 }

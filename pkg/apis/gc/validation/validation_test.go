@@ -95,7 +95,7 @@ func TestInvalid(t *testing.T) {
 		},
 		"rule without name": {policy(rule("")), refused{"spec.rules[0].name", field.ErrorTypeRequired, "keep-failures"}},
 		"reserved name":     {policy(rule("default")), refused{"spec.rules[0].name", field.ErrorTypeInvalid, "choose another"}},
-		"name twice":        {policy(rule("a"), rule("b"), rule("a")), refused{"spec.rules[2].name", field.ErrorTypeDuplicate, "name of its own"}},
+		"name twice":        {policy(rule("a"), rule("b"), rule("a")), refused{"spec.rules[2].name", field.ErrorTypeDuplicate, "must be unique"}},
 		"resource twice": {
 			policy(rule("a", of("pods", "pods"))),
 			refused{"spec.rules[0].resources[1]", field.ErrorTypeDuplicate, "once"},
@@ -130,7 +130,7 @@ func TestInvalid(t *testing.T) {
 		},
 		"capacity in two ways": {
 			policy(rule("a", limited(gc.Capacity{MaxObjects: number(0), PercentOfQuota: number(50)}))),
-			refused{"spec.rules[0].capacity.percentOfQuota", field.ErrorTypeInvalid, "leave one of the two out"},
+			refused{"spec.rules[0].capacity.percentOfQuota", field.ErrorTypeInvalid, "remove one of the two"},
 		},
 		"label without key": {
 			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerLabel}))),
@@ -142,11 +142,11 @@ func TestInvalid(t *testing.T) {
 		},
 		"key without label": {
 			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner, LabelKey: "app"}))),
-			refused{"spec.rules[0].capacity.labelKey", field.ErrorTypeInvalid, "leave labelKey out"},
+			refused{"spec.rules[0].capacity.labelKey", field.ErrorTypeInvalid, `only when per is "Label"`},
 		},
 		"minAge never": {
 			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl(gc.TTLNever)}))),
-			refused{"spec.rules[0].capacity.minAge", field.ErrorTypeInvalid, "leave it out"},
+			refused{"spec.rules[0].capacity.minAge", field.ErrorTypeInvalid, "leave it unset"},
 		},
 		"minAge without unit": {
 			policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("10")}))),
@@ -154,7 +154,7 @@ func TestInvalid(t *testing.T) {
 		},
 		"finalizer": {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", Finalizers: []string{"example.com/mine"}}},
-			refused{"metadata.finalizers[0]", field.ErrorTypeForbidden, "leave it out"},
+			refused{"metadata.finalizers[0]", field.ErrorTypeForbidden, "remove it"},
 		},
 	} {
 		errs := ValidateCleanupPolicy(tc.policy)
@@ -188,9 +188,9 @@ func TestResources(t *testing.T) {
 		}
 	}
 	for r, want := range map[string]string{
-		"jobs": `write "jobs.batch"`, "Job": `write "jobs.batch"`, "job.batch": `write "jobs.batch"`, "batch/v1": `write "jobs.batch"`,
-		"jobs.v1.batch": `write "jobs.batch"`, "batch/v1/jobs": `write "jobs.batch"`, "Jobs.Batch": `write "jobs.batch"`, " jobs.batch": `write "jobs.batch"`,
-		"pod": `write "pods"`, "Pods": `write "pods"`, "po": `write "pods"`, "pods.v1": `write "pods"`, "v1/pods": `write "pods"`, "pods.core": `write "pods"`, "pods.": `write "pods"`,
+		"jobs": `did you mean "jobs.batch"?`, "Job": `did you mean "jobs.batch"?`, "job.batch": `did you mean "jobs.batch"?`, "batch/v1": `did you mean "jobs.batch"?`,
+		"jobs.v1.batch": `did you mean "jobs.batch"?`, "batch/v1/jobs": `did you mean "jobs.batch"?`, "Jobs.Batch": `did you mean "jobs.batch"?`, " jobs.batch": `did you mean "jobs.batch"?`,
+		"pod": `did you mean "pods"?`, "Pods": `did you mean "pods"?`, "po": `did you mean "pods"?`, "pods.v1": `did you mean "pods"?`, "v1/pods": `did you mean "pods"?`, "pods.core": `did you mean "pods"?`, "pods.": `did you mean "pods"?`,
 		"": "must not be empty", "  ": "must not be empty", "*": "wildcards", "*.batch": "wildcards",
 		"namespaces": "never", "Namespace": "never", "nodes": "never", "PersistentVolume": "never", "pvc": "never", "serviceaccounts": "never",
 		"roles.rbac.authorization.k8s.io": "never", "clusterroles": "never", "rbac.authorization.k8s.io/v1": "never", "apiservices.apiregistration.k8s.io": "never",

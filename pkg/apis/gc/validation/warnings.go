@@ -31,15 +31,19 @@ func Warnings(p *gc.CleanupPolicy) []string {
 func ClusterWarnings(p *gc.ClusterCleanupPolicy) []string {
 	spec, defaults := field.NewPath("spec"), p.Spec.Defaults()
 	guardrails := p.Spec.Guardrails != nil && !apiequality.Semantic.DeepEqual(p.Spec.Guardrails, &gc.Guardrails{})
-	if decidesNothing(defaults) && !guardrails && !p.Spec.Suspend {
+	if decidesNothing(defaults) && !guardrails {
 		return warn(spec, "has no defaults, rules or guardrails, so the policy does nothing; set ttlAfterFinished, capacity, a rule or guardrails")
 	}
 	warnings := specWarnings(defaults, spec)
-	if p.Spec.Suspend {
+	if p.Spec.Suspend && !p.Spec.SuspendsAll() {
 		warnings = append(warnings, warn(spec.Child("suspend"),
+			"suspends only this policy; to stop all deletions in the selected namespaces, set spec.guardrails.suspendAll")...)
+	}
+	if p.Spec.SuspendsAll() {
+		warnings = append(warnings, warn(spec.Child("guardrails", "suspendAll"),
 			"nothing is deleted in the selected namespaces, by any policy, until this is false")...)
 	}
-	if guardrails {
+	if guardrails && !apiequality.Semantic.DeepEqual(p.Spec.Guardrails, &gc.Guardrails{SuspendAll: true}) {
 		warnings = append(warnings, guardrailWarnings(&p.Spec, spec.Child("guardrails"))...)
 	}
 	return warnings
@@ -78,9 +82,9 @@ func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []st
 	if most, ok := duration(g.MaxTTL); ok && bounded && least > most {
 		warnings = append(warnings, warn(path.Child("minTTL"), "%s is above maxTTL %s: minTTL wins", *g.MinTTL, *g.MaxTTL)...)
 	}
-	for i, ceiling := range g.Capacity {
+	for i, ceiling := range g.Ceilings {
 		if ceiling.MaxObjects != nil && *ceiling.MaxObjects == 0 && least < shortTTL {
-			warnings = append(warnings, warn(path.Child("capacity").Index(i).Child("maxObjects"),
+			warnings = append(warnings, warn(path.Child("ceilings").Index(i).Child("maxObjects"),
 				"0 keeps nothing: objects go the moment they finish; set minTTL to leave time to look at them")...)
 		}
 	}
@@ -129,7 +133,7 @@ func duration(ttl *gc.TTL) (time.Duration, bool) {
 func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *field.Path) []string {
 	for i := range before {
 		if covers(&before[i], rule) {
-			return warn(path, "is never reached, since rule %q before it matches all that this one does; put this one first, or leave it out", before[i].Name)
+			return warn(path, "is never reached, since rule %q before it matches all that this one does; put this one first, or leave it unset", before[i].Name)
 		}
 	}
 	return nil

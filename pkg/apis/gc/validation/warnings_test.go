@@ -78,9 +78,23 @@ func TestClusterWarnings(t *testing.T) {
 			[]func(*gc.ClusterCleanupPolicySpec){nothing},
 			[]string{"spec: has no defaults, rules or guardrails, so the policy does nothing"},
 		},
-		"suspended and otherwise empty": {
-			[]func(*gc.ClusterCleanupPolicySpec){nothing, func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }},
-			[]string{"spec.suspend: nothing is deleted in the selected namespaces"},
+		"stopping all and otherwise empty": {
+			[]func(*gc.ClusterCleanupPolicySpec){nothing, func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.SuspendAll = true }},
+			[]string{"spec.guardrails.suspendAll: nothing is deleted in the selected namespaces"},
+		},
+		"stopping all in Preview": {
+			[]func(*gc.ClusterCleanupPolicySpec){nothing, func(s *gc.ClusterCleanupPolicySpec) {
+				s.Mode, s.Guardrails.SuspendAll = gc.ModePreview, true
+			}},
+			[]string{"spec.guardrails.suspendAll: nothing is deleted in the selected namespaces"},
+		},
+		"suspended": {
+			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }},
+			[]string{"spec.suspend: suspends only this policy; to stop all deletions in the selected namespaces, set spec.guardrails.suspendAll"},
+		},
+		"suspended, as all are": {
+			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.Suspend, s.Guardrails.SuspendAll = true, true }},
+			[]string{"spec.guardrails.suspendAll: nothing is deleted in the selected namespaces"},
 		},
 		"default": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.TTLAfterFinished = ttl("10s") }},
@@ -111,12 +125,12 @@ func TestClusterWarnings(t *testing.T) {
 		},
 		"no finished Pods": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) {
-				s.Guardrails.MinTTL, s.Guardrails.Capacity[0].MaxObjects = nil, number(0)
+				s.Guardrails.MinTTL, s.Guardrails.Ceilings[0].MaxObjects = nil, number(0)
 			}},
-			[]string{"spec.guardrails.capacity[0].maxObjects: 0 keeps nothing"},
+			[]string{"spec.guardrails.ceilings[0].maxObjects: 0 keeps nothing"},
 		},
 		"no finished Pods, but for a time": {change: []func(*gc.ClusterCleanupPolicySpec){
-			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Capacity[0].MaxObjects = number(0) },
+			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = number(0) },
 		}},
 	} {
 		got := ClusterWarnings(clusterPolicy(tc.change...))

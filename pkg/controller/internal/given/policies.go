@@ -40,6 +40,12 @@ func (b *PolicyBuilder) Default(ttl gc.TTL) *PolicyBuilder {
 // Preview sets the mode.
 func (b *PolicyBuilder) Preview() *PolicyBuilder { return b.Mode(gc.ModePreview) }
 
+// Suspended makes it one that deletes nothing.
+func (b *PolicyBuilder) Suspended() *PolicyBuilder {
+	b.policy.Spec.Suspend = true
+	return b
+}
+
 // Mode sets the mode.
 func (b *PolicyBuilder) Mode(mode gc.PolicyMode) *PolicyBuilder {
 	b.policy.Spec.Mode = mode

@@ -134,7 +134,7 @@ func (c *recount) countCeilings() {
 		if !readable(p) || p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
 			continue
 		}
-		for _, ceiling := range p.cluster.Guardrails.Capacity {
+		for _, ceiling := range p.cluster.Guardrails.Ceilings {
 			for _, resource := range orJobsAndPods(ceiling.Resources) {
 				c.countCeiling(p, resource, int(*ceiling.MaxObjects))
 			}
@@ -174,7 +174,7 @@ func (w *World) Ceilings() map[PolicyRef][]gc.CeilingStatus {
 			continue
 		}
 		c := w.recount(p.ref)
-		for _, ceiling := range p.cluster.Guardrails.Capacity {
+		for _, ceiling := range p.cluster.Guardrails.Ceilings {
 			for _, resource := range orJobsAndPods(ceiling.Resources) {
 				status := gc.CeilingStatus{Resource: resource, MaxObjects: *ceiling.MaxObjects}
 				for _, facts := range c.under(p, resource) {

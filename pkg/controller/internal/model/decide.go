@@ -36,7 +36,7 @@ func (c *recount) decide(f *lifecycle.Fact) verdict {
 	switch {
 	case c.unreadable(f.Namespace):
 		v.Action, v.Reason = Hold, "PolicyUnreadable"
-	case c.suspended(f.Namespace):
+	case c.allSuspended(f.Namespace), c.suspended(v.policy):
 		v.Action, v.Reason = Hold, "Suspended"
 	}
 	return v
@@ -109,7 +109,7 @@ func (ns Namespace) labelProtects() bool {
 // hasCeiling tells whether some ceiling is over the objects of this resource and namespace.
 func (w *World) hasCeiling(f *lifecycle.Fact) bool {
 	return slices.ContainsFunc(w.binding(f.Namespace), func(p policy) bool {
-		return p.cluster.Guardrails != nil && slices.ContainsFunc(p.cluster.Guardrails.Capacity, func(ceiling gc.Ceiling) bool {
+		return p.cluster.Guardrails != nil && slices.ContainsFunc(p.cluster.Guardrails.Ceilings, func(ceiling gc.Ceiling) bool {
 			return slices.Contains(orJobsAndPods(ceiling.Resources), f.Resource)
 		})
 	})
@@ -155,9 +155,16 @@ func (w *World) unreadable(namespace string) bool {
 	return false
 }
 
-// suspended tells whether a cluster policy of either mode stops all deletions in the namespace.
-func (w *World) suspended(namespace string) bool {
+// allSuspended reports whether a cluster policy of either mode stops all deletions in the namespace.
+func (w *World) allSuspended(namespace string) bool {
 	return slices.ContainsFunc(w.clusterWide(), func(p policy) bool {
-		return readable(p) && p.cluster.Suspend && w.selects(p, namespace)
+		return readable(p) && p.cluster.Guardrails != nil && p.cluster.Guardrails.SuspendAll && w.selects(p, namespace)
+	})
+}
+
+// suspended reports whether a policy stops what it would delete itself.
+func (w *World) suspended(ref PolicyRef) bool {
+	return slices.ContainsFunc(slices.Concat(w.namespaced(), w.clusterWide()), func(p policy) bool {
+		return p.ref == ref && p.spec.Suspend
 	})
 }

@@ -42,7 +42,7 @@ var (
 		0, 24 * time.Hour, -time.Second, -time.Minute,
 	}
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
-	drawnTTLs      = append([]gc.TTL{gc.TTLNever}, drawnDurations...)
+	drawnTTLs      = append([]gc.TTL{gc.TTLNever, "Never"}, drawnDurations...)
 	// drawnSchedules are how long ago Jobs were scheduled, and the last that a CronJob has noted.
 	drawnSchedules = []time.Duration{time.Hour, time.Minute, 10 * time.Minute}
 	drawnCounts    = []int64{1, 0, 2, 3, 5}

@@ -27,8 +27,8 @@ func DrawClusterPolicy(t *rapid.T, name string) *gc.ClusterCleanupPolicy {
 	p := &gc.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-policy-" + name), ResourceVersion: "1", Generation: 1},
 		Spec: gc.ClusterCleanupPolicySpec{
-			Mode: spec.Mode, NamespaceSelector: drawSelector(t), Suspend: rarely(t, 12),
-			TTLAfterFinished: spec.TTLAfterFinished, Capacity: spec.Capacity, AnnotationTTL: spec.AnnotationTTL, Rules: spec.Rules,
+			Mode: spec.Mode, NamespaceSelector: drawSelector(t),
+			TTLAfterFinished: spec.TTLAfterFinished, Capacity: spec.Capacity, Suspend: spec.Suspend, AnnotationTTL: spec.AnnotationTTL, Rules: spec.Rules,
 		},
 	}
 	if rarely(t, 2) {
@@ -44,6 +44,7 @@ func drawSpec(t *rapid.T) gc.CleanupPolicySpec {
 	spec := gc.CleanupPolicySpec{
 		Mode:          pick(t, gc.ModeEnforce, gc.ModeEnforce, gc.ModeEnforce, gc.ModePreview),
 		AnnotationTTL: pick(t, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
+		Suspend:       rarely(t, 12),
 	}
 	if rarely(t, 2) {
 		spec.TTLAfterFinished = new(pick(t, drawnTTLs...))
@@ -103,7 +104,7 @@ func drawCapacity(t *rapid.T) *gc.Capacity {
 
 // drawGuardrails may contradict those of others, and themselves.
 func drawGuardrails(t *rapid.T) *gc.Guardrails {
-	g := &gc.Guardrails{}
+	g := &gc.Guardrails{SuspendAll: rarely(t, 8)}
 	if rarely(t, 3) {
 		g.MinTTL = new(pick(t, drawnDurations...))
 	}
@@ -122,11 +123,11 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	}
 	switch ceiling := func() *int64 { return new(pick[int64](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs") {
 	case "both":
-		g.Capacity = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
+		g.Ceilings = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
 	case "apart":
-		g.Capacity = []gc.Ceiling{{Resources: drawnResources[2], MaxObjects: ceiling()}, {Resources: drawnResources[1], MaxObjects: ceiling()}}
+		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[2], MaxObjects: ceiling()}, {Resources: drawnResources[1], MaxObjects: ceiling()}}
 	case "Jobs":
-		g.Capacity = []gc.Ceiling{{Resources: drawnResources[1], MaxObjects: ceiling()}}
+		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[1], MaxObjects: ceiling()}}
 	}
 	return g
 }

@@ -78,8 +78,11 @@ func calm(w *World) {
 	for _, p := range w.ClusterPolicies {
 		p.Spec.Suspend = false
 		if p.Spec.Guardrails != nil {
-			p.Spec.Guardrails.MinTTL = nil
+			p.Spec.Guardrails.SuspendAll, p.Spec.Guardrails.MinTTL = false, nil
 		}
+	}
+	for _, p := range w.Policies {
+		p.Spec.Suspend = false
 	}
 }
 
@@ -91,7 +94,7 @@ func TestCeilingsHoldAndAreFair(t *testing.T) {
 			if p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
 				continue
 			}
-			for _, ceiling := range p.cluster.Guardrails.Capacity {
+			for _, ceiling := range p.cluster.Guardrails.Ceilings {
 				for _, resource := range orJobsAndPods(ceiling.Resources) {
 					checkCeiling(t, c, p, resource, int(*ceiling.MaxObjects))
 				}
@@ -138,7 +141,7 @@ func limits(w *World) []*int64 {
 			capacity(r.Capacity)
 		}
 		if p.cluster != nil && p.cluster.Guardrails != nil {
-			for _, ceiling := range p.cluster.Guardrails.Capacity {
+			for _, ceiling := range p.cluster.Guardrails.Ceilings {
 				out = append(out, ceiling.MaxObjects)
 			}
 		}

@@ -48,14 +48,14 @@ func readableGuardrails(g *gc.Guardrails) bool {
 	return g == nil || readableDuration(g.MinTTL) && readableDuration(g.MaxTTL) &&
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
 		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber)) &&
-		all(g.Capacity, func(c gc.Ceiling) bool {
+		all(g.Ceilings, func(c gc.Ceiling) bool {
 			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource)
 		})
 }
 
 func readableNumber(n *int64, least, most int64) bool { return n == nil || *n >= least && *n <= most }
 
-func readableTTL(t gc.TTL) bool { return t == gc.TTLNever || readableDuration(&t) }
+func readableTTL(t gc.TTL) bool { return t == gc.TTLNever || t == "Never" || readableDuration(&t) }
 
 // readableDuration is for what cannot be "never".
 func readableDuration(t *gc.TTL) bool {

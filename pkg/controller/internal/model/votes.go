@@ -179,7 +179,7 @@ func later(a, b moment) moment {
 
 // after is the moment a TTL after the finish; no TTL is no limit. The TTL has been seen to be readable.
 func after(f *lifecycle.Fact, ttl *gc.TTL) moment {
-	if ttl == nil || *ttl == gc.TTLNever {
+	if ttl == nil || strings.EqualFold(string(*ttl), "never") {
 		return moment{never: true}
 	}
 	d, err := gc.ParseDuration(string(*ttl))

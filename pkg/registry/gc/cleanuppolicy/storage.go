@@ -5,6 +5,10 @@
 package cleanuppolicy
 
 import (
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -30,15 +34,31 @@ var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 	Validate:       validation.ValidateCleanupPolicy,
 	ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
 	Warnings:       validation.Warnings,
+
+	Columns: []policy.Column[*gc.CleanupPolicy]{{
+		TableColumnDefinition: metav1.TableColumnDefinition{
+			Name: "Suspended", Type: "boolean", Description: "Whether the policy is suspended, so that it deletes nothing.",
+		},
+		Cell: func(p *gc.CleanupPolicy, _ time.Time) any { return p.Spec.Suspend },
+	}},
 }
 
 // reach adds what the old spec reached: what a rule has kept may go by another one, or by another policy, once the rule is weaker.
 func reach(p, old *gc.CleanupPolicy) sets.Set[string] {
-	reached := policy.Reach(&p.Spec)
-	if old != nil {
-		reached = reached.Union(policy.Reach(&old.Spec))
+	switch {
+	case old == nil:
+		return policy.Reach(&p.Spec)
+	case stops(p, old):
+		return nil
 	}
-	return reached
+	return policy.Reach(&p.Spec).Union(policy.Reach(&old.Spec))
+}
+
+// stops reports whether the policy stops, and nothing else changes: in an emergency nobody must look for rights.
+func stops(p, old *gc.CleanupPolicy) bool {
+	stopped := old.Spec
+	stopped.Suspend = true
+	return p.Spec.Suspend && apiequality.Semantic.DeepEqual(p.Spec, stopped)
 }
 
 // NewStorage serves cleanuppolicies and their status. A namespace takes any number of them where the most is negative.

@@ -5,6 +5,7 @@
 package clustercleanuppolicy
 
 import (
+	"strconv"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -37,9 +38,9 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 
 	Columns: []policy.Column[*gc.ClusterCleanupPolicy]{{
 		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Suspended", Type: "boolean", Description: "Whether every deletion in the namespaces is stopped.",
+			Name: "Suspended", Type: "string", Description: "true: this policy deletes nothing; all: no policy deletes anything in the namespaces.",
 		},
-		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return p.Spec.Suspend },
+		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return suspended(&p.Spec) },
 	}, {
 		TableColumnDefinition: metav1.TableColumnDefinition{
 			Name: "Namespaces", Type: "string", Description: "Labels of the namespaces that are selected.",
@@ -66,7 +67,7 @@ func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 		return nil
 	}
 	reached := reachOf(&p.Spec).Union(reachOf(&old.Spec))
-	if old.Spec.Suspend || old.Spec.Guardrails != nil {
+	if old.Spec.Guardrails != nil {
 		reached.Insert(policy.DefaultResources()...)
 	}
 	return reached
@@ -77,8 +78,8 @@ func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 	reached := policy.Reach(spec.Defaults())
 	if guardrails := spec.Guardrails; guardrails != nil {
-		for i := range guardrails.Capacity {
-			reached.Insert(policy.Named(guardrails.Capacity[i].Resources)...)
+		for i := range guardrails.Ceilings {
+			reached.Insert(policy.Named(guardrails.Ceilings[i].Resources)...)
 		}
 		if guardrails.MaxTTL != nil || guardrails.HoldAbove != nil {
 			reached.Insert(policy.DefaultResources()...)
@@ -87,11 +88,28 @@ func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 	return reached
 }
 
-// stops tells whether all that changes is that everything stops: in an emergency nobody must look for rights.
+// stops reports whether the policy, or all policies, stop, and nothing else changes: in an emergency nobody must look for rights.
 func stops(p, old *gc.ClusterCleanupPolicy) bool {
-	stopped := old.Spec
-	stopped.Suspend = true
-	return p.Spec.Suspend && apiequality.Semantic.DeepEqual(p.Spec, stopped)
+	if (!p.Spec.Suspend || old.Spec.Suspend) && (!p.Spec.SuspendsAll() || old.Spec.SuspendsAll()) {
+		return false
+	}
+	stopped := old.Spec.DeepCopy()
+	stopped.Suspend = stopped.Suspend || p.Spec.Suspend
+	if p.Spec.SuspendsAll() {
+		if stopped.Guardrails == nil {
+			stopped.Guardrails = &gc.Guardrails{}
+		}
+		stopped.Guardrails.SuspendAll = true
+	}
+	return apiequality.Semantic.DeepEqual(&p.Spec, stopped)
+}
+
+// suspended is what the policy stops: nothing, itself or all.
+func suspended(spec *gc.ClusterCleanupPolicySpec) string {
+	if spec.SuspendsAll() {
+		return "all"
+	}
+	return strconv.FormatBool(spec.Suspend)
 }
 
 // namespaces is the selector in the words of kubectl.

@@ -22,21 +22,22 @@ func TestReach(t *testing.T) {
 	jobs := []string{gc.ResourceJobs}
 	pods, both := []string{gc.ResourcePods}, []string{gc.ResourceJobs, gc.ResourcePods}
 	restraining := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}}
-	suspending := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Suspend: true}}
+	stop := &gc.Guardrails{SuspendAll: true}
+	stopping := &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Guardrails: stop}}
 	for name, tc := range map[string]struct {
 		spec gc.ClusterCleanupPolicySpec
 		old  *gc.ClusterCleanupPolicy
 		want []string
 	}{
-		"a stop button":          {spec: suspending.Spec},
+		"a stop button":          {spec: stopping.Spec},
 		"a lower bound":          {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MinTTL: ttl("1h")}}},
 		"what needs no approval": {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{HoldAbove: &gc.HoldAbove{}}}, want: both},
 		"defaults":               {spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}, want: both},
 		"a default capacity":     {spec: gc.ClusterCleanupPolicySpec{Capacity: &gc.Capacity{}}, want: both},
 		"a rule":                 {spec: gc.ClusterCleanupPolicySpec{Rules: []gc.CleanupRule{{Resources: pods}}}, want: pods},
 		"an upper bound":         {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{MaxTTL: ttl("1h")}}, want: both},
-		"a ceiling":              {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{Resources: pods}}}}, want: pods},
-		"a ceiling on all":       {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Capacity: []gc.Ceiling{{}}}}, want: both},
+		"a ceiling":              {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: pods}}}}, want: pods},
+		"a ceiling on all":       {spec: gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Ceilings: []gc.Ceiling{{}}}}, want: both},
 		"after nothing":          {old: &gc.ClusterCleanupPolicy{}},
 		"bounds relaxed":         {old: restraining, want: both},
 		"a rule for other objects": {
@@ -44,12 +45,18 @@ func TestReach(t *testing.T) {
 		},
 		"a rule dropped":           {old: of(gc.CleanupRule{Resources: jobs, TTL: ttl("never")}), want: jobs},
 		"a rule, on and on":        {spec: of(gc.CleanupRule{Resources: pods}).Spec, old: of(gc.CleanupRule{Resources: pods}), want: pods},
-		"a rule, and stopped":      {spec: gc.ClusterCleanupPolicySpec{Suspend: true}, old: of(gc.CleanupRule{Resources: jobs, TTL: ttl("never")}), want: jobs},
-		"the stop button released": {old: suspending, want: both},
+		"a rule, and stopped":      {spec: gc.ClusterCleanupPolicySpec{Guardrails: stop}, old: of(gc.CleanupRule{Resources: jobs, TTL: ttl("never")}), want: jobs},
+		"the stop button released": {old: stopping, want: both},
 		"stopped, and nothing else": {
+			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h"), Guardrails: stop}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}},
+		"suspended, and nothing else": {
 			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h"), Suspend: true}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}},
+		"suspended alone, where all were stopped": {
+			spec: gc.ClusterCleanupPolicySpec{Suspend: true}, old: stopping, want: both},
+		"no longer suspended": {
+			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h"), Suspend: true}}, want: both},
 		"stopped, and something else": {
-			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1m"), Suspend: true}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}, want: both},
+			spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1m"), Guardrails: stop}, old: &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("1h")}}, want: both},
 	} {
 		got := sets.List(kind.Reach(&gc.ClusterCleanupPolicy{Spec: tc.spec}, tc.old))
 		if !slices.Equal(got, tc.want) {

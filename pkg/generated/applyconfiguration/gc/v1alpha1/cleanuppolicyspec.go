@@ -24,6 +24,9 @@ type CleanupPolicySpecApplyConfiguration struct {
 	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
 	// limited.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
+	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
+	// is shown as held.
+	Suspend *bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
 	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
 	// policies that match an object the strictest holds.
@@ -59,6 +62,14 @@ func (b *CleanupPolicySpecApplyConfiguration) WithTTLAfterFinished(value gcv1alp
 // If called multiple times, the Capacity field is set to the value of the last call.
 func (b *CleanupPolicySpecApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *CleanupPolicySpecApplyConfiguration {
 	b.Capacity = value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *CleanupPolicySpecApplyConfiguration) WithSuspend(value bool) *CleanupPolicySpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }
 

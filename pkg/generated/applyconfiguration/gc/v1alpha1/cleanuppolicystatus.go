@@ -15,9 +15,10 @@ import (
 //
 // CleanupPolicyStatus is what was observed.
 type CleanupPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest of the status speaks of.
+	// observedGeneration is the last generation of the spec of which it is known whether it must wait for approval.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready is True while the policy is carried out; when not, its reason and message say why and what to do.
+	// conditions: Ready is False while a person is needed, and its reason and message say why and what to do. Suspended and Throttled are True
+	// while the policy deletes nothing, or waits for its turn.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// candidates are the finished objects that this policy decides, held ones too.
 	Candidates *int64 `json:"candidates,omitempty"`
@@ -30,7 +31,7 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
 	// unlistedHolds is how many more holds there are than holds lists. They are listed as others end.
 	UnlistedHolds *int64 `json:"unlistedHolds,omitempty"`
-	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.capacity counts, one entry for each resource. In
+	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.ceilings counts, one entry for each resource. In
 	// Preview mode they show what the ceilings would count.
 	Ceilings []CeilingStatusApplyConfiguration `json:"ceilings,omitempty"`
 	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.

@@ -14,14 +14,12 @@ import (
 // with apply.
 //
 // ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no
-// policy of their namespace matches; suspend and guardrails bind every policy.
+// policy of their namespace matches; guardrails bind every policy.
 type ClusterCleanupPolicySpecApplyConfiguration struct {
 	// mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.
 	Mode *gcv1alpha1.PolicyMode `json:"mode,omitempty"`
 	// namespaceSelector on the labels of namespaces. {} selects all but the protected ones, in which nothing is ever deleted.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
-	// suspend stops every deletion in these namespaces, by any policy and in either mode, for as long as it is true.
-	Suspend *bool `json:"suspend,omitempty"`
 	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
 	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
 	// what no rule matches is left alone.
@@ -29,6 +27,9 @@ type ClusterCleanupPolicySpecApplyConfiguration struct {
 	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
 	// limited.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
+	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
+	// is shown as held.
+	Suspend *bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
 	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
 	// policies that match an object the strictest holds.
@@ -61,14 +62,6 @@ func (b *ClusterCleanupPolicySpecApplyConfiguration) WithNamespaceSelector(value
 	return b
 }
 
-// WithSuspend sets the Suspend field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Suspend field is set to the value of the last call.
-func (b *ClusterCleanupPolicySpecApplyConfiguration) WithSuspend(value bool) *ClusterCleanupPolicySpecApplyConfiguration {
-	b.Suspend = &value
-	return b
-}
-
 // WithTTLAfterFinished sets the TTLAfterFinished field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TTLAfterFinished field is set to the value of the last call.
@@ -82,6 +75,14 @@ func (b *ClusterCleanupPolicySpecApplyConfiguration) WithTTLAfterFinished(value 
 // If called multiple times, the Capacity field is set to the value of the last call.
 func (b *ClusterCleanupPolicySpecApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *ClusterCleanupPolicySpecApplyConfiguration {
 	b.Capacity = value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *ClusterCleanupPolicySpecApplyConfiguration) WithSuspend(value bool) *ClusterCleanupPolicySpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }
 

@@ -14,6 +14,8 @@ import (
 //
 // Guardrails are the bounds of all policies in the selected namespaces.
 type GuardrailsApplyConfiguration struct {
+	// suspendAll stops every deletion in these namespaces, by any policy and in either mode of this one, while it is true.
+	SuspendAll *bool `json:"suspendAll,omitempty"`
 	// minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The
 	// TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.
 	MinTTL *gcv1alpha1.TTL `json:"minTTL,omitempty"`
@@ -26,15 +28,23 @@ type GuardrailsApplyConfiguration struct {
 	// holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label
 	// of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.
 	HoldAbove *HoldAboveApplyConfiguration `json:"holdAbove,omitempty"`
-	// capacity are ceilings on the finished objects of all selected namespaces together, whoever decides for them. Each namespace
+	// ceilings limit the finished objects of all selected namespaces together, whichever policy decides for them. Each namespace
 	// has its max-min fair share, so that one which is under its share loses nothing to the others.
-	Capacity []CeilingApplyConfiguration `json:"capacity,omitempty"`
+	Ceilings []CeilingApplyConfiguration `json:"ceilings,omitempty"`
 }
 
 // GuardrailsApplyConfiguration constructs a declarative configuration of the Guardrails type for use with
 // apply.
 func Guardrails() *GuardrailsApplyConfiguration {
 	return &GuardrailsApplyConfiguration{}
+}
+
+// WithSuspendAll sets the SuspendAll field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SuspendAll field is set to the value of the last call.
+func (b *GuardrailsApplyConfiguration) WithSuspendAll(value bool) *GuardrailsApplyConfiguration {
+	b.SuspendAll = &value
+	return b
 }
 
 // WithMinTTL sets the MinTTL field in the declarative configuration to the given value
@@ -77,15 +87,15 @@ func (b *GuardrailsApplyConfiguration) WithHoldAbove(value *HoldAboveApplyConfig
 	return b
 }
 
-// WithCapacity adds the given value to the Capacity field in the declarative configuration
+// WithCeilings adds the given value to the Ceilings field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Capacity field.
-func (b *GuardrailsApplyConfiguration) WithCapacity(values ...*CeilingApplyConfiguration) *GuardrailsApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the Ceilings field.
+func (b *GuardrailsApplyConfiguration) WithCeilings(values ...*CeilingApplyConfiguration) *GuardrailsApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
-			panic("nil value passed to WithCapacity")
+			panic("nil value passed to WithCeilings")
 		}
-		b.Capacity = append(b.Capacity, *values[i])
+		b.Ceilings = append(b.Ceilings, *values[i])
 	}
 	return b
 }

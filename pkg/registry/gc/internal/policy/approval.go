@@ -55,11 +55,15 @@ func (a author) waiting(p Policy) []gc.PolicyHold {
 }
 
 // checkApproved refuses ids that are of no hold: neither of one that the policy has, nor of one that this very write makes, as the
-// forecast knows both. Ids can be computed ahead, and nobody may approve what nobody has seen.
+// forecast knows both. Ids can be computed ahead, and nobody may approve what nobody has seen. What the status says counts where the
+// replica that leads was not asked, or had no time: others than Winnow may write it, so it never takes away from the rights that are needed.
 func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.PolicyForecast) error {
 	var errs field.ErrorList
 	rights := sets.New[right]()
-	all := slices.Concat(a.waiting(old), forecast.Holds)
+	all := forecast.Holds
+	if !forecast.Complete || !forecast.Leading {
+		all = slices.Concat(a.waiting(old), all)
+	}
 	for _, id := range gc.NewlyApproved(p, old) {
 		found := slices.DeleteFunc(slices.Clone(all), func(h gc.PolicyHold) bool { return h.ID != id })
 		if len(found) == 0 && !forecast.Complete {
@@ -68,7 +72,7 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 				annotationApprovedHold, id))
 		}
 		if len(found) == 0 {
-			errs = append(errs, field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+a.told(old, all)))
+			errs = append(errs, field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+told(all)))
 		}
 		for i := range found {
 			if h := &found[i]; h.Policy != "" {
@@ -77,6 +81,9 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 				break
 			}
 			rights = rights.Union(rightsOf(&found[i]))
+			if forecast.Complete && !has(forecast.Holds, id) { // Only the status tells of it, and perhaps not of all that waits.
+				rights = rights.Union(rightsOf(&gc.PolicyHold{Namespace: found[i].Namespace}))
+			}
 		}
 	}
 	if len(errs) > 0 {
@@ -85,11 +92,15 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 	return a.demand(ctx, p, rights)
 }
 
+func has(holds []gc.PolicyHold, id string) bool {
+	return slices.ContainsFunc(holds, func(h gc.PolicyHold) bool { return h.ID == id })
+}
+
 // toldMost is how many holds a message names.
 const toldMost = 10
 
 // told says which holds could be approved.
-func (a author) told(old Policy, all []gc.PolicyHold) string {
+func told(all []gc.PolicyHold) string {
 	var ids []string
 	for i := range all {
 		h := &all[i]
@@ -101,13 +112,9 @@ func (a author) told(old Policy, all []gc.PolicyHold) string {
 	}
 	unlisted := max(0, len(ids)-toldMost)
 	ids = ids[:len(ids)-unlisted]
-	if old != nil {
-		unlisted += int(a.status(old).UnlistedHolds)
-	}
 	switch {
 	case unlisted > 0:
-		return fmt.Sprintf("these wait for approval: %s, and %d more; status.holds lists the first of them, and others once those have ended",
-			strings.Join(ids, ", "), unlisted)
+		return fmt.Sprintf("these wait for approval: %s, and %d more, as status.holds tells", strings.Join(ids, ", "), unlisted)
 	case len(ids) > 0:
 		return "these wait for approval: " + strings.Join(ids, ", ")
 	}

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,6 @@ func TestApproval(t *testing.T) {
 		before, after string // the annotation
 		empties       bool   // the spec, in the same write
 		status        []gc.PolicyHold
-		unlisted      int64
 		forecast      gc.PolicyForecast
 		may           []string
 		want          string // part of the error, "" where it may be written
@@ -68,8 +68,19 @@ func TestApproval(t *testing.T) {
 			after: "5f3c", forecast: gc.PolicyForecast{Complete: true}, may: []string{approve}, want: `"5f3c": is not the ID of a hold of this policy; no change waits for approval`,
 		},
 		"unknown, more than are listed": {
-			after: "5f3c", status: []gc.PolicyHold{everywhere}, unlisted: 12, forecast: gc.PolicyForecast{Complete: true}, may: []string{approve},
-			want: "these wait for approval: all (5000 in all namespaces), and 12 more; status.holds lists the first of them",
+			after: "5f3c", forecast: gc.PolicyForecast{Complete: true, Holds: append(many(toldMost), everywhere)}, may: []string{approve},
+			want: "hold-9 (1 in team-a), and 1 more, as status.holds tells",
+		},
+		"written into the status by somebody": {
+			after: "pods", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true, Leading: true},
+			may: slices.Concat(pods, []string{approve}), want: `Invalid value: "pods"`,
+		},
+		"in the status alone, as far as one that follows knows": {
+			after: "pods", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true}, may: slices.Concat(pods, jobs, []string{approve}),
+		},
+		"in the status alone, which may leave out a resource": {
+			after: "pods", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true}, may: slices.Concat(pods, []string{approve}),
+			want: "Missing permissions: kubectl auth can-i delete jobs.batch",
 		},
 		"unknown, beside one that waits": {
 			after: "pods,5f3c", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true}, may: slices.Concat(pods, []string{approve}), want: `Invalid value: "5f3c"`,
@@ -80,11 +91,11 @@ func TestApproval(t *testing.T) {
 		},
 		"another policy's": {
 			after: "theirs", status: []gc.PolicyHold{others}, may: slices.Concat(pods, jobs, []string{approve}),
-			want: `is a hold of policy "team-a/other"; approve it there: kubectl annotate --overwrite cleanuppolicy other -n team-a gc.winnow.dev/approved-hold=theirs`,
+			want: `is a hold of policy "team-a/other"; approve it there: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev other -n team-a gc.winnow.dev/approved-hold=theirs`,
 		},
 		"a cluster policy's": {
 			after: "wide", forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{wide}}, may: []string{approve},
-			want: `is a hold of policy "defaults"; approve it there: kubectl annotate --overwrite clustercleanuppolicy defaults gc.winnow.dev/approved-hold=wide`,
+			want: `is a hold of policy "defaults"; approve it there: kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold=wide`,
 		},
 		"unknown, but there before":   {before: "5f3c", after: "5f3c,pods", status: []gc.PolicyHold{ofPods}, may: slices.Concat(pods, []string{approve})},
 		"taken back":                  {before: "pods", after: "", status: []gc.PolicyHold{ofPods}},
@@ -94,7 +105,7 @@ func TestApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := &asking{allowed: lines("alice", "", tc.may)}
 			old, p := annotated(tc.before), annotated(tc.after)
-			old.Status = gc.CleanupPolicyStatus{Holds: tc.status, UnlistedHolds: tc.unlisted}
+			old.Status = gc.CleanupPolicyStatus{Holds: tc.status}
 			old.Spec, p.Spec = gc.CleanupPolicySpec{}, gc.CleanupPolicySpec{}
 			if tc.empties {
 				old.Spec.Rules = []gc.CleanupRule{{Name: "jobs", Resources: []string{gc.ResourceJobs}}}
@@ -128,6 +139,15 @@ func TestApprovalOfNewPolicy(t *testing.T) {
 	}
 }
 
+// many are n holds.
+func many(n int) []gc.PolicyHold {
+	var out []gc.PolicyHold
+	for i := range n {
+		out = append(out, gc.PolicyHold{ID: fmt.Sprint("hold-", i), Namespace: "team-a", Objects: 1})
+	}
+	return out
+}
+
 func annotated(ids string) *gc.CleanupPolicy {
 	p := stored()
 	p.Annotations[gc.AnnotationApprovedHold] = ids
@@ -148,7 +168,7 @@ func check(t *testing.T, err error, want string) {
 	t.Helper()
 	code := apierrors.IsForbidden
 	switch {
-	case strings.Contains(want, "hold of") || strings.Contains(want, "Invalid") || strings.Contains(want, "wait for approval"):
+	case strings.Contains(want, "hold of") || strings.Contains(want, "Invalid") || strings.Contains(want, "wait for approval") || strings.Contains(want, "status.holds tells"):
 		code = apierrors.IsInvalid
 	case strings.Contains(want, "try again") || strings.Contains(want, "no time"):
 		code = apierrors.IsServiceUnavailable

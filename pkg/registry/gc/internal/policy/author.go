@@ -86,9 +86,12 @@ func (a author) demand(ctx context.Context, p Policy, rights sets.Set[right]) er
 	case len(missing) == 0:
 		return nil
 	}
+	why := fmt.Sprintf("it would delete objects that %q cannot list and delete", who.GetName())
+	if !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, right{verb: verbApprove}.String()) }) {
+		why = fmt.Sprintf("approving a hold needs the verb %q", verbApprove)
+	}
 	return apierrors.NewForbidden(a.resource, p.GetName(), fmt.Errorf(
-		"%q may not write this: a policy or an approval may only delete what its author is allowed to list and delete. Missing permissions: %s",
-		who.GetName(), strings.Join(missing, "; ")))
+		"%q may not write this policy: %s. Missing permissions: %s", who.GetName(), why, strings.Join(missing, "; ")))
 }
 
 // missing asks for all rights at once and returns those that the user does not have, as sorted lines for a shell.

@@ -94,7 +94,7 @@ func TestAuthor(t *testing.T) {
 				if tc.missing == nil && err == nil {
 					continue
 				}
-				want := `"` + who + `" may not write this: a policy or an approval may only delete what its author is allowed to list and delete. Missing permissions: ` + commands(namespace, tc.missing)
+				want := `"` + who + `" may not write this policy: it would delete objects that "` + who + `" cannot list and delete. Missing permissions: ` + commands(namespace, tc.missing)
 				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
 					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, want)
 				}

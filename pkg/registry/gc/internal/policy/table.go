@@ -126,16 +126,21 @@ func next(t *metav1.Time, now time.Time) string {
 	return "in " + duration.HumanDuration(t.Sub(now))
 }
 
-// ready is the status of the condition, with its reason when the policy is not carried out.
+// ready is the status of the condition, with its reason when the policy is not carried out, and otherwise with what slows it down.
 func ready(conditions []metav1.Condition) string {
 	c := meta.FindStatusCondition(conditions, gc.ConditionReady)
 	switch {
 	case c == nil:
 		return string(metav1.ConditionUnknown)
-	case c.Status == metav1.ConditionTrue || c.Reason == "":
-		return string(c.Status)
+	case c.Status != metav1.ConditionTrue && c.Reason != "":
+		return fmt.Sprintf("%s (%s)", c.Status, c.Reason)
 	}
-	return fmt.Sprintf("%s (%s)", c.Status, c.Reason)
+	for _, slower := range []string{gc.ConditionSuspended, gc.ConditionThrottled} {
+		if meta.IsStatusConditionTrue(conditions, slower) {
+			return fmt.Sprintf("%s (%s)", c.Status, slower)
+		}
+	}
+	return string(c.Status)
 }
 
 func age(created metav1.Time, now time.Time) string {

@@ -1,0 +1,105 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// about is what an event stands on, and what it says.
+func about(all []event) []string {
+	var out []string
+	for _, e := range all {
+		on := "policy " + e.Name
+		if o := e.object; o != nil {
+			on = fmt.Sprintf("%s %s %s/%s", o.APIVersion, o.Kind, o.Namespace, o.Name)
+		}
+		out = append(out, fmt.Sprintf("%s: %s %s: %s", on, e.kind, e.reason, e.note))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (o *office) tells(got []event, want ...string) {
+	o.Helper()
+	if got := about(got); !slices.Equal(got, want) {
+		o.Errorf("tells\n%q\nwant\n%q", got, want)
+	}
+}
+
+// TestClusterPoliciesAreToldOfInNamespaces: who may see nothing but a namespace learns there what a cluster policy deletes and holds.
+func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
+	o := &office{T: t}
+	all := newTeller()
+	gone := func(namespace, name, rule string) tracker.Gone {
+		f := given.Job(name).In(namespace).Fact()
+		return tracker.Gone{Order: &tracker.Order{Fact: f, Policy: types.NamespacedName{Name: "defaults"}, PolicyUID: "uid", Rule: rule}}
+	}
+	now := given.Now
+	all.gone([]tracker.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
+	o.tells(all.deletions(now, 1+2),
+		"batch/v1 Job team-a/b: Normal Deleted: Deleted 2 jobs.batch by rule default of ClusterCleanupPolicy defaults",
+		"batch/v1 Job team-b/c: Normal Deleted: Deleted 1 jobs.batch by the ceiling of ClusterCleanupPolicy defaults",
+		"policy defaults: Normal Deleted: Deleted 1 jobs.batch by the ceiling, 2 jobs.batch by rule default")
+	o.tells(all.deletions(now.Add(sumFor), 10))
+
+	all.gone([]tracker.Gone{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
+	if first, rest := all.deletions(now.Add(2*sumFor), 2), all.deletions(now.Add(2*sumFor), 2); len(first) != 2 || len(rest) != 1 {
+		t.Errorf("tells %d and then %d of three, want 2 and 1", len(first), len(rest))
+	}
+
+	p := &gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "defaults", UID: "uid"}}
+	refused := tracker.Group{Reason: policy.ReasonRefused, Object: "team-a/pods/p", Detail: "no", Count: 2}
+	waits := tracker.Group{Reason: policy.ReasonHeld, Object: "team-b/jobs.batch/c", Detail: "5f3c", Count: 60}
+	r := &tracker.Report{
+		Stored: tracker.StoredClusterPolicy(p), Holds: []tracker.Group{refused, waits},
+		Waiting: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change"}, {ID: "7d1e", Namespace: "team-c", Objects: 2, Why: "another"}},
+		Within:  []tracker.Within{{Namespace: "team-a", Holds: []tracker.Group{refused}}, {Namespace: "team-b", Holds: []tracker.Group{waits}}},
+	}
+	warn := func(at metav1.Time) []event {
+		out, _ := all.warnings(r, at.Time)
+		return out
+	}
+	o.tells(warn(metav1.NewTime(now)))
+	const approve = "kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="
+	b := "In namespace team-b, 60 objects became due by a change, and none is deleted before that is approved: " + approve + "5f3c"
+	c := "In namespace team-c, 2 objects became due by another, and none is deleted before that is approved: " + approve + "7d1e"
+	o.tells(warn(metav1.NewTime(now.Add(settleFor))),
+		"batch/v1 Job team-b/c: Warning Held: "+b+" (ClusterCleanupPolicy defaults)",
+		"policy defaults: Warning Held: "+b+"\n"+c,
+		"policy defaults: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more",
+		"v1 Pod team-a/p: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more (ClusterCleanupPolicy defaults)")
+	all.forget("team-a", nil)
+	o.tells(warn(metav1.NewTime(now.Add(settleFor + repeatAfter/2))))
+}
+
+// TestEventOnAnObject: the policy is what is related.
+func TestEventOnAnObject(t *testing.T) {
+	o := newOffice(t)
+	e := event{
+		subject: subject{types.NamespacedName{Name: "defaults"}, "uid"}, object: reference(gc.ResourceJobs, "team-a", "a", "uid-a"),
+		kind: corev1.EventTypeNormal, reason: "Deleted", note: "Deleted",
+	}
+	if err := o.createEvent(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	got := o.cluster.Actions()[0].(clienttesting.CreateAction).GetObject().(*eventsv1.Event)
+	if got.Namespace != "team-a" || got.Regarding.Name != "a" || got.Regarding.Kind != "Job" ||
+		got.Related == nil || got.Related.Kind != "ClusterCleanupPolicy" || got.Related.Name != "defaults" {
+		t.Errorf("got %+v", got)
+	}
+}
