@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// AnnotationTTL on an object is how long it is kept after it finished: a TTL as policies have it. What it may
-	// do is up to the policies that match the object, see AnnotationTTL.
+	// AnnotationTTL on an object is how long to keep it after it finishes: a TTL, as in policies. The field AnnotationTTL of the
+	// policies that match the object says whether it may extend or shorten their answer.
 	AnnotationTTL = "gc.winnow.dev/ttl"
-	// AnnotationKeepUntil on an object is a time as RFC 3339 has it, before which it is not deleted. It only lengthens.
+	// AnnotationKeepUntil on an object is an RFC 3339 time before which Winnow does not delete it. It never shortens.
 	AnnotationKeepUntil = "gc.winnow.dev/keep-until"
-	// LabelProtected on a Namespace keeps everything in it from being deleted by Winnow, unless its value is "false": whoever wrote
-	// "True" or "yes" meant to keep it.
+	// LabelProtected on a Namespace protects everything in it from Winnow, unless its value is "false": a user who writes "True" or
+	// "yes" wants to keep it.
 	LabelProtected = "gc.winnow.dev/protected"
 
-	// DefaultRuleName names a policy's defaults wherever a rule's name is shown, hence no rule may have it.
+	// DefaultRuleName stands for the defaults of a policy wherever the name of a rule is shown, so no rule may have it.
 	DefaultRuleName = "default"
-	// AnnotationApprovedHold on a policy is the id of a hold in its status that is thereby released.
+	// AnnotationApprovedHold on a policy names the ids of holds in its status, and approves them.
 	AnnotationApprovedHold = "gc.winnow.dev/approved-hold"
-	// ConditionReady is the type of the condition that is False while a person is needed before a policy is carried out.
+	// ConditionReady is the type of the condition that is False while somebody must act before the policy can delete.
 	ConditionReady = "Ready"
-	// ConditionSuspended is the type of that which is True while the policy, or all policies, are suspended.
+	// ConditionSuspended is the type of the condition that is True while the policy, or every policy, is suspended.
 	ConditionSuspended = "Suspended"
-	// ConditionThrottled is the type of that which is True while a guardrail paces the deletions of the policy.
+	// ConditionThrottled is the type of the condition that is True while maxDeletionsPerMinute makes the policy wait.
 	ConditionThrottled = "Throttled"
 )
 
-// MaxNumber is the largest that any number of a policy may be. The fields have room for more, since apimachinery converts without
-// looking: 4294967296, applied to a field of 32 bits, would be 0, and keep nothing.
+// MaxNumber is the largest number that a field of a policy may have. The fields themselves are wider, because apimachinery converts
+// without a check: 4294967296 in a field of 32 bits would become 0, and keep nothing.
 const MaxNumber = math.MaxInt32
 
 // Resources that a policy may name, as "resource.group".
@@ -43,7 +43,7 @@ const (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CleanupPolicy says how long finished objects of its namespace are kept.
+// CleanupPolicy says how long to keep the finished objects of its namespace, and how many.
 type CleanupPolicy struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -62,17 +62,17 @@ type CleanupPolicyList struct {
 	Items []CleanupPolicy
 }
 
-// CleanupPolicySpec is what is wanted. Empty, it does nothing.
+// CleanupPolicySpec says what to keep. An empty spec does nothing.
 type CleanupPolicySpec struct {
 	// Mode says whether the policy deletes.
 	Mode PolicyMode
-	// TTLAfterFinished is the default for finished Jobs and Pods that no rule matches; nil leaves them alone.
+	// TTLAfterFinished is the default for finished Jobs and Pods that no rule matches; nil is no limit by time.
 	TTLAfterFinished *TTL
-	// Capacity is the default for finished Jobs and Pods that no rule matches, for each of the two; nil is no limit.
+	// Capacity is the default for finished Jobs and for finished Pods that no rule matches; nil is no limit by count.
 	Capacity *Capacity
-	// Suspend stops what this policy deletes. It still keeps what it would keep.
+	// Suspend stops this policy: it deletes nothing, and still keeps what it kept before.
 	Suspend bool
-	// AnnotationTTL says what an object's own annotations may do.
+	// AnnotationTTL says what the annotations on an object can do.
 	AnnotationTTL AnnotationTTLMode
 	// Rules are tried in order; the first that matches an object decides for it.
 	Rules []CleanupRule
@@ -80,7 +80,7 @@ type CleanupPolicySpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ClusterCleanupPolicy gives defaults, bounds and a stop button to the namespaces that it selects.
+// ClusterCleanupPolicy sets defaults and limits for the namespaces that it selects, and can stop all deletions there.
 type ClusterCleanupPolicy struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -99,12 +99,12 @@ type ClusterCleanupPolicyList struct {
 	Items []ClusterCleanupPolicy
 }
 
-// ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide only for objects that no
-// policy of their namespace matches; Guardrails bind every policy.
+// ClusterCleanupPolicySpec says what to keep in the selected namespaces. Its defaults and rules apply only to objects that no
+// policy of their namespace matches; Guardrails apply to every policy.
 type ClusterCleanupPolicySpec struct {
-	// Mode says whether the policy deletes and its guardrails bind; required.
+	// Mode says whether the policy deletes and its guardrails apply; required.
 	Mode PolicyMode
-	// NamespaceSelector on the labels of namespaces; required, and empty it is all but the protected ones.
+	// NamespaceSelector selects namespaces by label; required. An empty one selects all except the protected ones.
 	NamespaceSelector *metav1.LabelSelector
 	// TTLAfterFinished, Capacity, Suspend, AnnotationTTL and Rules are as in a CleanupPolicy.
 	TTLAfterFinished *TTL
@@ -112,11 +112,11 @@ type ClusterCleanupPolicySpec struct {
 	Suspend          bool
 	AnnotationTTL    AnnotationTTLMode
 	Rules            []CleanupRule
-	// Guardrails bind every policy in these namespaces.
+	// Guardrails are limits for every policy in these namespaces.
 	Guardrails *Guardrails
 }
 
-// Defaults are what the policy says where no policy of the namespace does.
+// Defaults returns what the policy says for objects that no policy of their namespace matches.
 func (s *ClusterCleanupPolicySpec) Defaults() *CleanupPolicySpec {
 	return &CleanupPolicySpec{
 		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, Suspend: s.Suspend, AnnotationTTL: s.AnnotationTTL,
@@ -129,47 +129,47 @@ func (s *ClusterCleanupPolicySpec) SuspendsAll() bool {
 	return s.Guardrails != nil && s.Guardrails.SuspendAll
 }
 
-// Guardrails are the bounds of all policies in the selected namespaces. Of several cluster policies the strictest bound holds.
+// Guardrails are limits for all policies in the selected namespaces. If several cluster policies set a limit, the strictest applies.
 type Guardrails struct {
-	// SuspendAll stops every deletion in these namespaces, by any policy and whatever the mode of this one.
+	// SuspendAll stops every deletion in these namespaces, by any policy and in either mode of this one.
 	SuspendAll bool
-	// MinTTL is a duration that every object is kept at least, by time and by capacity.
+	// MinTTL is the shortest time to keep an object, by time and by count.
 	MinTTL *TTL
-	// MaxTTL is a duration that longer answers are cut to.
+	// MaxTTL is the longest time to keep an object.
 	MaxTTL *TTL
-	// AllowNever lets "never" stand; false cuts it to MaxTTL too. Nil is true.
+	// AllowNever says whether an object may be kept forever; if false, it is kept for MaxTTL. Nil is true.
 	AllowNever *bool
-	// MaxDeletionsPerMinute paces the deletions of each namespace.
+	// MaxDeletionsPerMinute limits the rate of deletions in each namespace.
 	MaxDeletionsPerMinute *int64
-	// HoldAbove holds a change that makes more objects due at once.
+	// HoldAbove limits how many objects one change can make due at once.
 	HoldAbove *HoldAbove
-	// Ceilings are over all selected namespaces together.
+	// Ceilings limit how many finished objects all selected namespaces keep together.
 	Ceilings []Ceiling
 }
 
-// HoldAbove is how many objects one change may make due at once: in a namespace, and in all that it reaches; nil where it does not say.
+// HoldAbove is how many objects one change can make due at once, in one namespace and in all namespaces that it affects; nil is unset.
 type HoldAbove struct {
 	Objects, Total *int64
 }
 
-// Ceiling bounds the finished objects of its resources in all selected namespaces together; each namespace has its max-min
-// fair share.
+// Ceiling limits how many finished objects of each of its resources all selected namespaces keep together. Each namespace gets its
+// max-min fair share.
 type Ceiling struct {
 	Resources  []string
 	MaxObjects *int64
 }
 
-// Capacity bounds how many finished objects are kept; beyond it those go first that finished first.
+// Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first.
 type Capacity struct {
-	// MaxObjects of a pool; exactly one of it and PercentOfQuota is set.
+	// MaxObjects is how many objects of a pool to keep; exactly one of it and PercentOfQuota is set.
 	MaxObjects *int64
-	// PercentOfQuota is the bound as a share of the smallest ResourceQuota of the namespace for the number of such objects.
+	// PercentOfQuota is the limit as a percentage of the smallest ResourceQuota of the namespace for the number of such objects.
 	PercentOfQuota *int64
 	// Per says which objects make a pool.
 	Per CapacityPer
 	// LabelKey is the label whose value makes the pool, with CapacityPerLabel.
 	LabelKey string
-	// MinAge is a duration since the finish before which capacity takes no object; nil is none.
+	// MinAge is how long after its finish capacity deletes no object; nil is no such time.
 	MinAge *TTL
 }
 
@@ -177,31 +177,31 @@ type Capacity struct {
 type CapacityPer string
 
 const (
-	// CapacityPerNamespace counts all of a namespace.
+	// CapacityPerNamespace counts all objects of a namespace.
 	CapacityPerNamespace CapacityPer = "Namespace"
-	// CapacityPerOwner counts those of one controller.
+	// CapacityPerOwner counts the objects of one controller.
 	CapacityPerOwner CapacityPer = "Owner"
-	// CapacityPerLabel counts those with the same value of a label.
+	// CapacityPerLabel counts the objects with the same value of a label.
 	CapacityPerLabel CapacityPer = "Label"
 )
 
 // CleanupRule decides for the objects that it matches. It inherits nothing from the defaults.
 type CleanupRule struct {
-	// Name is unique in the policy, a DNS label.
+	// Name is a DNS label, unique in the policy.
 	Name string
-	// Resources as "resource.group"; empty is exactly ResourceJobs and ResourcePods.
+	// Resources lists what the rule matches, as "resource.group"; empty is exactly ResourceJobs and ResourcePods.
 	Resources []string
-	// Selector on the labels of the object; nil is every object.
+	// Selector selects objects by label; nil selects every object.
 	Selector *metav1.LabelSelector
-	// Outcome that the object must have finished with; empty is either.
+	// Outcome is how the object finished; empty is either way.
 	Outcome Outcome
-	// TTL after the finish; nil is no limit by time. A rule has it, or Capacity, or both.
+	// TTL is how long to keep the object after it finishes; nil is no limit by time. A rule has TTL, Capacity or both.
 	TTL *TTL
-	// Capacity is how many are kept; nil is no limit.
+	// Capacity is how many objects to keep; nil is no limit by count.
 	Capacity *Capacity
-	// Dependents says when an object that another one controls may be deleted.
+	// Dependents says when to delete an object that has a controller.
 	Dependents DependentsPolicy
-	// PropagationPolicy of the deletion, Background or Foreground.
+	// PropagationPolicy is Background or Foreground.
 	PropagationPolicy metav1.DeletionPropagation
 	// GitOpsManaged says what happens to objects that a GitOps tool or Helm applied.
 	GitOpsManaged GitOpsManagedPolicy
@@ -211,21 +211,21 @@ type CleanupRule struct {
 type PolicyMode string
 
 const (
-	// ModeEnforce deletes.
+	// ModeEnforce deletes objects.
 	ModeEnforce PolicyMode = "Enforce"
-	// ModePreview counts and shows, and changes nothing.
+	// ModePreview only counts what it would delete.
 	ModePreview PolicyMode = "Preview"
 )
 
-// AnnotationTTLMode says what an object's own annotations may do to the policy's answer.
+// AnnotationTTLMode says what the annotations on an object can do.
 type AnnotationTTLMode string
 
 const (
-	// AnnotationExtendOnly lets them lengthen.
+	// AnnotationExtendOnly lets them extend the time only.
 	AnnotationExtendOnly AnnotationTTLMode = "ExtendOnly"
-	// AnnotationAny lets them lengthen and shorten.
+	// AnnotationAny lets them extend and shorten the time.
 	AnnotationAny AnnotationTTLMode = "Any"
-	// AnnotationIgnore does not look at them.
+	// AnnotationIgnore gives them no effect.
 	AnnotationIgnore AnnotationTTLMode = "Ignore"
 )
 
@@ -239,45 +239,45 @@ const (
 	OutcomeFailed Outcome = "Failed"
 )
 
-// DependentsPolicy says when an object that another one controls may be deleted.
+// DependentsPolicy says when to delete an object that has a controller.
 type DependentsPolicy string
 
 const (
-	// DependentsWithOwner leaves it to its owner: it goes when that goes.
+	// DependentsWithOwner leaves it to its owner: it is deleted along with the owner.
 	DependentsWithOwner DependentsPolicy = "WithOwner"
-	// DependentsAfterOwnerFinished lets it go once the owner has finished.
+	// DependentsAfterOwnerFinished can delete it once its owner has finished.
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
 )
 
-// GitOpsManagedPolicy says what happens to objects that a GitOps tool or Helm applied, and would apply again.
+// GitOpsManagedPolicy says what happens to objects that a GitOps tool or Helm applied and would create again.
 type GitOpsManagedPolicy string
 
 const (
 	// GitOpsManagedHold keeps them.
 	GitOpsManagedHold GitOpsManagedPolicy = "Hold"
-	// GitOpsManagedDelete deletes them as any other.
+	// GitOpsManagedDelete deletes them like any other object.
 	GitOpsManagedDelete GitOpsManagedPolicy = "Delete"
 )
 
-// CleanupPolicyStatus is what was observed.
+// CleanupPolicyStatus is what Winnow observed.
 type CleanupPolicyStatus struct {
-	// ObservedGeneration is the generation of the spec that the rest speaks of.
+	// ObservedGeneration is the last generation of the spec for which it is known whether it must wait for approval.
 	ObservedGeneration int64
-	// Conditions, of types Ready, Suspended and Throttled.
+	// Conditions are Ready, Suspended and Throttled.
 	Conditions []metav1.Condition
-	// Candidates are the finished objects that this policy decides, held ones too.
+	// Candidates is the number of finished objects that this policy decides for, including held ones.
 	Candidates int64
-	// Due are those candidates that are past their time and not yet gone.
+	// Due is the number of candidates that are past their time and not yet gone.
 	Due int64
-	// Held are those of the due that something forbids to delete now.
+	// Held is the number of due objects that cannot be deleted now.
 	Held int64
-	// Holds are changes that made many objects due at once, by id; they wait for approval.
+	// Holds lists changes that wait for approval because they made too many objects due at once, by id.
 	Holds []PolicyHold
 	// UnlistedHolds is how many more there are.
 	UnlistedHolds int64
-	// Ceilings, of a cluster policy, show how many objects each ceiling counts, sorted by resource.
+	// Ceilings shows how many objects each ceiling of a cluster policy counts, sorted by resource.
 	Ceilings []CeilingStatus
-	// Deleted were confirmed gone after a delete by this policy; a lower bound across a change of leader.
+	// Deleted is the number of objects that this policy deleted and that are confirmed gone; it can be too low after a change of leader.
 	Deleted int64
 	// NextDeletionTime is when the next candidate becomes due.
 	NextDeletionTime *metav1.Time
@@ -287,28 +287,28 @@ type CleanupPolicyStatus struct {
 
 // CeilingStatus shows how many objects a ceiling counts for one resource.
 type CeilingStatus struct {
-	// Resource as "resource.group".
+	// Resource is what the ceiling counts, as "resource.group".
 	Resource string
-	// Objects are all that the ceiling counts, MaxObjects how many of them it keeps.
+	// Objects is how many objects the ceiling counts, MaxObjects how many it keeps.
 	Objects, MaxObjects int64
-	// Over is how many of them are beyond the ceiling and not yet deleted.
+	// Over is how many objects are above the ceiling and not yet deleted.
 	Over int64
 }
 
-// PolicyHold keeps a policy from deleting in a namespace until somebody approves, or until what made the objects due is undone.
+// PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.
 type PolicyHold struct {
-	// ID is what AnnotationApprovedHold must say.
+	// ID is what AnnotationApprovedHold must name.
 	ID string
-	// Namespace in which the policy is held; empty for a hold of all namespaces together.
+	// Namespace is where the policy is held; empty for a hold of all namespaces together.
 	Namespace string
-	// Resources of the objects that wait, as "resource.group"; empty where an older version wrote the hold.
+	// Resources lists what the waiting objects are, as "resource.group"; empty if an older version wrote the hold.
 	Resources []string
-	// Objects that are due by the policy there.
+	// Objects is how many objects are due by the policy there.
 	Objects int64
-	// Why says which change made them due.
+	// Why names the change that made them due.
 	Why string
-	// Since is when that change was observed; nil in a status of an older version.
+	// Since is when that change was observed; nil if an older version wrote the status.
 	Since *metav1.Time
-	// Policy is that whose hold this is, as namespace/name or name, if it is another one.
+	// Policy is set if the objects wait for a hold of another policy: its namespace/name, or the name of a cluster policy.
 	Policy string
 }

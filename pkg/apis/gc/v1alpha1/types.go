@@ -9,20 +9,20 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// CleanupPolicy says how long the finished Jobs and Pods of its namespace are kept. Each object is deleted on time, with
-// its finalizers and owners respected.
+// CleanupPolicy says how long to keep the finished Jobs and Pods of its namespace, and how many. Winnow deletes each object
+// on time and respects its finalizers and owners.
 type CleanupPolicy struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. A policy takes no finalizers.
+	// metadata is the standard object metadata. A policy cannot have finalizers.
 	// +optional
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted. An empty spec is valid and does nothing.
+	// spec says what to keep. An empty spec is valid and does nothing.
 	// +optional
 	Spec CleanupPolicySpec `json:"spec,omitempty"`
-	// status is what was observed. It is written by Winnow, within about five seconds of a change.
+	// status is what Winnow observed. Winnow updates it within about five seconds of a change.
 	// +optional
 	Status CleanupPolicyStatus `json:"status,omitempty"`
 }
@@ -42,17 +42,17 @@ type CleanupPolicyList struct {
 	Items []CleanupPolicy `json:"items"`
 }
 
-// CleanupPolicySpec is what is wanted.
+// CleanupPolicySpec says what to keep.
 type CleanupPolicySpec struct {
-	// mode says whether the policy deletes: Enforce (the default) does; Preview counts and shows, changes nothing, and has no
-	// vote where other policies match.
+	// mode is Enforce (the default) or Preview. In Enforce mode, the policy deletes objects. In Preview mode, it only counts
+	// what it would delete, and other policies decide as if it did not exist.
 	// +optional
 	// +k8s:optional
 	// +default="Enforce"
 	Mode PolicyMode `json:"mode,omitempty"`
-	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
-	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
-	// what no rule matches is left alone.
+	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
+	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
+	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -60,24 +60,24 @@ type CleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
-	// limited.
+	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
+	// is no limit by count.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
-	// is shown as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
+	// due objects as held.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`
-	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
-	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
-	// policies that match an object the strictest holds.
+	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
+	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
+	// gives them no effect. If several policies match an object, the strictest setting applies.
 	// +optional
 	// +k8s:optional
 	// +default="ExtendOnly"
 	AnnotationTTL AnnotationTTLMode `json:"annotationTTL,omitempty"`
-	// rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.
+	// rules are exceptions to the defaults. They are tried in order, and the first rule that matches an object decides.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -91,20 +91,20 @@ type CleanupPolicySpec struct {
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// ClusterCleanupPolicy gives the namespaces that it selects defaults for where their own policies say nothing, bounds that all
-// policies in them must keep, and a stop button.
+// ClusterCleanupPolicy applies to all namespaces that it selects. It can set defaults for objects that no policy of their
+// namespace matches, set limits for all policies there, and stop all deletions.
 type ClusterCleanupPolicy struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. A policy takes no finalizers.
+	// metadata is the standard object metadata. A policy cannot have finalizers.
 	// +optional
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted.
+	// spec says what to keep in the selected namespaces, and which limits apply there.
 	// +required
 	Spec ClusterCleanupPolicySpec `json:"spec"`
-	// status is what was observed. It is written by Winnow, within about five seconds of a change.
+	// status is what Winnow observed. Winnow updates it within about five seconds of a change.
 	// +optional
 	Status CleanupPolicyStatus `json:"status,omitempty"`
 }
@@ -124,21 +124,23 @@ type ClusterCleanupPolicyList struct {
 	Items []ClusterCleanupPolicy `json:"items"`
 }
 
-// ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no
-// policy of their namespace matches; guardrails bind every policy.
+// ClusterCleanupPolicySpec says what to keep in the selected namespaces. Its defaults and rules apply only to objects that
+// no policy of their namespace matches. Its guardrails apply to every policy.
 type ClusterCleanupPolicySpec struct {
-	// mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.
+	// mode is Enforce or Preview. In Enforce mode, the policy deletes objects and its guardrails apply. In Preview mode, it
+	// only counts what it would delete, and suspendAll is the only guardrail that applies.
 	// +required
 	// +k8s:required
 	Mode PolicyMode `json:"mode"`
-	// namespaceSelector on the labels of namespaces. {} selects all but the protected ones, in which nothing is ever deleted.
+	// namespaceSelector selects namespaces by label. {} selects all namespaces except the protected ones, where Winnow never
+	// deletes anything.
 	// +required
 	// +k8s:required
 	// +k8s:opaqueType
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
-	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
-	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
-	// what no rule matches is left alone.
+	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
+	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
+	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -146,44 +148,47 @@ type ClusterCleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
-	// limited.
+	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
+	// is no limit by count.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
-	// is shown as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
+	// due objects as held.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`
-	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
-	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
-	// policies that match an object the strictest holds.
+	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
+	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
+	// gives them no effect. If several policies match an object, the strictest setting applies.
 	// +optional
 	// +k8s:optional
 	// +default="ExtendOnly"
 	AnnotationTTL AnnotationTTLMode `json:"annotationTTL,omitempty"`
-	// rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.
+	// rules are exceptions to the defaults. They are tried in order, and the first rule that matches an object decides.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:listType=atomic
 	// +k8s:maxItems=100
 	Rules []CleanupRule `json:"rules,omitempty"`
-	// guardrails bind every policy in these namespaces. Of several cluster policies the strictest bound holds.
+	// guardrails are limits for every policy in the selected namespaces. If several cluster policies select a namespace, the
+	// strictest limit applies.
 	// +optional
 	// +k8s:optional
 	Guardrails *Guardrails `json:"guardrails,omitempty"`
 }
 
-// Guardrails are the bounds of all policies in the selected namespaces.
+// Guardrails are limits for all policies in the selected namespaces.
 type Guardrails struct {
-	// suspendAll stops every deletion in these namespaces, by any policy and in either mode of this one, while it is true.
+	// suspendAll stops all deletions in the selected namespaces while it is true, by any policy. It applies in Preview mode
+	// too.
 	// +optional
 	// +k8s:optional
 	SuspendAll bool `json:"suspendAll,omitempty"`
-	// minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The
-	// TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.
+	// minTTL is the shortest time to keep an object after it finishes. No policy and no ceiling deletes it sooner, by time
+	// or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a
+	// Job, and minTTL cannot delay that.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -191,7 +196,8 @@ type Guardrails struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	MinTTL *TTL `json:"minTTL,omitempty"`
-	// maxTTL is what longer answers are cut to, those of the object's own annotations too.
+	// maxTTL is the longest time to keep an object after it finishes. It cuts every longer time, including those that the
+	// annotations of an object ask for.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -199,11 +205,12 @@ type Guardrails struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	MaxTTL *TTL `json:"maxTTL,omitempty"`
-	// allowNever lets the answer "never" stand, which is the default; false cuts it to maxTTL too.
+	// allowNever says whether an object may be kept forever, by "never" or because nothing limits its time. The default is
+	// true. If false, such an object is kept for maxTTL.
 	// +optional
 	// +k8s:optional
 	AllowNever *bool `json:"allowNever,omitempty"`
-	// maxDeletionsPerMinute paces the deletions of each namespace.
+	// maxDeletionsPerMinute limits how fast Winnow deletes objects in each namespace.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
@@ -211,13 +218,14 @@ type Guardrails struct {
 	// +k8s:validation:minimum=1
 	// +k8s:validation:maximum=2147483647
 	MaxDeletionsPerMinute *int64 `json:"maxDeletionsPerMinute,omitempty"`
-	// holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label
-	// of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.
+	// holdAbove limits how many objects one change can make due at once. A change is a policy that is written or deleted, a
+	// label of a namespace, or a quota. Changes of the last ten minutes count together. Above the limit, the policy that
+	// would delete the objects waits for approval; see status.holds.
 	// +optional
 	// +k8s:optional
 	HoldAbove *HoldAbove `json:"holdAbove,omitempty"`
-	// ceilings limit the finished objects of all selected namespaces together, whichever policy decides for them. Each namespace
-	// has its max-min fair share, so that one which is under its share loses nothing to the others.
+	// ceilings limit how many finished objects all selected namespaces keep together, whichever policy decides for them.
+	// Each namespace gets a max-min fair share, so a namespace that keeps less than its share loses nothing to the others.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -226,9 +234,10 @@ type Guardrails struct {
 	Ceilings []Ceiling `json:"ceilings,omitempty"`
 }
 
-// HoldAbove is how many objects one change may make due at once. It needs objects, total or both.
+// HoldAbove is how many objects one change can make due at once. Set objects, total or both.
 type HoldAbove struct {
-	// objects that one change may make due at once in a namespace; one more, and it waits for approval.
+	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
+	// approval.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
@@ -236,7 +245,8 @@ type HoldAbove struct {
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=2147483647
 	Objects *int64 `json:"objects,omitempty"`
-	// total is how many objects one change may make due at once in all namespaces that it reaches; one more, and it waits for approval.
+	// total is how many objects one change can make due at once in all namespaces that it affects. A change that makes more
+	// due waits for approval.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
@@ -246,16 +256,17 @@ type HoldAbove struct {
 	Total *int64 `json:"total,omitempty"`
 }
 
-// Ceiling bounds the finished objects of its resources.
+// Ceiling limits how many finished objects to keep of each of its resources.
 type Ceiling struct {
-	// resources that are counted, each as "resource.group", and each for itself. Left out, it is jobs.batch and pods.
+	// resources lists what to count, as "resource.group". Each resource is counted separately. If unset, jobs.batch and
+	// pods.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:listType=atomic
 	// +k8s:maxItems=16
 	Resources []string `json:"resources,omitempty"`
-	// maxObjects of each of the resources that are kept in all selected namespaces together.
+	// maxObjects is how many objects of each resource to keep in all selected namespaces together.
 	// +required
 	// +k8s:required
 	// +k8s:minimum=0
@@ -265,10 +276,10 @@ type Ceiling struct {
 	MaxObjects *int64 `json:"maxObjects"`
 }
 
-// Capacity bounds how many finished objects are kept; beyond it those go first that finished first, whenever they were
-// created.
+// Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first,
+// whenever they were created.
 type Capacity struct {
-	// maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.
+	// maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
@@ -276,8 +287,8 @@ type Capacity struct {
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=2147483647
 	MaxObjects *int64 `json:"maxObjects,omitempty"`
-	// percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for
-	// "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
+	// percentOfQuota is how many objects to keep, as a percentage of what the smallest ResourceQuota in the namespace allows
+	// for "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
@@ -285,16 +296,18 @@ type Capacity struct {
 	// +k8s:validation:minimum=1
 	// +k8s:validation:maximum=100
 	PercentOfQuota *int64 `json:"percentOfQuota,omitempty"`
-	// per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those
-	// with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.
+	// per says which objects count together: all in the Namespace (the default), those of one Owner (their controller), or
+	// those with the same value of a Label. Objects without a controller, or without the label, are neither counted nor
+	// limited.
 	// +optional
 	// +k8s:optional
 	Per CapacityPer `json:"per,omitempty"`
-	// labelKey is the label whose value makes the pool. It is set with "per: Label" and not otherwise.
+	// labelKey is the label whose value decides which objects count together. It is required when per is "Label", and cannot
+	// be set otherwise.
 	// +optional
 	// +k8s:optional
 	LabelKey string `json:"labelKey,omitempty"`
-	// minAge since the finish, before which capacity takes no object.
+	// minAge protects an object from this limit until it finished that long ago.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -304,34 +317,35 @@ type Capacity struct {
 	MinAge *TTL `json:"minAge,omitempty"`
 }
 
-// CleanupRule decides for the objects that its resources, selector and outcome match. It inherits nothing from the
-// defaults of its policy.
+// CleanupRule decides for objects that match its resources, selector and outcome. It inherits nothing from the defaults of
+// the policy.
 type CleanupRule struct {
-	// name is unique in the policy and a DNS label. It is the reason that users see in events, logs and the audit log. "default" is
-	// taken by the defaults of the policy.
+	// name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name "default" is
+	// reserved for the defaults of the policy.
 	// +required
 	// +k8s:required
 	// +k8s:format=k8s-short-name
 	Name string `json:"name"`
-	// resources that the rule matches, each as "resource.group": jobs.batch, pods. Left out, it is both of these.
+	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods. If unset, both match.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:listType=atomic
 	// +k8s:maxItems=16
 	Resources []string `json:"resources,omitempty"`
-	// selector on the labels of the object. Left out, every object matches.
+	// selector selects objects by label. If unset, every object matches.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// outcome that the object finished with: Succeeded, or Failed for every other end. Left out, either matches. While an object
-	// runs, a rule with an outcome matches it.
+	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
+	// matches a rule with either outcome.
 	// +optional
 	// +k8s:optional
 	Outcome Outcome `json:"outcome,omitempty"`
-	// ttl is how long the object is kept, counted from its finish: a duration like "7d" or "1h30m", "0s" for at once, or "never".
-	// Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.
+	// ttl is how long to keep the object after it finishes: a duration such as "7d" or "1h30m", "0s" to delete immediately,
+	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first
+	// applies.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -339,54 +353,56 @@ type CleanupRule struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTL *TTL `json:"ttl,omitempty"`
-	// capacity is how many of the objects for which this rule decides are kept, of each resource.
+	// capacity is how many objects to keep, of each resource, among those that this rule decides for.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// dependents says when an object that another one controls may be deleted: WithOwner (the default) leaves it to its owner;
-	// AfterOwnerFinished lets it go once its owner has finished too. What a CronJob, ReplicaSet, StatefulSet or DaemonSet
-	// controls is not counted on by it once finished, and goes as if it had no owner.
+	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
+	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob,
+	// ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer
+	// needs them.
 	// +optional
 	// +k8s:optional
 	Dependents DependentsPolicy `json:"dependents,omitempty"`
-	// propagationPolicy of the deletion: Background (the default) deletes the object and lets its dependents follow; Foreground
-	// deletes the dependents first. An object that carries the orphan or foregroundDeletion finalizer keeps that meaning.
+	// propagationPolicy says how the deletion reaches dependents. Background (the default) deletes the object, and its
+	// dependents follow. Foreground deletes the dependents first. If the object carries the finalizer orphan or
+	// foregroundDeletion, Winnow uses the propagation policy that belongs to that finalizer.
 	// +optional
 	// +k8s:optional
 	PropagationPolicy DeletionPropagation `json:"propagationPolicy,omitempty"`
-	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps
-	// them, Delete deletes them as any other.
+	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would create again. Hold (the
+	// default) keeps them. Delete deletes them like any other object.
 	// +optional
 	// +k8s:optional
 	GitOpsManaged GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
 }
 
-// TTL is how long something is kept: a duration, or "never" for always.
+// TTL is how long to keep an object: a duration, or "never" to keep it forever.
 type TTL string
 
-// PolicyMode says whether a policy deletes.
+// PolicyMode says whether a policy deletes objects.
 // +enum
 // +k8s:enum
 type PolicyMode string
 
 const (
-	// ModeEnforce deletes.
+	// ModeEnforce deletes objects.
 	ModeEnforce PolicyMode = "Enforce"
-	// ModePreview counts and shows, and changes nothing.
+	// ModePreview only counts what it would delete.
 	ModePreview PolicyMode = "Preview"
 )
 
-// AnnotationTTLMode says what an object's own annotations may do.
+// AnnotationTTLMode says what the annotations on an object can do.
 // +enum
 // +k8s:enum
 type AnnotationTTLMode string
 
 const (
-	// AnnotationExtendOnly lets them lengthen.
+	// AnnotationExtendOnly lets them extend the time only.
 	AnnotationExtendOnly AnnotationTTLMode = "ExtendOnly"
-	// AnnotationAny lets them lengthen and shorten.
+	// AnnotationAny lets them extend and shorten the time.
 	AnnotationAny AnnotationTTLMode = "Any"
-	// AnnotationIgnore does not look at them.
+	// AnnotationIgnore gives them no effect.
 	AnnotationIgnore AnnotationTTLMode = "Ignore"
 )
 
@@ -402,7 +418,7 @@ const (
 	OutcomeFailed Outcome = "Failed"
 )
 
-// DependentsPolicy says when an object that another one controls may be deleted.
+// DependentsPolicy says when to delete an object that has a controller.
 // +enum
 // +k8s:enum
 type DependentsPolicy string
@@ -410,7 +426,7 @@ type DependentsPolicy string
 const (
 	// DependentsWithOwner leaves it to its owner.
 	DependentsWithOwner DependentsPolicy = "WithOwner"
-	// DependentsAfterOwnerFinished lets it go once its owner has finished.
+	// DependentsAfterOwnerFinished can delete it once its owner has finished.
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
 )
 
@@ -420,11 +436,11 @@ const (
 type CapacityPer string
 
 const (
-	// CapacityPerNamespace counts all of a namespace.
+	// CapacityPerNamespace counts all objects of a namespace.
 	CapacityPerNamespace CapacityPer = "Namespace"
-	// CapacityPerOwner counts those of one controller.
+	// CapacityPerOwner counts the objects of one controller.
 	CapacityPerOwner CapacityPer = "Owner"
-	// CapacityPerLabel counts those with the same value of a label.
+	// CapacityPerLabel counts the objects with the same value of a label.
 	CapacityPerLabel CapacityPer = "Label"
 )
 
@@ -436,30 +452,31 @@ type GitOpsManagedPolicy string
 const (
 	// GitOpsManagedHold keeps them.
 	GitOpsManagedHold GitOpsManagedPolicy = "Hold"
-	// GitOpsManagedDelete deletes them as any other.
+	// GitOpsManagedDelete deletes them like any other object.
 	GitOpsManagedDelete GitOpsManagedPolicy = "Delete"
 )
 
-// DeletionPropagation is how a deletion reaches the dependents of an object.
+// DeletionPropagation says how a deletion reaches the dependents of an object.
 // +enum
 // +k8s:enum
 type DeletionPropagation string
 
 const (
-	// PropagationBackground deletes the object, its dependents follow.
+	// PropagationBackground deletes the object, and its dependents follow.
 	PropagationBackground DeletionPropagation = "Background"
 	// PropagationForeground deletes the dependents first.
 	PropagationForeground DeletionPropagation = "Foreground"
 )
 
-// CleanupPolicyStatus is what was observed.
+// CleanupPolicyStatus is what Winnow observed.
 type CleanupPolicyStatus struct {
-	// observedGeneration is the last generation of the spec of which it is known whether it must wait for approval.
+	// observedGeneration is the last generation of the spec for which Winnow knows whether it must wait for approval.
 	// +optional
 	// +k8s:optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready is False while a person is needed, and its reason and message say why and what to do. Suspended and Throttled are True
-	// while the policy deletes nothing, or waits for its turn.
+	// conditions are Ready, Suspended and Throttled. Ready is False while somebody must act; its reason and message say why
+	// and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects
+	// wait because of maxDeletionsPerMinute.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -470,20 +487,20 @@ type CleanupPolicyStatus struct {
 	// +patchStrategy=merge
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
-	// candidates are the finished objects that this policy decides, held ones too.
+	// candidates is the number of finished objects that this policy decides for, including held ones.
 	// +optional
 	// +k8s:optional
 	Candidates int64 `json:"candidates"`
-	// due are those of the candidates that are past their time and not yet gone.
+	// due is the number of candidates that are past their time and not yet gone.
 	// +optional
 	// +k8s:optional
 	Due int64 `json:"due"`
-	// held are those of the due that something forbids to delete now; the condition says what.
+	// held is the number of due objects that Winnow cannot delete now. The condition Ready says why.
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`
-	// holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation
-	// gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.
+	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
+	// gc.winnow.dev/approved-hold on the policy names its id, or when none of its objects is due any more.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -491,12 +508,12 @@ type CleanupPolicyStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=id
 	Holds []PolicyHold `json:"holds,omitempty"`
-	// unlistedHolds is how many more holds there are than holds lists. They are listed as others end.
+	// unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.
 	// +optional
 	// +k8s:optional
 	UnlistedHolds int64 `json:"unlistedHolds,omitempty"`
-	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.ceilings counts, one entry for each resource. In
-	// Preview mode they show what the ceilings would count.
+	// ceilings shows how many objects each ceiling of a cluster policy counts, with one entry for each resource. In Preview
+	// mode, it shows what the ceilings would count.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -504,7 +521,8 @@ type CleanupPolicyStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=resource
 	Ceilings []CeilingStatus `json:"ceilings,omitempty"`
-	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
+	// deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a
+	// change of leader.
 	// +optional
 	// +k8s:optional
 	Deleted int64 `json:"deleted"`
@@ -513,7 +531,7 @@ type CleanupPolicyStatus struct {
 	// +k8s:optional
 	// +k8s:opaqueType
 	NextDeletionTime *metav1.Time `json:"nextDeletionTime,omitempty"`
-	// lastDeletionTime is when a deletion by this policy was last confirmed.
+	// lastDeletionTime is when Winnow last confirmed a deletion by this policy.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType
@@ -522,55 +540,57 @@ type CleanupPolicyStatus struct {
 
 // CeilingStatus shows how many objects a ceiling counts for one resource.
 type CeilingStatus struct {
-	// resource that is counted, as "resource.group".
+	// resource is what the ceiling counts, as "resource.group".
 	// +required
 	// +k8s:required
 	Resource string `json:"resource"`
-	// objects that the ceiling counts in all selected namespaces together.
+	// objects is how many objects the ceiling counts in all selected namespaces together.
 	// +optional
 	// +k8s:optional
 	Objects int64 `json:"objects"`
-	// maxObjects that the ceiling keeps.
+	// maxObjects is how many objects the ceiling keeps.
 	// +optional
 	// +k8s:optional
 	MaxObjects int64 `json:"maxObjects"`
-	// over is how many of the objects are beyond the ceiling and not yet deleted.
+	// over is how many objects are above the ceiling and not yet deleted.
 	// +optional
 	// +k8s:optional
 	Over int64 `json:"over"`
 }
 
-// PolicyHold keeps a policy from deleting in a namespace.
+// PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.
 type PolicyHold struct {
-	// id is what the annotation gc.winnow.dev/approved-hold must say to release this hold.
+	// id identifies the hold. To approve it, write the id into the annotation gc.winnow.dev/approved-hold on the policy.
 	// +required
 	// +k8s:required
 	ID string `json:"id"`
-	// namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.
+	// namespace is where the policy is held. It is empty if the hold covers all namespaces together, because the change
+	// exceeded holdAbove.total.
 	// +optional
 	// +k8s:optional
 	Namespace string `json:"namespace,omitempty"`
-	// resources of the objects that wait, as "resource.group". To approve the hold, a user needs permission to list and delete them.
+	// resources lists what the waiting objects are, as "resource.group". To approve the hold, you need permission to list
+	// and delete them.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:listType=atomic
 	Resources []string `json:"resources,omitempty"`
-	// objects that are due by the policy in the namespace.
+	// objects is how many objects are due by the policy in the namespace.
 	// +optional
 	// +k8s:optional
 	Objects int64 `json:"objects"`
-	// why says which change made them due.
+	// why names the change that made them due.
 	// +optional
 	// +k8s:optional
 	Why string `json:"why,omitempty"`
-	// since is when that change was observed.
+	// since is when Winnow observed that change.
 	// +optional
 	// +k8s:optional
 	// +k8s:opaqueType
 	Since *metav1.Time `json:"since,omitempty"`
-	// policy is set where the hold is one of another policy, whose approval these objects wait for: namespace/name, or the name of a
-	// ClusterCleanupPolicy.
+	// policy is set if the objects wait for a hold of another policy. Approve the hold on that policy: namespace/name, or
+	// the name of a ClusterCleanupPolicy.
 	// +optional
 	// +k8s:optional
 	Policy string `json:"policy,omitempty"`
