@@ -97,12 +97,12 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Capacity bounds how many finished objects are kept; beyond it those go first that finished first, whenever they were created.",
+				Description: "Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first, whenever they were created.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"maxObjects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.",
+							Description: "maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
@@ -111,7 +111,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					},
 					"percentOfQuota": {
 						SchemaProps: spec.SchemaProps{
-							Description: "percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for \"count/<resource>.<group>\", rounded down. Without such a quota there is no limit.",
+							Description: "percentOfQuota is how many objects to keep, as a percentage of what the smallest ResourceQuota in the namespace allows for \"count/<resource>.<group>\", rounded down. Without such a quota there is no limit.",
 							Minimum:     ptr.To[float64](1),
 							Maximum:     ptr.To[float64](100),
 							Type:        []string{"integer"},
@@ -120,7 +120,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					},
 					"per": {
 						SchemaProps: spec.SchemaProps{
-							Description: "per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.\n\nPossible enum values:\n - `\"Label\"` counts those with the same value of a label.\n - `\"Namespace\"` counts all of a namespace.\n - `\"Owner\"` counts those of one controller.",
+							Description: "per says which objects count together: all in the Namespace (the default), those of one Owner (their controller), or those with the same value of a Label. Objects without a controller, or without the label, are neither counted nor limited.\n\nPossible enum values:\n - `\"Label\"` counts the objects with the same value of a label.\n - `\"Namespace\"` counts all objects of a namespace.\n - `\"Owner\"` counts the objects of one controller.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Label", "Namespace", "Owner"},
@@ -128,14 +128,14 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					},
 					"labelKey": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labelKey is the label whose value makes the pool. It is set with \"per: Label\" and not otherwise.",
+							Description: "labelKey is the label whose value decides which objects count together. It is required when per is \"Label\", and cannot be set otherwise.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"minAge": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minAge since the finish, before which capacity takes no object.",
+							Description: "minAge protects an object from this limit until it finished that long ago.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -153,7 +153,7 @@ func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.Op
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Ceiling bounds the finished objects of its resources.",
+				Description: "Ceiling limits how many finished objects to keep of each of its resources.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resources": {
@@ -163,7 +163,7 @@ func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.Op
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources that are counted, each as \"resource.group\", and each for itself. Left out, it is jobs.batch and pods.",
+							Description: "resources lists what to count, as \"resource.group\". Each resource is counted separately. If unset, jobs.batch and pods.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -177,7 +177,7 @@ func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.Op
 					},
 					"maxObjects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxObjects of each of the resources that are kept in all selected namespaces together.",
+							Description: "maxObjects is how many objects of each resource to keep in all selected namespaces together.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
@@ -200,7 +200,7 @@ func schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource that is counted, as \"resource.group\".",
+							Description: "resource is what the ceiling counts, as \"resource.group\".",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -208,7 +208,7 @@ func schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref common.ReferenceCallback) com
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects that the ceiling counts in all selected namespaces together.",
+							Description: "objects is how many objects the ceiling counts in all selected namespaces together.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -216,7 +216,7 @@ func schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref common.ReferenceCallback) com
 					},
 					"maxObjects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxObjects that the ceiling keeps.",
+							Description: "maxObjects is how many objects the ceiling keeps.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -224,7 +224,7 @@ func schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref common.ReferenceCallback) com
 					},
 					"over": {
 						SchemaProps: spec.SchemaProps{
-							Description: "over is how many of the objects are beyond the ceiling and not yet deleted.",
+							Description: "over is how many objects are above the ceiling and not yet deleted.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -241,7 +241,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupPolicy says how long the finished Jobs and Pods of its namespace are kept. Each object is deleted on time, with its finalizers and owners respected.",
+				Description: "CleanupPolicy says how long to keep the finished Jobs and Pods of its namespace, and how many. Winnow deletes each object on time and respects its finalizers and owners.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -260,21 +260,21 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. A policy takes no finalizers.",
+							Description: "metadata is the standard object metadata. A policy cannot have finalizers.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is wanted. An empty spec is valid and does nothing.",
+							Description: "spec says what to keep. An empty spec is valid and does nothing.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CleanupPolicySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what was observed. It is written by Winnow, within about five seconds of a change.",
+							Description: "status is what Winnow observed. Winnow updates it within about five seconds of a change.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName()),
 						},
@@ -341,12 +341,12 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupPolicySpec is what is wanted.",
+				Description: "CleanupPolicySpec says what to keep.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode says whether the policy deletes: Enforce (the default) does; Preview counts and shows, changes nothing, and has no vote where other policies match.\n\nPossible enum values:\n - `\"Enforce\"` deletes.\n - `\"Preview\"` counts and shows, and changes nothing.",
+							Description: "mode is Enforce (the default) or Preview. In Enforce mode, the policy deletes objects. In Preview mode, it only counts what it would delete, and other policies decide as if it did not exist.\n\nPossible enum values:\n - `\"Enforce\"` deletes objects.\n - `\"Preview\"` only counts what it would delete.",
 							Default:     "Enforce",
 							Type:        []string{"string"},
 							Format:      "",
@@ -355,7 +355,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 					},
 					"ttlAfterFinished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole numbers with the units w d h m s in that order (\"7d\", \"1h30m\"), \"0s\" for at once, or \"never\"; at most ten years. Left out, what no rule matches is left alone.",
+							Description: "ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object finished. Write whole numbers with the units w d h m s, in that order (\"7d\", \"1h30m\"), \"0s\" to delete immediately, or \"never\". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
@@ -365,20 +365,20 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not limited.",
+							Description: "capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there is no limit by count.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due is shown as held.",
+							Description: "suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows due objects as held.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"annotationTTL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several policies that match an object the strictest holds.\n\nPossible enum values:\n - `\"Any\"` lets them lengthen and shorten.\n - `\"ExtendOnly\"` lets them lengthen.\n - `\"Ignore\"` does not look at them.",
+							Description: "annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore gives them no effect. If several policies match an object, the strictest setting applies.\n\nPossible enum values:\n - `\"Any\"` lets them extend and shorten the time.\n - `\"ExtendOnly\"` lets them extend the time only.\n - `\"Ignore\"` gives them no effect.",
 							Default:     "ExtendOnly",
 							Type:        []string{"string"},
 							Format:      "",
@@ -392,7 +392,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.",
+							Description: "rules are exceptions to the defaults. They are tried in order, and the first rule that matches an object decides.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -415,12 +415,12 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupPolicyStatus is what was observed.",
+				Description: "CleanupPolicyStatus is what Winnow observed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the last generation of the spec of which it is known whether it must wait for approval.",
+							Description: "observedGeneration is the last generation of the spec for which Winnow knows whether it must wait for approval.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -437,7 +437,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready is False while a person is needed, and its reason and message say why and what to do. Suspended and Throttled are True while the policy deletes nothing, or waits for its turn.",
+							Description: "conditions are Ready, Suspended and Throttled. Ready is False while somebody must act; its reason and message say why and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects wait because of maxDeletionsPerMinute.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -450,7 +450,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"candidates": {
 						SchemaProps: spec.SchemaProps{
-							Description: "candidates are the finished objects that this policy decides, held ones too.",
+							Description: "candidates is the number of finished objects that this policy decides for, including held ones.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -458,7 +458,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"due": {
 						SchemaProps: spec.SchemaProps{
-							Description: "due are those of the candidates that are past their time and not yet gone.",
+							Description: "due is the number of candidates that are past their time and not yet gone.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -466,7 +466,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held are those of the due that something forbids to delete now; the condition says what.",
+							Description: "held is the number of due objects that Winnow cannot delete now. The condition Ready says why.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -482,7 +482,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.",
+							Description: "holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation gc.winnow.dev/approved-hold on the policy names its id, or when none of its objects is due any more.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -495,7 +495,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"unlistedHolds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unlistedHolds is how many more holds there are than holds lists. They are listed as others end.",
+							Description: "unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -510,7 +510,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ceilings, of a cluster policy, show how many objects each ceiling in guardrails.ceilings counts, one entry for each resource. In Preview mode they show what the ceilings would count.",
+							Description: "ceilings shows how many objects each ceiling of a cluster policy counts, with one entry for each resource. In Preview mode, it shows what the ceilings would count.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -523,7 +523,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"deleted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.",
+							Description: "deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a change of leader.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -537,7 +537,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"lastDeletionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastDeletionTime is when a deletion by this policy was last confirmed.",
+							Description: "lastDeletionTime is when Winnow last confirmed a deletion by this policy.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -553,12 +553,12 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupRule decides for the objects that its resources, selector and outcome match. It inherits nothing from the defaults of its policy.",
+				Description: "CleanupRule decides for objects that match its resources, selector and outcome. It inherits nothing from the defaults of the policy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is unique in the policy and a DNS label. It is the reason that users see in events, logs and the audit log. \"default\" is taken by the defaults of the policy.",
+							Description: "name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name \"default\" is reserved for the defaults of the policy.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -571,7 +571,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources that the rule matches, each as \"resource.group\": jobs.batch, pods. Left out, it is both of these.",
+							Description: "resources lists which resources the rule matches, as \"resource.group\": jobs.batch, pods. If unset, both match.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -585,13 +585,13 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "selector on the labels of the object. Left out, every object matches.",
+							Description: "selector selects objects by label. If unset, every object matches.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome that the object finished with: Succeeded, or Failed for every other end. Left out, either matches. While an object runs, a rule with an outcome matches it.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job or a Succeeded Pod.",
+							Description: "outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object matches a rule with either outcome.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job or a Succeeded Pod.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Failed", "Succeeded"},
@@ -599,7 +599,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttl is how long the object is kept, counted from its finish: a duration like \"7d\" or \"1h30m\", \"0s\" for at once, or \"never\". Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.",
+							Description: "ttl is how long to keep the object after it finishes: a duration such as \"7d\" or \"1h30m\", \"0s\" to delete immediately, or \"never\". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first applies.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
@@ -609,13 +609,13 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is how many of the objects for which this rule decides are kept, of each resource.",
+							Description: "capacity is how many objects to keep, of each resource, among those that this rule decides for.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dependents says when an object that another one controls may be deleted: WithOwner (the default) leaves it to its owner; AfterOwnerFinished lets it go once its owner has finished too. What a CronJob, ReplicaSet, StatefulSet or DaemonSet controls is not counted on by it once finished, and goes as if it had no owner.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` lets it go once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
+							Description: "dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob, ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer needs them.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` can delete it once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"AfterOwnerFinished", "WithOwner"},
@@ -623,7 +623,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"propagationPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "propagationPolicy of the deletion: Background (the default) deletes the object and lets its dependents follow; Foreground deletes the dependents first. An object that carries the orphan or foregroundDeletion finalizer keeps that meaning.\n\nPossible enum values:\n - `\"Background\"` deletes the object, its dependents follow.\n - `\"Foreground\"` deletes the dependents first.",
+							Description: "propagationPolicy says how the deletion reaches dependents. Background (the default) deletes the object, and its dependents follow. Foreground deletes the dependents first. If the object carries the finalizer orphan or foregroundDeletion, Winnow uses the propagation policy that belongs to that finalizer.\n\nPossible enum values:\n - `\"Background\"` deletes the object, and its dependents follow.\n - `\"Foreground\"` deletes the dependents first.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Background", "Foreground"},
@@ -631,7 +631,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"gitOpsManaged": {
 						SchemaProps: spec.SchemaProps{
-							Description: "gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps them, Delete deletes them as any other.\n\nPossible enum values:\n - `\"Delete\"` deletes them as any other.\n - `\"Hold\"` keeps them.",
+							Description: "gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would create again. Hold (the default) keeps them. Delete deletes them like any other object.\n\nPossible enum values:\n - `\"Delete\"` deletes them like any other object.\n - `\"Hold\"` keeps them.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Hold"},
@@ -650,7 +650,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterCleanupPolicy gives the namespaces that it selects defaults for where their own policies say nothing, bounds that all policies in them must keep, and a stop button.",
+				Description: "ClusterCleanupPolicy applies to all namespaces that it selects. It can set defaults for objects that no policy of their namespace matches, set limits for all policies there, and stop all deletions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -669,21 +669,21 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. A policy takes no finalizers.",
+							Description: "metadata is the standard object metadata. A policy cannot have finalizers.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is wanted.",
+							Description: "spec says what to keep in the selected namespaces, and which limits apply there.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what was observed. It is written by Winnow, within about five seconds of a change.",
+							Description: "status is what Winnow observed. Winnow updates it within about five seconds of a change.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName()),
 						},
@@ -751,12 +751,12 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no policy of their namespace matches; guardrails bind every policy.",
+				Description: "ClusterCleanupPolicySpec says what to keep in the selected namespaces. Its defaults and rules apply only to objects that no policy of their namespace matches. Its guardrails apply to every policy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.\n\nPossible enum values:\n - `\"Enforce\"` deletes.\n - `\"Preview\"` counts and shows, and changes nothing.",
+							Description: "mode is Enforce or Preview. In Enforce mode, the policy deletes objects and its guardrails apply. In Preview mode, it only counts what it would delete, and suspendAll is the only guardrail that applies.\n\nPossible enum values:\n - `\"Enforce\"` deletes objects.\n - `\"Preview\"` only counts what it would delete.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -765,13 +765,13 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 					},
 					"namespaceSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespaceSelector on the labels of namespaces. {} selects all but the protected ones, in which nothing is ever deleted.",
+							Description: "namespaceSelector selects namespaces by label. {} selects all namespaces except the protected ones, where Winnow never deletes anything.",
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"ttlAfterFinished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole numbers with the units w d h m s in that order (\"7d\", \"1h30m\"), \"0s\" for at once, or \"never\"; at most ten years. Left out, what no rule matches is left alone.",
+							Description: "ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object finished. Write whole numbers with the units w d h m s, in that order (\"7d\", \"1h30m\"), \"0s\" to delete immediately, or \"never\". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
@@ -781,20 +781,20 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not limited.",
+							Description: "capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there is no limit by count.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due is shown as held.",
+							Description: "suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows due objects as held.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"annotationTTL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several policies that match an object the strictest holds.\n\nPossible enum values:\n - `\"Any\"` lets them lengthen and shorten.\n - `\"ExtendOnly\"` lets them lengthen.\n - `\"Ignore\"` does not look at them.",
+							Description: "annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore gives them no effect. If several policies match an object, the strictest setting applies.\n\nPossible enum values:\n - `\"Any\"` lets them extend and shorten the time.\n - `\"ExtendOnly\"` lets them extend the time only.\n - `\"Ignore\"` gives them no effect.",
 							Default:     "ExtendOnly",
 							Type:        []string{"string"},
 							Format:      "",
@@ -808,7 +808,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.",
+							Description: "rules are exceptions to the defaults. They are tried in order, and the first rule that matches an object decides.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -821,7 +821,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 					},
 					"guardrails": {
 						SchemaProps: spec.SchemaProps{
-							Description: "guardrails bind every policy in these namespaces. Of several cluster policies the strictest bound holds.",
+							Description: "guardrails are limits for every policy in the selected namespaces. If several cluster policies select a namespace, the strictest limit applies.",
 							Ref:         ref(v1alpha1.Guardrails{}.OpenAPIModelName()),
 						},
 					},
@@ -838,19 +838,19 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Guardrails are the bounds of all policies in the selected namespaces.",
+				Description: "Guardrails are limits for all policies in the selected namespaces.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"suspendAll": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspendAll stops every deletion in these namespaces, by any policy and in either mode of this one, while it is true.",
+							Description: "suspendAll stops all deletions in the selected namespaces while it is true, by any policy. It applies in Preview mode too.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"minTTL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.",
+							Description: "minTTL is the shortest time to keep an object after it finishes. No policy and no ceiling deletes it sooner, by time or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a Job, and minTTL cannot delay that.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -860,7 +860,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					},
 					"maxTTL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxTTL is what longer answers are cut to, those of the object's own annotations too.",
+							Description: "maxTTL is the longest time to keep an object after it finishes. It cuts every longer time, including those that the annotations of an object ask for.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -870,14 +870,14 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					},
 					"allowNever": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allowNever lets the answer \"never\" stand, which is the default; false cuts it to maxTTL too.",
+							Description: "allowNever says whether an object may be kept forever, by \"never\" or because nothing limits its time. The default is true. If false, such an object is kept for maxTTL.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"maxDeletionsPerMinute": {
 						SchemaProps: spec.SchemaProps{
-							Description: "maxDeletionsPerMinute paces the deletions of each namespace.",
+							Description: "maxDeletionsPerMinute limits how fast Winnow deletes objects in each namespace.",
 							Minimum:     ptr.To[float64](1),
 							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
@@ -886,7 +886,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 					},
 					"holdAbove": {
 						SchemaProps: spec.SchemaProps{
-							Description: "holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.",
+							Description: "holdAbove limits how many objects one change can make due at once. A change is a policy that is written or deleted, a label of a namespace, or a quota. Changes of the last ten minutes count together. Above the limit, the policy that would delete the objects waits for approval; see status.holds.",
 							Ref:         ref(v1alpha1.HoldAbove{}.OpenAPIModelName()),
 						},
 					},
@@ -897,7 +897,7 @@ func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ceilings limit the finished objects of all selected namespaces together, whichever policy decides for them. Each namespace has its max-min fair share, so that one which is under its share loses nothing to the others.",
+							Description: "ceilings limit how many finished objects all selected namespaces keep together, whichever policy decides for them. Each namespace gets a max-min fair share, so a namespace that keeps less than its share loses nothing to the others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -920,12 +920,12 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HoldAbove is how many objects one change may make due at once. It needs objects, total or both.",
+				Description: "HoldAbove is how many objects one change can make due at once. Set objects, total or both.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects that one change may make due at once in a namespace; one more, and it waits for approval.",
+							Description: "objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for approval.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
@@ -934,7 +934,7 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 					},
 					"total": {
 						SchemaProps: spec.SchemaProps{
-							Description: "total is how many objects one change may make due at once in all namespaces that it reaches; one more, and it waits for approval.",
+							Description: "total is how many objects one change can make due at once in all namespaces that it affects. A change that makes more due waits for approval.",
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](2.147483647e+09),
 							Type:        []string{"integer"},
@@ -951,12 +951,12 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PolicyHold keeps a policy from deleting in a namespace.",
+				Description: "PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id is what the annotation gc.winnow.dev/approved-hold must say to release this hold.",
+							Description: "id identifies the hold. To approve it, write the id into the annotation gc.winnow.dev/approved-hold on the policy.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -964,7 +964,7 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.",
+							Description: "namespace is where the policy is held. It is empty if the hold covers all namespaces together, because the change exceeded holdAbove.total.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -976,7 +976,7 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources of the objects that wait, as \"resource.group\". To approve the hold, a user needs permission to list and delete them.",
+							Description: "resources lists what the waiting objects are, as \"resource.group\". To approve the hold, you need permission to list and delete them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -990,7 +990,7 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 					},
 					"objects": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objects that are due by the policy in the namespace.",
+							Description: "objects is how many objects are due by the policy in the namespace.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -998,20 +998,20 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 					},
 					"why": {
 						SchemaProps: spec.SchemaProps{
-							Description: "why says which change made them due.",
+							Description: "why names the change that made them due.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when that change was observed.",
+							Description: "since is when Winnow observed that change.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"policy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "policy is set where the hold is one of another policy, whose approval these objects wait for: namespace/name, or the name of a ClusterCleanupPolicy.",
+							Description: "policy is set if the objects wait for a hold of another policy. Approve the hold on that policy: namespace/name, or the name of a ClusterCleanupPolicy.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -12,20 +12,22 @@ import (
 // CapacityApplyConfiguration represents a declarative configuration of the Capacity type for use
 // with apply.
 //
-// Capacity bounds how many finished objects are kept; beyond it those go first that finished first, whenever they were
-// created.
+// Capacity limits how many finished objects to keep. Above the limit, the objects that finished first are deleted first,
+// whenever they were created.
 type CapacityApplyConfiguration struct {
-	// maxObjects that are kept of a pool. Exactly one of maxObjects and percentOfQuota is set.
+	// maxObjects is how many objects to keep. Set exactly one of maxObjects and percentOfQuota.
 	MaxObjects *int64 `json:"maxObjects,omitempty"`
-	// percentOfQuota gives maxObjects as a share of what the smallest ResourceQuota of the namespace allows for
-	// "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
+	// percentOfQuota is how many objects to keep, as a percentage of what the smallest ResourceQuota in the namespace allows
+	// for "count/<resource>.<group>", rounded down. Without such a quota there is no limit.
 	PercentOfQuota *int64 `json:"percentOfQuota,omitempty"`
-	// per says which objects make a pool: all of the Namespace (the default), those of one Owner, which is their controller, or those
-	// with one value of a Label. Objects without a controller, or without the label, are in no pool and not limited.
+	// per says which objects count together: all in the Namespace (the default), those of one Owner (their controller), or
+	// those with the same value of a Label. Objects without a controller, or without the label, are neither counted nor
+	// limited.
 	Per *gcv1alpha1.CapacityPer `json:"per,omitempty"`
-	// labelKey is the label whose value makes the pool. It is set with "per: Label" and not otherwise.
+	// labelKey is the label whose value decides which objects count together. It is required when per is "Label", and cannot
+	// be set otherwise.
 	LabelKey *string `json:"labelKey,omitempty"`
-	// minAge since the finish, before which capacity takes no object.
+	// minAge protects an object from this limit until it finished that long ago.
 	MinAge *gcv1alpha1.TTL `json:"minAge,omitempty"`
 }
 

@@ -8,11 +8,12 @@ package v1alpha1
 // CeilingApplyConfiguration represents a declarative configuration of the Ceiling type for use
 // with apply.
 //
-// Ceiling bounds the finished objects of its resources.
+// Ceiling limits how many finished objects to keep of each of its resources.
 type CeilingApplyConfiguration struct {
-	// resources that are counted, each as "resource.group", and each for itself. Left out, it is jobs.batch and pods.
+	// resources lists what to count, as "resource.group". Each resource is counted separately. If unset, jobs.batch and
+	// pods.
 	Resources []string `json:"resources,omitempty"`
-	// maxObjects of each of the resources that are kept in all selected namespaces together.
+	// maxObjects is how many objects of each resource to keep in all selected namespaces together.
 	MaxObjects *int64 `json:"maxObjects,omitempty"`
 }
 

@@ -10,13 +10,13 @@ package v1alpha1
 //
 // CeilingStatus shows how many objects a ceiling counts for one resource.
 type CeilingStatusApplyConfiguration struct {
-	// resource that is counted, as "resource.group".
+	// resource is what the ceiling counts, as "resource.group".
 	Resource *string `json:"resource,omitempty"`
-	// objects that the ceiling counts in all selected namespaces together.
+	// objects is how many objects the ceiling counts in all selected namespaces together.
 	Objects *int64 `json:"objects,omitempty"`
-	// maxObjects that the ceiling keeps.
+	// maxObjects is how many objects the ceiling keeps.
 	MaxObjects *int64 `json:"maxObjects,omitempty"`
-	// over is how many of the objects are beyond the ceiling and not yet deleted.
+	// over is how many objects are above the ceiling and not yet deleted.
 	Over *int64 `json:"over,omitempty"`
 }
 

@@ -17,15 +17,15 @@ import (
 // CleanupPolicyApplyConfiguration represents a declarative configuration of the CleanupPolicy type for use
 // with apply.
 //
-// CleanupPolicy says how long the finished Jobs and Pods of its namespace are kept. Each object is deleted on time, with
-// its finalizers and owners respected.
+// CleanupPolicy says how long to keep the finished Jobs and Pods of its namespace, and how many. Winnow deletes each object
+// on time and respects its finalizers and owners.
 type CleanupPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. A policy takes no finalizers.
+	// metadata is the standard object metadata. A policy cannot have finalizers.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is wanted. An empty spec is valid and does nothing.
+	// spec says what to keep. An empty spec is valid and does nothing.
 	Spec *CleanupPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was observed. It is written by Winnow, within about five seconds of a change.
+	// status is what Winnow observed. Winnow updates it within about five seconds of a change.
 	Status *CleanupPolicyStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,26 +12,26 @@ import (
 // CleanupPolicySpecApplyConfiguration represents a declarative configuration of the CleanupPolicySpec type for use
 // with apply.
 //
-// CleanupPolicySpec is what is wanted.
+// CleanupPolicySpec says what to keep.
 type CleanupPolicySpecApplyConfiguration struct {
-	// mode says whether the policy deletes: Enforce (the default) does; Preview counts and shows, changes nothing, and has no
-	// vote where other policies match.
+	// mode is Enforce (the default) or Preview. In Enforce mode, the policy deletes objects. In Preview mode, it only counts
+	// what it would delete, and other policies decide as if it did not exist.
 	Mode *gcv1alpha1.PolicyMode `json:"mode,omitempty"`
-	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
-	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
-	// what no rule matches is left alone.
+	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
+	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
+	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
 	TTLAfterFinished *gcv1alpha1.TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
-	// limited.
+	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
+	// is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
-	// is shown as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
+	// due objects as held.
 	Suspend *bool `json:"suspend,omitempty"`
-	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
-	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
-	// policies that match an object the strictest holds.
+	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
+	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
+	// gives them no effect. If several policies match an object, the strictest setting applies.
 	AnnotationTTL *gcv1alpha1.AnnotationTTLMode `json:"annotationTTL,omitempty"`
-	// rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.
+	// rules are exceptions to the defaults. They are tried in order, and the first rule that matches an object decides.
 	Rules []CleanupRuleApplyConfiguration `json:"rules,omitempty"`
 }
 

@@ -13,32 +13,34 @@ import (
 // CleanupPolicyStatusApplyConfiguration represents a declarative configuration of the CleanupPolicyStatus type for use
 // with apply.
 //
-// CleanupPolicyStatus is what was observed.
+// CleanupPolicyStatus is what Winnow observed.
 type CleanupPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the last generation of the spec of which it is known whether it must wait for approval.
+	// observedGeneration is the last generation of the spec for which Winnow knows whether it must wait for approval.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready is False while a person is needed, and its reason and message say why and what to do. Suspended and Throttled are True
-	// while the policy deletes nothing, or waits for its turn.
+	// conditions are Ready, Suspended and Throttled. Ready is False while somebody must act; its reason and message say why
+	// and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects
+	// wait because of maxDeletionsPerMinute.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// candidates are the finished objects that this policy decides, held ones too.
+	// candidates is the number of finished objects that this policy decides for, including held ones.
 	Candidates *int64 `json:"candidates,omitempty"`
-	// due are those of the candidates that are past their time and not yet gone.
+	// due is the number of candidates that are past their time and not yet gone.
 	Due *int64 `json:"due,omitempty"`
-	// held are those of the due that something forbids to delete now; the condition says what.
+	// held is the number of due objects that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
-	// holds are changes that made more objects due at once than is allowed without approval. Each waits until the annotation
-	// gc.winnow.dev/approved-hold on the policy names its id, or until what made the objects due is undone.
+	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
+	// gc.winnow.dev/approved-hold on the policy names its id, or when none of its objects is due any more.
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
-	// unlistedHolds is how many more holds there are than holds lists. They are listed as others end.
+	// unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.
 	UnlistedHolds *int64 `json:"unlistedHolds,omitempty"`
-	// ceilings, of a cluster policy, show how many objects each ceiling in guardrails.ceilings counts, one entry for each resource. In
-	// Preview mode they show what the ceilings would count.
+	// ceilings shows how many objects each ceiling of a cluster policy counts, with one entry for each resource. In Preview
+	// mode, it shows what the ceilings would count.
 	Ceilings []CeilingStatusApplyConfiguration `json:"ceilings,omitempty"`
-	// deleted were confirmed gone after a delete by this policy. It is a lower bound across a change of leader.
+	// deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a
+	// change of leader.
 	Deleted *int64 `json:"deleted,omitempty"`
 	// nextDeletionTime is when the next candidate becomes due.
 	NextDeletionTime *metav1.Time `json:"nextDeletionTime,omitempty"`
-	// lastDeletionTime is when a deletion by this policy was last confirmed.
+	// lastDeletionTime is when Winnow last confirmed a deletion by this policy.
 	LastDeletionTime *metav1.Time `json:"lastDeletionTime,omitempty"`
 }
 

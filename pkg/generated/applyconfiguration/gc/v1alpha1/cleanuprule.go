@@ -13,33 +13,36 @@ import (
 // CleanupRuleApplyConfiguration represents a declarative configuration of the CleanupRule type for use
 // with apply.
 //
-// CleanupRule decides for the objects that its resources, selector and outcome match. It inherits nothing from the
-// defaults of its policy.
+// CleanupRule decides for objects that match its resources, selector and outcome. It inherits nothing from the defaults of
+// the policy.
 type CleanupRuleApplyConfiguration struct {
-	// name is unique in the policy and a DNS label. It is the reason that users see in events, logs and the audit log. "default" is
-	// taken by the defaults of the policy.
+	// name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name "default" is
+	// reserved for the defaults of the policy.
 	Name *string `json:"name,omitempty"`
-	// resources that the rule matches, each as "resource.group": jobs.batch, pods. Left out, it is both of these.
+	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods. If unset, both match.
 	Resources []string `json:"resources,omitempty"`
-	// selector on the labels of the object. Left out, every object matches.
+	// selector selects objects by label. If unset, every object matches.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
-	// outcome that the object finished with: Succeeded, or Failed for every other end. Left out, either matches. While an object
-	// runs, a rule with an outcome matches it.
+	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
+	// matches a rule with either outcome.
 	Outcome *gcv1alpha1.Outcome `json:"outcome,omitempty"`
-	// ttl is how long the object is kept, counted from its finish: a duration like "7d" or "1h30m", "0s" for at once, or "never".
-	// Left out, there is no limit by time; a rule has ttl, or capacity, or both, and then the earlier holds.
+	// ttl is how long to keep the object after it finishes: a duration such as "7d" or "1h30m", "0s" to delete immediately,
+	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first
+	// applies.
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
-	// capacity is how many of the objects for which this rule decides are kept, of each resource.
+	// capacity is how many objects to keep, of each resource, among those that this rule decides for.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// dependents says when an object that another one controls may be deleted: WithOwner (the default) leaves it to its owner;
-	// AfterOwnerFinished lets it go once its owner has finished too. What a CronJob, ReplicaSet, StatefulSet or DaemonSet
-	// controls is not counted on by it once finished, and goes as if it had no owner.
+	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
+	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob,
+	// ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer
+	// needs them.
 	Dependents *gcv1alpha1.DependentsPolicy `json:"dependents,omitempty"`
-	// propagationPolicy of the deletion: Background (the default) deletes the object and lets its dependents follow; Foreground
-	// deletes the dependents first. An object that carries the orphan or foregroundDeletion finalizer keeps that meaning.
+	// propagationPolicy says how the deletion reaches dependents. Background (the default) deletes the object, and its
+	// dependents follow. Foreground deletes the dependents first. If the object carries the finalizer orphan or
+	// foregroundDeletion, Winnow uses the propagation policy that belongs to that finalizer.
 	PropagationPolicy *gcv1alpha1.DeletionPropagation `json:"propagationPolicy,omitempty"`
-	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would apply again: Hold (the default) keeps
-	// them, Delete deletes them as any other.
+	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would create again. Hold (the
+	// default) keeps them. Delete deletes them like any other object.
 	GitOpsManaged *gcv1alpha1.GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
 }
 

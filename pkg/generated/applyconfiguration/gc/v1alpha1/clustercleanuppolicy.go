@@ -17,15 +17,15 @@ import (
 // ClusterCleanupPolicyApplyConfiguration represents a declarative configuration of the ClusterCleanupPolicy type for use
 // with apply.
 //
-// ClusterCleanupPolicy gives the namespaces that it selects defaults for where their own policies say nothing, bounds that all
-// policies in them must keep, and a stop button.
+// ClusterCleanupPolicy applies to all namespaces that it selects. It can set defaults for objects that no policy of their
+// namespace matches, set limits for all policies there, and stop all deletions.
 type ClusterCleanupPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. A policy takes no finalizers.
+	// metadata is the standard object metadata. A policy cannot have finalizers.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is wanted.
+	// spec says what to keep in the selected namespaces, and which limits apply there.
 	Spec *ClusterCleanupPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was observed. It is written by Winnow, within about five seconds of a change.
+	// status is what Winnow observed. Winnow updates it within about five seconds of a change.
 	Status *CleanupPolicyStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -13,30 +13,33 @@ import (
 // ClusterCleanupPolicySpecApplyConfiguration represents a declarative configuration of the ClusterCleanupPolicySpec type for use
 // with apply.
 //
-// ClusterCleanupPolicySpec is what is wanted in the selected namespaces. Its defaults and rules decide for objects that no
-// policy of their namespace matches; guardrails bind every policy.
+// ClusterCleanupPolicySpec says what to keep in the selected namespaces. Its defaults and rules apply only to objects that
+// no policy of their namespace matches. Its guardrails apply to every policy.
 type ClusterCleanupPolicySpecApplyConfiguration struct {
-	// mode says whether the policy deletes and its guardrails bind: Enforce does; Preview counts and shows, and changes nothing.
+	// mode is Enforce or Preview. In Enforce mode, the policy deletes objects and its guardrails apply. In Preview mode, it
+	// only counts what it would delete, and suspendAll is the only guardrail that applies.
 	Mode *gcv1alpha1.PolicyMode `json:"mode,omitempty"`
-	// namespaceSelector on the labels of namespaces. {} selects all but the protected ones, in which nothing is ever deleted.
+	// namespaceSelector selects namespaces by label. {} selects all namespaces except the protected ones, where Winnow never
+	// deletes anything.
 	NamespaceSelector *v1.LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
-	// ttlAfterFinished is how long finished Jobs and Pods are kept that no rule matches, counted from their finish: whole
-	// numbers with the units w d h m s in that order ("7d", "1h30m"), "0s" for at once, or "never"; at most ten years. Left out,
-	// what no rule matches is left alone.
+	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
+	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
+	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
 	TTLAfterFinished *gcv1alpha1.TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, are kept that no rule matches. Left out, their number is not
-	// limited.
+	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
+	// is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, nothing is deleted by it. It still keeps what it would keep otherwise, and what is due
-	// is shown as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
+	// due objects as held.
 	Suspend *bool `json:"suspend,omitempty"`
-	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until of an object may do to the answer of
-	// this policy: ExtendOnly (the default) lets them lengthen, Any also shorten, Ignore does not look at them. Of several
-	// policies that match an object the strictest holds.
+	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
+	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
+	// gives them no effect. If several policies match an object, the strictest setting applies.
 	AnnotationTTL *gcv1alpha1.AnnotationTTLMode `json:"annotationTTL,omitempty"`
-	// rules say what differs from the default. They are tried in order, and the first that matches an object decides for it.
+	// rules are exceptions to the defaults. They are tried in order, and the first rule that matches an object decides.
 	Rules []CleanupRuleApplyConfiguration `json:"rules,omitempty"`
-	// guardrails bind every policy in these namespaces. Of several cluster policies the strictest bound holds.
+	// guardrails are limits for every policy in the selected namespaces. If several cluster policies select a namespace, the
+	// strictest limit applies.
 	Guardrails *GuardrailsApplyConfiguration `json:"guardrails,omitempty"`
 }
 

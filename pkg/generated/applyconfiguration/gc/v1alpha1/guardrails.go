@@ -12,24 +12,29 @@ import (
 // GuardrailsApplyConfiguration represents a declarative configuration of the Guardrails type for use
 // with apply.
 //
-// Guardrails are the bounds of all policies in the selected namespaces.
+// Guardrails are limits for all policies in the selected namespaces.
 type GuardrailsApplyConfiguration struct {
-	// suspendAll stops every deletion in these namespaces, by any policy and in either mode of this one, while it is true.
+	// suspendAll stops all deletions in the selected namespaces while it is true, by any policy. It applies in Preview mode
+	// too.
 	SuspendAll *bool `json:"suspendAll,omitempty"`
-	// minTTL is how long every object is kept at least after its finish, by time and by capacity. It wins over a smaller maxTTL. The
-	// TTL in a Job's own spec is carried out by Kubernetes itself, which minTTL cannot restrain.
+	// minTTL is the shortest time to keep an object after it finishes. No policy and no ceiling deletes it sooner, by time
+	// or by count. If maxTTL is smaller, minTTL applies. Kubernetes itself carries out spec.ttlSecondsAfterFinished of a
+	// Job, and minTTL cannot delay that.
 	MinTTL *gcv1alpha1.TTL `json:"minTTL,omitempty"`
-	// maxTTL is what longer answers are cut to, those of the object's own annotations too.
+	// maxTTL is the longest time to keep an object after it finishes. It cuts every longer time, including those that the
+	// annotations of an object ask for.
 	MaxTTL *gcv1alpha1.TTL `json:"maxTTL,omitempty"`
-	// allowNever lets the answer "never" stand, which is the default; false cuts it to maxTTL too.
+	// allowNever says whether an object may be kept forever, by "never" or because nothing limits its time. The default is
+	// true. If false, such an object is kept for maxTTL.
 	AllowNever *bool `json:"allowNever,omitempty"`
-	// maxDeletionsPerMinute paces the deletions of each namespace.
+	// maxDeletionsPerMinute limits how fast Winnow deletes objects in each namespace.
 	MaxDeletionsPerMinute *int64 `json:"maxDeletionsPerMinute,omitempty"`
-	// holdAbove holds a policy when one change makes more objects due at once than this: a policy that is written or deleted, a label
-	// of a namespace, a quota. Changes of the last ten minutes count together. The hold waits in status.holds for approval.
+	// holdAbove limits how many objects one change can make due at once. A change is a policy that is written or deleted, a
+	// label of a namespace, or a quota. Changes of the last ten minutes count together. Above the limit, the policy that
+	// would delete the objects waits for approval; see status.holds.
 	HoldAbove *HoldAboveApplyConfiguration `json:"holdAbove,omitempty"`
-	// ceilings limit the finished objects of all selected namespaces together, whichever policy decides for them. Each namespace
-	// has its max-min fair share, so that one which is under its share loses nothing to the others.
+	// ceilings limit how many finished objects all selected namespaces keep together, whichever policy decides for them.
+	// Each namespace gets a max-min fair share, so a namespace that keeps less than its share loses nothing to the others.
 	Ceilings []CeilingApplyConfiguration `json:"ceilings,omitempty"`
 }
 

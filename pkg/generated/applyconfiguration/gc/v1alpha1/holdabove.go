@@ -8,11 +8,13 @@ package v1alpha1
 // HoldAboveApplyConfiguration represents a declarative configuration of the HoldAbove type for use
 // with apply.
 //
-// HoldAbove is how many objects one change may make due at once. It needs objects, total or both.
+// HoldAbove is how many objects one change can make due at once. Set objects, total or both.
 type HoldAboveApplyConfiguration struct {
-	// objects that one change may make due at once in a namespace; one more, and it waits for approval.
+	// objects is how many objects one change can make due at once in one namespace. A change that makes more due waits for
+	// approval.
 	Objects *int64 `json:"objects,omitempty"`
-	// total is how many objects one change may make due at once in all namespaces that it reaches; one more, and it waits for approval.
+	// total is how many objects one change can make due at once in all namespaces that it affects. A change that makes more
+	// due waits for approval.
 	Total *int64 `json:"total,omitempty"`
 }
 

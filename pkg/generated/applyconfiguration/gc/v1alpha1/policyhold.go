@@ -12,22 +12,24 @@ import (
 // PolicyHoldApplyConfiguration represents a declarative configuration of the PolicyHold type for use
 // with apply.
 //
-// PolicyHold keeps a policy from deleting in a namespace.
+// PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.
 type PolicyHoldApplyConfiguration struct {
-	// id is what the annotation gc.winnow.dev/approved-hold must say to release this hold.
+	// id identifies the hold. To approve it, write the id into the annotation gc.winnow.dev/approved-hold on the policy.
 	ID *string `json:"id,omitempty"`
-	// namespace in which the policy is held. It is empty for a hold of all namespaces together, when holdAbove.total is what it exceeds.
+	// namespace is where the policy is held. It is empty if the hold covers all namespaces together, because the change
+	// exceeded holdAbove.total.
 	Namespace *string `json:"namespace,omitempty"`
-	// resources of the objects that wait, as "resource.group". To approve the hold, a user needs permission to list and delete them.
+	// resources lists what the waiting objects are, as "resource.group". To approve the hold, you need permission to list
+	// and delete them.
 	Resources []string `json:"resources,omitempty"`
-	// objects that are due by the policy in the namespace.
+	// objects is how many objects are due by the policy in the namespace.
 	Objects *int64 `json:"objects,omitempty"`
-	// why says which change made them due.
+	// why names the change that made them due.
 	Why *string `json:"why,omitempty"`
-	// since is when that change was observed.
+	// since is when Winnow observed that change.
 	Since *v1.Time `json:"since,omitempty"`
-	// policy is set where the hold is one of another policy, whose approval these objects wait for: namespace/name, or the name of a
-	// ClusterCleanupPolicy.
+	// policy is set if the objects wait for a hold of another policy. Approve the hold on that policy: namespace/name, or
+	// the name of a ClusterCleanupPolicy.
 	Policy *string `json:"policy,omitempty"`
 }
 
