@@ -45,6 +45,9 @@ programs: ## Build the programs of the test cluster; once for each version, five
 .PHONY: test
 test: test-unit test-e2e ## Run all tests
 
+# Random tests of "make test" try the same cases each time, so that what fails was broken by a change. "make test-long" tries others.
+test-unit: export RAPID_SEED ?= 1
+
 .PHONY: test-unit
 test-unit: programs ## Run unit and integration tests and fuzz seeds; what has locks with the race detector, where there is a C compiler
 	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
@@ -59,7 +62,8 @@ test-e2e: programs ## Run end-to-end tests on real clusters, never from the test
 LONG_CHECKS ?= 17000
 
 .PHONY: test-long
-test-long: ## Hold the engine against its model for a million random steps; LONG_CHECKS times 60 of them, 20 minutes
+test-long: ## Try new random cases: of all pure packages, and a million steps of the engine beside its model, LONG_CHECKS times 60; 20 minutes
+	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/facts ./pkg/controller/tracker
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/tracker -rapid.checks=$(LONG_CHECKS)
 
 .PHONY: bench

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -51,6 +52,10 @@ func (e *engine) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
 	e.alike = e.sameClearances()
+	e.undue = sets.KeySet(e.under)
+	for _, uids := range e.DueBy() {
+		e.undue.Delete(uids...)
+	}
 	e.follower.recent = map[types.UID]*window{}
 	for uid, w := range e.tracker.recent {
 		e.follower.recent[uid] = new(slices.Clone(*w))
@@ -70,10 +75,11 @@ func (e *engine) succeed(t *rapid.T) {
 	if e.tracker = e.follower; fresh {
 		e.tracker = e.start()
 	}
+	alike := e.alike                // follow() is about the next one.
 	e.recent = e.windows(e.tracker) // One that followed may have started later than what it counts.
 	e.tracker.Lead()
 	e.repace(true)
-	if fresh || !e.alike {
+	if fresh || !alike {
 		e.takesOver(t, fresh)
 		e.cleared = map[types.UID]bool{}
 		for rec := range e.tracker.records.all() {
@@ -90,13 +96,13 @@ func (e *engine) succeed(t *rapid.T) {
 	}
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
-		if !e.known(name) { // A replica that started since knows nothing of its guardrails.
+		if fresh || !alike || !e.known(name) { // One that has started since knows no guardrails of before, or keeps them longer.
 			e.limitsBefore[name] = limitsOf(e.tracker.namespaces[name])
 		}
 	}
 }
 
-// limitsOf are those of a namespace that is not known any more, as a tracker has them.
+// limitsOf are those by which a tracker weighs the next change of a namespace.
 func limitsOf(ns *namespace) simLimits {
 	if ns == nil {
 		return simLimits{}
@@ -193,7 +199,7 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 		for _, uid := range uids {
 			h := e.under[uid]
 			// One that has finished anew since looks like one that the change did not make due.
-			known := before[uid] != nil && before[uid].owner != "" &&
+			known := before[uid] != nil && before[uid].owner != "" && (fresh || !e.undue.Has(uid)) &&
 				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].since.Add(clocksApart))
 			switch {
 			case known && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
@@ -231,8 +237,8 @@ func (e *engine) followerAgrees(t *rapid.T) {
 	}
 }
 
-// sameClearances reports whether nothing is held, and both replicas know of all objects alike whether they need approval, and how many
-// did not lately. One that starts while a namespace is suspended does not know what was approved there.
+// sameClearances reports whether nothing is held, and both replicas weigh by the same limits and know of all objects alike whether they
+// need approval, and how many did not lately. One that starts while a namespace is suspended does not know what was approved there.
 func (e *engine) sameClearances() bool {
 	sums := func(all map[string][]simWeighing) map[string]int {
 		out := map[string]int{}
@@ -245,6 +251,11 @@ func (e *engine) sameClearances() bool {
 	}
 	if !maps.Equal(sums(e.windows(e.tracker)), sums(e.windows(e.follower))) {
 		return false
+	}
+	for name, ns := range e.tracker.namespaces {
+		if other := e.follower.namespaces[name]; other == nil || other.holdAbove() != ns.holdAbove() {
+			return false
+		}
 	}
 	for rec := range e.tracker.records.all() {
 		other := e.follower.records.get(rec.UID())

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -37,7 +38,9 @@ type engine struct {
 	*model.World
 	tracker, follower *Tracker
 	// alike says that the follower has seen all that the holds of today rest on.
-	alike   bool
+	alike bool
+	// undue are the objects that waited under a hold, and were not due, when that one started: for it they did not wait.
+	undue   sets.Set[types.UID]
 	version int
 	slice   int // of the trackers, in objects; 0 for any number
 	// cleared are the objects that are due and need no approval; under are the holds that others wait under.
