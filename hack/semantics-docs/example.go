@@ -44,7 +44,7 @@ func (e *example) write(out *strings.Builder) {
 		fmt.Fprintf(out, "| %s | %s | %s |\n", o.describe(), o.happens(), o.Why)
 	}
 	for _, namespace := range sorted(e.Order) {
-		fmt.Fprintf(out, "\nIn `%s` they go in this order: %s.\n", namespace, code(e.Order[namespace]...))
+		fmt.Fprintf(out, "\nWinnow deletes the objects in `%s` in this order: %s.\n", namespace, code(e.Order[namespace]...))
 	}
 	for _, key := range sorted(e.MakesDue) {
 		policy, namespace, _ := strings.Cut(key, " in ")
@@ -65,7 +65,7 @@ func (o *object) describe() string {
 	case "":
 		add(true, "runs")
 	case "unknown":
-		add(true, "finished, nobody knows when")
+		add(true, "finish time unknown")
 	default:
 		add(true, "finished %s", o.Finished)
 	}
