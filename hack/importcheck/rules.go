@@ -17,6 +17,7 @@ var pure = []string{
 	"./pkg/controller/policy",
 	"./pkg/controller/capacity",
 	"./pkg/controller/expiry",
+	"./pkg/controller/deletion",
 }
 
 // pureImports are what a pure package may import besides the standard library and other pure packages.
@@ -56,7 +57,8 @@ var separations = []struct {
 	why:   "builders and the model are for tests alone",
 }, {
 	from:  []string{"./pkg/controller/internal/model"},
-	never: []string{"./pkg/controller/policy", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/tracker"},
+	never: []string{"./pkg/controller/policy", "./pkg/controller/capacity", "./pkg/controller/expiry",
+	"./pkg/controller/deletion", "./pkg/controller/tracker"},
 	why:   "the model judges the engine, and shares no code with it",
 }, {
 	from:  []string{"./pkg"},

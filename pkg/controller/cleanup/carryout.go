@@ -12,8 +12,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 var (
@@ -23,15 +23,15 @@ var (
 
 // carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are
 // under way when ctx ends are not cut off: their outcome would be unknown.
-func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) deleter.Answer {
+func (c *Controller) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
 	if order.Reread {
 		read, err := c.deleter.Read(requests, order.Fact)
 		switch {
 		case err != nil:
-			return c.finish(ctx, order, deleter.Answer{Result: tracker.Result{Outcome: tracker.Unknown, Detail: err.Error()}})
+			return c.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, Detail: err.Error()}})
 		case read == nil:
-			return c.finish(ctx, order, deleter.Answer{Result: tracker.Result{Outcome: tracker.NotFound}})
+			return c.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}})
 		}
 		judged, ok := c.tracker.Judge(order, read, c.clock.Now())
 		if !ok {
@@ -48,22 +48,22 @@ func (c *Controller) carryOut(ctx context.Context, order *tracker.Order) deleter
 }
 
 // release gives an order back for which nothing was sent.
-func (c *Controller) release(order *tracker.Order) deleter.Answer {
+func (c *Controller) release(order *deletion.Order) deleter.Answer {
 	c.tracker.Release(order, c.clock.Now())
-	return deleter.Answer{Result: tracker.Result{Outcome: tracker.NotFound}}
+	return deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}
 }
 
-func (c *Controller) finish(ctx context.Context, order *tracker.Order, answer deleter.Answer) deleter.Answer {
+func (c *Controller) finish(ctx context.Context, order *deletion.Order, answer deleter.Answer) deleter.Answer {
 	now := c.clock.Now()
 	c.tracker.Done(order, answer.Result, now)
 	logger := klog.LoggerWithValues(klog.FromContext(ctx),
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
 	switch answer.Outcome {
-	case tracker.Accepted:
+	case deletion.Accepted:
 		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
 			"lateness", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
-	case tracker.NotFound, tracker.Conflict:
+	case deletion.NotFound, deletion.Conflict:
 		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	default:
 		logger.Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
@@ -73,7 +73,7 @@ func (c *Controller) finish(ctx context.Context, order *tracker.Order, answer de
 
 // tell passes on the deletions that were confirmed.
 func (c *Controller) tell(ctx context.Context) {
-	gone := c.tracker.TakeGone()
+	gone := c.tracker.TakeConfirmed()
 	if len(gone) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -18,15 +19,15 @@ const deleteA = "DELETE " + jobsPath + "a"
 func TestCarryOutTellsTheTracker(t *testing.T) {
 	for name, c := range map[string]struct {
 		code    int
-		outcome tracker.Outcome
+		outcome deletion.Outcome
 		held    bool
 	}{
-		"deleted": {0, tracker.Accepted, false},
-		"gone":    {http.StatusNotFound, tracker.NotFound, false},
-		"newer":   {http.StatusConflict, tracker.Conflict, true},
-		"refused": {http.StatusUnprocessableEntity, tracker.Refused, true},
-		"spared":  {http.StatusTooManyRequests, tracker.Throttled, true},
-		"unknown": {http.StatusGatewayTimeout, tracker.Unknown, true},
+		"deleted": {0, deletion.Accepted, false},
+		"gone":    {http.StatusNotFound, deletion.NotFound, false},
+		"newer":   {http.StatusConflict, deletion.Conflict, true},
+		"refused": {http.StatusUnprocessableEntity, deletion.Refused, true},
+		"spared":  {http.StatusTooManyRequests, deletion.Throttled, true},
+		"unknown": {http.StatusGatewayTimeout, deletion.Unknown, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -74,7 +75,7 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 			if c.sent > 0 {
 				return
 			}
-			if answer.Outcome != tracker.NotFound {
+			if answer.Outcome != deletion.NotFound {
 				t.Errorf("the loop was told of %v", answer.Outcome)
 			}
 			w.agree() // Nothing was sent, so that nothing is to be waited for or read.
@@ -90,24 +91,24 @@ func TestCarryOutReadsFirst(t *testing.T) {
 	const getA = "GET " + jobsPath + "a"
 	for name, c := range map[string]struct {
 		change  func(w *world)
-		outcome tracker.Outcome
+		outcome deletion.Outcome
 		sent    int
 	}{
-		"the same": {func(*world) {}, tracker.Accepted, 1},
+		"the same": {func(*world) {}, deletion.Accepted, 1},
 		"a newer state that is to go too": {func(w *world) {
 			w.jobs["a"].ResourceVersion = "2"
-		}, tracker.Accepted, 1},
+		}, deletion.Accepted, 1},
 		"a newer state that is kept": {func(w *world) {
 			w.jobs["a"].ResourceVersion, w.jobs["a"].Annotations = "2", map[string]string{"gc.winnow.dev/ttl": "never"}
-		}, tracker.NotFound, 0},
-		"another of its name":          {func(w *world) { w.jobs["a"].UID = "uid-b" }, tracker.NotFound, 0},
-		"gone":                         {func(w *world) { delete(w.jobs, "a") }, tracker.NotFound, 0},
-		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, tracker.Unknown, 0},
-		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor); return 0 } }, tracker.NotFound, 0},
+		}, deletion.NotFound, 0},
+		"another of its name":          {func(w *world) { w.jobs["a"].UID = "uid-b" }, deletion.NotFound, 0},
+		"gone":                         {func(w *world) { delete(w.jobs, "a") }, deletion.NotFound, 0},
+		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, deletion.Unknown, 0},
+		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor); return 0 } }, deletion.NotFound, 0},
 		"the namespace goes meanwhile": {func(w *world) {
 			w.before[getA] = func() int { w.tracker.RemoveNamespace(given.Namespace(given.Home, "2"), w.time.Now()); return 0 }
-		}, tracker.NotFound, 0},
-		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor - 1); return 0 } }, tracker.Accepted, 1},
+		}, deletion.NotFound, 0},
+		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor - 1); return 0 } }, deletion.Accepted, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -134,7 +135,7 @@ func TestCarryOutIsNotCutOff(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	order := w.take()
 	w.on(deleteA, func() int { stop(); return 0 })
-	if got := w.carryOut(ctx, order); got.Outcome != tracker.Accepted {
+	if got := w.carryOut(ctx, order); got.Outcome != deletion.Accepted {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -151,7 +152,7 @@ func TestConfirmedDeletionsAreTold(t *testing.T) {
 	}
 	w.gone(kept)
 	w.tell(t.Context())
-	if r := w.tracker.Reports(given.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeGone()) != 0 {
+	if r := w.tracker.Reports(given.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeConfirmed()) != 0 {
 		t.Errorf("%d are counted", r.Deleted)
 	}
 }

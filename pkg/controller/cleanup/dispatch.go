@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -124,11 +125,11 @@ func (d *dispatcher) startDeletes(ctx context.Context) {
 
 func (d *dispatcher) deleted(a deleter.Answer) {
 	switch {
-	case a.Outcome == tracker.Accepted:
+	case a.Outcome == deletion.Accepted:
 		d.limit.Deleted(d.underway, d.clock.Now())
-	case a.Outcome == tracker.Throttled && a.Overloaded:
+	case a.Outcome == deletion.Throttled && a.Overloaded:
 		d.limit.Throttled(min(a.RetryAfter, pauseMost), d.clock.Now())
-	case a.Outcome == tracker.Throttled:
+	case a.Outcome == deletion.Throttled:
 		d.limit.Hindered()
 	}
 	d.underway--

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // run dispatches until stop is called, which returns when nothing is under way any more.
@@ -208,20 +208,20 @@ func TestReadingsAreRepeated(t *testing.T) {
 }
 
 func TestAnswersMoveTheLimit(t *testing.T) {
-	minute := deleter.Answer{Overloaded: true, Result: tracker.Result{Outcome: tracker.Throttled, RetryAfter: time.Minute}}
+	minute := deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.Throttled, RetryAfter: time.Minute}}
 	for name, c := range map[string]struct {
 		answer deleter.Answer
 		limit  int
 		pause  time.Duration
 	}{
 		"deleted":                   {deleter.Answer{}, 8, 0},
-		"refused":                   {deleter.Answer{Result: tracker.Result{Outcome: tracker.Refused}}, 8, 0},
+		"refused":                   {deleter.Answer{Result: deletion.Result{Outcome: deletion.Refused}}, 8, 0},
 		"the server is overloaded":  {minute, 3, pauseMost},
-		"somebody behind it is":     {deleter.Answer{Result: tracker.Result{Outcome: tracker.Throttled, RetryAfter: time.Minute}}, 8, 0},
-		"overloaded, for a moment":  {deleter.Answer{Overloaded: true, Result: tracker.Result{Outcome: tracker.Throttled, RetryAfter: time.Second}}, 3, time.Second},
-		"nobody knows what came":    {deleter.Answer{Result: tracker.Result{Outcome: tracker.Unknown}}, 8, 0},
-		"it was gone before":        {deleter.Answer{Result: tracker.Result{Outcome: tracker.NotFound}}, 8, 0},
-		"it was in another version": {deleter.Answer{Result: tracker.Result{Outcome: tracker.Conflict}}, 8, 0},
+		"somebody behind it is":     {deleter.Answer{Result: deletion.Result{Outcome: deletion.Throttled, RetryAfter: time.Minute}}, 8, 0},
+		"overloaded, for a moment":  {deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.Throttled, RetryAfter: time.Second}}, 3, time.Second},
+		"nobody knows what came":    {deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown}}, 8, 0},
+		"it was gone before":        {deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}, 8, 0},
+		"it was in another version": {deleter.Answer{Result: deletion.Result{Outcome: deletion.Conflict}}, 8, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -245,7 +246,7 @@ func (w *world) agree() {
 }
 
 // take takes the order for the one Job that is due.
-func (w *world) take() *tracker.Order {
+func (w *world) take() *deletion.Order {
 	w.Helper()
 	order, ok := w.tracker.Take(w.time.Now())
 	if !ok {

@@ -22,8 +22,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // requestTimeout bounds one request; after it the outcome is unknown.
@@ -51,14 +51,14 @@ func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveCloc
 
 // Answer is what became of an order.
 type Answer struct {
-	tracker.Result
+	deletion.Result
 	// Overloaded tells, of one that was throttled, that the API server itself asked to be spared, and not somebody behind it who has a
 	// say in the deletion of this object.
 	Overloaded bool
 }
 
 // Delete carries out an order, and tells what the API server answered.
-func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) Answer {
+func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var expired atomic.Bool
@@ -72,7 +72,7 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) Answer {
 		},
 	})
 	if missing := d.rights.known(o.Fact, d.clock.Now()); missing != "" {
-		return answered(tracker.Unauthorized, missing)
+		return answered(deletion.Unauthorized, missing)
 	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
 	err := d.request(http.MethodDelete, o.Fact).
@@ -83,13 +83,13 @@ func (d *Deleter) Delete(ctx context.Context, o *tracker.Order) Answer {
 		}).
 		Do(ctx).Error()
 	if err != nil && expired.Load() {
-		return answered(tracker.Unknown, "not sent: it had waited too long for a connection")
+		return answered(deletion.Unknown, "not sent: it had waited too long for a connection")
 	}
 	return d.result(ctx, o.Fact, err)
 }
 
 // reason names who decided, for the audit log.
-func reason(o *tracker.Order) string {
+func reason(o *deletion.Order) string {
 	name := strings.TrimPrefix(o.Policy.String(), "/")
 	if o.Rule == "" {
 		return "ceiling=" + name
@@ -149,33 +149,33 @@ func noAnswer(err error) string {
 // result sorts the answers of the API server.
 func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answer {
 	if err == nil {
-		return answered(tracker.Accepted, "")
+		return answered(deletion.Accepted, "")
 	}
 	status, ok := err.(apierrors.APIStatus)
 	if !ok {
-		return answered(tracker.Unknown, noAnswer(err))
+		return answered(deletion.Unknown, noAnswer(err))
 	}
-	out := answered(tracker.Refused, err.Error())
+	out := answered(deletion.Refused, err.Error())
 	switch status.Status().Code {
 	case http.StatusNotFound:
-		out.Outcome = tracker.NotFound
+		out.Outcome = deletion.NotFound
 	case http.StatusConflict:
-		out.Outcome = tracker.Conflict
+		out.Outcome = deletion.Conflict
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out.Outcome, out.Overloaded = tracker.Throttled, !strings.HasPrefix(status.Status().Message, byWebhook)
+		out.Outcome, out.Overloaded = deletion.Throttled, !strings.HasPrefix(status.Status().Message, byWebhook)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			out.RetryAfter = min(time.Duration(seconds)*time.Second, retryAfterMost)
 		}
 	case http.StatusGatewayTimeout:
-		out.Outcome = tracker.Unknown
+		out.Outcome = deletion.Unknown
 	case http.StatusForbidden:
 		if missing := d.rights.missing(ctx, f, d.clock.Now()); missing != "" {
-			out.Outcome, out.Detail = tracker.Unauthorized, missing
+			out.Outcome, out.Detail = deletion.Unauthorized, missing
 		}
 	}
 	return out
 }
 
-func answered(outcome tracker.Outcome, detail string) Answer {
-	return Answer{Result: tracker.Result{Outcome: outcome, Detail: detail}}
+func answered(outcome deletion.Outcome, detail string) Answer {
+	return Answer{Result: deletion.Result{Outcome: outcome, Detail: detail}}
 }

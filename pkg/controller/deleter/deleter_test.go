@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-func order(f *lifecycle.Fact, propagation metav1.DeletionPropagation) *tracker.Order {
-	return &tracker.Order{
+func order(f *lifecycle.Fact, propagation metav1.DeletionPropagation) *deletion.Order {
+	return &deletion.Order{
 		Fact: f, Policy: types.NamespacedName{Namespace: given.Home, Name: "p"}, Rule: "keep-failures", Propagation: propagation,
 		Until: given.Now.Add(time.Hour),
 	}
@@ -42,7 +42,7 @@ func TestWhatIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			got := New(s.client, "winnow/v1.2.3", fixedClock()).Delete(context.Background(), order(c.fact, c.propagation))
-			if got != (Answer{Result: tracker.Result{Outcome: tracker.Accepted}}) {
+			if got != (Answer{Result: deletion.Result{Outcome: deletion.Accepted}}) {
 				t.Fatalf("got %+v", got)
 			}
 			seen := s.requests()
@@ -70,34 +70,34 @@ func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer               http.HandlerFunc
 		allowed, reviewFails bool
-		outcome              tracker.Outcome
+		outcome              deletion.Outcome
 		detail               string // that it contains
 		retryAfter           time.Duration
 		hindered             bool // throttled by somebody behind the API server
 	}{
-		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").Obj()) }, outcome: tracker.Accepted},
-		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: tracker.Accepted},
-		"404":                             {answer: failed(404, "not found", nil), outcome: tracker.NotFound, detail: "not found"},
-		"409":                             {answer: failed(409, "the object has been modified", nil), outcome: tracker.Conflict, detail: "modified"},
-		"429, from the API server":        {answer: failed(429, "slow down", retry(3)), outcome: tracker.Throttled, retryAfter: 3 * time.Second, detail: "slow down"},
-		"429, from Priority and Fairness": {answer: plain(429, "Too many requests", "Retry-After", "2"), outcome: tracker.Throttled, retryAfter: 2 * time.Second},
-		"429, without a time":             {answer: plain(429, "Too many requests"), outcome: tracker.Throttled},
-		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: tracker.Throttled, retryAfter: time.Minute},
-		"429, by admission": {answer: failed(429, `admission webhook "w" denied the request: slow down`, retry(7)), outcome: tracker.Throttled, retryAfter: 7 * time.Second,
+		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").Obj()) }, outcome: deletion.Accepted},
+		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: deletion.Accepted},
+		"404":                             {answer: failed(404, "not found", nil), outcome: deletion.NotFound, detail: "not found"},
+		"409":                             {answer: failed(409, "the object has been modified", nil), outcome: deletion.Conflict, detail: "modified"},
+		"429, from the API server":        {answer: failed(429, "slow down", retry(3)), outcome: deletion.Throttled, retryAfter: 3 * time.Second, detail: "slow down"},
+		"429, from Priority and Fairness": {answer: plain(429, "Too many requests", "Retry-After", "2"), outcome: deletion.Throttled, retryAfter: 2 * time.Second},
+		"429, without a time":             {answer: plain(429, "Too many requests"), outcome: deletion.Throttled},
+		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: deletion.Throttled, retryAfter: time.Minute},
+		"429, by admission": {answer: failed(429, `admission webhook "w" denied the request: slow down`, retry(7)), outcome: deletion.Throttled, retryAfter: 7 * time.Second,
 			detail: `admission webhook "w" denied the request: slow down`, hindered: true},
-		"503":                          {answer: failed(503, "shutting down", retry(5)), outcome: tracker.Throttled, retryAfter: 5 * time.Second},
-		"503, from a proxy":            {answer: plain(503, "no backend", "Retry-After", "1"), outcome: tracker.Throttled, retryAfter: time.Second},
-		"403, the right is missing":    {answer: failed(403, "forbidden", nil), outcome: tracker.Unauthorized, detail: canI},
-		"403, by admission":            {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: tracker.Refused, detail: `admission webhook "w" denied the request: no`},
-		"403, and nobody can tell why": {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: tracker.Refused, detail: "forbidden"},
-		"400":                          {answer: failed(400, "bad", nil), outcome: tracker.Refused, detail: "bad"},
-		"401":                          {answer: failed(401, "who are you", nil), outcome: tracker.Refused, detail: "who are you"},
-		"405":                          {answer: failed(405, "not here", nil), outcome: tracker.Refused, detail: "not here"},
-		"422":                          {answer: failed(422, "invalid", nil), outcome: tracker.Refused, detail: "invalid"},
-		"500, a webhook that fails":    {answer: failed(500, `failed calling webhook "w"`, nil), outcome: tracker.Refused, detail: `failed calling webhook "w"`},
-		"502":                          {answer: plain(502, "bad gateway"), outcome: tracker.Refused},
-		"504":                          {answer: failed(504, "timed out", retry(1)), outcome: tracker.Unknown, detail: "timed out"},
-		"cut off":                      {answer: cut, outcome: tracker.Unknown},
+		"503":                          {answer: failed(503, "shutting down", retry(5)), outcome: deletion.Throttled, retryAfter: 5 * time.Second},
+		"503, from a proxy":            {answer: plain(503, "no backend", "Retry-After", "1"), outcome: deletion.Throttled, retryAfter: time.Second},
+		"403, the right is missing":    {answer: failed(403, "forbidden", nil), outcome: deletion.Unauthorized, detail: canI},
+		"403, by admission":            {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: deletion.Refused, detail: `admission webhook "w" denied the request: no`},
+		"403, and nobody can tell why": {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: deletion.Refused, detail: "forbidden"},
+		"400":                          {answer: failed(400, "bad", nil), outcome: deletion.Refused, detail: "bad"},
+		"401":                          {answer: failed(401, "who are you", nil), outcome: deletion.Refused, detail: "who are you"},
+		"405":                          {answer: failed(405, "not here", nil), outcome: deletion.Refused, detail: "not here"},
+		"422":                          {answer: failed(422, "invalid", nil), outcome: deletion.Refused, detail: "invalid"},
+		"500, a webhook that fails":    {answer: failed(500, `failed calling webhook "w"`, nil), outcome: deletion.Refused, detail: `failed calling webhook "w"`},
+		"502":                          {answer: plain(502, "bad gateway"), outcome: deletion.Refused},
+		"504":                          {answer: failed(504, "timed out", retry(1)), outcome: deletion.Unknown, detail: "timed out"},
+		"cut off":                      {answer: cut, outcome: deletion.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 			if got.Outcome != c.outcome || got.RetryAfter != c.retryAfter || !strings.Contains(got.Detail, c.detail) {
 				t.Errorf("got %s, retry after %v, %q", got.Outcome, got.RetryAfter, got.Detail)
 			}
-			if got.Overloaded != (c.outcome == tracker.Throttled && !c.hindered) {
+			if got.Overloaded != (c.outcome == deletion.Throttled && !c.hindered) {
 				t.Errorf("overloaded: %v", got.Overloaded)
 			}
 			if n := len(s.requests()); n != 1 {
@@ -132,7 +132,7 @@ func testCutOnAConnectionThatWasUsed(t *testing.T, s *server) {
 	d.Delete(context.Background(), o)
 	s.requests()
 	s.answer = cut
-	if got := d.Delete(context.Background(), o); got.Outcome != tracker.Unknown || got.Detail == "" {
+	if got := d.Delete(context.Background(), o); got.Outcome != deletion.Unknown || got.Detail == "" {
 		t.Errorf("got %+v", got)
 	}
 	if n := len(s.requests()); n != 1 {
@@ -149,11 +149,11 @@ func TestNothingIsSentTooLate(t *testing.T) {
 		o.Until = given.Now.Add(time.Second)
 		d := New(s.client, "winnow", now)
 		now.SetTime(o.Until.Add(-1))
-		if got := d.Delete(context.Background(), o); got.Outcome != tracker.Accepted || len(s.requests()) != 1 {
+		if got := d.Delete(context.Background(), o); got.Outcome != deletion.Accepted || len(s.requests()) != 1 {
 			t.Fatalf("got %+v in time", got)
 		}
 		now.SetTime(o.Until)
-		if got := d.Delete(context.Background(), o); got.Outcome != tracker.Unknown || !strings.HasPrefix(got.Detail, "not sent") {
+		if got := d.Delete(context.Background(), o); got.Outcome != deletion.Unknown || !strings.HasPrefix(got.Detail, "not sent") {
 			t.Fatalf("got %+v", got)
 		}
 		if n := len(s.requests()); n != 0 {
@@ -170,7 +170,7 @@ func TestTimeOut(t *testing.T) {
 		<-r.Context().Done()
 	}
 	got := New(s.client, "winnow", fixedClock()).Delete(ctx, order(given.Job("a").Fact(), metav1.DeletePropagationBackground))
-	if got.Outcome != tracker.Unknown {
+	if got.Outcome != deletion.Unknown {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -180,7 +180,7 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 	s.answer = status(403, metav1.Status{Message: "forbidden"})
 	now := fixedClock()
 	d := New(s.client, "winnow", now)
-	remove := func(f *lifecycle.Fact, at time.Time) tracker.Outcome {
+	remove := func(f *lifecycle.Fact, at time.Time) deletion.Outcome {
 		now.SetTime(at)
 		return d.Delete(context.Background(), order(f, metav1.DeletePropagationBackground)).Outcome
 	}
@@ -191,14 +191,14 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 		}
 	}
 	job := given.Job("a").Fact()
-	if got := remove(job, given.Now); got != tracker.Unauthorized {
+	if got := remove(job, given.Now); got != deletion.Unauthorized {
 		t.Fatalf("got %s", got)
 	}
 	check("the first", 1, 1)
 	if a := s.reviews[0]; a.Verb != "delete" || a.Group != "batch" || a.Resource != "jobs" || a.Namespace != given.Home || a.Name != "" {
 		t.Errorf("asked for %+v", a)
 	}
-	if got := remove(job, given.Now.Add(rightsFor-1)); got != tracker.Unauthorized {
+	if got := remove(job, given.Now.Add(rightsFor-1)); got != deletion.Unauthorized {
 		t.Errorf("got %s", got)
 	}
 	check("while the answer is believed nothing is sent", 0, 1)
@@ -207,15 +207,15 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 	remove(given.Job("a").In("team-b").Fact(), given.Now)
 	check("another namespace", 1, 3)
 	s.answer, s.allowed = status(200, metav1.Status{Status: metav1.StatusSuccess}), true
-	if got := remove(job, given.Now.Add(rightsFor)); got != tracker.Accepted {
+	if got := remove(job, given.Now.Add(rightsFor)); got != deletion.Accepted {
 		t.Errorf("got %s after the right was granted", got)
 	}
 	check("after that time it is tried again", 1, 3)
 	s.answer = status(403, metav1.Status{Message: "no"})
-	if got := remove(job, given.Now.Add(rightsFor)); got != tracker.Refused {
+	if got := remove(job, given.Now.Add(rightsFor)); got != deletion.Refused {
 		t.Errorf("got %s though the right is there", got)
 	}
-	if got := remove(job, given.Now.Add(rightsFor)); got != tracker.Refused {
+	if got := remove(job, given.Now.Add(rightsFor)); got != deletion.Refused {
 		t.Errorf("got %s though the right is there", got)
 	}
 	check("a right that is there is believed too, and its object is tried", 2, 4)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -82,7 +83,7 @@ func newTeller() teller {
 	return teller{mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, heard: map[heardKey]*heard{}}
 }
 
-func (t *teller) gone(all []tracker.Gone) {
+func (t *teller) gone(all []deletion.Confirmed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range all {
@@ -103,7 +104,7 @@ func (t *teller) sum(key sumKey) *deletions {
 	return t.sums[key]
 }
 
-func (d *deletions) add(g *tracker.Gone) {
+func (d *deletions) add(g *deletion.Confirmed) {
 	if d.byRule == nil {
 		d.byRule = map[string]map[string]int{}
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -60,7 +61,7 @@ func New(c Config) *Writer {
 }
 
 // Gone takes in deletions that were confirmed, for the next event.
-func (w *Writer) Gone(gone []tracker.Gone) { w.teller.gone(gone) }
+func (w *Writer) Gone(gone []deletion.Confirmed) { w.teller.gone(gone) }
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {

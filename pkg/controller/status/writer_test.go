@@ -29,6 +29,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -244,10 +245,10 @@ func TestWhatWaitsForAFinalizerIsToldOf(t *testing.T) {
 	}
 }
 
-func gone(policy, rule string, facts ...*lifecycle.Fact) []tracker.Gone {
-	var out []tracker.Gone
+func gone(policy, rule string, facts ...*lifecycle.Fact) []deletion.Confirmed {
+	var out []deletion.Confirmed
 	for _, f := range facts {
-		out = append(out, tracker.Gone{Order: &tracker.Order{
+		out = append(out, deletion.Confirmed{Order: &deletion.Order{
 			Fact: f, Policy: types.NamespacedName{Namespace: given.Home, Name: policy}, PolicyUID: given.UID(policy), Rule: rule,
 		}})
 	}

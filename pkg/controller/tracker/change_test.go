@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -132,7 +133,7 @@ func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {
 	w.policy(keep("3h", 2))
 	w.agree()
 	w.takes()
-	w.Done(o, Result{Outcome: Accepted}, w.now)
+	w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
 	w.counts("p", counts{candidates: 1000, due: 1}) // The one that is being deleted.
 	w.policy(keep("1h", 3))
 	w.agree()

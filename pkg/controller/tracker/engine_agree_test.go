@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -22,7 +23,7 @@ func (e *engine) work(t *rapid.T) {
 	e.read()
 	e.each(e.rest)
 	byNamespace := map[string][]types.UID{}
-	var orders []*Order
+	var orders []*deletion.Order
 	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
 		orders = append(orders, o)
 		byNamespace[o.Fact.Namespace] = append(byNamespace[o.Fact.Namespace], o.Fact.UID)
@@ -41,7 +42,7 @@ func (e *engine) work(t *rapid.T) {
 		}
 	}
 	for _, o := range orders {
-		e.tracker.Done(o, Result{Outcome: Accepted}, e.Now)
+		e.tracker.Done(o, deletion.Result{Outcome: deletion.Accepted}, e.Now)
 	}
 	for _, o := range orders {
 		e.deleted(t, o.Fact.UID)

@@ -123,7 +123,7 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 	default:
 		t.unlink(rec)
 		if rec.extra != nil {
-			rec.extra.trial.newer()
+			rec.extra.retry.Updated()
 		}
 		if !rec.FinishedAt().Equal(k.FinishedAt()) {
 			t.leave(rec) // It ranks elsewhere, and has another turn.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -81,7 +82,7 @@ func TestPodsOfJobs(t *testing.T) {
 		w.upsert(given.Pod("a").Succeeded(w.now).Fact()) // Orphaned.
 		w.takes("a")
 		w.removed("a", "j")
-		w.done("a", Accepted)
+		w.done("a", deletion.Accepted)
 		w.forgotten()
 	})
 	t.Run("may control themselves, if they insist", func(t *testing.T) {
@@ -281,9 +282,9 @@ func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
 	w.pass(time.Hour)
 	w.takes("j")
 	w.withoutPolicy(given.Policy("q"))
-	w.done("j", Accepted)
+	w.done("j", deletion.Accepted)
 	w.forgotten()
-	if gone := w.TakeGone(); len(gone) != 0 {
+	if gone := w.TakeConfirmed(); len(gone) != 0 {
 		t.Errorf("told of %v, which nobody saw go", gone)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 )
 
@@ -257,7 +258,7 @@ func TestBusy(t *testing.T) {
 	if !w.Busy(w.now) {
 		t.Error("not busy with an order under way")
 	}
-	w.done("a", Accepted)
+	w.done("a", deletion.Accepted)
 	if w.Busy(w.now) {
 		t.Error("busy with an object that only has to go")
 	}

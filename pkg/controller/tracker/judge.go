@@ -81,8 +81,8 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 	t.count(rec, 1)
 	next := timer{}
 	next.add(d)
-	if rec.extra != nil && d.Action == policy.Hold && now.Before(rec.extra.trial.until) {
-		next.addTime(rec.extra.trial.until) // It is to be looked at again after a failed delete.
+	if _, _, until, paused := rec.paused(now); paused && d.Action == policy.Hold {
+		next.addTime(until) // It is to be looked at again after a failed delete.
 	}
 	next.addTime(rec.countsFrom())
 	if d.Action == policy.Hold && t.quotaDoubt(rec.ns) != "" {
@@ -99,7 +99,7 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 	case d.Action != policy.Delete:
 		t.ready.remove(rec)
 		if !d.Due() && rec.extra != nil {
-			rec.extra.trial = trial{barred: rec.extra.trial.barred}
+			rec.extra.retry = rec.extra.retry.Forgotten()
 		}
 		rec.trim()
 	case !rec.queued() && rec.order() == nil:
@@ -311,7 +311,7 @@ func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, no
 	if d.Action != policy.Delete {
 		return d
 	}
-	ns, trial := rec.ns, rec.trial()
+	ns := rec.ns
 	hold := func(reason policy.Reason, detail string) policy.Decision {
 		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
 	}
@@ -333,8 +333,9 @@ func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, no
 		return hold(policy.ReasonUnobserved, t.unknown(ns))
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)
-	case now.Before(trial.until):
-		return hold(trial.reason, trial.detail)
+	}
+	if reason, detail, _, paused := rec.paused(now); paused {
+		return hold(reason, detail)
 	}
 	return d
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -50,7 +51,7 @@ func (w *world) fill(namespace string, n int) {
 func (w *world) work() {
 	w.Helper()
 	for {
-		var batch []*Order
+		var batch []*deletion.Order
 		for len(batch) < 7 {
 			o, ok := w.Take(w.now)
 			if !ok {
@@ -65,7 +66,7 @@ func (w *world) work() {
 			if i%2 == 0 { // The watch is as often faster than the answer.
 				w.Remove(facts.Keep(o.Fact), w.now)
 			}
-			w.Done(o, Result{Outcome: Accepted}, w.now)
+			w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
 			if i%2 != 0 {
 				w.Remove(facts.Keep(o.Fact), w.now)
 			}
@@ -179,7 +180,7 @@ func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
 	taken := func(want ...string) {
 		t.Helper()
 		var got []string
-		var orders []*Order
+		var orders []*deletion.Order
 		for o, ok := w.Take(w.now); ok; o, ok = w.Take(w.now) {
 			got, orders = append(got, o.Fact.Name), append(orders, o)
 		}
@@ -233,7 +234,7 @@ func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
 					left = append(left, over[j])
 				}
 				w.takes(left...)
-				w.done(over[order[i]], Accepted)
+				w.done(over[order[i]], deletion.Accepted)
 				if stay {
 					w.upsert(terminating(w.facts[over[order[i]]]))
 				} else {
@@ -257,7 +258,7 @@ func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
 	w.pass(StaleAfter - time.Second)
 	w.upsert(jobs(time.Minute, "a", "b")...)
 	w.takes("b")
-	w.done("b", Refused)
+	w.done("b", deletion.Refused)
 	w.pass(time.Second)
 	w.decided("b", policy.Hold, policy.ReasonUnobserved)
 	if next, ok := w.Next(); ok && !next.After(w.now) {
@@ -289,7 +290,7 @@ func TestQuotasMoveLimits(t *testing.T) {
 	w.takes()
 	w.SetQuota(quota(5), w.now) // Half of it is two, rounded down.
 	w.takes("c")
-	w.done("c", Conflict)
+	w.done("c", deletion.Conflict)
 	w.SetQuota(quota(6), w.now)
 	w.pass(time.Minute)
 	w.decided("c", policy.Keep, policy.ReasonNever)
@@ -394,7 +395,7 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 			w.fill("y", 4)
 			w.agree()
 			w.takes("x-3", "y-2", "y-3") // What two each leave over goes to the first by name.
-			w.done("x-3", Accepted)
+			w.done("x-3", deletion.Accepted)
 			if c.gone {
 				w.removed("x-3")
 			}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -47,7 +48,7 @@ type machine struct {
 	base     int // policies that are there from the start
 	merges   []*merging
 	readings []Reading
-	orders   []*Order
+	orders   []*deletion.Order
 	answers  []answered
 	// deleted are the UIDs that a DELETE of ours was committed for.
 	deleted map[types.UID]bool
@@ -60,22 +61,22 @@ type merging struct {
 }
 
 type answered struct {
-	order  *Order
-	result Result
+	order  *deletion.Order
+	result deletion.Result
 }
 
 // tally counts deletions as a policy's status promises: accepted, and seen to be gone.
 type tally struct {
 	counts   map[key]int64
 	uids     map[key]types.UID
-	accepted map[types.UID]*Order
+	accepted map[types.UID]*deletion.Order
 	gone     map[types.UID]bool
 }
 
 func newMachine(covered bool) *machine {
 	m := &machine{
 		cluster: &cluster{now: given.Now}, tracker: New(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
-		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*Order{}, map[types.UID]bool{}},
+		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}},
 	}
 	m.tracker.ReplaceCronJobs(nil, m.now)
 	m.tracker.begun = [collections]bool{true, true, true}
@@ -317,7 +318,7 @@ func (m *machine) take(t *rapid.T) {
 	m.orders = append(m.orders, o)
 }
 
-func (m *machine) pick(t *rapid.T) *Order {
+func (m *machine) pick(t *rapid.T) *deletion.Order {
 	i := rapid.IntRange(0, len(m.orders)-1).Draw(t, "order")
 	o := m.orders[i]
 	m.orders = slices.Delete(m.orders, i, i+1)
@@ -326,23 +327,24 @@ func (m *machine) pick(t *rapid.T) *Order {
 
 // fault is what goes wrong with a request.
 type fault struct {
-	result Outcome // Accepted for nothing
+	result deletion.Outcome // Accepted for nothing
 	// commits says that the request was carried out before its answer was lost.
 	commits bool
 }
 
 func (m *machine) drawFault(t *rapid.T) fault {
 	return rapid.SampledFrom([]fault{
-		{result: Accepted}, {result: Accepted}, {result: Accepted}, {result: Throttled}, {result: Refused}, {result: Unauthorized}, {result: Unknown}, {Unknown, true},
+		{result: deletion.Accepted}, {result: deletion.Accepted}, {result: deletion.Accepted}, {result: deletion.Throttled},
+		{result: deletion.Refused}, {result: deletion.Unauthorized}, {result: deletion.Unknown}, {deletion.Unknown, true},
 	}).Draw(t, "fault")
 }
 
 // send carries out an order as the loop does, up to the server's answer.
-func (m *machine) send(t *rapid.T, o *Order, f fault) {
+func (m *machine) send(t *rapid.T, o *deletion.Order, f fault) {
 	if o.Reread {
 		j := m.jobs.now()[key{o.Fact.Namespace, o.Fact.Name}]
 		if j == nil || j.uid != o.Fact.UID {
-			m.answers = append(m.answers, answered{o, Result{Outcome: NotFound}})
+			m.answers = append(m.answers, answered{o, deletion.Result{Outcome: deletion.NotFound}})
 			return
 		}
 		judged, ok := m.tracker.Judge(o, realJob(j), m.now)
@@ -356,20 +358,20 @@ func (m *machine) send(t *rapid.T, o *Order, f fault) {
 		m.tracker.Release(o, m.now)
 		return
 	}
-	m.answers = append(m.answers, answered{o, Result{Outcome: m.request(t, o, f)}})
+	m.answers = append(m.answers, answered{o, deletion.Result{Outcome: m.request(t, o, f)}})
 }
 
 // request is the API server's part: preconditions, and the judge of all deletes.
-func (m *machine) request(t *rapid.T, o *Order, f fault) Outcome {
-	if f.result != Accepted && !f.commits {
+func (m *machine) request(t *rapid.T, o *deletion.Order, f fault) deletion.Outcome {
+	if f.result != deletion.Accepted && !f.commits {
 		return f.result
 	}
-	outcome := Accepted
+	outcome := deletion.Accepted
 	switch j := m.jobs.now()[key{o.Fact.Namespace, o.Fact.Name}]; {
 	case j == nil:
-		outcome = NotFound
+		outcome = deletion.NotFound
 	case j.uid != o.Fact.UID || uint64(j.version) != o.Fact.ResourceVersion:
-		outcome = Conflict
+		outcome = deletion.Conflict
 	case m.deleted[j.uid] || j.terminating:
 		t.Fatalf("a second DELETE of %+v", j)
 	case !m.mayGo(j):
@@ -379,7 +381,7 @@ func (m *machine) request(t *rapid.T, o *Order, f fault) Outcome {
 		m.deleteJob(*j)
 	}
 	if f.commits {
-		return Unknown
+		return deletion.Unknown
 	}
 	return outcome
 }
@@ -394,7 +396,7 @@ func (m *machine) endAnswer(i int) {
 	a := m.answers[i]
 	m.answers = slices.Delete(m.answers, i, i+1)
 	m.tracker.Done(a.order, a.result, m.now)
-	if a.result.Outcome == Accepted {
+	if a.result.Outcome == deletion.Accepted {
 		m.tally.accept(a.order)
 	}
 }
@@ -504,7 +506,7 @@ func (m *machine) settle(t *rapid.T) {
 		m.orders = append(m.orders, o)
 	}
 	for len(m.orders) > 0 {
-		m.send(t, m.orders[0], fault{result: Accepted})
+		m.send(t, m.orders[0], fault{result: deletion.Accepted})
 		m.orders = m.orders[1:]
 	}
 	for len(m.answers) > 0 {
@@ -546,7 +548,7 @@ func (c *tally) policies(seen map[key]*simPolicy) {
 	}
 }
 
-func (c *tally) accept(o *Order) {
+func (c *tally) accept(o *deletion.Order) {
 	if c.gone[o.Fact.UID] {
 		c.count(o)
 	} else {
@@ -562,7 +564,7 @@ func (c *tally) goes(uid types.UID) {
 	}
 }
 
-func (c *tally) count(o *Order) {
+func (c *tally) count(o *deletion.Order) {
 	if k := (key{o.Policy.Namespace, o.Policy.Name}); c.uids[k] == o.PolicyUID {
 		c.counts[k]++
 	}

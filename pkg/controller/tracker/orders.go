@@ -8,93 +8,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Order is a delete to be sent, for exactly the state that was judged.
-type Order struct {
-	Fact *lifecycle.Fact
-	// Policy has no namespace for a cluster policy, and Rule is empty for a ceiling of it.
-	Policy      types.NamespacedName
-	PolicyUID   types.UID
-	Rule        string
-	Propagation metav1.DeletionPropagation
-	// Due is when the object became due.
-	Due time.Time
-	// Until is when memory is no longer known to be fresh: from then on no request may be started for the order.
-	Until time.Time
-	// Reread asks to read the object and to call Judge before the delete.
-	Reread bool
-
-	rec *record
-}
-
-// Lapsed reports whether no request may be started for the order any more, by either of its clocks: the monotonic one stands still
-// while the host is suspended, and the wall clock may be set.
-func (o *Order) Lapsed(now time.Time) bool {
-	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
-}
-
-// Outcome is what the API server answered to a delete.
-type Outcome int
-
-const (
-	// Accepted: the object is gone or being deleted.
-	Accepted Outcome = iota
-	// NotFound: it was gone already.
-	NotFound
-	// Conflict: it is not in the state that was judged.
-	Conflict
-	// Throttled: the server wants to be asked later.
-	Throttled
-	// Unauthorized: a right is missing.
-	Unauthorized
-	// Refused: the server does not want it deleted.
-	Refused
-	// Unknown: no answer; it may or may not have been deleted.
-	Unknown
-)
-
-var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "Throttled", "Unauthorized", "Refused", "Unknown"}
-
-// String is the outcome's name.
-func (o Outcome) String() string { return outcomeNames[o] }
-
-// Result is the outcome of an order. Detail is the server's own words, or the missing right. RetryAfter is the server's wish
-// after Throttled.
-type Result struct {
-	Outcome    Outcome
-	Detail     string
-	RetryAfter time.Duration
-}
-
-// Gone is a deletion that was accepted, and whose object was seen to be gone at At.
-type Gone struct {
-	*Order
-	At time.Time
-}
-
-// Pauses after a delete that failed.
-const (
-	// conflictWait is how long the watch has to show the newer state, before it is read.
-	conflictWait = time.Second
-	// rereadAfter conflicts each delete is preceded by a GET.
-	rereadAfter = 3
-	// contendedAfter conflicts the object is left alone for contendedPause.
-	contendedAfter = 10
-	contendedPause = time.Minute
-	// unauthorizedPause is how long a missing right is believed to be missing.
-	unauthorizedPause = 30 * time.Second
-	retryFirst        = time.Second
-	retryMost         = 5 * time.Minute
-)
-
 // Take returns the next delete to be sent; false when there is none, or when memory is not known to be fresh.
-func (t *Tracker) Take(now time.Time) (*Order, bool) {
+func (t *Tracker) Take(now time.Time) (*deletion.Order, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.fresh(now) {
@@ -120,7 +42,7 @@ func (t *Tracker) Take(now time.Time) (*Order, bool) {
 		}
 		ns.pace.sent(ns.bounds.PerMinute, now)
 		rec.more().order = order
-		t.underway++
+		t.underway[order] = rec
 		return order, true
 	}
 	return nil, false
@@ -132,33 +54,30 @@ func (t *Tracker) late(rec *record, now time.Time) bool {
 	return rec.rule == nil && ok && !next.After(now)
 }
 
-func (t *Tracker) order(rec *record, now time.Time) (*Order, bool) {
+func (t *Tracker) order(rec *record, now time.Time) (*deletion.Order, bool) {
 	r, d := t.decide(rec, now)
 	if d = t.restrain(rec, r, d, now); d.Action != policy.Delete {
 		return nil, false
 	}
-	trial := rec.trial()
-	return &Order{
+	return &deletion.Order{
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  t.agreed.Add(FreshFor),
-		Reread: trial.reread || trial.conflicts >= rereadAfter || rec.ResourceVersion == trial.barred,
-		rec:    rec,
+		Reread: rec.extra != nil && rec.extra.retry.NeedsRead(rec.ResourceVersion),
 	}, true
 }
 
 // Judge takes in the state that was read for an order, and returns the order for that state; false when there is nothing to
 // delete any more, or not now. Then Release ends the order that Take returned; else Done the one that is returned here.
-func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, bool) {
+func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rec := o.rec
-	if rec.removed() || rec.order() != o || read.UID != rec.UID() {
+	rec := t.underway[o]
+	if rec == nil || rec.removed() || read.UID != rec.UID() {
 		return nil, false
 	}
 	t.upsert(facts.Keep(read), now)
-	rec.extra.trial.reread = false
-	if rec.ResourceVersion == rec.extra.trial.barred {
-		rec.after(o, Result{Outcome: Conflict, Detail: "the server refuses the very state that it shows"}, now)
+	if !rec.extra.retry.Reread(rec.ResourceVersion) {
+		rec.after(o, deletion.Result{Outcome: deletion.Conflict, Detail: "the server refuses the very state that it shows"}, now)
 		return nil, false
 	}
 	if !t.fresh(now) || rec.ns.parked || t.late(rec, now) {
@@ -169,39 +88,41 @@ func (t *Tracker) Judge(o *Order, read *lifecycle.Fact, now time.Time) (*Order, 
 		return nil, false
 	}
 	order.Reread = false
-	rec.extra.order = order
+	delete(t.underway, o)
+	t.underway[order], rec.extra.order = rec, order
 	return order, true
 }
 
 // Release gives an order back for which nothing was sent.
-func (t *Tracker) Release(o *Order, now time.Time) {
+func (t *Tracker) Release(o *deletion.Order, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end(o, now)
 }
 
 // Done takes in the result of an order.
-func (t *Tracker) Done(o *Order, result Result, now time.Time) {
+func (t *Tracker) Done(o *deletion.Order, result deletion.Result, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o.rec.order() != o {
+	rec := t.underway[o]
+	if rec == nil {
 		return
 	}
-	o.rec.after(o, result, now)
-	if o.rec.extra.gone && result.Outcome == Accepted {
+	rec.after(o, result, now)
+	if rec.extra.gone && result.Outcome == deletion.Accepted {
 		t.confirm(o, now)
 	}
 	t.end(o, now)
 }
 
 // end frees the record of an order, and judges it in the light of what came of it.
-func (t *Tracker) end(o *Order, now time.Time) {
-	rec := o.rec
-	if rec.order() == nil {
+func (t *Tracker) end(o *deletion.Order, now time.Time) {
+	rec := t.underway[o]
+	if rec == nil {
 		return
 	}
+	delete(t.underway, o)
 	rec.extra.order = nil
-	t.underway--
 	if !rec.removed() {
 		t.judge(rec, now)
 	}
@@ -209,51 +130,23 @@ func (t *Tracker) end(o *Order, now time.Time) {
 }
 
 // after notes what follows from a result for the next delete of the object.
-func (rec *record) after(o *Order, result Result, now time.Time) {
-	tr := &rec.more().trial
-	pause := func(reason policy.Reason, d time.Duration) {
-		tr.until, tr.untilNewer, tr.reason, tr.detail = now.Add(d), false, reason, result.Detail
-	}
+func (rec *record) after(o *deletion.Order, result deletion.Result, now time.Time) {
 	switch result.Outcome {
-	case Accepted:
+	case deletion.Accepted:
 		rec.extra.sent = o
-	case NotFound:
-		rec.extra.sent = &Order{} // Not ours to count; the watch will say that it is gone.
-	case Conflict:
-		tr.conflicts++
-		tr.barred = o.Fact.ResourceVersion
-		switch {
-		case tr.conflicts >= contendedAfter:
-			tr.conflicts = 0
-			pause(policy.ReasonContended, contendedPause)
-		case rec.ResourceVersion <= tr.barred:
-			pause(policy.ReasonRetrying, conflictWait)
-			tr.untilNewer = true
-		}
-	case Throttled:
-		pause(policy.ReasonRetrying, max(result.RetryAfter, retryFirst))
-	case Unauthorized:
-		pause(policy.ReasonUnauthorized, unauthorizedPause)
-	case Refused:
-		tr.failures++
-		pause(policy.ReasonRefused, backoff(tr.failures))
-	case Unknown:
-		tr.failures++
-		tr.reread = true
-		pause(policy.ReasonRetrying, backoff(tr.failures))
+	case deletion.NotFound:
+		rec.extra.sent = &deletion.Order{} // Not ours to count; the watch will say that it is gone.
+	default:
+		rec.extra.retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
 	}
-}
-
-func backoff(failures int) time.Duration {
-	return min(retryFirst<<min(failures-1, 10), retryMost)
 }
 
 // confirm counts a deletion.
-func (t *Tracker) confirm(o *Order, now time.Time) {
+func (t *Tracker) confirm(o *deletion.Order, now time.Time) {
 	if o.Fact == nil {
 		return
 	}
-	t.gone = append(t.gone, Gone{Order: o, At: now})
+	t.confirmed = append(t.confirmed, deletion.Confirmed{Order: o, At: now})
 	t.recreated.deleted(o.Fact, now)
 	if ps := t.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
 		at := metav1.NewTime(now)
@@ -263,12 +156,12 @@ func (t *Tracker) confirm(o *Order, now time.Time) {
 	wake(t.changed)
 }
 
-// TakeGone returns the deletions that were confirmed since the last call.
-func (t *Tracker) TakeGone() []Gone {
+// TakeConfirmed returns the deletions that were confirmed since the last call.
+func (t *Tracker) TakeConfirmed() []deletion.Confirmed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := t.gone
-	t.gone = nil
+	out := t.confirmed
+	t.confirmed = nil
 	return out
 }
 
@@ -278,5 +171,5 @@ func (t *Tracker) Busy(by time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, ok := t.timers.Next()
-	return !t.ready.empty() || t.underway > 0 || t.clockDoubt != "" || ok && !next.After(by)
+	return !t.ready.empty() || len(t.underway) > 0 || t.clockDoubt != "" || ok && !next.After(by)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -15,17 +16,17 @@ import (
 // TestWhatFollowsFromAnAnswer: what each answer of the server does to an object that it does not take away.
 func TestWhatFollowsFromAnAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
-		result Result
+		result deletion.Result
 		reason policy.Reason // while it is held
 		pause  time.Duration
 		reread bool // before the next delete
 	}{
-		"Conflict":                    {Result{Outcome: Conflict}, policy.ReasonRetrying, time.Second, true},
-		"Throttled":                   {Result{Outcome: Throttled}, policy.ReasonRetrying, time.Second, false},
-		"Throttled, with Retry-After": {Result{Outcome: Throttled, RetryAfter: 7 * time.Second}, policy.ReasonRetrying, 7 * time.Second, false},
-		"Unauthorized":                {Result{Outcome: Unauthorized}, policy.ReasonUnauthorized, 30 * time.Second, false},
-		"Refused":                     {Result{Outcome: Refused}, policy.ReasonRefused, time.Second, false},
-		"Unknown":                     {Result{Outcome: Unknown}, policy.ReasonRetrying, time.Second, true},
+		"Conflict":                    {deletion.Result{Outcome: deletion.Conflict}, policy.ReasonRetrying, time.Second, true},
+		"Throttled":                   {deletion.Result{Outcome: deletion.Throttled}, policy.ReasonRetrying, time.Second, false},
+		"Throttled, with Retry-After": {deletion.Result{Outcome: deletion.Throttled, RetryAfter: 7 * time.Second}, policy.ReasonRetrying, 7 * time.Second, false},
+		"Unauthorized":                {deletion.Result{Outcome: deletion.Unauthorized}, policy.ReasonUnauthorized, 30 * time.Second, false},
+		"Refused":                     {deletion.Result{Outcome: deletion.Refused}, policy.ReasonRefused, time.Second, false},
+		"Unknown":                     {deletion.Result{Outcome: deletion.Unknown}, policy.ReasonRetrying, time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, keep("0s", 1))
@@ -36,7 +37,7 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 			w.decided("a", policy.Hold, c.reason)
 			w.counts("p", counts{candidates: 2, due: 2, held: 1})
 			w.holds("p", Group{Reason: c.reason, Detail: "the server's words", Object: "jobs.batch/a", Count: 1})
-			w.done("b", Accepted) // Others go on.
+			w.done("b", deletion.Accepted) // Others go on.
 			w.pass(c.pause - 1)
 			w.takes()
 			w.pass(1)
@@ -59,22 +60,12 @@ func TestRefusalsBackOff(t *testing.T) {
 		128 * time.Second, 256 * time.Second, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute,
 	} {
 		w.takes("a")
-		w.done("a", Refused)
+		w.done("a", deletion.Refused)
 		w.pass(want - 1)
 		w.takes()
 		w.pass(1)
 	}
 	w.takes("a")
-}
-
-func TestOutcomesHaveNames(t *testing.T) {
-	for o, want := range map[Outcome]string{
-		Accepted: "Accepted", NotFound: "NotFound", Conflict: "Conflict", Throttled: "Throttled", Unauthorized: "Unauthorized", Refused: "Refused", Unknown: "Unknown",
-	} {
-		if o.String() != want {
-			t.Errorf("got %s, want %s", o, want)
-		}
-	}
 }
 
 func TestConflicts(t *testing.T) {
@@ -84,7 +75,7 @@ func TestConflicts(t *testing.T) {
 		w.takes("a")
 		w.upsert(job(0, "a"))
 		w.takes()
-		w.done("a", Conflict)
+		w.done("a", deletion.Conflict)
 		w.takes("a")
 		if o := w.orders["a"]; o.Fact.ResourceVersion != w.version || o.Reread {
 			t.Errorf("the order is for version %d, reread %v", o.Fact.ResourceVersion, o.Reread)
@@ -94,7 +85,7 @@ func TestConflicts(t *testing.T) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
-		w.done("a", Conflict)
+		w.done("a", deletion.Conflict)
 		w.takes()
 		w.upsert(job(0, "a"))
 		w.takes("a")
@@ -107,7 +98,7 @@ func TestConflicts(t *testing.T) {
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.upsert(given.Job("a").Complete(w.now).TTL("1h").Fact())
-		w.done("a", Conflict)
+		w.done("a", deletion.Conflict)
 		w.decided("a", policy.Wait, policy.ReasonNotDue)
 		w.takes()
 	})
@@ -115,7 +106,7 @@ func TestConflicts(t *testing.T) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
-		w.done("a", Conflict)
+		w.done("a", deletion.Conflict)
 		w.policy(keep("1h", 2))
 		w.policy(keep("0s", 3))
 		w.takes("a")
@@ -127,7 +118,7 @@ func TestConflicts(t *testing.T) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
-		w.done("a", Conflict)
+		w.done("a", deletion.Conflict)
 		w.pass(time.Second)
 		w.takes("a")
 		o := w.orders["a"]
@@ -149,7 +140,7 @@ func TestConflicts(t *testing.T) {
 				t.Fatalf("after %d conflicts, reread is %v", i, got)
 			}
 			w.upsert(job(0, "a"))
-			w.done("a", Conflict)
+			w.done("a", deletion.Conflict)
 		}
 	})
 	t.Run("after ten it is contended, for a minute", func(t *testing.T) {
@@ -158,7 +149,7 @@ func TestConflicts(t *testing.T) {
 		for range 10 {
 			w.takes("a")
 			w.upsert(job(0, "a"))
-			w.done("a", Conflict)
+			w.done("a", deletion.Conflict)
 		}
 		w.decided("a", policy.Hold, policy.ReasonContended)
 		w.upsert(job(0, "a")) // What contends does not end the pause.
@@ -168,7 +159,7 @@ func TestConflicts(t *testing.T) {
 		w.pass(1)
 		w.takes("a")
 		w.upsert(job(0, "a"))
-		w.done("a", Conflict)
+		w.done("a", deletion.Conflict)
 		w.takes("a") // And it begins anew.
 	})
 	t.Run("forgotten when it is not due any more", func(t *testing.T) {
@@ -177,7 +168,7 @@ func TestConflicts(t *testing.T) {
 		for range 3 {
 			w.takes("a")
 			w.upsert(job(0, "a"))
-			w.done("a", Conflict)
+			w.done("a", deletion.Conflict)
 		}
 		w.upsert(given.Job("a").Complete(w.now).TTL("1h").Fact())
 		w.pass(time.Hour)
@@ -190,11 +181,11 @@ func TestConflicts(t *testing.T) {
 
 // TestJudge: what was read before a delete decides about it.
 func TestJudge(t *testing.T) {
-	reread := func(t *testing.T) (*world, *Order) {
+	reread := func(t *testing.T) (*world, *deletion.Order) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
-		w.done("a", Unknown)
+		w.done("a", deletion.Unknown)
 		w.pass(time.Second)
 		w.takes("a")
 		return w, w.orders["a"]
@@ -242,12 +233,12 @@ func TestJudge(t *testing.T) {
 				if judged.Reread || judged.Fact.ResourceVersion < read.ResourceVersion {
 					t.Errorf("judged version %d, to be read: %v", judged.Fact.ResourceVersion, judged.Reread)
 				}
-				w.Done(o, Result{Outcome: Refused}, w.now) // Not the order that counts any more.
-				w.Done(judged, Result{Outcome: Throttled}, w.now)
+				w.Done(o, deletion.Result{Outcome: deletion.Refused}, w.now) // Not the order that counts any more.
+				w.Done(judged, deletion.Result{Outcome: deletion.Throttled}, w.now)
 				w.pass(time.Second)
 			}
-			if w.underway != 0 {
-				t.Errorf("%d orders under way", w.underway)
+			if len(w.underway) != 0 {
+				t.Errorf("%d orders under way", len(w.underway))
 			}
 			w.decided("a", c.action, c.reason)
 		})
@@ -275,33 +266,33 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 		happens func(w *world)
 		deleted int64
 	}{
-		"accepted, then gone": {func(w *world) { w.done("a", Accepted); w.removed("a") }, 1},
-		"gone, then accepted": {func(w *world) { w.removed("a"); w.done("a", Accepted) }, 1},
+		"accepted, then gone": {func(w *world) { w.done("a", deletion.Accepted); w.removed("a") }, 1},
+		"gone, then accepted": {func(w *world) { w.removed("a"); w.done("a", deletion.Accepted) }, 1},
 		"accepted, terminating, then gone": {func(w *world) {
-			w.done("a", Accepted)
+			w.done("a", deletion.Accepted)
 			w.upsert(given.Job("a").Complete(w.now).Terminating().Fact())
 			w.removed("a")
 		}, 1},
 		"terminating, then accepted, then gone": {func(w *world) {
 			w.upsert(given.Job("a").Complete(w.now).Terminating().Fact())
-			w.done("a", Accepted)
+			w.done("a", deletion.Accepted)
 			w.removed("a")
 		}, 1},
-		"accepted, and gone from a new list": {func(w *world) { w.done("a", Accepted); w.Replace("jobs.batch", nil, w.version, w.now) }, 1},
-		"not found, then gone":               {func(w *world) { w.done("a", NotFound); w.removed("a") }, 0},
-		"gone, then not found":               {func(w *world) { w.removed("a"); w.done("a", NotFound) }, 0},
-		"gone, then conflict":                {func(w *world) { w.removed("a"); w.done("a", Conflict) }, 0},
-		"refused, then gone":                 {func(w *world) { w.done("a", Refused); w.removed("a") }, 0},
+		"accepted, and gone from a new list": {func(w *world) { w.done("a", deletion.Accepted); w.Replace("jobs.batch", nil, w.version, w.now) }, 1},
+		"not found, then gone":               {func(w *world) { w.done("a", deletion.NotFound); w.removed("a") }, 0},
+		"gone, then not found":               {func(w *world) { w.removed("a"); w.done("a", deletion.NotFound) }, 0},
+		"gone, then conflict":                {func(w *world) { w.removed("a"); w.done("a", deletion.Conflict) }, 0},
+		"refused, then gone":                 {func(w *world) { w.done("a", deletion.Refused); w.removed("a") }, 0},
 		"gone before anything was sent":      {func(w *world) { w.Release(w.orders["a"], w.now); w.removed("a") }, 0},
 		"accepted, but the policy is another of its name": {func(w *world) {
-			w.done("a", Accepted)
+			w.done("a", deletion.Accepted)
 			w.policy(given.Policy("p").WithUID("uid-2").Default("0s"))
 			w.removed("a")
 		}, 0},
 		"accepted, but nobody looks any more": {func(w *world) {
 			w.policy(given.Policy("p").Generation(2).Rules(given.Rule("r", "0s").For("pods")))
 			w.policy(given.Policy("p").Generation(3))
-			w.done("a", Accepted)
+			w.done("a", deletion.Accepted)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +304,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 			c.happens(w)
 			w.counts("p", counts{deleted: c.deleted})
 			w.forgotten()
-			gone := w.TakeGone()
+			gone := w.TakeConfirmed()
 			if last := w.report("p").LastDeletion; (last != nil) != (c.deleted > 0) || last != nil && !last.Time.Equal(w.now) {
 				t.Errorf("last deletion at %v", last)
 			}
@@ -323,7 +314,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 			if len(gone) != int(c.deleted) || len(gone) == 1 && (gone[0].Order != order || !gone[0].At.Equal(w.now)) {
 				t.Errorf("told of %v", gone)
 			}
-			if len(w.TakeGone()) != 0 {
+			if len(w.TakeConfirmed()) != 0 {
 				t.Error("told twice")
 			}
 		})
@@ -331,7 +322,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 }
 
 func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
-	for _, o := range []Outcome{Accepted, NotFound} {
+	for _, o := range []deletion.Outcome{deletion.Accepted, deletion.NotFound} {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -98,11 +99,11 @@ type counted struct {
 type extra struct {
 	previews []preview
 	queued   bool
-	turn     int    // in its backlog, while queued
-	order    *Order // under way
+	turn     int             // in its backlog, while queued
+	order    *deletion.Order // under way
 	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
-	sent  *Order
-	trial trial
+	sent  *deletion.Order
+	retry deletion.Retry
 	// gone says that the object was seen to go while an order was under way.
 	gone bool
 }
@@ -110,28 +111,6 @@ type extra struct {
 type preview struct {
 	policy   *policy.Policy
 	decision policy.Decision
-}
-
-// trial is what became of earlier deletes of the object.
-type trial struct {
-	// barred is the resource version that a delete was refused for; it is never tried again unread.
-	barred    uint64
-	conflicts int
-	failures  int
-	// reread asks for a GET before the next delete.
-	reread bool
-	// until holds the object for the reason and detail; untilNewer only as long as no newer state of it is known.
-	until      time.Time
-	untilNewer bool
-	reason     policy.Reason
-	detail     string
-}
-
-// newer notes that a newer state is known than the one that was tried.
-func (tr *trial) newer() {
-	if tr.untilNewer {
-		tr.until, tr.untilNewer = time.Time{}, false
-	}
 }
 
 // flip notes since when the record lies beyond a limit, unless it was to be deleted before. It does nothing harmful for one that was
@@ -177,25 +156,26 @@ func (rec *record) previews() []preview {
 	return rec.extra.previews
 }
 
-func (rec *record) order() *Order {
+func (rec *record) order() *deletion.Order {
 	if rec.extra == nil {
 		return nil
 	}
 	return rec.extra.order
 }
 
-func (rec *record) sent() *Order {
+func (rec *record) sent() *deletion.Order {
 	if rec.extra == nil {
 		return nil
 	}
 	return rec.extra.sent
 }
 
-func (rec *record) trial() trial {
+// paused reports whether an earlier delete that failed keeps the next one from being sent, why, and until when.
+func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
 	if rec.extra == nil {
-		return trial{}
+		return "", "", time.Time{}, false
 	}
-	return rec.extra.trial
+	return rec.extra.retry.Paused(now)
 }
 
 func (rec *record) queued() bool { return rec.extra != nil && rec.extra.queued }
@@ -210,7 +190,7 @@ func (rec *record) more() *extra {
 
 // trim drops an extra that says nothing.
 func (rec *record) trim() {
-	if x := rec.extra; x != nil && len(x.previews) == 0 && !x.queued && x.order == nil && x.sent == nil && x.trial == (trial{}) && !x.gone {
+	if x := rec.extra; x != nil && len(x.previews) == 0 && !x.queued && x.order == nil && x.sent == nil && x.retry == (deletion.Retry{}) && !x.gone {
 		rec.extra = nil
 	}
 }

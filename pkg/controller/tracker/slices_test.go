@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
@@ -209,7 +210,7 @@ func (s *sliced) take(t *rapid.T) {
 // takeAll takes all that the second would delete, and looks whether the first would too.
 func (s *sliced) takeAll() {
 	s.whole.agreed, s.parts.agreed = s.now, s.now
-	var orders []*Order
+	var orders []*deletion.Order
 	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {
 		if rec := s.whole.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {
 			s.wrong = append(s.wrong, fmt.Sprintf("deletes %s, of which is decided %+v", o.Fact.UID, rec))

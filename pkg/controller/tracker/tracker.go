@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -72,9 +73,9 @@ type Tracker struct {
 	matches   policy.Matches
 	matchings int
 	wants     []place
-	// underway counts the orders that were taken and are not done.
-	underway int
-	gone     []Gone
+	// underway are the orders that were taken and are not done, confirmed the deletions that nobody has been told of yet.
+	underway  map[*deletion.Order]*record
+	confirmed []deletion.Confirmed
 	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed,
 	// numbered in their order.
 	dirty   sets.Set[string]
@@ -107,6 +108,7 @@ func New(c Config) *Tracker {
 		quotas:     newQuotas(),
 		views:      newViews(),
 		recreated:  newMemory(),
+		underway:   map[*deletion.Order]*record{},
 		dirty:      sets.New[string](),
 		urgent:     map[string]uint64{},
 		pending:    sets.New[*namespace](),

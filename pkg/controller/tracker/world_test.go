@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -28,7 +29,7 @@ type world struct {
 	policies, clusterPolicies, namespaces map[types.NamespacedName]Stamp
 
 	facts  map[string]*lifecycle.Fact // by name
-	orders map[string]*Order          // under way, by the object's name
+	orders map[string]*deletion.Order // under way, by the object's name
 }
 
 // newWorld has the namespace given.Home, and agrees.
@@ -36,7 +37,7 @@ func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 	w := &world{
 		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: given.Now,
 		policies: map[types.NamespacedName]Stamp{}, clusterPolicies: map[types.NamespacedName]Stamp{}, namespaces: map[types.NamespacedName]Stamp{},
-		facts: map[string]*lifecycle.Fact{}, orders: map[string]*Order{},
+		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
 	}
 	w.begin()
 	w.namespace(given.Home)
@@ -183,11 +184,11 @@ func (w *world) takes(names ...string) {
 }
 
 // done ends the order for an object.
-func (w *world) done(name string, o Outcome) {
-	w.result(name, Result{Outcome: o, Detail: "the server's words"})
+func (w *world) done(name string, o deletion.Outcome) {
+	w.result(name, deletion.Result{Outcome: o, Detail: "the server's words"})
 }
 
-func (w *world) result(name string, r Result) {
+func (w *world) result(name string, r deletion.Result) {
 	w.Helper()
 	o, ok := w.orders[name]
 	if !ok {
@@ -202,7 +203,7 @@ func (w *world) deletes(names ...string) {
 	w.Helper()
 	w.takes(names...)
 	for _, name := range names {
-		w.done(name, Accepted)
+		w.done(name, deletion.Accepted)
 	}
 }
 
@@ -251,9 +252,9 @@ func (w *world) holds(name string, want ...Group) {
 // forgotten fails unless nothing is left of the objects.
 func (w *world) forgotten() {
 	w.Helper()
-	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.turns) != 0 || w.underway != 0 {
+	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || !w.ready.empty() || len(w.ready.turns) != 0 || len(w.underway) != 0 {
 		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
-			w.records.count, len(w.dependents), w.timers.Len(), w.ready, w.underway)
+			w.records.count, len(w.dependents), w.timers.Len(), w.ready, len(w.underway))
 	}
 	for name, ns := range w.Tracker.namespaces {
 		if len(ns.records) != 0 || len(ns.merges) != 0 {
