@@ -4,6 +4,7 @@
 package gc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,6 +82,18 @@ func ParseDuration(s string) (time.Duration, error) {
 		next, rest = i+1, tail[1:]
 	}
 	return total, nil
+}
+
+// FormatDuration writes a duration as ParseDuration reads it: "7d", "1h30m". What is less than a second is left out.
+func FormatDuration(d time.Duration) string {
+	var out strings.Builder
+	for _, u := range durationUnits[1:] { // "7d" says more to most people than "1w".
+		if n := d / u.unit; n > 0 {
+			fmt.Fprintf(&out, "%d%c", n, u.suffix)
+			d -= n * u.unit
+		}
+	}
+	return cmp.Or(out.String(), "0s")
 }
 
 // leadingNumber splits off the digits that s begins with. Numbers beyond any duration are cut to one that is still beyond.

@@ -32,6 +32,15 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+func TestFormatDuration(t *testing.T) {
+	for in, want := range map[string]string{"0s": "0s", "60m": "1h", "1h30m": "1h30m", "1w1d": "8d", "36h1s": "1d12h1s", "90s": "1m30s"} {
+		d, err := ParseDuration(in)
+		if got := FormatDuration(d); err != nil || got != want {
+			t.Errorf("%s is written as %q, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
 func TestTTLParse(t *testing.T) {
 	if _, never, err := TTL("Never").Parse(); !never || err != nil {
 		t.Errorf("Never: %t, %v", never, err)

@@ -37,7 +37,7 @@ func Keep(f *lifecycle.Fact) *Kept {
 	if fits[1] = true; f.Finished {
 		k.finished, fits[1] = seconds(f.FinishedAt)
 	}
-	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Applied != "" ||
+	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != "" ||
 		f.Contradictory || !f.Scheduled.Equal(k.scheduledFor()) {
 		odd := *f
 		odd.Labels, odd.Controller = k.labels(), k.Controller
@@ -87,6 +87,18 @@ func (k *Kept) scheduledFor() time.Time {
 
 // Terminating says that the object is being deleted.
 func (k *Kept) Terminating() bool { return k.odd != nil && k.odd.Terminating }
+
+// Annotated reports whether the object has any of our annotations.
+func (k *Kept) Annotated() bool { return k.odd != nil && (k.odd.TTL != nil || k.odd.KeepUntil != nil) }
+
+// SameAnnotations reports whether both states have the same of our annotations.
+func (k *Kept) SameAnnotations(o *Kept) bool {
+	if !k.Annotated() || !o.Annotated() {
+		return k.Annotated() == o.Annotated()
+	}
+	same := func(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+	return same(k.odd.TTL, o.odd.TTL) && same(k.odd.KeepUntil, o.odd.KeepUntil)
+}
 
 // labels are those of the object.
 func (k *Kept) labels() labels.Labels {

@@ -53,6 +53,8 @@ type Fact struct {
 	NativeTTL *time.Duration
 	// TTL and KeepUntil are the object's annotations as written; nil when it has none.
 	TTL, KeepUntil *string
+	// Endless says that nothing but a disturbance ends this Pod, so that its TTL may never count. It is set beside a TTL alone.
+	Endless bool
 
 	// Controller is the owner reference that controls the object; nil when none does.
 	Controller *Owner

@@ -26,6 +26,7 @@ func FromPod(pod *corev1.Pod) (*Fact, error) {
 	case corev1.PodFailed:
 		outcome = gc.OutcomeFailed
 	default:
+		f.Endless = f.TTL != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways
 		return f, nil
 	}
 	at, doubt := podFinishTime(&pod.Status), ""

@@ -33,7 +33,7 @@ var (
 	// Leading is 1 on the replica that deletes.
 	Leading = gauge("leading", "1 while this replica leads and deletes, 0 otherwise.")
 	// StatusWrites counts the writes of policy status and events.
-	StatusWrites = counter("status_writes_total", "Writes of policy status and events, by kind (status, event) and result (ok, failed).",
+	StatusWrites = counter("status_writes_total", "Writes of policy status and events, by kind (status, event) and result (ok, failed, dropped).",
 		"kind", "result")
 )
 

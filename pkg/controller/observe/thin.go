@@ -29,7 +29,7 @@ type Clients struct {
 }
 
 // NewClients makes Clients whose answers in protobuf are thinned before they are decoded: a Job comes without its template, a Pod
-// without its spec, since to decode these costs more than all else. Answers in JSON come whole.
+// without most of its spec, since to decode these costs more than all else. Answers in JSON come whole.
 func NewClients(c *rest.Config) (Clients, error) {
 	batch, err := thinClient(c, "/apis", batchv1.SchemeGroupVersion)
 	if err != nil {
@@ -126,8 +126,24 @@ func thinned(to, data []byte) ([]byte, bool) {
 }
 
 // unread are the fields of a message by their numbers, in the .proto files of k8s.io/api, that no fact is made of: nil for one of
-// which nothing is read, what is unread of it for another.
+// which nothing is read, what is unread of it for another. Where others is unread, so is every field that is not listed.
 type unread map[protowire.Number]unread
+
+// others stands for all fields that are not listed, and read for what is read whole.
+const others protowire.Number = 0
+
+var read = unread{}
+
+// of is what is unread of a field: nil for all of it, read for nothing.
+func (u unread) of(number protowire.Number) unread {
+	if inner, listed := u[number]; listed {
+		return inner
+	}
+	if _, rest := u[others]; rest {
+		return nil
+	}
+	return read
+}
 
 var (
 	unreadOf = map[string]unread{
@@ -147,7 +163,7 @@ var (
 	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
 	unreadPod     = unread{
 		1: unreadMetadata,
-		2: nil, // spec
+		2: {3: read, others: nil}, // all of the spec but restartPolicy
 		3: {
 			2: unreadCondition, 8: unreadContainer, 10: unreadContainer, 13: unreadContainer,
 			15: nil, 19: nil, 20: nil, 21: nil, 22: nil, // of claims, resources and volumes
@@ -167,10 +183,11 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 		}
 		one := message[:n]
 		message = message[n:]
-		switch inner, listed := without[number]; {
-		case !listed || kind != protowire.BytesType:
+		switch inner := without.of(number); {
+		case inner == nil:
+		case len(inner) == 0 || kind != protowire.BytesType:
 			to = append(to, one...)
-		case inner != nil:
+		default:
 			var err error
 			if to, err = leaveInner(to, one, inner); err != nil {
 				return nil, err

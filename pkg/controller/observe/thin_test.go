@@ -75,7 +75,7 @@ func blank(object runtime.Object) {
 	case *batchv1.CronJob:
 		o.ManagedFields, o.Spec = nil, batchv1.CronJobSpec{}
 	case *corev1.Pod:
-		o.ManagedFields, o.Spec = nil, corev1.PodSpec{}
+		o.ManagedFields, o.Spec = nil, corev1.PodSpec{RestartPolicy: o.Spec.RestartPolicy}
 		s := &o.Status
 		s.ResourceClaimStatuses, s.AllocatedResources, s.Resources, s.NodeAllocatableResourceClaimStatuses, s.VolumeHealth = nil, nil, nil, nil, nil
 		for i := range s.Conditions {
@@ -136,6 +136,16 @@ func TestThinReads(t *testing.T) {
 		}
 		if got, err := Reduce(decoded(t, thin, encoded(t, object))); err != nil || !goreflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v; not %+v", got, err, want)
+		}
+	}
+}
+
+// TestThinReadsWhetherAPodEnds: of its spec no more than that is there.
+func TestThinReadsWhetherAPodEnds(t *testing.T) {
+	for policy, want := range map[corev1.RestartPolicy]bool{corev1.RestartPolicyAlways: true, corev1.RestartPolicyOnFailure: false} {
+		got, err := Reduce(decoded(t, thin, encoded(t, given.Pod("a").TTL("1h").Restarts(policy).Obj())))
+		if err != nil || got.Fact().Endless != want {
+			t.Errorf("%s: %+v, %v", policy, got.Fact(), err)
 		}
 	}
 }

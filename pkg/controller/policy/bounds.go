@@ -16,6 +16,7 @@ type Bounds struct {
 
 	minTTL   time.Duration
 	maxTTL   ttl
+	maxTTLOf string // the name of the cluster policy that sets it
 	cutNever bool
 }
 
@@ -46,7 +47,7 @@ func BoundsOf(policies []*Policy) Bounds {
 		out.HoldAbove = out.HoldAbove.Stricter(b.HoldAbove)
 		out.minTTL = max(out.minTTL, b.minTTL)
 		if out.maxTTL.laterThan(b.maxTTL) {
-			out.maxTTL = b.maxTTL
+			out.maxTTL, out.maxTTLOf = b.maxTTL, p.Name
 		}
 		out.cutNever = out.cutNever || b.cutNever
 	}

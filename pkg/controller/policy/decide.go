@@ -68,6 +68,9 @@ const (
 	ReasonRetrying              Reason = "Retrying"
 )
 
+// ReasonAnnotationIgnored is that of a Notice, and of no decision.
+const ReasonAnnotationIgnored Reason = "AnnotationIgnored"
+
 // Reasons are all of them.
 var Reasons = []Reason{
 	ReasonNoPolicy,
@@ -208,20 +211,6 @@ func (v *Vote) answer(finished time.Time) answer {
 		if a.laterThan(over) {
 			return over
 		}
-	}
-	return a
-}
-
-// annotate applies the object's annotations as the votes allow; keep-until only lengthens. The reason stays that of the votes.
-func (s *Standing) annotate(a answer) answer {
-	if s.own.ttl != nil {
-		own := answer{at: s.FinishedAt.Add(s.own.ttl.duration), never: s.own.ttl.never, reason: a.reason}
-		if s.annotationTTL == gc.AnnotationAny || own.laterThan(a) {
-			a = own
-		}
-	}
-	if until := (answer{at: s.own.until, reason: a.reason}); !s.own.until.IsZero() && until.laterThan(a) {
-		a = until
 	}
 	return a
 }

@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,14 +35,6 @@ type Standing struct {
 	applied       gc.GitOpsManagedPolicy
 	// own is what the object's annotations ask for.
 	own annotated
-}
-
-// annotated is what the annotations of an object ask for.
-type annotated struct {
-	ttl   *ttl
-	until time.Time // zero for none
-	// malformed says which annotation cannot be read, and why.
-	malformed string
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
@@ -105,28 +96,6 @@ func (v *Vote) sureAnswer(finished time.Time) answer {
 		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(finished)
 	}
 	return v.answer(finished)
-}
-
-// readAnnotations keeps one that can be read, whatever the other is.
-func readAnnotations(f *lifecycle.Fact) annotated {
-	var out annotated
-	if f.TTL != nil {
-		own, err := parseTTL(gc.TTL(*f.TTL))
-		if err != nil {
-			out.malformed = fmt.Sprintf("annotation %s: %q %v; %s", gc.AnnotationTTL, *f.TTL, err, gc.TTLExample)
-		} else {
-			out.ttl = &own
-		}
-	}
-	if f.KeepUntil != nil {
-		until, err := time.Parse(time.RFC3339, *f.KeepUntil)
-		if err != nil {
-			out.malformed = fmt.Sprintf("annotation %s: %q is not a time like \"2026-01-02T15:04:05Z\"", gc.AnnotationKeepUntil, *f.KeepUntil)
-		} else {
-			out.until = until
-		}
-	}
-	return out
 }
 
 // excluded is why the object is no candidate; empty when it is one, if anything asks for it.

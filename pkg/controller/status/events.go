@@ -5,9 +5,12 @@ package status
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +44,8 @@ type event struct {
 	subject
 	object             *corev1.ObjectReference
 	kind, reason, note string
+	// id ends the name of the event, so that it is not written twice; empty for one that may be repeated.
+	id string
 }
 
 // subject is the policy that an event is about.
@@ -237,6 +242,16 @@ func objectOf(g tracker.Group) *corev1.ObjectReference {
 	return reference(resource, namespace, name, "")
 }
 
+// noticeEvent tells the owner of an object of its annotations.
+func noticeEvent(n *tracker.Notice) event {
+	f := n.Fact
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.UID), string(n.Reason), n.Text}, "\n")))
+	return event{
+		subject: subject{n.Policy, n.PolicyUID}, object: reference(f.Resource, f.Namespace, f.Name, f.UID),
+		kind: corev1.EventTypeWarning, reason: string(n.Reason), note: n.Text, id: hex.EncodeToString(sum[:8]),
+	}
+}
+
 // forget drops what was heard of policies of a namespace that are gone; those of the reports are not.
 func (t *teller) forget(namespace string, reports []tracker.Report) {
 	t.mu.Lock()
@@ -265,9 +280,13 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 	if e.object != nil {
 		home, regarding, related = e.object.Namespace, e.object, regarding
 	}
+	id := e.id
+	if id == "" {
+		id = strconv.FormatInt(now.UnixNano(), 16)
+	}
 	_, err := w.Events.EventsV1().Events(home).Create(ctx, &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: home, Name: fmt.Sprintf("%s.%x", strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-."), now.UnixNano()),
+			Namespace: home, Name: strings.TrimRight(fmt.Sprintf("%.200s", e.Name), "-.") + "." + id,
 		},
 		EventTime: metav1.NewMicroTime(now), Type: e.kind, Reason: e.reason, Note: note, Action: "Cleanup",
 		ReportingController: gc.GroupName + "/winnow", ReportingInstance: w.Instance,

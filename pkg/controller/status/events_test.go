@@ -6,7 +6,9 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -102,5 +104,60 @@ func TestEventOnAnObject(t *testing.T) {
 	if got.Namespace != "team-a" || got.Regarding.Name != "a" || got.Regarding.Kind != "Job" ||
 		got.Related == nil || got.Related.Kind != "ClusterCleanupPolicy" || got.Related.Name != "defaults" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestNoticesAreWrittenOnce: on the object, by whatever replica, and few at a time.
+func TestNoticesAreWrittenOnce(t *testing.T) {
+	o := newOffice(t, given.Policy("p").Default("1h"))
+	short := given.Job("short").TTL("10m").Fact()
+	o.upsert(short)
+	_, events := o.after(time.Second)
+	if len(events) != 1 {
+		t.Fatalf("wrote %+v", events)
+	}
+	e := events[0]
+	if e.Namespace != given.Home || e.Regarding.Kind != "Job" || e.Regarding.UID != short.UID || e.Related == nil || e.Related.Name != "p" ||
+		e.Related.Kind != "CleanupPolicy" || e.Type != corev1.EventTypeWarning || e.Reason != "AnnotationIgnored" || !strings.Contains(e.Note, `ttl: "10m" has no effect`) {
+		t.Errorf("wrote %+v", e)
+	}
+	o.upsert(given.Job("short").TTL("10m").Complete(given.Now).Fact()) // It is looked at again.
+	if _, events := o.after(time.Minute); len(events) != 1 || events[0].Name != e.Name {
+		t.Errorf("wrote %+v, not the same as before", events)
+	}
+	if list, err := o.cluster.EventsV1().Events(given.Home).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
+		t.Errorf("there are %+v, %v", list, err)
+	}
+	o.writes(time.Minute, nil, nil)
+}
+
+// TestNoticesLeaveTheBudgetToOthers, whoever annotates how many objects in how many namespaces.
+func TestNoticesLeaveTheBudgetToOthers(t *testing.T) {
+	o := newOffice(t)
+	o.Tracker.SetClusterPolicy(&gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "uid", Generation: 1, ResourceVersion: "1"},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, NamespaceSelector: &metav1.LabelSelector{}, TTLAfterFinished: new(gc.TTL("1h")),
+		},
+	}, given.Now)
+	for n := range 2 * noticesMost {
+		team := fmt.Sprintf("team-%d", n)
+		o.Tracker.SetNamespace(given.Namespace(team, "2"), given.Now)
+		for i := range 50 {
+			o.upsert(given.Job(fmt.Sprint(team, "-", i)).In(team).TTL("10 m").Fact())
+		}
+	}
+	told := map[string]int{}
+	for range 2 {
+		_, events := o.after(time.Second)
+		if len(events) != noticesMost {
+			t.Errorf("wrote %d events, want %d", len(events), noticesMost)
+		}
+		for _, e := range events {
+			told[e.Namespace]++
+		}
+	}
+	if len(told) != 2*noticesMost {
+		t.Errorf("told %v, want each namespace once", told)
 	}
 }

@@ -32,6 +32,8 @@ import (
 const (
 	// budget is how many writes a second status and events may make together.
 	budget = 10
+	// noticesMost is how many of them at the most tell of annotations, however many objects are annotated.
+	noticesMost = 2
 	// flushEvery is how long changes are gathered before they are written.
 	flushEvery = time.Second
 )
@@ -105,6 +107,12 @@ func (w *Writer) flush(ctx context.Context) {
 	for _, e := range w.teller.deletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
+	notices, dropped := w.Tracker.TakeNotices(noticesMost, w.Clock.Now())
+	metrics.StatusWrites.WithLabelValues("event", "dropped").Add(float64(dropped))
+	for i := range notices {
+		e := noticeEvent(&notices[i])
+		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
+	}
 }
 
 // turns are the namespaces whose status is to be written, from where the last flush has ended. The cluster policies are few, and
@@ -147,13 +155,13 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	return all
 }
 
-// write spends from the budget. A policy that is gone needs no status.
+// write spends from the budget. A policy that is gone needs no status, and an event that is there need not be written again.
 func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
 	if w.budget.Wait(ctx) != nil {
 		return false
 	}
 	err := do()
-	if err == nil || apierrors.IsNotFound(err) {
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		metrics.StatusWrites.WithLabelValues(kind, "ok").Inc()
 		return true
 	}

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/time/rate"
+	batchv1 "k8s.io/api/batch/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -211,19 +212,22 @@ func TestNothingIsWrittenOverAPolicyThatIsNotUnderstood(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	o := newOffice(t, given.Policy("p").Default("0s"))
-	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
-	const held = `Warning InvalidAnnotation: Held, InvalidAnnotation: jobs.batch/a (annotation gc.winnow.dev/ttl: "?" needs a number before "?"; use for example "30m", "1h30m", "7d", or "0s" to delete immediately)`
+	pod := func() *given.PodBuilder {
+		return given.Pod("a").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(given.Now)
+	}
+	o.upsert(pod().Fact())
+	const held = "Warning Uncounted: Held, Uncounted: pods/a (its Job has not counted it yet)"
 	o.writes(0, []string{"p"}, nil) // It may pass.
 	o.writes(settleFor-1, nil, nil)
 	o.writes(1, nil, []string{held})
-	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Label("new", "state").Fact())
+	o.upsert(pod().Label("new", "state").Fact())
 	o.writes(repeatAfter-1, nil, nil) // Once.
-	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
+	o.upsert(pod().Fact())
 	o.writes(1, nil, []string{held}) // And again while it stands.
 
-	o.upsert(given.Job("a").TTL("1h").Complete(o.clock.Now()).Fact())
+	o.upsert(given.Pod("a").TTL("1h").Succeeded(o.clock.Now()).Fact())
 	o.writes(time.Second, []string{"p"}, nil)
-	o.upsert(given.Job("a").TTL("?").Complete(given.Now).Fact())
+	o.upsert(pod().Fact())
 	o.writes(time.Second, []string{"p"}, nil) // Another time, so it settles again.
 	o.writes(settleFor, nil, []string{held})
 	o.Tracker.RemovePolicy(o.policies["p"], o.clock.Now())
@@ -235,11 +239,11 @@ func TestWarnings(t *testing.T) {
 
 func TestWhatWaitsForAFinalizerIsToldOf(t *testing.T) {
 	o := newOffice(t, given.Policy("p").Default("0s"))
-	o.upsert(given.Job("a").Complete(given.Now).Finalizer("example.com/f").Terminating().Fact(), given.Job("b").TTL("?").Complete(given.Now).Fact())
+	o.upsert(given.Job("a").Complete(given.Now).Finalizer("example.com/f").Terminating().Fact(), given.Pod("b").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(given.Now).Fact())
 	o.after(0)
 	_, events := o.after(settleFor)
 	got := notes(events)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "Warning InvalidAnnotation: Held, InvalidAnnotation: jobs.batch/b") ||
+	if len(got) != 2 || !strings.HasPrefix(got[0], "Warning Uncounted: Held, Uncounted: pods/b") ||
 		got[1] != `Warning Terminating: Being deleted, Terminating: jobs.batch/a (waits for finalizers ["example.com/f"])` {
 		t.Errorf("got %q", got)
 	}

@@ -88,7 +88,10 @@ func (t *Tracker) catchUp(now time.Time) {
 			return rec.removed() || t.settling.Has(rec.ns) && rec.seat < int32(rec.ns.unsettled) // It is decided in its turn.
 		})
 	}
-	t.forSome(t.settling, func(ns *namespace) *int { return &ns.unsettled }, func(rec *record) { t.settle(rec, now) })
+	t.forSome(t.settling, func(ns *namespace) *int { return &ns.unsettled }, func(rec *record) {
+		t.noteAnnotations(rec)
+		t.settle(rec, now)
+	})
 	if t.judging() {
 		return
 	}

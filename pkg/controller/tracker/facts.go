@@ -110,6 +110,7 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 		return
 	}
 	rec := t.records.get(k.UID())
+	changed := rec == nil || rec.Finished != k.Finished || !rec.SameAnnotations(k)
 	switch {
 	case rec == nil:
 		rec = &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
@@ -130,6 +131,9 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 			t.ready.remove(rec)
 		}
 		rec.Kept, t.matched = *k, nil
+	}
+	if changed {
+		t.noteAnnotations(rec)
 	}
 	if c := rec.Controller; c != nil {
 		if t.dependents[c.UID] == nil {

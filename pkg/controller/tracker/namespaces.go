@@ -60,6 +60,8 @@ type namespace struct {
 	pace    pace
 	sums    sums // nil when they are to be made anew
 	soiled  bool // that is so, and it is known to whoever writes status
+	// annotated are objects whose owners are to be told if an annotation does not do what it says.
+	annotated annotated
 
 	derived
 }

@@ -76,6 +76,7 @@ type Tracker struct {
 	// underway are the orders that were taken and are not done, confirmed the deletions that nobody has been told of yet.
 	underway  map[*deletion.Order]*record
 	confirmed []deletion.Confirmed
+	notices   notices
 	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed,
 	// numbered in their order.
 	dirty   sets.Set[string]

@@ -75,6 +75,12 @@ func (b *PodBuilder) Phase(phase corev1.PodPhase) *PodBuilder {
 	return b
 }
 
+// Restarts sets what happens when a container ends.
+func (b *PodBuilder) Restarts(policy corev1.RestartPolicy) *PodBuilder {
+	b.pod.Spec.RestartPolicy = policy
+	return b
+}
+
 // Succeeded says that the Pod succeeded when its only container ended.
 func (b *PodBuilder) Succeeded(at time.Time) *PodBuilder {
 	return b.Phase(corev1.PodSucceeded).Containers(Ended(at))
