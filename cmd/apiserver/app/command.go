@@ -30,16 +30,16 @@ const (
 	commandName = "winnow-apiserver"
 
 	long = `Winnow serves the API group gc.winnow.dev behind the aggregator of a Kubernetes cluster. Teams write a CleanupPolicy
-in their namespace: how long what has finished is kept. Winnow works out when each Job and Pod is to go and deletes it on
-time, without breaking a finalizer, an owner or a promise that the API has acknowledged.
+in their namespace that says how long to keep finished Jobs and Pods, and how many. Winnow deletes each object on time, and
+respects finalizers and owners.
 
-Policies are stored in the cluster's own API, so there is no database to run. Of several replicas all answer requests and
-one deletes.`
+Winnow stores policies in the cluster's own API, so you run no extra database. You can run several replicas: all of them
+answer requests, and one of them deletes.`
 
 	example = `  # In a cluster, with the ServiceAccount of the Pod:
   winnow-apiserver --tls-cert-file=/tls/tls.crt --tls-private-key-file=/tls/tls.key
 
-  # Outside of it, behind a Service of type ExternalName:
+  # Outside of a cluster, behind a Service of type ExternalName:
   winnow-apiserver --kubeconfig=winnow.kubeconfig --secure-port=8443 \
     --tls-cert-file=winnow.crt --tls-private-key-file=winnow.key`
 )
@@ -53,7 +53,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	o := NewOptions()
 	cmd := &cobra.Command{
 		Use:     commandName + " [flags]",
-		Short:   "Serve cleanup policies and delete what has finished, on time",
+		Short:   "Serve cleanup policies and delete finished Jobs and Pods on time",
 		Long:    long,
 		Example: example,
 		Version: version.Long(),

@@ -60,19 +60,19 @@ func newControllerOptions() *ControllerOptions {
 // AddFlags adds the flags of the controller and of leader election.
 func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) {
 	controller.IntVar(&o.ConcurrentDeletions, "concurrent-deletions", o.ConcurrentDeletions, fmt.Sprintf(
-		"How many DELETE requests may be in flight at once, 1 to %d. When the cluster answers that it is too many, there are fewer for a while.",
+		"Maximum number of DELETE requests in flight, from 1 to %d. If the API server throttles them, Winnow sends fewer for a while.",
 		maxConcurrentDeletions))
 	controller.StringSliceVar(&o.ProtectedNamespaces, "protected-namespaces", o.ProtectedNamespaces,
-		"Namespaces in which nothing is ever deleted, besides kube-system, kube-public, kube-node-lease, Winnow's own and those with the "+
-			`label gc.winnow.dev/protected: "true".`)
+		"Comma-separated list of namespaces in which Winnow never deletes anything. These are always protected: kube-system, kube-public, "+
+			"kube-node-lease, Winnow's own, and every namespace with the label gc.winnow.dev/protected, unless its value is \"false\".")
 	controller.IntVar(&o.HoldAbove, "default-hold-above", o.HoldAbove,
-		"How many objects of a namespace one change of a policy, of the namespace's labels or of a quota may make due at once. Beyond it nothing "+
-			"is deleted by that policy there before somebody approves, see status.holds. Cluster policies set it by guardrails.holdAbove.objects; "+
-			"this is for namespaces where none does. -1 is any number.")
+		"How many objects one change can make due at once in one namespace. A change is one of a policy, of the labels of the namespace or of a "+
+			"quota. Above this number, the policy that would delete the objects waits for approval; see status.holds. Applies to namespaces "+
+			"where no cluster policy sets guardrails.holdAbove.objects. -1 means no limit.")
 	controller.IntVar(&o.HoldAboveTotal, "default-hold-above-total", o.HoldAboveTotal,
-		"How many objects one change of a cluster policy may make due at once in all namespaces that it reaches. Beyond it nothing is deleted by "+
-			"that policy in any of them before somebody approves, see status.holds. Cluster policies set it by guardrails.holdAbove.total; this is "+
-			"for namespaces where none does. -1 is any number.")
+		"How many objects one change of a cluster policy can make due at once in all namespaces that it affects. Above this number, the policy "+
+			"waits for approval in all of them; see status.holds. Applies to namespaces where no cluster policy sets guardrails.holdAbove.total. "+
+			"-1 means no limit.")
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 

@@ -79,10 +79,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	var fss cliflag.NamedFlagSets
 	cluster := fss.FlagSet("cluster")
 	cluster.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"kubeconfig of the cluster that Winnow serves and cleans. Without it, the ServiceAccount of the Pod that it runs in.")
+		"Path to the kubeconfig of the cluster that Winnow serves and cleans. If unset, Winnow uses the ServiceAccount of its Pod.")
 	fss.FlagSet("policies").IntVar(&o.MaxPoliciesPerNamespace, "max-policies-per-namespace", o.MaxPoliciesPerNamespace,
-		"How many cleanup policies a namespace takes, since each is asked about every object of it. One more is refused; those that there are "+
-			"already stay. -1 is any number.")
+		"How many cleanup policies a namespace can have. Winnow checks each of them for every object in the namespace. It refuses one more, and "+
+			"keeps existing ones. -1 means no limit.")
 	o.Controller.AddFlags(fss.FlagSet("controller"), fss.FlagSet("leader election"))
 	o.Recommended.SecureServing.AddFlags(fss.FlagSet("secure serving"))
 	o.Recommended.Authentication.AddFlags(fss.FlagSet("authentication"))
@@ -91,7 +91,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	o.Recommended.Audit.AddFlags(fss.FlagSet("audit"))
 	o.Recommended.Features.AddFlags(fss.FlagSet("features"))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("server"))
-	addEtcdFlags(fss.FlagSet("etcd (instead of storage in the cluster's own API)"), o.Recommended.Etcd)
+	addEtcdFlags(fss.FlagSet("etcd (instead of the cluster's own API)"), o.Recommended.Etcd)
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
 }

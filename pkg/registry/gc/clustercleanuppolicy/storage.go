@@ -38,12 +38,12 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 
 	Columns: []policy.Column[*gc.ClusterCleanupPolicy]{{
 		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Suspended", Type: "string", Description: "true: this policy deletes nothing; all: no policy deletes anything in the namespaces.",
+			Name: "Suspended", Type: "string", Description: "true: this policy deletes nothing. all: no policy deletes anything in these namespaces.",
 		},
 		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return suspended(&p.Spec) },
 	}, {
 		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Namespaces", Type: "string", Description: "Labels of the namespaces that are selected.",
+			Name: "Namespaces", Type: "string", Description: "Labels of the selected namespaces.",
 		},
 		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return namespaces(p.Spec.NamespaceSelector) },
 	}},
