@@ -48,7 +48,7 @@ func TestAnnotationsNeedDelete(t *testing.T) {
 		"create": func() error { return as(pod("new", "Never", "gc.winnow.dev/ttl"), "create", "-f", "-") },
 	}
 	for name, do := range forbidden {
-		wantRefusal(t, name, do(), "needs the right to delete it: kubectl auth can-i delete ", " --namespace "+ns)
+		wantRefusal(t, name, do(), "you need permission to delete it: kubectl auth can-i delete ", " --namespace "+ns)
 	}
 	for name, err := range map[string]error{
 		"another annotation": as("", "annotate", job, "example.com/note=mine"),
@@ -87,8 +87,8 @@ func TestTTLOnWhatFinishes(t *testing.T) {
 	_, _, annotated := shared.Kubectl(t.Context(), "annotate", "-n", ns, "pod/plain", ttl+"=1h")
 	wantRefusal(t, "Pod, later", annotated, "restartPolicy Always")
 	wantRefusal(t, "Pod", create(pod("always", "Always", ttl)), "restartPolicy Always")
-	wantRefusal(t, "Job", create(job("template", ttl)), "put it on the Job")
-	wantRefusal(t, "CronJob", create(cronJob("template", ttl)), "put it on the Job")
+	wantRefusal(t, "Job", create(job("template", ttl)), "set it on the Job")
+	wantRefusal(t, "CronJob", create(cronJob("template", ttl)), "set it on the Job")
 	for _, manifest := range []string{pod("never", "Never", ttl), job("keep", "gc.winnow.dev/keep-until"), cronJob("keep", "example.com/note")} {
 		if err := create(manifest); err != nil {
 			t.Error(err)
