@@ -18,6 +18,7 @@ var pure = []string{
 	"./pkg/controller/capacity",
 	"./pkg/controller/expiry",
 	"./pkg/controller/deletion",
+	"./pkg/controller/freshness",
 }
 
 // pureImports are what a pure package may import besides the standard library and other pure packages.
@@ -56,10 +57,10 @@ var separations = []struct {
 	never: []string{"./pkg/controller/internal"},
 	why:   "builders and the model are for tests alone",
 }, {
-	from:  []string{"./pkg/controller/internal/model"},
+	from: []string{"./pkg/controller/internal/model"},
 	never: []string{"./pkg/controller/policy", "./pkg/controller/capacity", "./pkg/controller/expiry",
-	"./pkg/controller/deletion", "./pkg/controller/tracker"},
-	why:   "the model judges the engine, and shares no code with it",
+		"./pkg/controller/deletion", "./pkg/controller/tracker"},
+	why: "the model judges the engine, and shares no code with it",
 }, {
 	from:  []string{"./pkg"},
 	never: []string{"./cmd"},

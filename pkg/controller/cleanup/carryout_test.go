@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 const deleteA = "DELETE " + jobsPath + "a"
@@ -57,8 +57,8 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 		later time.Time
 		sent  int
 	}{
-		"in time":                {start.Add(tracker.FreshFor - 1), 1},
-		"too late":               {start.Add(tracker.FreshFor), 0},
+		"in time":                {start.Add(freshness.For - 1), 1},
+		"too late":               {start.Add(freshness.For), 0},
 		"the host was suspended": {given.Clocks(start, time.Hour, time.Millisecond), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,11 +104,11 @@ func TestCarryOutReadsFirst(t *testing.T) {
 		"another of its name":          {func(w *world) { w.jobs["a"].UID = "uid-b" }, deletion.NotFound, 0},
 		"gone":                         {func(w *world) { delete(w.jobs, "a") }, deletion.NotFound, 0},
 		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, deletion.Unknown, 0},
-		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor); return 0 } }, deletion.NotFound, 0},
+		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For); return 0 } }, deletion.NotFound, 0},
 		"the namespace goes meanwhile": {func(w *world) {
 			w.before[getA] = func() int { w.tracker.RemoveNamespace(given.Namespace(given.Home, "2"), w.time.Now()); return 0 }
 		}, deletion.NotFound, 0},
-		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(tracker.FreshFor - 1); return 0 } }, deletion.Accepted, 1},
+		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For - 1); return 0 } }, deletion.Accepted, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

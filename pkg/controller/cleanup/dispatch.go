@@ -12,8 +12,8 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 const (
@@ -83,9 +83,9 @@ func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
 		reading, err := d.reader.read(ctx, now)
 		switch {
 		case err != nil:
-		case !d.tracker.Agree(reading, d.clock.Now()):
+		case !d.tracker.ConfirmFresh(reading, d.clock.Now()):
 			err = errDisagreed
-		case d.clock.Since(now) >= tracker.FreshFor:
+		case d.clock.Since(now) >= freshness.For:
 			err = errSlow
 		}
 		d.read <- err

@@ -20,7 +20,7 @@ import (
 	componentbaseconfig "k8s.io/component-base/config"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
 // readTimeout bounds a reading; one that took longer would allow nothing any more.
@@ -49,34 +49,34 @@ type reader struct {
 var errNotLeading = errors.New("the lease names another replica")
 
 // read fails when any part cannot be read, or when the lease is not in our name.
-func (r *reader) read(ctx context.Context, began time.Time) (tracker.Reading, error) {
+func (r *reader) read(ctx context.Context, began time.Time) (freshness.ConsistentRead, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var date time.Time
-	out := tracker.Reading{Began: began}
+	out := freshness.ConsistentRead{Began: began}
 	group, ctx := errgroup.WithContext(ctx)
-	from, stamp, of := r.policies, policyStamp, StoredPolicies{
+	from, revision, of := r.policies, policyRevision, StoredPolicies{
 		Policies:        v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies"),
 		ClusterPolicies: v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"),
 	}
 	if r.stored != nil {
-		from, stamp, of = r.metadata, r.stored.stamp, *r.stored
+		from, revision, of = r.metadata, r.stored.revision, *r.stored
 	}
 	group.Go(func() (err error) {
-		out.Policies, err = contents(ctx, from, of.Policies, stamp)
+		out.Policies, err = contents(ctx, from, of.Policies, revision)
 		return err
 	})
 	group.Go(func() (err error) {
-		out.ClusterPolicies, err = contents(ctx, from, of.ClusterPolicies, stamp)
+		out.ClusterPolicies, err = contents(ctx, from, of.ClusterPolicies, revision)
 		return err
 	})
 	group.Go(func() (err error) {
-		out.Namespaces, err = contents(withDate(ctx, &date), r.metadata, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceStamp)
+		out.Namespaces, err = contents(withDate(ctx, &date), r.metadata, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceRevision)
 		return err
 	})
 	group.Go(func() error { return wrap("lease", r.checkLease(ctx)) })
 	if err := group.Wait(); err != nil {
-		return tracker.Reading{}, err
+		return freshness.ConsistentRead{}, err
 	}
 	out.ServerTime = date
 	return out, nil
@@ -84,32 +84,34 @@ func (r *reader) read(ctx context.Context, began time.Time) (tracker.Reading, er
 
 // contents lists a collection by its metadata.
 func contents(
-	ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, stamp func(*metav1.ObjectMeta) tracker.Stamp,
-) (tracker.Contents, error) {
+	ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, revision func(*metav1.ObjectMeta) freshness.Revision,
+) (freshness.Contents, error) {
 	l, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return tracker.Contents{}, wrap(resource.Resource, err)
+		return freshness.Contents{}, wrap(resource.Resource, err)
 	}
-	out := tracker.Contents{Version: l.ResourceVersion, Stamps: make(map[types.NamespacedName]tracker.Stamp, len(l.Items))}
+	out := freshness.Contents{Version: l.ResourceVersion, Revisions: make(map[types.NamespacedName]freshness.Revision, len(l.Items))}
 	for i := range l.Items {
 		m := &l.Items[i].ObjectMeta
-		out.Stamps[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = stamp(m)
+		out.Revisions[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = revision(m)
 	}
 	return out, nil
 }
 
-func policyStamp(m *metav1.ObjectMeta) tracker.Stamp { return tracker.PolicyStamp(m.UID, m.Generation) }
-
-// stamp is that of the policy that an object holds.
-func (s *StoredPolicies) stamp(m *metav1.ObjectMeta) tracker.Stamp {
-	if m.Annotations[s.HostGeneration] != strconv.FormatInt(m.Generation, 10) {
-		return tracker.AlteredStamp(types.UID(m.Annotations[s.UID]), m.ResourceVersion)
-	}
-	return tracker.Stamp{UID: types.UID(m.Annotations[s.UID]), Version: m.Annotations[s.Generation]}
+func policyRevision(m *metav1.ObjectMeta) freshness.Revision {
+	return freshness.PolicyRevision(m.UID, m.Generation)
 }
 
-func namespaceStamp(m *metav1.ObjectMeta) tracker.Stamp {
-	return tracker.Stamp{UID: m.UID, Version: m.ResourceVersion}
+// revision is that of the policy that an object holds.
+func (s *StoredPolicies) revision(m *metav1.ObjectMeta) freshness.Revision {
+	if m.Annotations[s.HostGeneration] != strconv.FormatInt(m.Generation, 10) {
+		return freshness.AlteredRevision(types.UID(m.Annotations[s.UID]), m.ResourceVersion)
+	}
+	return freshness.Revision{UID: types.UID(m.Annotations[s.UID]), Version: m.Annotations[s.Generation]}
+}
+
+func namespaceRevision(m *metav1.ObjectMeta) freshness.Revision {
+	return freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 }
 
 func (r *reader) checkLease(ctx context.Context) error {

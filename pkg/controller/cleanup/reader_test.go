@@ -16,16 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
-	want := tracker.Reading{
+	want := freshness.ConsistentRead{
 		Began: given.Now, ServerTime: given.Now.Add(5 * time.Second),
-		Policies:        tracker.Contents{Version: "1", Stamps: map[types.NamespacedName]tracker.Stamp{named: {UID: "uid-p", Version: "1"}}},
-		ClusterPolicies: tracker.Contents{Version: "1", Stamps: map[types.NamespacedName]tracker.Stamp{}},
-		Namespaces: tracker.Contents{Version: "1", Stamps: map[types.NamespacedName]tracker.Stamp{
+		Policies:        freshness.Contents{Version: "1", Revisions: map[types.NamespacedName]freshness.Revision{named: {UID: "uid-p", Version: "1"}}},
+		ClusterPolicies: freshness.Contents{Version: "1", Revisions: map[types.NamespacedName]freshness.Revision{}},
+		Namespaces: freshness.Contents{Version: "1", Revisions: map[types.NamespacedName]freshness.Revision{
 			{Name: given.Home}: {UID: "ns-team-a", Version: "1"},
 		}},
 	}
@@ -53,14 +53,14 @@ func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 // TestReadingSeesWhatSomebodyElseWrote: then the annotations may say what was before, and only the very version counts.
 func TestReadingSeesWhatSomebodyElseWrote(t *testing.T) {
 	stored := &StoredPolicies{UID: "uid", Generation: "generation", HostGeneration: "host-generation"}
-	for written, want := range map[string]tracker.Stamp{
-		"7": tracker.PolicyStamp("u", 3), "6": tracker.AlteredStamp("u", "12"), "": tracker.AlteredStamp("u", "12"),
+	for written, want := range map[string]freshness.Revision{
+		"7": freshness.PolicyRevision("u", 3), "6": freshness.AlteredRevision("u", "12"), "": freshness.AlteredRevision("u", "12"),
 	} {
 		m := &metav1.ObjectMeta{
 			UID: "other", Generation: 7, ResourceVersion: "12",
 			Annotations: map[string]string{"uid": "u", "generation": "3", "host-generation": written},
 		}
-		if got := stored.stamp(m); got != want {
+		if got := stored.revision(m); got != want {
 			t.Errorf("written as generation %q: %+v, want %+v", written, got, want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestReadingNeedsAllOfIt(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("read with %v", err)
 			}
-			if !reflect.DeepEqual(got, tracker.Reading{}) {
+			if !reflect.DeepEqual(got, freshness.ConsistentRead{}) {
 				t.Errorf("read %+v", got)
 			}
 		})

@@ -240,7 +240,7 @@ func (w *world) agree() {
 	w.Helper()
 	now := w.time.Now()
 	reading, err := w.reader.read(context.Background(), now)
-	if err != nil || !w.tracker.Agree(reading, now) {
+	if err != nil || !w.tracker.ConfirmFresh(reading, now) {
 		w.Fatal("no agreement", err)
 	}
 }

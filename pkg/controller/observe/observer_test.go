@@ -27,6 +27,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
@@ -315,11 +316,11 @@ func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
 			t.Fatal("not believed after a bookmark", err)
 		}
 	}
-	o.Tracker.Expire(given.Now.Add(tracker.StaleAfter - 1))
+	o.Tracker.Expire(given.Now.Add(freshness.StaleAfter - 1))
 	if !believed() {
 		t.Error("not believed after a short silence")
 	}
-	o.Tracker.Expire(given.Now.Add(tracker.StaleAfter))
+	o.Tracker.Expire(given.Now.Add(freshness.StaleAfter))
 	if believed() {
 		t.Error("believed after a long silence")
 	}

@@ -133,7 +133,7 @@ func TestResourcesOfAHoldThatWasTakenOver(t *testing.T) {
 	w.upsert(jobs(time.Hour, names("job-", 4)...)...)
 	r := w.reading()
 	r.ServerTime = w.now.Add(time.Hour)
-	w.Agree(r, w.now)
+	w.ConfirmFresh(r, w.now)
 	w.listed()
 	w.policy(rules(2, "10m"))
 	all, _ := w.Holds(rules(2, "10m").Obj())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -78,7 +79,7 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 			"resourcequotas cannot be observed: no right",
 		},
 		"silent": {
-			func(w *world) { w.pass(StaleAfter) },
+			func(w *world) { w.pass(freshness.StaleAfter) },
 			func(w *world) { w.Heard(ResourceQuotas, w.now) },
 			"the watch of resourcequotas has told nothing for 1m30s",
 		},

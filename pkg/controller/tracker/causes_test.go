@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
@@ -104,10 +105,10 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 	w.Resume(w.now.Add(-time.Minute))
 	w.ReplaceCronJobs(nil, w.now)
 	var all []*metav1.PartialObjectMetadata
-	w.namespaces = map[types.NamespacedName]Stamp{}
+	w.namespaces = revisions{}
 	for i := range namespaces {
 		m := given.Namespace(fmt.Sprint("ns-", i), w.next())
-		w.namespaces[types.NamespacedName{Name: m.Name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+		w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 		all = append(all, m)
 	}
 	c := clusterDefault("c", "10m", 1)
@@ -115,7 +116,7 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 	w.ReplaceNamespaces(all, w.next(), w.now)
 	w.ReplacePolicies(nil, w.next(), w.now)
 	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
-	w.clusterPolicies = map[types.NamespacedName]Stamp{{Name: "c"}: PolicyStamp(c.UID, c.Generation)}
+	w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
 	for i := range namespaces {
 		for _, n := range names(fmt.Sprint("ns-", i, "-"), each) {
 			w.upsert(given.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -33,7 +34,7 @@ func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
 	w.takes("a")
 	o := w.orders["a"]
 	if o.Policy.String() != "team-a/p" || o.PolicyUID != "uid-p" || o.Rule != "default" || o.Propagation != "Background" || o.Reread ||
-		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Keep(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(FreshFor)) {
+		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Keep(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(freshness.For)) {
 		t.Errorf("got %+v", o)
 	}
 	w.takes() // It is under way.
@@ -224,7 +225,7 @@ func TestNamespaces(t *testing.T) {
 			}
 			w.SetNamespace(m, w.now)
 			w.listed()
-			w.namespaces[types.NamespacedName{Name: c.namespace}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+			w.namespaces[types.NamespacedName{Name: c.namespace}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 			w.agree()
 			if c.taken {
 				w.takes("a")

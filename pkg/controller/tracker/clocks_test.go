@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -20,13 +21,13 @@ func TestFreshnessHeedsBothClocks(t *testing.T) {
 		fresh, lapsed   bool
 	}{
 		"at once":                   {0, 0, true, false},
-		"a moment later":            {FreshFor - 1, FreshFor - 1, true, false},
-		"too late":                  {FreshFor, FreshFor, false, true},
+		"a moment later":            {freshness.For - 1, freshness.For - 1, true, false},
+		"too late":                  {freshness.For, freshness.For, false, true},
 		"the host was suspended":    {time.Hour, time.Millisecond, false, true},
-		"it was, for just too long": {FreshFor, FreshFor - 1, false, true},
+		"it was, for just too long": {freshness.For, freshness.For - 1, false, true},
 		"the clock was set back":    {-time.Hour, time.Millisecond, false, false},
-		"the clock was set back, and it is too late":  {-time.Hour, FreshFor, false, true},
-		"the clock was set back for part of the time": {FreshFor / 2, FreshFor, false, true},
+		"the clock was set back, and it is too late":  {-time.Hour, freshness.For, false, true},
+		"the clock was set back for part of the time": {freshness.For / 2, freshness.For, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -101,7 +102,7 @@ func TestClocksThatLieApart(t *testing.T) {
 			if c.server > -1<<62 {
 				r.ServerTime = r.Began.Add(c.server)
 			}
-			w.Agree(r, w.now.Add(took))
+			w.ConfirmFresh(r, w.now.Add(took))
 			want := ""
 			if c.doubt {
 				w.decided("a", policy.Hold, policy.ReasonClockInDoubt)
@@ -123,10 +124,10 @@ func TestClocksThatLieApart(t *testing.T) {
 
 // TestPromisedTimes: what is promised in docs, and stands in requests and messages, is not changed by accident.
 func TestPromisedTimes(t *testing.T) {
-	if FreshFor >= time.Second || FreshFor < time.Second/2 {
-		t.Errorf("a reading allows deletes for %s; promised is less than a second, and one is read each half second", FreshFor)
+	if freshness.For >= time.Second || freshness.For < time.Second/2 {
+		t.Errorf("a reading allows deletes for %s; promised is less than a second, and one is read each half second", freshness.For)
 	}
-	if StaleAfter != 90*time.Second {
-		t.Errorf("a watch may be silent for %s; promised are 90 s, and a bookmark comes each minute", StaleAfter)
+	if freshness.StaleAfter != 90*time.Second {
+		t.Errorf("a watch may be silent for %s; promised are 90 s, and a bookmark comes each minute", freshness.StaleAfter)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
@@ -186,17 +187,17 @@ func span(a, b int) []int {
 }
 
 // reading is a consistent read.
-func (c *cluster) reading() Reading {
+func (c *cluster) reading() freshness.ConsistentRead {
 	version := strconv.Itoa(c.version)
-	r := Reading{
-		Began: c.now, Policies: Contents{version, map[types.NamespacedName]Stamp{}}, ClusterPolicies: Contents{Version: version},
-		Namespaces: Contents{version, map[types.NamespacedName]Stamp{}},
+	r := freshness.ConsistentRead{
+		Began: c.now, Policies: freshness.Contents{Version: version, Revisions: revisions{}}, ClusterPolicies: freshness.Contents{Version: version},
+		Namespaces: freshness.Contents{Version: version, Revisions: revisions{}},
 	}
 	for k, p := range c.policies.now() {
-		r.Policies.Stamps[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = PolicyStamp(p.uid, p.generation)
+		r.Policies.Revisions[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = freshness.PolicyRevision(p.uid, p.generation)
 	}
 	for name, ns := range c.namespaces.now() {
-		r.Namespaces.Stamps[types.NamespacedName{Name: name}] = Stamp{UID: types.UID("ns-" + name), Version: strconv.Itoa(ns.version)}
+		r.Namespaces.Revisions[types.NamespacedName{Name: name}] = freshness.Revision{UID: types.UID("ns-" + name), Version: strconv.Itoa(ns.version)}
 	}
 	return r
 }

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -410,7 +411,7 @@ func (e *engine) candidate(uid types.UID, key model.PolicyInNamespace, which fun
 	var first *simHold
 	for _, h := range e.holds {
 		before := first == nil || h.since.Before(first.since) || h.since.Equal(first.since) && h.owner < first.owner
-		if before && h.namespace == key.Namespace && which(h) && h.deciders.Has(e.uidOf(key.Policy)) && (h.since.IsZero() || !finished.After(h.since.Add(clocksApart))) {
+		if before && h.namespace == key.Namespace && which(h) && h.deciders.Has(e.uidOf(key.Policy)) && (h.since.IsZero() || !finished.After(h.since.Add(freshness.ClockSkew))) {
 			first = h
 		}
 	}

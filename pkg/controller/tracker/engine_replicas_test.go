@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
@@ -200,14 +201,14 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 			h := e.under[uid]
 			// One that has finished anew since looks like one that the change did not make due.
 			known := before[uid] != nil && before[uid].owner != "" && (fresh || !e.undue.Has(uid)) &&
-				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].since.Add(clocksApart))
+				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].since.Add(freshness.ClockSkew))
 			switch {
 			case known && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
 				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].owner, before[uid].namespace)
 			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
 			case !told[fmt.Sprint(e.uidOf(key.Policy), h.owner)]:
 				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
-			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(clocksApart)):
+			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(freshness.ClockSkew)):
 				t.Fatalf("%s waits under %+v after a restart, and finished later", uid, h)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -390,19 +391,19 @@ func (e *engine) clock(*rapid.T) {
 
 // read agrees with what is there.
 func (e *engine) read() {
-	r := Reading{Began: e.Now, ServerTime: e.Now}
+	r := freshness.ConsistentRead{Began: e.Now, ServerTime: e.Now}
 	if e.clockLies {
 		r.ServerTime = e.Now.Add(time.Hour)
 	}
 	e.next()
-	for _, contents := range []*Contents{&r.Policies, &r.ClusterPolicies, &r.Namespaces} {
+	for _, contents := range []*freshness.Contents{&r.Policies, &r.ClusterPolicies, &r.Namespaces} {
 		contents.Version = strconv.Itoa(e.version)
 	}
 	e.each(func(t *Tracker) {
 		t.ObservePolicies(strconv.Itoa(e.version))
 		t.ObserveClusterPolicies(strconv.Itoa(e.version))
 		t.ObserveNamespaces(strconv.Itoa(e.version))
-		t.Agree(r, e.Now)
+		t.ConfirmFresh(r, e.Now)
 	})
 }
 

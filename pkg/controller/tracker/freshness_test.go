@@ -13,12 +13,13 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 )
 
 func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
-	w.disagree() // As it begins.
+	w.fresh.Doubt() // As it begins.
 	w.upsert(jobs(0, "a", "b", "c", "d")...)
 	take := func(after time.Duration) bool {
 		_, ok := w.Take(w.now.Add(after))
@@ -28,15 +29,15 @@ func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
 		t.Fatal("took one without any reading")
 	}
 	w.agree()
-	if !take(0) || !take(FreshFor-1) {
+	if !take(0) || !take(freshness.For-1) {
 		t.Fatal("took nothing, though the reading is fresh")
 	}
-	if take(FreshFor) || take(time.Hour) {
+	if take(freshness.For) || take(time.Hour) {
 		t.Fatal("took one though the reading is old")
 	}
 	older := w.reading()
 	older.Began = w.now.Add(-time.Second)
-	if !w.Agree(older, w.now) || !take(FreshFor-1) {
+	if !w.ConfirmFresh(older, w.now) || !take(freshness.For-1) {
 		t.Fatal("a reading that began earlier but ended later took away what the newer one allows")
 	}
 	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, strconv.FormatUint(w.version, 10), w.now)
@@ -59,7 +60,7 @@ func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
 	w.upsert(job(0, "a"))
 	w.now = w.now.Add(time.Second / 2)
 	w.takes("a")
-	if until := w.orders["a"].Until; !until.Equal(given.Now.Add(FreshFor)) {
+	if until := w.orders["a"].Until; !until.Equal(given.Now.Add(freshness.For)) {
 		t.Errorf("until %v", until)
 	}
 	w.Release(w.orders["a"], w.now)
@@ -74,40 +75,58 @@ func TestAgree(t *testing.T) {
 	p := types.NamespacedName{Namespace: given.Home, Name: "p"}
 	q := types.NamespacedName{Namespace: given.Home, Name: "q"}
 	for name, c := range map[string]struct {
-		change func(*Reading)
+		change func(*freshness.ConsistentRead)
 		agrees bool
 	}{
-		"the same":                                         {func(*Reading) {}, true},
-		"the reading is older than memory":                 {func(r *Reading) { r.Policies.Version, r.Policies.Stamps = "11", nil }, true},
-		"so for namespaces":                                {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps = "22", nil }, true},
-		"newer, but of the same contents":                  {func(r *Reading) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
-		"newer, and a policy changed":                      {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 4) }, false},
-		"newer, and a policy is an older one":              {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-p", 2) }, false},
-		"newer, and a policy was altered":                  {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", AlteredStamp("uid-p", "13") }, false},
-		"newer, and an altered policy is as memory has it": {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", AlteredStamp("uid-p", "10") }, true},
-		"newer, and a policy was made anew":                {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "13", PolicyStamp("uid-2", 3) }, false},
-		"newer, and a policy came":                         {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[q] = "13", PolicyStamp("uid-q", 1) }, false},
-		"newer, and a policy went":                         {func(r *Reading) { r.Policies.Version = "13"; delete(r.Policies.Stamps, p) }, false},
-		"newer, and a policy was renamed": {func(r *Reading) {
+		"the same":                         {func(*freshness.ConsistentRead) {}, true},
+		"the reading is older than memory": {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Policies.Revisions = "11", nil }, true},
+		"so for namespaces":                {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "22", nil }, true},
+		"newer, but of the same contents":  {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
+		"newer, and a policy changed": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-p", 4)
+		}, false},
+		"newer, and a policy is an older one": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-p", 2)
+		}, false},
+		"newer, and a policy was altered": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.AlteredRevision("uid-p", "13")
+		}, false},
+		"newer, and an altered policy is as memory has it": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.AlteredRevision("uid-p", "10")
+		}, true},
+		"newer, and a policy was made anew": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-2", 3)
+		}, false},
+		"newer, and a policy came": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[q] = "13", freshness.PolicyRevision("uid-q", 1)
+		}, false},
+		"newer, and a policy went": {func(r *freshness.ConsistentRead) { r.Policies.Version = "13"; delete(r.Policies.Revisions, p) }, false},
+		"newer, and a policy was renamed": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version = "13"
-			r.Policies.Stamps[q] = r.Policies.Stamps[p]
-			delete(r.Policies.Stamps, p)
+			r.Policies.Revisions[q] = r.Policies.Revisions[p]
+			delete(r.Policies.Revisions, p)
 		}, false},
-		"newer, and a namespace changed": {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps[home] = "23", Stamp{"ns-team-a", "23"} }, false},
-		"newer, and a namespace came": {func(r *Reading) {
-			r.Namespaces.Version, r.Namespaces.Stamps[types.NamespacedName{Name: "team-b"}] = "23", Stamp{"ns-team-b", "23"}
+		"newer, and a namespace changed": {func(r *freshness.ConsistentRead) {
+			r.Namespaces.Version, r.Namespaces.Revisions[home] = "23", freshness.Revision{UID: "ns-team-a", Version: "23"}
 		}, false},
-		"newer, and a namespace went":                 {func(r *Reading) { r.Namespaces.Version = "23"; delete(r.Namespaces.Stamps, home) }, false},
-		"newer, and a namespace was made anew":        {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps[home] = "23", Stamp{"ns-2", "20"} }, false},
-		"policies agree, namespaces do not":           {func(r *Reading) { r.Namespaces.Version, r.Namespaces.Stamps = "23", nil }, false},
-		"namespaces agree, policies do not":           {func(r *Reading) { r.Policies.Version, r.Policies.Stamps = "13", nil }, false},
-		"a version that cannot be read, the same":     {func(r *Reading) { r.Policies.Version, r.Namespaces.Version = "", "x" }, true},
-		"a version of policies that cannot be read":   {func(r *Reading) { r.Policies.Version, r.Policies.Stamps[p] = "", PolicyStamp("uid-p", 4) }, false},
-		"a version of namespaces that cannot be read": {func(r *Reading) { r.Namespaces.Version = "x"; delete(r.Namespaces.Stamps, home) }, false},
+		"newer, and a namespace came": {func(r *freshness.ConsistentRead) {
+			r.Namespaces.Version, r.Namespaces.Revisions[types.NamespacedName{Name: "team-b"}] = "23", freshness.Revision{UID: "ns-team-b", Version: "23"}
+		}, false},
+		"newer, and a namespace went": {func(r *freshness.ConsistentRead) { r.Namespaces.Version = "23"; delete(r.Namespaces.Revisions, home) }, false},
+		"newer, and a namespace was made anew": {func(r *freshness.ConsistentRead) {
+			r.Namespaces.Version, r.Namespaces.Revisions[home] = "23", freshness.Revision{UID: "ns-2", Version: "20"}
+		}, false},
+		"policies agree, namespaces do not":       {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "23", nil }, false},
+		"namespaces agree, policies do not":       {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Policies.Revisions = "13", nil }, false},
+		"a version that cannot be read, the same": {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Namespaces.Version = "", "x" }, true},
+		"a version of policies that cannot be read": {func(r *freshness.ConsistentRead) {
+			r.Policies.Version, r.Policies.Revisions[p] = "", freshness.PolicyRevision("uid-p", 4)
+		}, false},
+		"a version of namespaces that cannot be read": {func(r *freshness.ConsistentRead) { r.Namespaces.Version = "x"; delete(r.Namespaces.Revisions, home) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
-			tr.begun = [collections]bool{true, true, true}
+			allListed(tr)
 			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), given.Now)
 			tr.SetNamespace(given.Namespace(given.Home, "20"), given.Now)
 			tr.ObservePolicies("12")
@@ -117,13 +136,13 @@ func TestAgree(t *testing.T) {
 			tr.ReplaceCronJobs(nil, given.Now)
 			tr.Replace(gc.ResourcePods, nil, 0, given.Now)
 			tr.Replace(gc.ResourceJobs, kept(job(0, "a")), 0, given.Now)
-			r := Reading{
-				Began: given.Now, ClusterPolicies: Contents{Version: "1"},
-				Policies:   Contents{"12", map[types.NamespacedName]Stamp{p: PolicyStamp("uid-p", 3)}},
-				Namespaces: Contents{"22", map[types.NamespacedName]Stamp{home: {"ns-team-a", "20"}}},
+			r := freshness.ConsistentRead{
+				Began: given.Now, ClusterPolicies: freshness.Contents{Version: "1"},
+				Policies:   freshness.Contents{Version: "12", Revisions: revisions{p: freshness.PolicyRevision("uid-p", 3)}},
+				Namespaces: freshness.Contents{Version: "22", Revisions: revisions{home: {UID: "ns-team-a", Version: "20"}}},
 			}
 			c.change(&r)
-			if got := tr.Agree(r, given.Now); got != c.agrees {
+			if got := tr.ConfirmFresh(r, given.Now); got != c.agrees {
 				t.Errorf("agrees: %v", got)
 			}
 			if _, ok := tr.Take(given.Now); ok != c.agrees {
@@ -138,10 +157,10 @@ func TestAgree(t *testing.T) {
 func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
 	w.upsert(jobs(0, "a")...)
-	w.now = w.now.Add(FreshFor - 1)
+	w.now = w.now.Add(freshness.For - 1)
 	r := w.reading()
-	r.Policies.Version, r.Policies.Stamps = "99", nil
-	if w.Agree(r, given.Now) {
+	r.Policies.Version, r.Policies.Revisions = "99", nil
+	if w.ConfirmFresh(r, given.Now) {
 		t.Fatal("agrees")
 	}
 	w.takes("a")
@@ -187,7 +206,7 @@ func TestAListMaySetMemoryBack(t *testing.T) {
 	w.policy(keep("1h", 2))
 	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, "1", w.now)
 	w.upsert(job(time.Minute, "a"))
-	if w.Agree(w.reading(), w.now) {
+	if w.ConfirmFresh(w.reading(), w.now) {
 		t.Fatal("a memory that was set back agrees with what is newer")
 	}
 	w.takes()
@@ -202,7 +221,7 @@ func TestRemovalsCountAsSeen(t *testing.T) {
 	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
 	delete(w.namespaces, home)
 	r := w.reading()
-	if !w.Agree(r, given.Now) {
+	if !w.ConfirmFresh(r, given.Now) {
 		t.Error("memory has seen the removals, but disagrees")
 	}
 }

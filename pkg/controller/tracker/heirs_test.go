@@ -152,7 +152,7 @@ func TestAHoldThatJoinsThatOfItsHeir(t *testing.T) {
 func (w *world) doubt(now time.Time) {
 	r := w.reading()
 	r.Began, r.ServerTime = now, now.Add(time.Hour)
-	w.Agree(r, now)
+	w.ConfirmFresh(r, now)
 }
 
 // TestHeirsOfAHoldOfAllNamespaces: those of single namespaces are asked for each, a cluster policy for all of them.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -41,7 +42,7 @@ type hold struct {
 // mayHave reports whether an object that a policy would delete may wait under a hold that was taken over. No status names objects, but
 // what finished after the change was not made due by it.
 func (h *hold) mayHave(rec *record, policy types.UID) bool {
-	return h.deciders.Has(policy) && (h.since.IsZero() || !rec.FinishedAt().After(h.since.Add(clocksApart)))
+	return h.deciders.Has(policy) && (h.since.IsZero() || !rec.FinishedAt().After(h.since.Add(freshness.ClockSkew)))
 }
 
 // unsearched reports whether a hold was taken over and what waits under it is yet to be looked for.
@@ -287,7 +288,7 @@ func (t *Tracker) endHolds(now time.Time) {
 			continue
 		}
 		changed := false
-		if t.clockDoubt != "" { // Nothing ends, but somebody must be there who can be asked.
+		if t.fresh.ClockDoubt() != "" { // Nothing ends, but somebody must be there who can be asked.
 			changed = t.bequeath(ns)
 		} else {
 			t.vacant.Delete(ns)
@@ -336,7 +337,7 @@ func (ns *namespace) mayWait(h *hold, policies sets.Set[types.UID]) bool {
 }
 
 // certain reports whether what is not due now can be trusted not to be.
-func (t *Tracker) certain(ns *namespace) bool { return t.complete(ns) && t.clockDoubt == "" }
+func (t *Tracker) certain(ns *namespace) bool { return t.complete(ns) && t.fresh.ClockDoubt() == "" }
 
 // release ends the holds of a policy that somebody has approved, and with them the waiting of all that they held. It returns the
 // namespaces that are to be judged for it. What a change that is yet to be weighed has added was not approved.

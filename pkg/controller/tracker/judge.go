@@ -143,7 +143,7 @@ func (t *Tracker) ripen(rec *record, p *policy.Policy, d policy.Decision) {
 func (t *Tracker) unripen(rec *record) {
 	switch {
 	case rec.clearance == unweighed:
-	case len(rec.ns.causes) > 0, t.listing > 0, t.unlisted(rec.ns) != "", rec.hold() != nil && t.clockDoubt != "":
+	case len(rec.ns.causes) > 0, t.listing > 0, t.unlisted(rec.ns) != "", rec.hold() != nil && t.fresh.ClockDoubt() != "":
 		rec.ns.lapsed = true
 		t.vacant.Insert(rec.ns)
 	default:
@@ -325,8 +325,8 @@ func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, no
 		return hold(policy.ReasonSuspended, "policy "+title(r.Policy.NamespacedName)+" is suspended")
 	case held != nil:
 		return hold(policy.ReasonHeld, held.id)
-	case t.clockDoubt != "":
-		return hold(policy.ReasonClockInDoubt, t.clockDoubt)
+	case t.fresh.ClockDoubt() != "":
+		return hold(policy.ReasonClockInDoubt, t.fresh.ClockDoubt())
 	case blind != "":
 		return hold(policy.ReasonUnobserved, blind)
 	case len(ns.causes) > 0 && rec.clearance == unweighed:
@@ -380,7 +380,9 @@ func (t *Tracker) putOffAll(all sets.Set[*record]) {
 func (t *Tracker) Expire(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.age(now)
+	if t.watches.Expire(now) {
+		t.rejudgeAll(now)
+	}
 	for {
 		rec, ok := t.timers.PopDue(now)
 		if !ok {
@@ -399,12 +401,11 @@ func (t *Tracker) Expire(now time.Time) bool {
 func (t *Tracker) Next() (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := t.nextAging()
-	if at, ok := t.timers.Next(); ok {
-		next.addTime(at)
-	}
-	if at, ok := t.ready.resting.Next(); ok {
-		next.addTime(at)
+	var next timer
+	for _, first := range []func() (time.Time, bool){t.watches.Next, t.timers.Next, t.ready.resting.Next} {
+		if at, ok := first(); ok {
+			next.addTime(at)
+		}
 	}
 	return next.at, !next.at.IsZero()
 }

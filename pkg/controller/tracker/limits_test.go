@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -255,7 +256,7 @@ func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
 	w := newWorld(t, given.Policy("p").Rules(given.Rule("few", "").WithoutTTL().Keeping(1), given.Rule("r", "0s").For(gc.ResourcePods)))
 	w.Heard(gc.ResourceJobs, w.now)
 	w.Heard(CronJobs, w.now)
-	w.pass(StaleAfter - time.Second)
+	w.pass(freshness.StaleAfter - time.Second)
 	w.upsert(jobs(time.Minute, "a", "b")...)
 	w.takes("b")
 	w.done("b", deletion.Refused)
@@ -349,12 +350,12 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			w.Resume(c.last)
 			w.ReplaceCronJobs(nil, w.now)
 			m := given.Namespace(given.Home, w.next())
-			w.namespaces[home] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+			w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 			w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
 			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
 			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
-			w.policies[types.NamespacedName{Namespace: given.Home, Name: "p"}] = PolicyStamp("uid-p", 1)
-			w.begun = [collections]bool{true, true, true} // Policies come last.
+			w.policies[types.NamespacedName{Namespace: given.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
+			allListed(w.Tracker) // Policies come last.
 			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
 			w.listed()
 			w.agree()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 )
 
@@ -87,7 +88,7 @@ func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: told}
 	w.clusterPolicy(c)
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace("b", w.next())}, w.next(), w.now)
-	w.namespaces[types.NamespacedName{Name: "b"}] = w.Tracker.namespaces["b"].stamp
+	w.namespaces[types.NamespacedName{Name: "b"}] = w.Tracker.namespaces["b"].revision
 	t.Logf("meanwhile: %+v", w.Reports("")[0].Waiting)
 	w.tellNamespace(given.Home)
 	for _, n := range names(given.Home+"-", 4) {
@@ -147,7 +148,7 @@ func TestAReplicaThatStartsHoldsInLateNamespaces(t *testing.T) {
 			w.ReplaceNamespaces(all, w.next(), w.now)
 			w.ReplacePolicies(nil, w.next(), w.now)
 			w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
-			w.clusterPolicies = map[types.NamespacedName]Stamp{{Name: "c"}: PolicyStamp(c.UID, c.Generation)}
+			w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
 			w.tellNamespace(given.Home, "team", "a")
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 			w.listed()
@@ -196,9 +197,9 @@ func TestNamespacesThatKeepComing(t *testing.T) {
 	w.Resume(w.now.Add(-time.Minute))
 	w.ReplaceCronJobs(nil, w.now)
 	m := given.Namespace(given.Home, w.next())
-	w.namespaces[home] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
-	w.begun = [collections]bool{true, true, true}
+	allListed(w.Tracker)
 	for _, ns := range []string{given.Home, "new"} {
 		w.tellNamespace(ns)
 		w.tellPolicy(given.Policy("p").In(ns).Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 2}))

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
@@ -47,7 +48,7 @@ type machine struct {
 	coverage map[string]Covering
 	base     int // policies that are there from the start
 	merges   []*merging
-	readings []Reading
+	readings []freshness.ConsistentRead
 	orders   []*deletion.Order
 	answers  []answered
 	// deleted are the UIDs that a DELETE of ours was committed for.
@@ -79,7 +80,7 @@ func newMachine(covered bool) *machine {
 		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}},
 	}
 	m.tracker.ReplaceCronJobs(nil, m.now)
-	m.tracker.begun = [collections]bool{true, true, true}
+	allListed(m.tracker)
 	for _, name := range simNamespaces {
 		m.setNamespace(name, simNamespace{})
 		if covered {
@@ -113,7 +114,7 @@ func (m *machine) run(t *rapid.T) {
 		"merge":           m.merge,
 		"read":            func(*rapid.T) { m.readings = append(m.readings, m.reading()) },
 		"reading ends":    m.readingEnds,
-		"read at once":    func(*rapid.T) { m.tracker.Agree(m.reading(), m.now) },
+		"read at once":    func(*rapid.T) { m.tracker.ConfirmFresh(m.reading(), m.now) },
 		"take":            m.take,
 		"send":            func(t *rapid.T) { skipUnless(t, len(m.orders) > 0); m.send(t, m.pick(t), m.drawFault(t)) },
 		"answer":          m.answer,
@@ -308,7 +309,7 @@ func (m *machine) endMerge(i int) {
 
 func (m *machine) readingEnds(t *rapid.T) {
 	skipUnless(t, len(m.readings) > 0)
-	m.tracker.Agree(m.readings[0], m.now)
+	m.tracker.ConfirmFresh(m.readings[0], m.now)
 	m.readings = m.readings[1:]
 }
 
@@ -403,7 +404,7 @@ func (m *machine) endAnswer(i int) {
 
 // work makes it likely that much is deleted: it does at once what otherwise takes four steps to come in their order.
 func (m *machine) work(t *rapid.T) {
-	m.tracker.Agree(m.reading(), m.now)
+	m.tracker.ConfirmFresh(m.reading(), m.now)
 	m.tracker.Expire(m.now)
 	for o, ok := m.tracker.Take(m.now); ok; o, ok = m.tracker.Take(m.now) {
 		m.send(t, o, m.drawFault(t))
@@ -501,7 +502,7 @@ func (m *machine) settle(t *rapid.T) {
 		m.endMerge(0)
 	}
 	m.tracker.Expire(m.now)
-	m.tracker.Agree(m.reading(), m.now)
+	m.tracker.ConfirmFresh(m.reading(), m.now)
 	for o, ok := m.tracker.Take(m.now); ok; o, ok = m.tracker.Take(m.now) {
 		m.orders = append(m.orders, o)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -26,7 +27,7 @@ type namespace struct {
 	known                  bool
 	terminating, protected bool
 	labels                 labels.Set
-	stamp                  Stamp
+	revision               freshness.Revision
 
 	policies []*policyState // by name
 	records  []*record
@@ -126,7 +127,7 @@ func (ns *namespace) stops(p *policy.Policy) bool {
 }
 
 // lost reports whether the namespace was known and is not any more.
-func (ns *namespace) lost() bool { return !ns.known && ns.stamp.UID != "" }
+func (ns *namespace) lost() bool { return !ns.known && ns.revision.UID != "" }
 
 // selectedBy tells whether a cluster policy with this selector is for the namespace.
 func (ns *namespace) selectedBy(selector labels.Selector) bool {
@@ -265,7 +266,7 @@ func (t *Tracker) complete(ns *namespace) bool {
 // unlisted is the first of what matters in the namespace that was not listed yet; empty when all was.
 func (t *Tracker) unlisted(ns *namespace) string {
 	switch {
-	case !t.allBegun():
+	case !t.fresh.AllListed():
 		return "policies and namespaces"
 	case !ns.known:
 		return "namespaces"
@@ -297,8 +298,8 @@ func (t *Tracker) unknown(ns *namespace) string {
 func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.advance(namespaces, m.ResourceVersion)
-	t.replayed(namespaces, m.ResourceVersion)
+	t.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
+	t.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
 	if ns := t.setNamespace(m, false, now); ns != nil {
 		t.change([]*namespace{ns}, now)
 	}
@@ -308,8 +309,8 @@ func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.advance(namespaces, m.ResourceVersion)
-	t.replayed(namespaces, m.ResourceVersion)
+	t.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
+	t.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
 	if ns := t.removeNamespace(m.Name); ns != nil {
 		t.change([]*namespace{ns}, now)
 	}
@@ -319,8 +320,8 @@ func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time
 func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first := !t.begun[namespaces]
-	t.restart(namespaces, rv)
+	first := !t.fresh.Listed(freshness.Namespaces)
+	t.fresh.Relisted(freshness.Namespaces, rv)
 	listed, changed := sets.New[string](), sets.New[*namespace]()
 	for _, m := range all {
 		listed.Insert(m.Name)
@@ -342,7 +343,7 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now 
 	ns.terminating = m.DeletionTimestamp != nil
 	ns.protected = t.protected.Has(m.Name) || gc.Protects(m.Labels)
 	ns.known, ns.labels = true, m.Labels
-	ns.stamp = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	ns.revision = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	t.derive(ns, now)
 	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
@@ -380,7 +381,7 @@ func (t *Tracker) removeNamespace(name string) *namespace {
 	for _, c := range causes {
 		t.note(ns, c)
 	}
-	t.blame(ns, cause{id: fmt.Sprint("end ", ns.stamp.UID), text: fmt.Sprintf("the end of namespace %q", name), write: t.writes + 1})
+	t.blame(ns, cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the end of namespace %q", name), write: t.writes + 1})
 	return ns
 }
 

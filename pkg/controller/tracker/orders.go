@@ -19,7 +19,7 @@ import (
 func (t *Tracker) Take(now time.Time) (*deletion.Order, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.fresh(now) {
+	for t.fresh.Allows(now) {
 		rec := t.ready.pop(now)
 		if rec == nil {
 			break
@@ -61,7 +61,7 @@ func (t *Tracker) order(rec *record, now time.Time) (*deletion.Order, bool) {
 	}
 	return &deletion.Order{
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
-		Until:  t.agreed.Add(FreshFor),
+		Until:  t.fresh.Until(),
 		Reread: rec.extra != nil && rec.extra.retry.NeedsRead(rec.ResourceVersion),
 	}, true
 }
@@ -80,7 +80,7 @@ func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 		rec.after(o, deletion.Result{Outcome: deletion.Conflict, Detail: "the server refuses the very state that it shows"}, now)
 		return nil, false
 	}
-	if !t.fresh(now) || rec.ns.parked || t.late(rec, now) {
+	if !t.fresh.Allows(now) || rec.ns.parked || t.late(rec, now) {
 		return nil, false
 	}
 	order, ok := t.order(rec, now)
@@ -171,5 +171,5 @@ func (t *Tracker) Busy(by time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, ok := t.timers.Next()
-	return !t.ready.empty() || len(t.underway) > 0 || t.clockDoubt != "" || ok && !next.After(by)
+	return !t.ready.empty() || len(t.underway) > 0 || t.fresh.ClockDoubt() != "" || ok && !next.After(by)
 }

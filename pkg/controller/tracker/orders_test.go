@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -208,7 +209,7 @@ func TestJudge(t *testing.T) {
 			return inVersion(given.Job("a").Complete(w.now).Terminating().Fact(), 99)
 		}, false, policy.Await, policy.ReasonTerminating},
 		"memory is not fresh any more": {func(w *world) *lifecycle.Fact {
-			w.now = w.now.Add(FreshFor)
+			w.now = w.now.Add(freshness.For)
 			return w.facts["a"]
 		}, false, policy.Delete, policy.ReasonExpired},
 		"the policy was lengthened": {func(w *world) *lifecycle.Fact {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -123,7 +124,7 @@ func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
 func (t *Tracker) set(o observed, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.advance(o.collection(), o.ResourceVersion)
+	t.fresh.Seen(o.collection(), o.ResourceVersion)
 	if affected := t.setPolicy(o); len(affected) > 0 {
 		t.policiesChanged(affected, now)
 	}
@@ -140,23 +141,23 @@ func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time)
 func (t *Tracker) unset(p Stored, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.advance(p.collection(), p.ResourceVersion)
-	t.replayed(p.collection(), p.ResourceVersion)
+	t.fresh.Seen(p.collection(), p.ResourceVersion)
+	t.fresh.Changed(p.collection(), p.ResourceVersion)
 	t.policiesChanged(t.removePolicy(p.named()), now)
 }
 
 // ReplacePolicies takes in all policies as they were at resource version rv, which may be older than what was known: until a
 // reading agrees again, nothing is deleted.
 func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {
-	replace(t, policies, all, observedPolicy, rv, now)
+	replace(t, freshness.Policies, all, observedPolicy, rv, now)
 }
 
 // ReplaceClusterPolicies takes in all cluster policies; see ReplacePolicies.
 func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv string, now time.Time) {
-	replace(t, clusterPolicies, all, observedCluster, rv, now)
+	replace(t, freshness.ClusterPolicies, all, observedCluster, rv, now)
 }
 
-func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed, rv string, now time.Time) {
+func replace[P any](t *Tracker, c freshness.Collection, all []P, observe func(P) observed, rv string, now time.Time) {
 	states := make([]observed, len(all))
 	for i, p := range all {
 		states[i] = observe(p)
@@ -173,13 +174,13 @@ func replace[P any](t *Tracker, c collection, all []P, observe func(P) observed,
 			affected.Insert(t.removePolicy(name).UnsortedList()...)
 		}
 	}
-	t.restart(c, rv)
+	t.fresh.Relisted(c, rv)
 	t.policiesChanged(affected, now)
 }
 
 // known are the policies of a collection.
-func (t *Tracker) known(c collection) []*policyState {
-	if c == clusterPolicies {
+func (t *Tracker) known(c freshness.Collection) []*policyState {
+	if c == freshness.ClusterPolicies {
 		return slices.Clone(t.clusters)
 	}
 	var out []*policyState
@@ -214,14 +215,14 @@ func (t *Tracker) setPolicy(o observed) sets.Set[*namespace] {
 	ps, before, created := t.store(o)
 	sameGeneration := !created && before.Generation == o.Generation
 	altered := ps.setContent(o, sameGeneration)
-	if created && t.begun[o.collection()] && !t.following {
+	if created && t.fresh.Listed(o.collection()) && !t.following {
 		ps.writtenBack(o)
 	}
 	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
 	if sameGeneration && !seenAnew && !altered {
 		return t.statusChanged(ps, before) // They delete nothing, but may approve.
 	}
-	t.replayed(o.collection(), o.ResourceVersion)
+	t.fresh.Changed(o.collection(), o.ResourceVersion)
 	t.urge(o.Namespace)
 	affected := t.affected(ps, o.Namespace)
 	t.compile(ps, o)
@@ -289,11 +290,11 @@ func (ps *policyState) setContent(o observed, sameGeneration bool) bool {
 	return altered
 }
 
-func (s Stored) collection() collection {
+func (s Stored) collection() freshness.Collection {
 	if s.Namespace == "" {
-		return clusterPolicies
+		return freshness.ClusterPolicies
 	}
-	return policies
+	return freshness.Policies
 }
 
 // compile makes a policy ready, and its ceilings, which go on from those before.

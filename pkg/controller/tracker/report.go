@@ -172,7 +172,7 @@ func (t *Tracker) clusterReports() []Report {
 
 // report is what does not depend on the objects.
 func (t *Tracker) report(ps *policyState) Report {
-	r := Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: t.clockDoubt}
+	r := Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: t.fresh.ClockDoubt()}
 	if ps.compiled == nil {
 		return r
 	}
@@ -362,7 +362,7 @@ func (t *Tracker) Totals() Totals {
 	defer t.mu.Unlock()
 	out := Totals{
 		Objects: t.records.count, Timers: t.timers.Len(), Ready: t.deleting, Held: map[policy.Reason]int{},
-		Paced: t.ready.resting.Len(), ClockInDoubt: t.clockDoubt != "",
+		Paced: t.ready.resting.Len(), ClockInDoubt: t.fresh.ClockDoubt() != "",
 	}
 	for reason, n := range t.held {
 		if n > 0 {
@@ -370,9 +370,7 @@ func (t *Tracker) Totals() Totals {
 		}
 	}
 	out.Waiting = t.holdIDs().Len()
-	for resource := range t.views.stale {
-		out.Stale = append(out.Stale, resource)
-	}
+	out.Stale = t.watches.AllStale()
 	return out
 }
 

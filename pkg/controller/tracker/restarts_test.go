@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -33,18 +34,18 @@ func (w *world) lists(namespaces []string, all ...*given.PolicyBuilder) {
 	var found []*metav1.PartialObjectMetadata
 	for _, name := range namespaces {
 		m := given.Namespace(name, w.next(), "kubernetes.io/metadata.name", name)
-		w.namespaces[types.NamespacedName{Name: name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+		w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 		found = append(found, m)
 	}
 	w.ReplaceNamespaces(found, w.next(), w.now)
 	var policies []*gc.CleanupPolicy
 	for _, b := range all {
 		p := b.Version(w.next()).Obj()
-		w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+		w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
 		policies = append(policies, p)
 	}
 	w.ReplacePolicies(policies, w.next(), w.now)
-	w.begun = [collections]bool{true, true, true}
+	allListed(w.Tracker)
 }
 
 // TestWhatNobodySawAfterARestart: what should have gone while a controller ran is compared with what the status of its policy told, and
@@ -302,8 +303,8 @@ func TestMayHave(t *testing.T) {
 		want     bool
 	}{
 		"before":                     {since, -time.Second, "p", true},
-		"as clocks may lie apart":    {since, clocksApart, "p", true},
-		"after":                      {since, clocksApart + time.Second, "p", false},
+		"as clocks may lie apart":    {since, freshness.ClockSkew, "p", true},
+		"after":                      {since, freshness.ClockSkew + time.Second, "p", false},
 		"nobody knows when":          {time.Time{}, time.Hour, "p", true},
 		"a policy that told nothing": {since, -time.Second, "q", false},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -209,7 +210,9 @@ func (s *sliced) take(t *rapid.T) {
 
 // takeAll takes all that the second would delete, and looks whether the first would too.
 func (s *sliced) takeAll() {
-	s.whole.agreed, s.parts.agreed = s.now, s.now
+	for _, t := range []*Tracker{s.whole, s.parts} {
+		t.fresh.Confirm(freshness.ConsistentRead{Began: s.now}, func(freshness.Collection, revisions) bool { return true })
+	}
 	var orders []*deletion.Order
 	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {
 		if rec := s.whole.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {

@@ -144,7 +144,7 @@ func sinceOf(told *gc.PolicyHold) time.Time {
 // findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
 // reports whether there was any such hold.
 func (t *Tracker) findMembers(ns *namespace) bool {
-	if t.clockDoubt != "" || ns.findHold((*hold).unsearched) == nil {
+	if t.fresh.ClockDoubt() != "" || ns.findHold((*hold).unsearched) == nil {
 		return false
 	}
 	for rec := range ns.ripeRecords() {

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -51,7 +52,7 @@ type Tracker struct {
 	namespaces     map[string]*namespace
 	clusters       []*policyState // the cluster policies, by name
 	quotas         quotas
-	views          views
+	watches        freshness.Watches
 	recreated      memory
 
 	timers expiry.Heap[*record]
@@ -90,7 +91,7 @@ type Tracker struct {
 	// coverings is the last Covering that was given out.
 	coverings Covering
 
-	freshness
+	fresh freshness.Freshness
 	anew
 	// changed and coverage wake whoever carries out decisions and observes; one token says "look again".
 	changed, coverage chan struct{}
@@ -107,7 +108,6 @@ func New(c Config) *Tracker {
 		dependents: map[types.UID]sets.Set[*record]{},
 		namespaces: map[string]*namespace{},
 		quotas:     newQuotas(),
-		views:      newViews(),
 		recreated:  newMemory(),
 		underway:   map[*deletion.Order]*record{},
 		dirty:      sets.New[string](),

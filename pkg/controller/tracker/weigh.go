@@ -362,7 +362,7 @@ func (t *Tracker) lapse(ns *namespace, held bool) {
 	if !ns.lapsed {
 		return
 	}
-	held = held && t.clockDoubt == ""
+	held = held && t.fresh.ClockDoubt() == ""
 	for _, rec := range ns.records {
 		if !rec.ripe && (rec.clearance == cleared || held && rec.hold() != nil) {
 			t.setClearance(rec, unweighed)

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -26,17 +27,26 @@ type world struct {
 	*Tracker
 	now                                   time.Time
 	version                               uint64
-	policies, clusterPolicies, namespaces map[types.NamespacedName]Stamp
+	policies, clusterPolicies, namespaces revisions
 
 	facts  map[string]*lifecycle.Fact // by name
 	orders map[string]*deletion.Order // under way, by the object's name
+}
+
+type revisions = map[types.NamespacedName]freshness.Revision
+
+// allListed has a tracker know that all collections were listed.
+func allListed(t *Tracker) {
+	for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
+		t.fresh.Relisted(c, "")
+	}
 }
 
 // newWorld has the namespace given.Home, and agrees.
 func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 	w := &world{
 		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: given.Now,
-		policies: map[types.NamespacedName]Stamp{}, clusterPolicies: map[types.NamespacedName]Stamp{}, namespaces: map[types.NamespacedName]Stamp{},
+		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
 	}
 	w.begin()
@@ -61,7 +71,7 @@ func (t *Tracker) inSlices(objects int) {
 // begin is a start with nothing there.
 func (w *world) begin() {
 	w.ReplaceCronJobs(nil, w.now)
-	w.begun = [collections]bool{true, true, true}
+	allListed(w.Tracker)
 }
 
 func (w *world) next() string {
@@ -77,7 +87,7 @@ func (w *world) namespace(name string, labels ...string) {
 // tellNamespace does so before anything that is newly covered was listed, as tellPolicy and tellClusterPolicy do.
 func (w *world) tellNamespace(name string, labels ...string) {
 	m := given.Namespace(name, w.next(), labels...)
-	w.namespaces[types.NamespacedName{Name: name}] = Stamp{UID: m.UID, Version: m.ResourceVersion}
+	w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	w.SetNamespace(m, w.now)
 }
 
@@ -99,7 +109,7 @@ func (w *world) policy(b *given.PolicyBuilder) {
 
 func (w *world) tellPolicy(b *given.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
-	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
 	w.SetPolicy(p, w.now)
 }
 
@@ -110,7 +120,7 @@ func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
 
 func (w *world) tellClusterPolicy(p *gc.ClusterCleanupPolicy) {
 	p.ResourceVersion = w.next()
-	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = PolicyStamp(p.UID, p.Generation)
+	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
 	w.SetClusterPolicy(p, w.now)
 }
 
@@ -145,17 +155,18 @@ func (w *world) removed(names ...string) {
 }
 
 // reading is what a consistent read says now.
-func (w *world) reading() Reading {
+func (w *world) reading() freshness.ConsistentRead {
 	version := strconv.FormatUint(w.version, 10)
-	return Reading{
-		Began: w.now, Policies: Contents{version, w.policies}, ClusterPolicies: Contents{version, w.clusterPolicies},
-		Namespaces: Contents{version, w.namespaces},
+	return freshness.ConsistentRead{
+		Began: w.now, Policies: freshness.Contents{Version: version, Revisions: w.policies},
+		ClusterPolicies: freshness.Contents{Version: version, Revisions: w.clusterPolicies},
+		Namespaces:      freshness.Contents{Version: version, Revisions: w.namespaces},
 	}
 }
 
 func (w *world) agree() {
 	w.Helper()
-	if !w.Agree(w.reading(), w.now) {
+	if !w.ConfirmFresh(w.reading(), w.now) {
 		w.Fatal("memory is as new as the reading, but they disagree")
 	}
 }

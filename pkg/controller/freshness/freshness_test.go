@@ -1,0 +1,141 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package freshness
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+type contents = map[types.NamespacedName]Revision
+
+func always(Collection, contents) bool { return true }
+func never(Collection, contents) bool  { return false }
+
+func read(began time.Time, version string) ConsistentRead {
+	c := Contents{Version: version}
+	return ConsistentRead{Began: began, Policies: c, ClusterPolicies: c, Namespaces: c}
+}
+
+func TestConfirm(t *testing.T) {
+	for name, c := range map[string]struct {
+		seen, version string
+		same          func(Collection, contents) bool
+		want          bool
+	}{
+		"memory is newer":                                  {"12", "11", never, true},
+		"memory is as new":                                 {"12", "12", never, true},
+		"memory is older, and the same":                    {"12", "13", always, true},
+		"memory is older, and another":                     {"12", "13", never, false},
+		"a version that cannot be read, the same":          {"12", "x", always, true},
+		"a version that cannot be read":                    {"12", "x", never, false},
+		"a version of memory that could not be read":       {"x", "12", never, false},
+		"neither version can be read, and memory is empty": {"", "", never, false},
+	} {
+		var f Freshness
+		for _, collection := range []Collection{Policies, ClusterPolicies, Namespaces} {
+			f.Relisted(collection, c.seen)
+		}
+		if got := f.Confirm(read(now, c.version), c.same); got != c.want || f.Allows(now) != c.want {
+			t.Errorf("%s: confirmed %v, allows %v", name, got, f.Allows(now))
+		}
+	}
+}
+
+// TestEachCollectionMustAgree: one that does not is enough.
+func TestEachCollectionMustAgree(t *testing.T) {
+	for _, other := range []Collection{Policies, ClusterPolicies, Namespaces} {
+		var f Freshness
+		if f.Confirm(read(now, "1"), func(c Collection, _ contents) bool { return c != other }) {
+			t.Errorf("collection %d differs", other)
+		}
+	}
+}
+
+func TestWhatEndsFreshness(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(*Freshness)
+		want bool
+	}{
+		"nothing": {func(*Freshness) {}, true},
+		"an older read that agrees takes nothing away": {func(f *Freshness) { f.Confirm(read(now.Add(-time.Second), "10"), always) }, true},
+		"a read that does not agree, neither":          {func(f *Freshness) { f.Confirm(read(now, "13"), never) }, true},
+		"a change after the read":                      {func(f *Freshness) { f.Changed(Policies, "11") }, true},
+		"a change that the read had seen":              {func(f *Freshness) { f.Changed(Policies, "10") }, false},
+		"a change of unknown version":                  {func(f *Freshness) { f.Changed(Namespaces, "x") }, false},
+		"a new list":                                   {func(f *Freshness) { f.Relisted(ClusterPolicies, "99") }, false},
+		"a doubt":                                      {func(f *Freshness) { f.Doubt() }, false},
+	} {
+		var f Freshness
+		f.Confirm(read(now, "10"), always)
+		if c.do(&f); f.Allows(now) != c.want {
+			t.Errorf("%s: allows %v", name, f.Allows(now))
+		}
+	}
+}
+
+// TestNothingIsListedAtFirst, and memory never goes back but by a list.
+func TestNothingIsListedAtFirst(t *testing.T) {
+	var f Freshness
+	for i, c := range []Collection{Policies, ClusterPolicies, Namespaces} {
+		if f.Listed(c) || f.AllListed() {
+			t.Errorf("%d lists, and collection %d was listed", i, c)
+		}
+		f.Relisted(c, "5")
+		f.Seen(c, "4")
+		f.Seen(c, "nonsense")
+	}
+	if !f.AllListed() || !f.Confirm(read(now, "5"), never) {
+		t.Error("memory has gone back")
+	}
+	if listed := f.WhatIsListed(); !listed.AllListed() || listed.Allows(now) {
+		t.Error("what is listed is known, and nothing else")
+	}
+	f.Relisted(Policies, "3")
+	if f.Confirm(read(now, "5"), never) {
+		t.Error("a list that is older sets memory back")
+	}
+}
+
+func TestWatches(t *testing.T) {
+	var w Watches
+	if w.Expire(now) || w.Heard("pods", now) {
+		t.Error("a watch that begins is no news")
+	}
+	if at, ok := w.Next(); !ok || !at.Equal(now.Add(StaleAfter)) {
+		t.Errorf("goes stale at %v, %v", at, ok)
+	}
+	if w.Expire(now.Add(StaleAfter-1)) || w.Stale("pods") != "" {
+		t.Error("stale too soon")
+	}
+	if !w.Expire(now.Add(StaleAfter)) || w.Expire(now.Add(StaleAfter)) || w.Stale("pods") == "" {
+		t.Error("stale once, and told once")
+	}
+	if _, ok := w.Next(); ok {
+		t.Error("what is stale does not go stale")
+	}
+	if !w.Heard("pods", now.Add(time.Hour)) || w.Stale("pods") != "" || len(w.AllStale()) > 0 {
+		t.Error("heard, and still stale")
+	}
+	failed := errTest("forbidden")
+	if !w.Observing("pods", failed) || w.Observing("pods", failed) || w.Failing("pods") != "pods cannot be observed: forbidden" {
+		t.Errorf("failing: %q", w.Failing("pods"))
+	}
+	if !w.Heard("pods", now) || w.Failing("pods") != "" || w.Observing("pods", nil) {
+		t.Error("what is heard does not fail")
+	}
+	w.Observing("pods", failed)
+	w.Forget("pods")
+	if _, ok := w.Next(); ok || w.Failing("pods") != "" {
+		t.Error("not forgotten")
+	}
+}
+
+type errTest string
+
+func (e errTest) Error() string { return string(e) }
