@@ -1,24 +1,40 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// programs builds the programs of the test cluster, so that tests find them ready and their time limits hold for tests
-// alone.
+// programs fetches or builds the programs of the test cluster, so that tests find them ready and their time limits
+// hold for tests alone.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/programs"
 )
 
+const usage = `Fetches or builds the programs of the test cluster, if they are not in the cache yet.
+
+WINNOW_PROGRAMS=build   builds all of them from Go modules, and fetches none
+WINNOW_CACHE=DIR        is the cache; winnow in the user's cache folder by default
+
+Usage: make programs, or go run ./hack/programs [-o DIR PACKAGE ...]
+
+`
+
 func main() {
+	output := flag.String("o", "bin", "folder for the executables of the packages of Winnow that are built at the same time")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), usage)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if _, err := cluster.Build(ctx, os.Stderr); err != nil {
+	if _, err := programs.ProvideBeside(ctx, os.Stderr, programs.Build{Output: *output, Packages: flag.Args()}); err != nil {
 		fmt.Fprintln(os.Stderr, "programs:", err)
 		os.Exit(1)
 	}

@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/programs"
 )
 
 // buildInformer builds the program of test/informer once for all tests.
 var buildInformer = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(shared.Dir, "informer")
-	out, err := cluster.GoCommand(context.Background(), "build", "-C", "../informer", "-o", path, ".").CombinedOutput()
+	out, err := programs.GoCommand(context.Background(), "build", "-C", "../informer", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building test/informer: %w\n%s", err, out)
 	}

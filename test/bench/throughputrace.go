@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/poll"
+	"github.com/winnow-dev/winnow/test/programs"
 )
 
 // priorityManifest is installed with Winnow, and has its deletes wait behind those of workloads.
@@ -45,7 +46,7 @@ type track struct {
 }
 
 func newTrack(ctx context.Context, o options) (_ *track, err error) {
-	programs, err := cluster.Build(ctx, os.Stderr, cluster.ControllerManager)
+	paths, err := programs.Provide(ctx, os.Stderr, programs.ControllerManager)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func newTrack(ctx context.Context, o options) (_ *track, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &track{world: w, binary: programs[cluster.ControllerManager], apart: o.apart, lines: [][]string{raceHeader()}}
+	t := &track{world: w, binary: paths[programs.ControllerManager], apart: o.apart, lines: [][]string{raceHeader()}}
 	if err := t.prepare(ctx, o); err != nil {
 		return nil, errors.Join(err, t.stop())
 	}

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster runs a real Kubernetes cluster on 127.0.0.1 for tests and development: etcd, kube-apiserver with
-// an audit log, kube-controller-manager, kube-scheduler, and kwok in the place of kubelets, so that Jobs run to
-// completion. The programs are built from their Go modules, which the folders below test/programs pin. Clusters
-// are independent of each other; all that one writes is in one folder, and none of its processes outlives the
-// process that started it.
+// an audit log, kube-controller-manager, kube-scheduler, and kwok instead of kubelets, so that Jobs run to
+// completion. Package test/programs fetches or builds the programs. Clusters are independent of each other; all that
+// one writes is in one folder, and none of its processes outlives the process that started it.
 package cluster
 
 import (
@@ -21,6 +20,8 @@ import (
 	"sync"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/winnow-dev/winnow/test/programs"
 )
 
 // Options chooses what to start. The zero value is a whole cluster with two Nodes in a temporary folder.
@@ -34,7 +35,7 @@ type Options struct {
 	Nodes int
 	// Flags are more flags by component; the last one of a name wins.
 	Flags map[string][]string
-	// Progress is told what is being built when a program is missing. Standard error if nil.
+	// Progress is told what is fetched or built when a program is missing. Standard error if nil.
 	Progress io.Writer
 }
 
@@ -43,7 +44,7 @@ type Cluster struct {
 	Dir string
 
 	options          Options
-	programs         Programs
+	programs         programs.Paths
 	ca, frontProxyCA *authority
 	port             int // of the API server
 	kubeconfig       string
@@ -74,11 +75,11 @@ func newCluster(ctx context.Context, options Options) (*Cluster, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	programs, err := Build(ctx, options.Progress, append(options.Components, Kubectl)...)
+	paths, err := programs.Provide(ctx, options.Progress, append(options.Components, Kubectl)...)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, programs: programs}
+	c := &Cluster{options: options, programs: paths}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c, nil
 }

@@ -12,16 +12,18 @@ import (
 	"strconv"
 
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/winnow-dev/winnow/test/programs"
 )
 
 // The programs of a cluster. All but Kubectl are components, which keep running.
 const (
-	Etcd              = "etcd"
-	APIServer         = "kube-apiserver"
-	ControllerManager = "kube-controller-manager"
-	Scheduler         = "kube-scheduler"
-	Kwok              = "kwok"
-	Kubectl           = "kubectl"
+	Etcd              = programs.Etcd
+	APIServer         = programs.APIServer
+	ControllerManager = programs.ControllerManager
+	Scheduler         = programs.Scheduler
+	Kwok              = programs.Kwok
+	Kubectl           = programs.Kubectl
 )
 
 // AllComponents are the components of a whole cluster in the order in which they start.

@@ -102,3 +102,8 @@ func (a *authority) issueFiles(dir, name string, subject pkix.Name, dnsNames ...
 	certFile, keyFile = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
 	return certFile, keyFile, errors.Join(cert.WriteCert(certFile, certPEM), keyutil.WriteKey(keyFile, keyPEM))
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}

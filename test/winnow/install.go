@@ -11,7 +11,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/programs"
 )
 
 const (
@@ -25,7 +25,7 @@ func build(ctx context.Context, path string, race bool, progress io.Writer) erro
 	if race {
 		args = append(args, "-race")
 	}
-	cmd := cluster.GoCommand(ctx, append(args, module+"/cmd/apiserver")...)
+	cmd := programs.GoCommand(ctx, append(args, module+"/cmd/apiserver")...)
 	cmd.Stdout, cmd.Stderr = progress, progress
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building winnow-apiserver: %w", err)
@@ -35,7 +35,7 @@ func build(ctx context.Context, path string, race bool, progress io.Writer) erro
 
 // moduleRoot is the folder of go.mod.
 func moduleRoot(ctx context.Context) (string, error) {
-	out, err := cluster.GoCommand(ctx, "list", "-m", "-f", "{{.Dir}}", module).Output()
+	out, err := programs.GoCommand(ctx, "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return "", fmt.Errorf("finding the source of %s: %w", module, err)
 	}
