@@ -39,7 +39,7 @@ run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of 
 	@exec bin/demo
 
 .PHONY: programs
-programs: ## Build the programs of the test cluster; once for each version, five minutes
+programs: ## Fetch or build the programs of the test cluster, once for each version
 	@go run ./hack/programs
 
 .PHONY: test

@@ -32,7 +32,7 @@ func run(ctx context.Context) error {
 	components := flag.String("components", strings.Join(cluster.AllComponents, ","), "what to start; etcd and kube-apiserver always are")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), `Runs a real Kubernetes cluster on 127.0.0.1 until Ctrl-C: etcd, kube-apiserver, kube-controller-manager,
-kube-scheduler, and kwok in the place of kubelets. The first time it builds them, which takes about five minutes.
+kube-scheduler, and kwok instead of kubelets. The first time it fetches or builds them.
 
 Usage: go run ./hack/local-cluster [flags]
 
