@@ -19,6 +19,7 @@ var pure = []string{
 	"./pkg/controller/expiry",
 	"./pkg/controller/deletion",
 	"./pkg/controller/freshness",
+	"./pkg/controller/turns",
 }
 
 // pureImports are what a pure package may import besides the standard library and other pure packages.

@@ -16,9 +16,9 @@ import (
 // between, and until the end nothing is deleted where it may depend on them.
 type anew struct {
 	counting, settling sets.Set[*namespace]
-	concluding         int // how often what weighing has found is being carried out
-	listing            int // lists that are being taken in: what is known in between is no ground to weigh a change, or to end a hold
-	parked             []*namespace
+	concluding         int           // how often what weighing has found is being carried out
+	listing            int           // lists that are being taken in: what is known in between is no ground to weigh a change, or to end a hold
+	paused             []*lane       // until nothing is judged anew or taken in any more
 	others             func()        // what a test has them do then
 	behind             chan struct{} // wakes whoever is to call CatchUp
 }
@@ -68,7 +68,7 @@ func (t *Tracker) mark(all []*namespace) {
 // putOff leaves the objects of namespaces that are yet to be judged to CatchUp; begun says that there were others already.
 func (t *Tracker) putOff(all []*namespace, begun bool) {
 	which := sets.New(all...)
-	t.park(func(ns *namespace) bool { return which.Has(ns) || !begun && len(ns.ceilings) > 0 })
+	t.pauseDeletes(func(ns *namespace) bool { return which.Has(ns) || !begun && len(ns.ceilings) > 0 })
 	wake(t.behind)
 }
 
@@ -99,7 +99,7 @@ func (t *Tracker) catchUp(now time.Time) {
 		return
 	}
 	t.weighPending(now)
-	t.unpark()
+	t.resumeDeletes()
 	wake(t.changed)
 }
 
@@ -148,27 +148,27 @@ func (t *Tracker) yield() {
 	t.mu.Lock()
 }
 
-// park stops the deletions of namespaces until nothing is judged anew or taken in any more.
-func (t *Tracker) park(which func(*namespace) bool) {
-	before := len(t.parked)
+// pauseDeletes stops the deletions of namespaces until nothing is judged anew or taken in any more.
+func (t *Tracker) pauseDeletes(which func(*namespace) bool) {
+	var lanes []*lane
 	for _, ns := range t.namespaces {
-		if !ns.parked && which(ns) {
-			ns.parked = true
-			t.parked = append(t.parked, ns)
+		if !ns.lane.Paused() && which(ns) {
+			lanes = append(lanes, &ns.lane)
 		}
 	}
-	if len(t.parked) > before {
-		t.ready.park()
+	if len(lanes) > 0 {
+		t.ready.Pause(lanes...)
+		t.paused = append(t.paused, lanes...)
 	}
 }
 
-func (t *Tracker) unpark() {
+func (t *Tracker) resumeDeletes() {
 	if t.judging() || t.concluding > 0 || t.listing > 0 {
 		return
 	}
-	for _, ns := range t.parked {
-		t.ready.unpark(ns)
+	for _, l := range t.paused {
+		t.ready.Resume(l)
 	}
-	t.parked = nil
+	t.paused = nil
 	wake(t.changed)
 }

@@ -46,7 +46,7 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.listing++
-	t.park(func(ns *namespace) bool { return ns.keeps(resource) })
+	t.pauseDeletes(func(ns *namespace) bool { return ns.keeps(resource) })
 	covered := map[*namespace]Covering{} // Of what is covered from now on some is passed over.
 	for _, ns := range t.namespaces {
 		if ns.keeps(resource) {
@@ -66,7 +66,7 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 		t.upsert(k, now)
 	}
 	t.listing--
-	t.unpark()
+	t.resumeDeletes()
 	for ns, covering := range covered {
 		if ns.kept[resource] == covering {
 			ns.listed[resource] = covering
@@ -128,7 +128,7 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 		}
 		if !rec.FinishedAt().Equal(k.FinishedAt()) {
 			t.leave(rec) // It ranks elsewhere, and has another turn.
-			t.ready.remove(rec)
+			t.ready.Remove(&rec.ns.lane, rec)
 		}
 		rec.Kept, t.matched = *k, nil
 	}
@@ -161,7 +161,7 @@ func (t *Tracker) drop(rec *record, now time.Time) {
 	t.records.delete(rec.UID())
 	t.count(rec, -1)
 	t.timers.Remove(rec)
-	t.ready.remove(rec)
+	t.ready.Remove(&rec.ns.lane, rec)
 	t.unlink(rec)
 	rec.ripens(false)
 	t.setClearance(rec, unweighed)

@@ -97,13 +97,13 @@ func (t *Tracker) conclude(rec *record, r policy.Resolution, d policy.Decision, 
 	}
 	switch {
 	case d.Action != policy.Delete:
-		t.ready.remove(rec)
+		t.ready.Remove(&rec.ns.lane, rec)
 		if !d.Due() && rec.extra != nil {
 			rec.extra.retry = rec.extra.retry.Forgotten()
 		}
 		rec.trim()
 	case !rec.queued() && rec.order() == nil:
-		t.ready.push(rec)
+		t.ready.Push(&rec.ns.lane, rec)
 	}
 	t.soil(rec.ns)
 	wake(t.changed)
@@ -402,7 +402,7 @@ func (t *Tracker) Next() (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var next timer
-	for _, first := range []func() (time.Time, bool){t.watches.Next, t.timers.Next, t.ready.resting.Next} {
+	for _, first := range []func() (time.Time, bool){t.watches.Next, t.timers.Next, t.ready.Next} {
 		if at, ok := first(); ok {
 			next.addTime(at)
 		}

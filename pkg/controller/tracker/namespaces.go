@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
 
 // namespace is what is known of one namespace.
@@ -54,18 +55,17 @@ type namespace struct {
 	// uncounted and unsettled are the seats below which records are yet to be counted and decided, while they are judged anew,
 	// unconcluded that below which what weighing has found is yet to be carried out.
 	uncounted, unsettled, unconcluded int
-	parked                            bool
 
-	backlog backlog // what is to be deleted
-	rest    int     // its place among those that rest
-	pace    pace
-	sums    sums // nil when they are to be made anew
-	soiled  bool // that is so, and it is known to whoever writes status
+	lane   lane // what is to be deleted
+	sums   sums // nil when they are to be made anew
+	soiled bool // that is so, and it is known to whoever writes status
 	// annotated are objects whose owners are to be told if an annotation does not do what it says.
 	annotated annotated
 
 	derived
 }
+
+type lane = turns.Lane[*record]
 
 // derived is what follows for a namespace from the policies of both kinds.
 type derived struct {
@@ -155,8 +155,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 	}
 	d.limits = d.limits || len(d.ceilings) > 0 || len(d.previewed) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
-		ns.pace = pace{}
-		t.ready.resume(ns)
+		t.ready.Repace(&ns.lane)
 	}
 	causes, left, heldAbove := ns.causes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.heldAbove)
 	if len(causes) > 0 {

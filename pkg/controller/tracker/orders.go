@@ -20,18 +20,18 @@ func (t *Tracker) Take(now time.Time) (*deletion.Order, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.fresh.Allows(now) {
-		rec := t.ready.pop(now)
-		if rec == nil {
+		rec, ok := t.ready.Pop(now)
+		if !ok {
 			break
 		}
+		ns := rec.ns
 		if t.late(rec, now) {
-			t.ready.push(rec)
+			t.ready.Push(&ns.lane, rec)
 			break // Expire is about to be called, and wakes whoever takes.
 		}
-		ns := rec.ns
-		if ns.bounds.PerMinute != math.MaxInt && now.Before(ns.pace.next) {
-			t.ready.push(rec)
-			t.ready.rest(ns, ns.pace.next)
+		if ns.bounds.PerMinute != math.MaxInt && !ns.lane.Ready(now) {
+			t.ready.Push(&ns.lane, rec)
+			t.ready.Rest(&ns.lane)
 			t.soil(ns)
 			continue
 		}
@@ -40,7 +40,7 @@ func (t *Tracker) Take(now time.Time) (*deletion.Order, bool) {
 			t.judge(rec, now)
 			continue
 		}
-		ns.pace.sent(ns.bounds.PerMinute, now)
+		ns.lane.Sent(ns.bounds.PerMinute, now)
 		rec.more().order = order
 		t.underway[order] = rec
 		return order, true
@@ -80,7 +80,7 @@ func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 		rec.after(o, deletion.Result{Outcome: deletion.Conflict, Detail: "the server refuses the very state that it shows"}, now)
 		return nil, false
 	}
-	if !t.fresh.Allows(now) || rec.ns.parked || t.late(rec, now) {
+	if !t.fresh.Allows(now) || rec.ns.lane.Paused() || t.late(rec, now) {
 		return nil, false
 	}
 	order, ok := t.order(rec, now)
@@ -171,5 +171,5 @@ func (t *Tracker) Busy(by time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, ok := t.timers.Next()
-	return !t.ready.empty() || len(t.underway) > 0 || t.fresh.ClockDoubt() != "" || ok && !next.After(by)
+	return t.ready.Waiting() > 0 || len(t.underway) > 0 || t.fresh.ClockDoubt() != "" || ok && !next.After(by)
 }

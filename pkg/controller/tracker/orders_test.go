@@ -379,7 +379,7 @@ func TestAReplicaThatDoesNotLeadKeepsNothing(t *testing.T) {
 		w.removed("b", "a", "c")
 	}
 	w.forgotten()
-	if len(w.ready.turns) != 0 {
-		t.Errorf("%d turns are left", len(w.ready.turns))
+	if _, ok := w.ready.Pop(w.now); ok {
+		t.Error("a turn is left")
 	}
 }

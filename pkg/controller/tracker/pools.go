@@ -110,7 +110,7 @@ func (t *Tracker) enlist(rec *record, now time.Time) {
 		return
 	}
 	if kept := slices.ContainsFunc(t.wants, func(p place) bool { return p.member.Kept }); kept != rec.kept() {
-		t.ready.remove(rec) // It has another turn.
+		t.ready.Remove(&rec.ns.lane, rec) // It has another turn.
 	}
 	t.leave(rec)
 	if len(t.wants) == 0 {

@@ -98,8 +98,7 @@ type counted struct {
 // extra is what is known of an object that is to be deleted, or that a preview policy would decide for.
 type extra struct {
 	previews []preview
-	queued   bool
-	turn     int             // in its backlog, while queued
+	turn     int             // in the lane of its namespace, while it waits there
 	order    *deletion.Order // under way
 	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
 	sent  *deletion.Order
@@ -178,7 +177,31 @@ func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, u
 	return rec.extra.retry.Paused(now)
 }
 
-func (rec *record) queued() bool { return rec.extra != nil && rec.extra.queued }
+// queued reports whether the record waits for its delete to be taken.
+func (rec *record) queued() bool { return rec.ns.lane.Has(rec) }
+
+// Turn implements turns.Entry.
+func (rec *record) Turn() int {
+	if rec.extra == nil {
+		return -1
+	}
+	return rec.extra.turn
+}
+
+// SetTurn implements turns.Entry.
+func (rec *record) SetTurn(turn int) { rec.more().turn = turn }
+
+// Before implements turns.Entry: within a namespace those come first that finished first, but for what annotations keep.
+func (rec *record) Before(other *record) bool {
+	if kept := rec.kept(); kept != other.kept() {
+		return !kept
+	}
+	x, y := rec.FinishedAt(), other.FinishedAt()
+	if !x.Equal(y) {
+		return x.Before(y)
+	}
+	return rec.UID() > other.UID() // As pools rank: whoever would be saved last goes first.
+}
 
 // more is the extra of a record that is to have one.
 func (rec *record) more() *extra {
@@ -190,7 +213,7 @@ func (rec *record) more() *extra {
 
 // trim drops an extra that says nothing.
 func (rec *record) trim() {
-	if x := rec.extra; x != nil && len(x.previews) == 0 && !x.queued && x.order == nil && x.sent == nil && x.retry == (deletion.Retry{}) && !x.gone {
+	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.order == nil && x.sent == nil && x.retry == (deletion.Retry{}) && !x.gone {
 		rec.extra = nil
 	}
 }

@@ -197,7 +197,7 @@ func (t *Tracker) add(r *Report, s *sum, ns *namespace, sums sums, ps *policySta
 			r.QuotaDoubt = t.quotaDoubt(ns)
 		}
 	}
-	if paced := t.ready.resting.Has(ns); paced && theirs != nil && theirs.ready > 0 {
+	if paced := t.ready.Rests(&ns.lane); paced && theirs != nil && theirs.ready > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
 	r.Waiting = append(r.Waiting, t.waiting(ns, sums, ps)...)
@@ -362,7 +362,7 @@ func (t *Tracker) Totals() Totals {
 	defer t.mu.Unlock()
 	out := Totals{
 		Objects: t.records.count, Timers: t.timers.Len(), Ready: t.deleting, Held: map[policy.Reason]int{},
-		Paced: t.ready.resting.Len(), ClockInDoubt: t.fresh.ClockDoubt() != "",
+		Paced: t.ready.Resting(), ClockInDoubt: t.fresh.ClockDoubt() != "",
 	}
 	for reason, n := range t.held {
 		if n > 0 {

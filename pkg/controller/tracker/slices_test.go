@@ -240,8 +240,8 @@ func (s *sliced) rest(t *rapid.T) {
 	if got, want := s.decisions(s.parts), s.decisions(s.whole); !slices.Equal(got, want) {
 		t.Fatalf("decided\n%v\nwant\n%v", got, want)
 	}
-	if got, want := s.parts.ready.waiting, s.whole.ready.waiting; got != want || len(s.parts.parked) > 0 {
-		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are parked", got, want, len(s.parts.parked))
+	if got, want := s.parts.ready.Waiting(), s.whole.ready.Waiting(); got != want || len(s.parts.paused) > 0 {
+		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, len(s.parts.paused))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
 
 // alwaysProtected are the namespaces in which nothing is ever deleted.
@@ -56,7 +57,7 @@ type Tracker struct {
 	recreated      memory
 
 	timers expiry.Heap[*record]
-	ready  queue
+	ready  turns.Queue[*record]
 	// pending are the namespaces with changes that are yet to be weighed, vacant those with holds that may have lost their last member.
 	pending, vacant sets.Set[*namespace]
 	// incomplete is one of pending of which not all is known; nil when none was when it was looked last.

@@ -126,13 +126,13 @@ func (t *Tracker) concludeAll(all []*namespace, now time.Time) {
 				t.settleRipe(rec, now)
 			}
 			if t.mu.spent(ns.work()) {
-				t.park(func(ns *namespace) bool { return ns.unconcluded > 0 })
+				t.pauseDeletes(func(ns *namespace) bool { return ns.unconcluded > 0 })
 				t.yield()
 			}
 		}
 	}
 	t.concluding--
-	t.unpark()
+	t.resumeDeletes()
 }
 
 // overdue counts the objects of a policy that were due while a controller still ran, and those that are being deleted: of as many its

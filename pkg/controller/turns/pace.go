@@ -1,0 +1,50 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package turns
+
+import (
+	"slices"
+	"time"
+)
+
+// burst is for how long deletions may have been saved up.
+const burst = time.Second
+
+// Ready reports whether the pace of the lane allows a deletion now.
+func (l *Lane[E]) Ready(now time.Time) bool { return !now.Before(l.next) }
+
+// Sent counts a deletion at a pace of so many in a minute, so that deletions are spread over time.
+func (l *Lane[E]) Sent(perMinute int, now time.Time) {
+	each := time.Minute / time.Duration(perMinute)
+	if saved := now.Add(-max(burst-each, 0)); l.next.Before(saved) {
+		l.next = saved
+	}
+	l.next = l.next.Add(each)
+}
+
+// Rest keeps a lane from having a turn until its pace allows a deletion.
+func (q *Queue[E]) Rest(l *Lane[E]) {
+	if len(l.backlog) > 0 {
+		q.turns = slices.DeleteFunc(q.turns, func(turn *Lane[E]) bool { return turn == l })
+		q.resting.Set(l, l.next)
+	}
+}
+
+// Repace begins anew with a pace that has changed.
+func (q *Queue[E]) Repace(l *Lane[E]) {
+	l.next = time.Time{}
+	if q.resting.Has(l) {
+		q.resting.Remove(l)
+		q.turn(l)
+	}
+}
+
+// Rests reports whether a lane waits for its pace.
+func (q *Queue[E]) Rests(l *Lane[E]) bool { return q.resting.Has(l) }
+
+// Resting is how many lanes wait for their pace.
+func (q *Queue[E]) Resting() int { return q.resting.Len() }
+
+// Next is when the first lane has rested; false when none rests.
+func (q *Queue[E]) Next() (time.Time, bool) { return q.resting.Next() }

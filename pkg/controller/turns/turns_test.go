@@ -1,0 +1,148 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package turns
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+type entry struct {
+	name string
+	turn int
+}
+
+func (e *entry) Before(o *entry) bool { return e.name < o.name }
+func (e *entry) Turn() int            { return e.turn }
+func (e *entry) SetTurn(turn int)     { e.turn = turn }
+
+// lanes has the entries of a lane for each string, which names them.
+type lanes struct {
+	Queue[*entry]
+	lanes   []*Lane[*entry]
+	entries map[string]*entry
+	lane    map[string]*Lane[*entry]
+}
+
+func newLanes(all ...string) *lanes {
+	q := &lanes{entries: map[string]*entry{}, lane: map[string]*Lane[*entry]{}}
+	for _, names := range all {
+		l := &Lane[*entry]{}
+		q.lanes = append(q.lanes, l)
+		for name := range strings.SplitSeq(names, "") {
+			e := &entry{name: name, turn: -1}
+			q.entries[name], q.lane[name] = e, l
+			q.Push(l, e)
+		}
+	}
+	return q
+}
+
+func (q *lanes) remove(name string) { q.Remove(q.lane[name], q.entries[name]) }
+
+// pops takes out all whose turn it is at a time.
+func (q *lanes) pops(at time.Time) string {
+	out := ""
+	for e, ok := q.Pop(at); ok; e, ok = q.Pop(at) {
+		out += e.name
+	}
+	return out
+}
+
+func TestOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(*lanes)
+		want string
+	}{
+		"lanes take turns, each in order":  {func(*lanes) {}, "axbycz"},
+		"without one":                      {func(q *lanes) { q.remove("b") }, "axcyz"},
+		"one is removed twice":             {func(q *lanes) { q.remove("b"); q.remove("b") }, "axcyz"},
+		"a lane that is empty has no turn": {func(q *lanes) { q.remove("a"); q.remove("b"); q.remove("c") }, "xyz"},
+		"one that comes back queues anew":  {func(q *lanes) { q.remove("a"); q.Push(q.lane["a"], q.entries["a"]) }, "axbycz"},
+		"a lane that comes back queues anew": {func(q *lanes) {
+			for _, name := range []string{"a", "b", "c"} {
+				q.remove(name)
+			}
+			q.Push(q.lane["a"], q.entries["a"])
+		}, "xayz"},
+		"a paused lane has no turn":              {func(q *lanes) { q.Pause(q.lanes[0]) }, "xyz"},
+		"one that is paused and resumed is last": {func(q *lanes) { q.Pause(q.lanes[0]); q.Resume(q.lanes[0]) }, "xaybzc"},
+		"a lane that rests has no turn": {func(q *lanes) {
+			q.lanes[0].Sent(60, now)
+			q.lanes[0].Sent(60, now)
+			q.Rest(q.lanes[0])
+		}, "xyz"},
+		"one with another pace rests no more": {func(q *lanes) {
+			q.lanes[0].Sent(1, now)
+			q.Rest(q.lanes[0])
+			q.Repace(q.lanes[0])
+		}, "xaybzc"},
+		"one that rests is not resumed": {func(q *lanes) {
+			q.lanes[0].Sent(1, now)
+			q.Rest(q.lanes[0])
+			q.Pause(q.lanes[0])
+			q.Resume(q.lanes[0])
+		}, "xyz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newLanes("cab", "zyx")
+			c.do(q)
+			waiting := q.Waiting()
+			if got := q.pops(now); got != c.want || waiting-q.Waiting() != len(c.want) {
+				t.Errorf("got %s, want %s; %d of %d left", got, c.want, q.Waiting(), waiting)
+			}
+		})
+	}
+}
+
+// TestRest: a lane has its turn again when its pace allows it, and rests no more once nothing waits in it.
+func TestRest(t *testing.T) {
+	q := newLanes("ab")
+	l := q.lanes[0]
+	l.Sent(1, now)
+	q.Rest(l)
+	at, ok := q.Next()
+	if !ok || !q.Rests(l) || q.Resting() != 1 || l.Ready(at.Add(-1)) || !l.Ready(at) {
+		t.Fatalf("rests until %v, %v", at, ok)
+	}
+	if got := q.pops(at.Add(-time.Millisecond)) + "|" + q.pops(at); got != "|ab" {
+		t.Errorf("got %s", got)
+	}
+	q = newLanes("a")
+	q.lanes[0].Sent(1, now)
+	q.Rest(q.lanes[0])
+	q.remove("a")
+	if _, ok := q.Next(); ok || q.Resting() > 0 {
+		t.Error("an empty lane rests")
+	}
+	if q.Rest(q.lanes[0]); q.Resting() > 0 {
+		t.Error("an empty lane is put to rest")
+	}
+}
+
+// TestPace: after a pause a second's worth may go at once, and then so many in a minute.
+func TestPace(t *testing.T) {
+	for perMinute, want := range map[int]int{1: 1, 60: 1, 600: 10, 6000: 100} {
+		var l Lane[*entry]
+		send := func(at time.Time) (n int) {
+			for ; l.Ready(at); n++ {
+				l.Sent(perMinute, at)
+			}
+			return n
+		}
+		if got := send(now); got != want {
+			t.Errorf("%d in a minute: %d at once, want %d", perMinute, got, want)
+		}
+		sent := 0
+		for at := now; at.Before(now.Add(time.Minute)); at = at.Add(time.Millisecond) {
+			sent += send(at.Add(time.Millisecond))
+		}
+		if sent > perMinute || sent < perMinute-1 {
+			t.Errorf("%d in a minute: %d", perMinute, sent)
+		}
+	}
+}
