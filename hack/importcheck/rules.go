@@ -59,8 +59,8 @@ var separations = []struct {
 	why:   "builders and the model are for tests alone",
 }, {
 	from: []string{"./pkg/controller/internal/model"},
-	never: []string{"./pkg/controller/policy", "./pkg/controller/capacity", "./pkg/controller/expiry",
-		"./pkg/controller/deletion", "./pkg/controller/tracker"},
+	never: append(slices.DeleteFunc(slices.Clone(pure), func(pkg string) bool { return pkg == "./pkg/controller/lifecycle" }),
+		"./pkg/controller/tracker"),
 	why: "the model judges the engine, and shares no code with it",
 }, {
 	from:  []string{"./pkg"},
