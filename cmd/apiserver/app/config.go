@@ -17,11 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apiserver"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
 	"github.com/winnow-dev/winnow/pkg/generated/openapi"
-	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
@@ -33,6 +31,7 @@ type Config struct {
 	apiServer  *apiserver.Config
 	cluster    *rest.Config
 	stored     *cleanup.StoredPolicies // nil when policies are kept in an etcd of their own
+	gate       *storageGate
 	controller *ControllerOptions
 	forecaster *forecaster
 }
@@ -63,12 +62,14 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
 	generic.ClientConfig = clusterConfig
 	generic.SharedInformerFactory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(withoutManagedFields))
-	if err := o.applyStorage(ctx, generic); err != nil {
+	gate, err := o.applyStorage(ctx, generic)
+	if err != nil {
 		return nil, err
 	}
 	if err := o.applyServing(generic); err != nil {
 		return nil, err
 	}
+	generic.AddReadyzChecks(gate.readiness())
 	asked := &forecaster{}
 	return &Config{
 		apiServer: &apiserver.Config{
@@ -76,6 +77,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		},
 		cluster:    clusterConfig,
 		stored:     stored,
+		gate:       gate,
 		controller: o.Controller,
 		forecaster: asked,
 	}, nil
@@ -87,24 +89,6 @@ func withoutManagedFields(obj any) (any, error) {
 		accessor.SetManagedFields(nil)
 	}
 	return obj, nil
-}
-
-// applyStorage keeps policies in the cluster's own API, unless an etcd was chosen.
-func (o *Options) applyStorage(ctx context.Context, generic *genericapiserver.RecommendedConfig) error {
-	if o.usesEtcd() {
-		return nil // Recommended.Etcd applies itself
-	}
-	o.Recommended.Etcd = nil
-	const whoAmI = ""
-	if err := cluster.EnsureHost(ctx, generic.ClientConfig, ownName, whoAmI); err != nil {
-		return fmt.Errorf("cannot prepare the storage in the cluster: %w", err)
-	}
-	host, err := cluster.NewHost(generic.ClientConfig)
-	if err != nil {
-		return err
-	}
-	generic.RESTOptionsGetter = host.RESTOptionsGetter(storageCodec, storageVersioner, gc.MarkUnreadable)
-	return nil
 }
 
 func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) error {
@@ -135,6 +119,7 @@ type completedConfig struct {
 	apiServer  apiserver.CompletedConfig
 	cluster    *rest.Config
 	stored     *cleanup.StoredPolicies
+	gate       *storageGate
 	controller *ControllerOptions
 	forecaster *forecaster
 }
@@ -147,13 +132,14 @@ type CompletedConfig struct {
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
-		apiServer: c.apiServer.Complete(), cluster: c.cluster, stored: c.stored, controller: c.controller, forecaster: c.forecaster,
+		apiServer: c.apiServer.Complete(), cluster: c.cluster, stored: c.stored, gate: c.gate, controller: c.controller, forecaster: c.forecaster,
 	}}
 }
 
 // Server is ready to run.
 type Server struct {
 	api        *genericapiserver.GenericAPIServer
+	gate       *storageGate
 	controller *cleanup.Controller
 }
 
@@ -168,14 +154,14 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}
 	c.forecaster.controller.Store(controller)
-	return &Server{api: api, controller: controller}, nil
+	return &Server{api: api, gate: c.gate, controller: controller}, nil
 }
 
 // Run serves and deletes until ctx ends, then finishes what is in flight and returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	if err := startController(ctx, s.api, s.controller, fail); err != nil {
+	if err := startController(ctx, s.api, s.gate, s.controller, fail); err != nil {
 		return err
 	}
 	if err := s.api.PrepareRun().RunWithContext(ctx); err != nil {

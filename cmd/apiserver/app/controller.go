@@ -75,14 +75,18 @@ func (o *ControllerOptions) controllerConfig() cleanup.Config {
 	}
 }
 
-// startController runs the controller from the start of the server until ctx ends. The server keeps answering until the
-// controller has stopped, and is ready once the controller has read what it needs to take over. A controller that
-// cannot run is passed to fail.
-func startController(ctx context.Context, api *genericapiserver.GenericAPIServer, controller *cleanup.Controller, fail func(error)) error {
+// startController runs the controller from when the server has started and the gate is open until ctx ends. The server keeps
+// answering until the controller has stopped, and is ready once the controller has read what it needs to take over. A
+// controller that cannot run is passed to fail.
+func startController(ctx context.Context, api *genericapiserver.GenericAPIServer, gate *storageGate, controller *cleanup.Controller,
+	fail func(error)) error {
 	stopped := make(chan struct{})
 	start := func(genericapiserver.PostStartHookContext) error {
 		go func() {
 			defer close(stopped)
+			if gate.await(ctx) != nil {
+				return // told to end before there was a storage
+			}
 			if err := controller.Run(ctx); err != nil {
 				fail(fmt.Errorf("the controller ended: %w", err))
 			}

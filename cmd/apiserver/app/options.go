@@ -37,6 +37,8 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 	// Kubeconfig of the cluster; empty is the ServiceAccount of the Pod that this runs in.
 	Kubeconfig string
+	// ManageStorage is whether Winnow installs and updates its storage in the cluster itself.
+	ManageStorage bool
 	// MaxPoliciesPerNamespace is how many cleanup policies a namespace takes; -1 for any number.
 	MaxPoliciesPerNamespace int
 }
@@ -64,6 +66,7 @@ func NewOptions() *Options {
 		Controller:  newControllerOptions(),
 		Logs:        logs.NewOptions(),
 
+		ManageStorage:           true,
 		MaxPoliciesPerNamespace: defaultMaxPoliciesPerNamespace,
 	}
 }
@@ -80,6 +83,9 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	cluster := fss.FlagSet("cluster")
 	cluster.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Path to the kubeconfig of the cluster that Winnow serves and cleans. If unset, Winnow uses the ServiceAccount of its Pod.")
+	cluster.BoolVar(&o.ManageStorage, "manage-storage", o.ManageStorage,
+		"Install and update the custom resources and the admission policy in which Winnow keeps policies, if it has the rights to. If false, "+
+			"an administrator applies artifacts/storage, and Winnow is not ready until that is done.")
 	fss.FlagSet("policies").IntVar(&o.MaxPoliciesPerNamespace, "max-policies-per-namespace", o.MaxPoliciesPerNamespace,
 		"How many cleanup policies a namespace can have. Winnow checks each of them for every object in the namespace. It refuses one more, and "+
 			"keeps existing ones. -1 means no limit.")

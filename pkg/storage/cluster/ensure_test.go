@@ -105,6 +105,9 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	if err := policyStore(t, winnow).ReadinessCheck(); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("not installed: got %v", err)
 	}
+	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 4 || !strings.Contains(err.Error(), installCommand) {
+		t.Errorf("the check of what is not installed: got %v", err)
+	}
 	for range 2 { // the second finds all there
 		if err := EnsureHost(t.Context(), admin, manager, "winnow"); err != nil {
 			t.Fatal(err)
@@ -113,6 +116,7 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	if err := EnsureHost(t.Context(), winnow, manager, ""); err != nil {
 		t.Errorf("without rights, with definitions: got %v", err)
 	}
+	testCheckHost(t, c)
 	stranger := rest.CopyConfig(admin)
 	stranger.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
 	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the right to list stored") {
@@ -121,6 +125,36 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	if err := policyStore(t, winnow).ReadinessCheck(); err != nil {
 		t.Error(err)
 	}
+}
+
+// testCheckHost takes parts of the storage away, and puts them back.
+func testCheckHost(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	const definition, binding = "crd/storedcleanuppolicies.internal.gc.winnow.dev", "validatingadmissionpolicybinding/storage.internal.gc.winnow.dev"
+	check := func(want string) {
+		t.Helper()
+		if err := CheckHost(t.Context(), c.RESTConfig()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("the check says %v, want %q", err, want)
+		}
+	}
+	kubectl := func(args ...string) {
+		t.Helper()
+		if _, stderr, err := c.Kubectl(t.Context(), args...); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	check("")
+	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=999")
+	check("") // a newer one, before the replicas are replaced
+	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=0")
+	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have 1; run `)
+	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=1")
+	kubectl("delete", binding)
+	check(`this version of Winnow: ValidatingAdmissionPolicyBinding "storage.internal.gc.winnow.dev" is missing; run `)
+	if err := EnsureHost(t.Context(), c.RESTConfig(), "winnow", "winnow"); err != nil {
+		t.Error(err)
+	}
+	check("")
 }
 
 // testReserved: only the named user writes, whatever the rights of others. Deleting is a matter of rights.
