@@ -2,15 +2,12 @@
 # Copyright 2026 The Winnow Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes the serving certificate of an installed Winnow, for clusters without cert-manager, and tells kube-apiserver which
-# authority to verify it against:
+# Makes the serving certificate of Winnow in clusters without cert-manager: the Secret that the Pods wait for. It also holds
+# the certificate authority, which artifacts/register.sh gives to kube-apiserver.
 #
-#   kubectl apply -f artifacts/install/
-#   artifacts/certificates.sh
-#
-# Run it again to renew. Needs openssl and kubectl with the rights to write the Secret and the APIService. The key of the
-# authority is thrown away, so that nothing but this one certificate can ever be signed by it. DAYS is how long both
-# are valid: when they have expired, policies cannot be read and no namespace of the cluster can be deleted.
+# Run it again to renew. Needs openssl, and kubectl with the rights to write the Secret and the APIService and to restart the
+# Deployment. The key of the authority is deleted, so that nobody can sign another certificate with it. DAYS is how long
+# both are valid. Once they have expired, policies cannot be read and no namespace of the cluster can be deleted.
 set -o errexit -o nounset -o pipefail
 
 days="${DAYS:-3650}"
@@ -24,10 +21,12 @@ trap 'rm -rf "${work}"' EXIT
 cd "${work}"
 umask 077
 
-# trust makes kube-apiserver accept what the authorities in the given files have signed.
+# trust makes kube-apiserver accept what the authorities in the given files have signed, once Winnow is registered.
 trust() {
-  kubectl patch apiservice "${apiservice}" --type=merge \
-    --patch "{\"spec\":{\"caBundle\":\"$(cat "$@" | base64 | tr -d '\n')\"}}"
+  if [[ -n "$(kubectl get apiservice "${apiservice}" --ignore-not-found --output name)" ]]; then
+    kubectl patch apiservice "${apiservice}" --type=merge \
+      --patch "{\"spec\":{\"caBundle\":\"$(cat "$@" | base64 | tr -d '\n')\"}}"
+  fi
 }
 
 openssl req -x509 -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days "${days}" -sha256 \
@@ -39,13 +38,15 @@ openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days "${
   -extfile extensions -out tls.crt
 rm ca.key
 
-# Replicas change over one after the other: until the last has, the old authority is accepted too.
-kubectl get apiservice "${apiservice}" --output 'jsonpath={.spec.caBundle}' | base64 --decode >old-ca.crt
+renewed="$(kubectl get secret "${secret}" --namespace "${namespace}" --ignore-not-found --output name)"
+# Replicas change over one after the other: until the last has, kube-apiserver accepts the old authority too.
+kubectl get apiservice "${apiservice}" --ignore-not-found --output 'jsonpath={.spec.caBundle}' | base64 --decode >old-ca.crt
 trust ca.crt old-ca.crt
-kubectl create secret tls "${secret}" --namespace "${namespace}" --cert tls.crt --key tls.key \
+kubectl create secret generic "${secret}" --namespace "${namespace}" --type kubernetes.io/tls \
+  --from-file tls.crt --from-file tls.key --from-file ca.crt \
   --dry-run=client --output yaml | kubectl apply --server-side --force-conflicts --filename -
-if [[ -s old-ca.crt ]]; then
+if [[ -n "${renewed}" ]]; then
   kubectl rollout restart --namespace "${namespace}" deployment/winnow
+  kubectl rollout status --namespace "${namespace}" deployment/winnow --timeout 5m
+  trust ca.crt
 fi
-kubectl rollout status --namespace "${namespace}" deployment/winnow --timeout 5m
-trust ca.crt

@@ -50,6 +50,9 @@ func testMain(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
+	if _, _, err := shared.Kubectl(ctx, "apply", "-f", "../../artifacts/optional/edit.yaml"); err != nil {
+		return 1, err
+	}
 	return m.Run(), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -33,9 +34,14 @@ func TestCertManagerFits(t *testing.T) {
 	if mounted, _, _ := unstructured.NestedString(volumes[0].(map[string]any), "secret", "secretName"); mounted != made {
 		t.Errorf("the Deployment mounts Secret %q, the Certificate makes %q", mounted, made)
 	}
-	injected := find(t, install, "APIService", "v1alpha1.gc.winnow.dev").GetAnnotations()["cert-manager.io/inject-ca-from"]
-	if want := namespace + "/" + certificate.GetName(); injected != want {
-		t.Errorf("the APIService asks for the authority of %q, want %q", injected, want)
+	const apiService, inject = "v1alpha1.gc.winnow.dev", "cert-manager.io/inject-ca-from"
+	plain, injected := find(t, "../../artifacts", "APIService", apiService), find(t, "../../artifacts/cert-manager", "APIService", apiService)
+	if got, want := injected.GetAnnotations()[inject], namespace+"/"+certificate.GetName(); got != want {
+		t.Errorf("the APIService asks for the authority of %q, want %q", got, want)
+	}
+	injected.SetAnnotations(nil)
+	if diff := cmp.Diff(plain, injected); diff != "" {
+		t.Errorf("without cert-manager, the APIService differs in more than the annotation (-without +with):\n%s", diff)
 	}
 }
 

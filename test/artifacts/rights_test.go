@@ -39,7 +39,6 @@ func serviceAccount(name string) user {
 // TestRightsAreExact asks for every verb on every resource of the cluster: Winnow may do what is listed here and nothing
 // else, but for what every ServiceAccount may.
 func TestRightsAreExact(t *testing.T) {
-	applyStorage(t)
 	want := map[string]string{
 		"cronjobs.batch":                           "get list watch",
 		"events.events.k8s.io":                     "create",
@@ -112,12 +111,12 @@ func TestRightsByName(t *testing.T) {
 		group, resource, namespace, name string
 		verbs                            string
 	}{
-		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get create patch"},
-		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get create patch"},
+		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get"},
+		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get"},
 		{extensions, "customresourcedefinitions", "", "others.example.com", ""},
-		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch create patch"},
+		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch"},
 		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
-		{admission, "validatingadmissionpolicybindings", "", "storage.internal.gc.winnow.dev", "get list watch create patch"},
+		{admission, "validatingadmissionpolicybindings", "", "storage.internal.gc.winnow.dev", "get list watch"},
 		{admission, "validatingadmissionpolicybindings", "", "others", "get list watch"},
 		{"", "configmaps", "kube-system", "extension-apiserver-authentication", "get list watch"},
 		{"", "configmaps", "kube-system", "others", ""},
@@ -140,21 +139,26 @@ func TestRightsByName(t *testing.T) {
 	}
 }
 
-// TestStorageIsAppliedWithTheseRights proves that the rights by name suffice for server-side apply, which creates.
-func TestStorageIsAppliedWithTheseRights(t *testing.T) {
-	applyStorage(t)
-}
-
-// applyStorage does as Winnow what Winnow does at its start.
-func applyStorage(t *testing.T) {
-	t.Helper()
+// TestManageStorage: the optional rights suffice for server-side apply of the storage, which creates by name. Without them, not
+// even Winnow can change the admission policy that restrains it.
+func TestManageStorage(t *testing.T) {
+	const optional = "../../artifacts/optional/manage-storage.yaml"
 	winnow := serviceAccount("winnow")
 	kubeconfig, err := shared.KubeconfigFor(winnow.name, winnow.groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, "apply", "--kubeconfig", kubeconfig, "--server-side", "--force-conflicts", "--validate=false", "-f", "../../artifacts/storage/")
-	kubectl(t, "wait", "--for=condition=Established", "crd/storedcleanuppolicies.internal.gc.winnow.dev", "crd/storedclustercleanuppolicies.internal.gc.winnow.dev")
+	apply := []string{"apply", "--kubeconfig", kubeconfig, "--server-side", "--force-conflicts", "--validate=false", "-f", "../../artifacts/storage/"}
+	_, stderr, err := shared.Kubectl(t.Context(), apply...)
+	if err == nil || strings.Count(stderr, "Forbidden") != 4 {
+		t.Errorf("without the rights: error %v, want each of four objects forbidden:\n%s", err, stderr)
+	}
+	kubectl(t, "apply", "-f", optional)
+	defer kubectl(t, "delete", "-f", optional)
+	eventually(t, func() error {
+		_, _, err := shared.Kubectl(t.Context(), apply...)
+		return err
+	})
 }
 
 // TestMoreResources gives Winnow a right by the label, and takes it back with the role.
@@ -173,7 +177,7 @@ func TestMoreResources(t *testing.T) {
 	kubectl(t, "create", "clusterrole", "more", "--verb=get,list,watch,delete", "--resource=configmaps")
 	kubectl(t, "label", "clusterrole", "more", "gc.winnow.dev/aggregate-to-winnow=true")
 	becomes(true)
-	kubectl(t, "apply", "-f", install)
+	kubectl(t, "apply", "-k", install)
 	if !may(t, serviceAccount("winnow"), asked) {
 		t.Error("applying the manifests again takes the right away")
 	}
@@ -181,36 +185,55 @@ func TestMoreResources(t *testing.T) {
 	becomes(false)
 }
 
-// TestUserRoles checks what users with the roles of the cluster may do with policies, once these are aggregated. Policies of the
-// cluster are for those who have a role in all of it.
+// TestUserRoles checks what users with the roles of the cluster and with ours may do with policies, once these are aggregated.
+// Policies of the cluster are for those who have a role in all of it.
 func TestUserRoles(t *testing.T) {
-	const team, read = "team-roles", "get list watch"
-	kubectl(t, "create", "namespace", team)
-	for role, want := range map[string]struct{ inNamespace, ofCluster string }{
+	const read, write = "get list watch", allVerbs + verbApprove
+	for role, want := range map[string]userRights{
 		"view":            {read, read},
-		"edit":            {allVerbs + verbApprove, read},
-		"admin":           {allVerbs + verbApprove, read},
-		"winnow-operator": {"", allVerbs + verbApprove},
+		"edit":            {read, read},
+		"admin":           {read, read},
+		"winnow-view":     {read, read},
+		"winnow-edit":     {write, ""},
+		"winnow-operator": {"", write},
 	} {
-		t.Run(role, func(t *testing.T) {
-			member, everywhere := user{name: role + "-member"}, user{name: role + "-everywhere"}
-			kubectl(t, "create", "rolebinding", role, "-n", team, "--clusterrole="+role, "--user="+member.name)
-			kubectl(t, "create", "clusterrolebinding", role, "--clusterrole="+role, "--user="+everywhere.name)
-			for _, right := range []struct {
-				who          user
-				in, resource string
-				want         string
-			}{
-				{member, team, "cleanuppolicies", want.inNamespace},
-				{member, team, "cleanuppolicies/status", ""},
-				{member, "team-other", "cleanuppolicies", ""},
-				{member, "", "clustercleanuppolicies", ""},
-				{everywhere, "", "clustercleanuppolicies", want.ofCluster},
-				{everywhere, "", "clustercleanuppolicies/status", ""},
-			} {
-				eventually(t, func() error { return sameRights(t, right.who, right.in, right.resource, right.want) })
-			}
-		})
+		t.Run(role, func(t *testing.T) { checkRole(t, "team-"+role, role, want) })
+	}
+	const optIn = "../../artifacts/optional/edit.yaml"
+	kubectl(t, "apply", "-f", optIn)
+	defer kubectl(t, "delete", "-f", optIn)
+	for role, want := range map[string]userRights{
+		"view":  {read, read},
+		"edit":  {write, read},
+		"admin": {write, read},
+	} {
+		t.Run("opt-in "+role, func(t *testing.T) { checkRole(t, "team-opt-in-"+role, role, want) })
+	}
+}
+
+// userRights are the verbs for policies of a namespace, and for those of the cluster.
+type userRights struct{ inNamespace, ofCluster string }
+
+// checkRole binds the role to one user in a namespace, and to another in all of the cluster.
+func checkRole(t *testing.T, team, role string, want userRights) {
+	t.Helper()
+	kubectl(t, "create", "namespace", team)
+	member, everywhere := user{name: team + "-member"}, user{name: team + "-everywhere"}
+	kubectl(t, "create", "rolebinding", role, "-n", team, "--clusterrole="+role, "--user="+member.name)
+	kubectl(t, "create", "clusterrolebinding", team, "--clusterrole="+role, "--user="+everywhere.name)
+	for _, right := range []struct {
+		who          user
+		in, resource string
+		want         string
+	}{
+		{member, team, "cleanuppolicies", want.inNamespace},
+		{member, team, "cleanuppolicies/status", ""},
+		{member, "team-other", "cleanuppolicies", ""},
+		{member, "", "clustercleanuppolicies", ""},
+		{everywhere, "", "clustercleanuppolicies", want.ofCluster},
+		{everywhere, "", "clustercleanuppolicies/status", ""},
+	} {
+		eventually(t, func() error { return sameRights(t, right.who, right.in, right.resource, right.want) })
 	}
 }
 

@@ -20,7 +20,6 @@ func storedPolicy(name, ns, finalizers string) string {
 // are deleted. Nobody but Winnow may change anything else of them.
 func TestStoredObjectsCanBeDeleted(t *testing.T) {
 	const ns = "stored"
-	applyStorage(t)
 	kubectl(t, "create", "namespace", ns)
 	winnow := serviceAccount("winnow")
 	kubeconfig, err := shared.KubeconfigFor(winnow.name, winnow.groups...)

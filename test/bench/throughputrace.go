@@ -23,7 +23,7 @@ import (
 )
 
 // priorityManifest is installed with Winnow, and has its deletes wait behind those of workloads.
-const priorityManifest = "artifacts/install/12-priority.yaml"
+const priorityManifest = "artifacts/optional/priority.yaml"
 
 // race is how one racer did with one burst.
 type race struct {

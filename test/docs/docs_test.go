@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -188,4 +189,26 @@ func check(ctx context.Context, scheme *runtime.Scheme, decoder runtime.Decoder,
 		return fmt.Errorf("%T is no policy", versioned)
 	}
 	return append(errs, scheme.Validate(ctx, nil, versioned)...).ToAggregate()
+}
+
+// TestInstallNamesEveryFile: nobody knows when to apply a manifest that docs/install.md does not name. Optional ones have a table.
+func TestInstallNamesEveryFile(t *testing.T) {
+	page := pages(t)[filepath.Join(root, "docs/install.md")]
+	artifacts := os.DirFS(filepath.Join(root, "artifacts"))
+	err := fs.WalkDir(artifacts, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) == ".go" || strings.HasPrefix(path, "examples/") {
+			return err
+		}
+		if name, optional := strings.CutPrefix(path, "optional/"); optional {
+			if !strings.Contains(page, "\n| `"+name+"` |") {
+				t.Errorf("docs/install.md does not say what artifacts/%s is for", path)
+			}
+		} else if !strings.Contains(page, "`artifacts/"+path+"`") {
+			t.Errorf("docs/install.md does not name artifacts/%s", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -70,7 +70,7 @@ func smallServer(t *testing.T) *cluster.Cluster {
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Stop()) })
-	_, stderr, err := c.Kubectl(t.Context(), "apply", "--validate=strict", "-f", "../../artifacts/install/12-priority.yaml")
+	_, stderr, err := c.Kubectl(t.Context(), "apply", "--validate=strict", "-f", "../../artifacts/optional/priority.yaml")
 	if err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}

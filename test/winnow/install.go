@@ -42,18 +42,22 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// installRights applies the namespace and the rights that users install.
-func (s *Server) installRights(ctx context.Context) error {
+// install applies the storage, the namespace and the rights that users install.
+func (s *Server) install(ctx context.Context) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
 	}
-	for _, manifest := range []string{"00-namespace.yaml", "10-rights.yaml", "11-user-roles.yaml"} {
-		if _, _, err := s.cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "artifacts", "install", manifest)); err != nil {
-			return err
-		}
+	apply := []string{"apply"}
+	for _, manifest := range []string{"storage", "install/00-namespace.yaml", "install/10-rights.yaml", "install/11-user-roles.yaml"} {
+		apply = append(apply, "-f", filepath.Join(root, "artifacts", manifest))
 	}
-	return nil
+	if _, _, err := s.cluster.Kubectl(ctx, apply...); err != nil {
+		return err
+	}
+	_, _, err = s.cluster.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout", readyTimeout.String(),
+		"crd/storedcleanuppolicies.internal.gc.winnow.dev", "crd/storedclustercleanuppolicies.internal.gc.winnow.dev")
+	return err
 }
 
 // register sends what the aggregator gets for the API group to the forwarder.
@@ -68,7 +72,7 @@ func (s *Server) register(ctx context.Context) error {
 		"metadata": map[string]any{"name": apiService},
 		"spec": map[string]any{
 			"group": "gc.winnow.dev", "version": "v1alpha1", "groupPriorityMinimum": 1000, "versionPriority": 15,
-			"caBundle": s.caPEM,
+			"caBundle": s.certificate.CAPEM,
 			"service":  map[string]any{"namespace": Namespace, "name": serviceName, "port": s.forwarder.port()},
 		},
 	}

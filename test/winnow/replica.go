@@ -52,8 +52,9 @@ func (r *Replica) StartOnly(ctx context.Context) error {
 		"--kubeconfig=" + s.options.Kubeconfig,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(r.Port),
-		"--tls-cert-file=" + s.certFile,
-		"--tls-private-key-file=" + s.keyFile,
+		"--tls-cert-file=" + s.certificate.CertFile,
+		"--tls-private-key-file=" + s.certificate.KeyFile,
+		"--manage-storage=false", // install has applied it
 		"--shutdown-delay-duration=0s",
 	}, slices.Concat(s.options.Flags, r.flags)...)
 	var err error
@@ -88,14 +89,14 @@ func (r *Replica) waitReady(ctx context.Context) error {
 // Get asks the replica directly, with all rights.
 func (r *Replica) Get(ctx context.Context, path string) (string, error) {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(r.server.caPEM)
+	roots.AppendCertsFromPEM(r.server.certificate.CAPEM)
 	admin := r.server.cluster.RESTConfig().TLSClientConfig
 	certificate, err := tls.X509KeyPair(admin.CertData, admin.KeyData)
 	if err != nil {
 		return "", err
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: []tls.Certificate{certificate}},
+		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{certificate}},
 		DisableKeepAlives: true, DisableCompression: true, // Of metrics that would be most of the work.
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+r.address()+path, nil)

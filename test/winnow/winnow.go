@@ -28,6 +28,7 @@ const (
 	User = "system:serviceaccount:" + Namespace + ":winnow"
 
 	serviceName  = "winnow"
+	serverName   = serviceName + "." + Namespace + ".svc"
 	readyTimeout = time.Minute
 	pollInterval = 20 * time.Millisecond
 )
@@ -43,8 +44,17 @@ type Options struct {
 	// Binary to run; if empty, it is built from this source, with the race detector if Race is set.
 	Binary string
 	Race   bool
+	// Installed is set when all manifests but the APIService are applied already. Replicas then serve with this certificate, and
+	// the caller registers the Port.
+	Installed *Certificate
 	// Progress is told what is being built. Standard error if nil.
 	Progress io.Writer
+}
+
+// Certificate is what replicas serve with, and the authority that has signed it.
+type Certificate struct {
+	CertFile, KeyFile string
+	CAPEM             []byte
 }
 
 // Server is Winnow in a cluster. Stop it before the cluster.
@@ -52,14 +62,12 @@ type Server struct {
 	// Replicas in the order of their start. They can be killed, paused and started again one by one.
 	Replicas []*Replica
 
-	lock      sync.Mutex // of Replicas, while some are added, and of named
-	named     int        // how many replicas there have been
-	cluster   *cluster.Cluster
-	options   Options
-	caPEM     []byte
-	certFile  string
-	keyFile   string
-	forwarder *forwarder
+	lock        sync.Mutex // of Replicas, while some are added, and of named
+	named       int        // how many replicas there have been
+	cluster     *cluster.Cluster
+	options     Options
+	certificate Certificate
+	forwarder   *forwarder
 }
 
 // Start installs Winnow in a cluster, starts its replicas, and waits until the aggregator passes requests on to it. The
@@ -81,8 +89,17 @@ func (s *Server) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.options.Installed != nil {
+		return nil
+	}
+	if err := s.register(ctx); err != nil {
+		return err
+	}
 	return s.waitAvailable(ctx)
 }
+
+// Port is where the aggregator reaches the replicas on localhost.
+func (s *Server) Port() int { return s.forwarder.port() }
 
 // prepare does everything but run replicas.
 func (s *Server) prepare(ctx context.Context) (err error) {
@@ -95,22 +112,24 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.installRights(ctx); err != nil {
-		return err
-	}
 	if s.options.Kubeconfig == "" {
 		groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + Namespace}
 		if s.options.Kubeconfig, err = s.cluster.KubeconfigFor(User, groups...); err != nil {
 			return err
 		}
 	}
-	if s.certFile, s.keyFile, s.caPEM, err = s.cluster.ServingCert(serviceName+"."+Namespace+".svc", "localhost"); err != nil {
-		return err
-	}
 	if s.forwarder, err = newForwarder(); err != nil {
 		return err
 	}
-	return s.register(ctx)
+	if s.options.Installed != nil {
+		s.certificate = *s.options.Installed
+		return nil
+	}
+	c := &s.certificate
+	if c.CertFile, c.KeyFile, c.CAPEM, err = s.cluster.ServingCert(serverName, "localhost"); err != nil {
+		return err
+	}
+	return s.install(ctx)
 }
 
 // AddReplica starts one more replica, with flags on top of those of all, and waits until it is ready.
