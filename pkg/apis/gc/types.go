@@ -21,7 +21,7 @@ const (
 
 	// DefaultRuleName stands for the defaults of a policy wherever the name of a rule is shown, so no rule may have it.
 	DefaultRuleName = "default"
-	// AnnotationApprovedHold on a policy names the ids of holds in its status, and approves them.
+	// AnnotationApprovedHold on a policy names the IDs of holds in its status, and approves them.
 	AnnotationApprovedHold = "gc.winnow.dev/approved-hold"
 	// ConditionReady is the type of the condition that is False while somebody must act before the policy can delete.
 	ConditionReady = "Ready"
@@ -271,7 +271,7 @@ type CleanupPolicyStatus struct {
 	Due int64
 	// Held is the number of due objects that cannot be deleted now.
 	Held int64
-	// Holds lists changes that wait for approval because they made too many objects due at once, by id.
+	// Holds lists changes that wait for approval because they made too many objects due at once, by ID.
 	Holds []PolicyHold
 	// UnlistedHolds is how many more there are.
 	UnlistedHolds int64

@@ -52,7 +52,8 @@ type CleanupPolicySpec struct {
 	Mode PolicyMode `json:"mode,omitempty"`
 	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
 	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
-	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
+	// "never". The maximum is ten years. If unset, there is no time limit. If capacity is unset too, the policy ignores
+	// objects that no rule matches.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -60,13 +61,13 @@ type CleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
-	// is no limit by count.
+	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
+	// separately. If unset, there is no limit by count.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
-	// due objects as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
+	// has a vote where other policies match, so it keeps what it kept before.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -140,7 +141,8 @@ type ClusterCleanupPolicySpec struct {
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
 	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
 	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
-	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
+	// "never". The maximum is ten years. If unset, there is no time limit. If capacity is unset too, the policy ignores
+	// objects that no rule matches.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -148,13 +150,13 @@ type ClusterCleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTLAfterFinished *TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
-	// is no limit by count.
+	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
+	// separately. If unset, there is no limit by count.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
-	// due objects as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
+	// has a vote where other policies match, so it keeps what it kept before.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -307,7 +309,7 @@ type Capacity struct {
 	// +optional
 	// +k8s:optional
 	LabelKey string `json:"labelKey,omitempty"`
-	// minAge protects an object from this limit until it finished that long ago.
+	// minAge is how long to keep an object after it finishes, even above this limit.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=32
@@ -353,7 +355,7 @@ type CleanupRule struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$"
 	TTL *TTL `json:"ttl,omitempty"`
-	// capacity is how many objects to keep, of each resource, among those that this rule decides for.
+	// capacity limits the number of objects that this rule decides for. Each resource counts separately.
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
@@ -500,7 +502,7 @@ type CleanupPolicyStatus struct {
 	// +k8s:optional
 	Held int64 `json:"held"`
 	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
-	// gc.winnow.dev/approved-hold on the policy names its id, or when none of its objects is due any more.
+	// gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -558,9 +560,10 @@ type CeilingStatus struct {
 	Over int64 `json:"over"`
 }
 
-// PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.
+// PolicyHold is a change that made too many objects due at once. Until somebody approves it, or none of these objects is due
+// any more, the policy deletes nothing in the namespace.
 type PolicyHold struct {
-	// id identifies the hold. To approve it, write the id into the annotation gc.winnow.dev/approved-hold on the policy.
+	// id identifies the hold. To approve it, write the ID into the annotation gc.winnow.dev/approved-hold on the policy.
 	// +required
 	// +k8s:required
 	ID string `json:"id"`
@@ -569,8 +572,8 @@ type PolicyHold struct {
 	// +optional
 	// +k8s:optional
 	Namespace string `json:"namespace,omitempty"`
-	// resources lists what the waiting objects are, as "resource.group". To approve the hold, you need permission to list
-	// and delete them.
+	// resources lists the resources of the waiting objects, as "resource.group". To approve the hold, you need permission to
+	// list and delete them.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
