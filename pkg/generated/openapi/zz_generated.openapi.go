@@ -135,7 +135,7 @@ func schema_pkg_apis_gc_v1alpha1_Capacity(ref common.ReferenceCallback) common.O
 					},
 					"minAge": {
 						SchemaProps: spec.SchemaProps{
-							Description: "minAge protects an object from this limit until it finished that long ago.",
+							Description: "minAge is how long to keep an object after it finishes, even above this limit.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
@@ -355,7 +355,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 					},
 					"ttlAfterFinished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object finished. Write whole numbers with the units w d h m s, in that order (\"7d\", \"1h30m\"), \"0s\" to delete immediately, or \"never\". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.",
+							Description: "ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object finished. Write whole numbers with the units w d h m s, in that order (\"7d\", \"1h30m\"), \"0s\" to delete immediately, or \"never\". The maximum is ten years. If unset, there is no time limit. If capacity is unset too, the policy ignores objects that no rule matches.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
@@ -365,13 +365,13 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there is no limit by count.",
+							Description: "capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts separately. If unset, there is no limit by count.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows due objects as held.",
+							Description: "suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still has a vote where other policies match, so it keeps what it kept before.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -482,7 +482,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation gc.winnow.dev/approved-hold on the policy names its id, or when none of its objects is due any more.",
+							Description: "holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -609,7 +609,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is how many objects to keep, of each resource, among those that this rule decides for.",
+							Description: "capacity limits the number of objects that this rule decides for. Each resource counts separately.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
@@ -771,7 +771,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 					},
 					"ttlAfterFinished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object finished. Write whole numbers with the units w d h m s, in that order (\"7d\", \"1h30m\"), \"0s\" to delete immediately, or \"never\". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.",
+							Description: "ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object finished. Write whole numbers with the units w d h m s, in that order (\"7d\", \"1h30m\"), \"0s\" to delete immediately, or \"never\". The maximum is ten years. If unset, there is no time limit. If capacity is unset too, the policy ignores objects that no rule matches.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](32),
 							Pattern:     "^([nN]ever|([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
@@ -781,13 +781,13 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 					},
 					"capacity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there is no limit by count.",
+							Description: "capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts separately. If unset, there is no limit by count.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows due objects as held.",
+							Description: "suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still has a vote where other policies match, so it keeps what it kept before.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -951,12 +951,12 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.",
+				Description: "PolicyHold is a change that made too many objects due at once. Until somebody approves it, or none of these objects is due any more, the policy deletes nothing in the namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id identifies the hold. To approve it, write the id into the annotation gc.winnow.dev/approved-hold on the policy.",
+							Description: "id identifies the hold. To approve it, write the ID into the annotation gc.winnow.dev/approved-hold on the policy.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -976,7 +976,7 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists what the waiting objects are, as \"resource.group\". To approve the hold, you need permission to list and delete them.",
+							Description: "resources lists the resources of the waiting objects, as \"resource.group\". To approve the hold, you need permission to list and delete them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -27,7 +27,7 @@ type CapacityApplyConfiguration struct {
 	// labelKey is the label whose value decides which objects count together. It is required when per is "Label", and cannot
 	// be set otherwise.
 	LabelKey *string `json:"labelKey,omitempty"`
-	// minAge protects an object from this limit until it finished that long ago.
+	// minAge is how long to keep an object after it finishes, even above this limit.
 	MinAge *gcv1alpha1.TTL `json:"minAge,omitempty"`
 }
 

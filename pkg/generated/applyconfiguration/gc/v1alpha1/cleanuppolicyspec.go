@@ -19,13 +19,14 @@ type CleanupPolicySpecApplyConfiguration struct {
 	Mode *gcv1alpha1.PolicyMode `json:"mode,omitempty"`
 	// ttlAfterFinished is how long to keep finished Jobs and Pods that no rule matches. The time counts from when the object
 	// finished. Write whole numbers with the units w d h m s, in that order ("7d", "1h30m"), "0s" to delete immediately, or
-	// "never". The maximum is ten years. If unset, the policy has no time limit for objects that no rule matches.
+	// "never". The maximum is ten years. If unset, there is no time limit. If capacity is unset too, the policy ignores
+	// objects that no rule matches.
 	TTLAfterFinished *gcv1alpha1.TTL `json:"ttlAfterFinished,omitempty"`
-	// capacity is how many finished Jobs, and how many finished Pods, to keep of those that no rule matches. If unset, there
-	// is no limit by count.
+	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
+	// separately. If unset, there is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
-	// suspend stops this policy: while it is true, the policy deletes nothing. It still keeps what it kept before, and shows
-	// due objects as held.
+	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
+	// has a vote where other policies match, so it keeps what it kept before.
 	Suspend *bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
 	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore

@@ -28,7 +28,7 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	// held is the number of due objects that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
 	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
-	// gc.winnow.dev/approved-hold on the policy names its id, or when none of its objects is due any more.
+	// gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.
 	Holds []PolicyHoldApplyConfiguration `json:"holds,omitempty"`
 	// unlistedHolds is how many holds there are besides those that holds lists. They are listed as others end.
 	UnlistedHolds *int64 `json:"unlistedHolds,omitempty"`

@@ -30,7 +30,7 @@ type CleanupRuleApplyConfiguration struct {
 	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first
 	// applies.
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
-	// capacity is how many objects to keep, of each resource, among those that this rule decides for.
+	// capacity limits the number of objects that this rule decides for. Each resource counts separately.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
 	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
 	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob,

@@ -12,15 +12,16 @@ import (
 // PolicyHoldApplyConfiguration represents a declarative configuration of the PolicyHold type for use
 // with apply.
 //
-// PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.
+// PolicyHold is a change that made too many objects due at once. Until somebody approves it, or none of these objects is due
+// any more, the policy deletes nothing in the namespace.
 type PolicyHoldApplyConfiguration struct {
-	// id identifies the hold. To approve it, write the id into the annotation gc.winnow.dev/approved-hold on the policy.
+	// id identifies the hold. To approve it, write the ID into the annotation gc.winnow.dev/approved-hold on the policy.
 	ID *string `json:"id,omitempty"`
 	// namespace is where the policy is held. It is empty if the hold covers all namespaces together, because the change
 	// exceeded holdAbove.total.
 	Namespace *string `json:"namespace,omitempty"`
-	// resources lists what the waiting objects are, as "resource.group". To approve the hold, you need permission to list
-	// and delete them.
+	// resources lists the resources of the waiting objects, as "resource.group". To approve the hold, you need permission to
+	// list and delete them.
 	Resources []string `json:"resources,omitempty"`
 	// objects is how many objects are due by the policy in the namespace.
 	Objects *int64 `json:"objects,omitempty"`
