@@ -49,7 +49,7 @@ test: test-unit test-e2e ## Run all tests
 test-unit: export RAPID_SEED ?= 1
 
 .PHONY: test-unit
-test-unit: programs ## Run unit and integration tests and fuzz seeds; what has locks with the race detector, where there is a C compiler
+test-unit: programs ## Run unit and integration tests and fuzz seeds, with the race detector for packages with locks if there is a C compiler
 	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
 	$(GO_TEST) $(PURE) $(if $(NORACE),,./pkg/controller/tracker)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
@@ -62,25 +62,25 @@ test-e2e: programs ## Run end-to-end tests on real clusters, never from the test
 LONG_CHECKS ?= 17000
 
 .PHONY: test-long
-test-long: ## Try new random cases: of all pure packages, and a million steps of the engine beside its model, LONG_CHECKS times 60; 20 minutes
+test-long: ## Try new random cases for all pure packages, and a million steps of the engine beside its model (60 times LONG_CHECKS); 20 minutes
 	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/facts ./pkg/controller/tracker
 	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/tracker -rapid.checks=$(LONG_CHECKS)
 
 .PHONY: bench
-bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help names its flags, docs/performance.md has figures
+bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help lists the flags, docs/performance.md has figures
 	@go build -o bin/bench ./test/bench
 	@exec bin/bench $(BENCHFLAGS)
 
 .PHONY: bench-full
-bench-full: ## Measure Winnow with 20,000 Jobs that expire together and a million that wait, too; some hours, and 16 GiB
+bench-full: ## Also measure 20,000 Jobs that expire together and a million that wait; takes some hours and 16 GiB
 	@$(MAKE) --no-print-directory bench BENCHFLAGS="-throughput=4000,20000 -scale=10000,100000,1000000 $(BENCHFLAGS)"
 
 .PHONY: bench-micro
-bench-micro: ## Measure the parts of the engine in memory, in the format that benchstat compares; BENCHFLAGS go to go test
+bench-micro: ## Measure the parts of the engine in memory, in the format of benchstat; go test gets BENCHFLAGS
 	go test -run '^$$' -bench . -benchmem -count 6 $(BENCHFLAGS) ./pkg/controller/...
 
 .PHONY: soak
-soak: build programs ## Let everything happen to Winnow for twenty minutes while its model judges; SOAKFLAGS=-help names the flags
+soak: build programs ## Run everything at once for twenty minutes and compare Winnow with its model; SOAKFLAGS=-help lists the flags
 	@go build -o bin/soak ./test/soak
 	@exec bin/soak $(SOAKFLAGS)
 
@@ -127,5 +127,5 @@ update-fmt: ## Format all Go code
 	hack/update-fmt.sh
 
 .PHONY: clean
-clean: ## Remove what was built here; the caches of programs and tools stay
+clean: ## Remove what was built here, but not the caches of programs and tools
 	rm -rf bin _output

@@ -66,8 +66,8 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		"Comma-separated list of namespaces in which Winnow never deletes anything. These are always protected: kube-system, kube-public, "+
 			"kube-node-lease, Winnow's own, and every namespace with the label gc.winnow.dev/protected, unless its value is \"false\".")
 	controller.IntVar(&o.HoldAbove, "default-hold-above", o.HoldAbove,
-		"How many objects one change can make due at once in one namespace. A change is one of a policy, of the labels of the namespace or of a "+
-			"quota. Above this number, the policy that would delete the objects waits for approval; see status.holds. Applies to namespaces "+
+		"How many objects one change can make due at once in one namespace. A change is a policy that is written or deleted, a label of the "+
+			"namespace, or a quota. Above this number, the policy that would delete the objects waits for approval; see status.holds. Applies to namespaces "+
 			"where no cluster policy sets guardrails.holdAbove.objects. -1 means no limit.")
 	controller.IntVar(&o.HoldAboveTotal, "default-hold-above-total", o.HoldAboveTotal,
 		"How many objects one change of a cluster policy can make due at once in all namespaces that it affects. Above this number, the policy "+

@@ -84,8 +84,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	cluster.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Path to the kubeconfig of the cluster that Winnow serves and cleans. If unset, Winnow uses the ServiceAccount of its Pod.")
 	cluster.BoolVar(&o.ManageStorage, "manage-storage", o.ManageStorage,
-		"Install and update the custom resources and the admission policy in which Winnow keeps policies, if it has the rights to. If false, "+
-			"an administrator applies artifacts/storage, and Winnow is not ready until that is done.")
+		"Install and update the custom resources and the admission policy that store policies, if Winnow has permission. If false, an "+
+			"administrator applies artifacts/storage, and Winnow is not ready before that.")
 	fss.FlagSet("policies").IntVar(&o.MaxPoliciesPerNamespace, "max-policies-per-namespace", o.MaxPoliciesPerNamespace,
 		"How many cleanup policies a namespace can have. Winnow checks each of them for every object in the namespace. It refuses one more, and "+
 			"keeps existing ones. -1 means no limit.")
