@@ -32,6 +32,7 @@ type installation struct {
 	cluster *cluster.Cluster
 	dir     string            // has the folder artifacts
 	instead map[string]string // paths in commands that are replaced by others
+	serving winnow.Certificate
 }
 
 func newInstallation(t *testing.T, c *cluster.Cluster) *installation {
@@ -180,9 +181,9 @@ func (i *installation) writeCertificate() *winnow.Certificate {
 	i.t.Helper()
 	secret := &corev1.Secret{}
 	i.get("secret", "winnow-serving-cert", secret)
-	c := &winnow.Certificate{
-		CertFile: filepath.Join(i.dir, "tls.crt"), KeyFile: filepath.Join(i.dir, "tls.key"), CAPEM: secret.Data["ca.crt"],
-	}
+	c := &i.serving
+	c.CertFile, c.KeyFile = filepath.Join(i.dir, "tls.crt"), filepath.Join(i.dir, "tls.key")
+	c.CAPEM = append(c.CAPEM, secret.Data["ca.crt"]...)
 	for path, key := range map[string]string{c.CertFile: "tls.crt", c.KeyFile: "tls.key"} {
 		if err := os.WriteFile(path, secret.Data[key], 0o600); err != nil {
 			i.t.Fatal(err)
@@ -218,4 +219,13 @@ func (i *installation) servingCertificate() *x509.Certificate {
 		i.t.Errorf("the certificate is valid for %s only", left)
 	}
 	return certificate
+}
+
+// wantApart checks that the replicas are on different nodes.
+func (i *installation) wantApart() {
+	i.t.Helper()
+	nodes := strings.Fields(i.kubectl("get", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=winnow", "-o", "jsonpath={.items[*].spec.nodeName}"))
+	if len(nodes) != 2 || nodes[0] == nodes[1] {
+		i.t.Errorf("the replicas are on the nodes %q, want two different ones", nodes)
+	}
 }

@@ -4,6 +4,9 @@
 package artifacts
 
 import (
+	"crypto/x509"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,6 +109,7 @@ func installWell(t *testing.T, i *installation) {
 		}
 		i.must(command)
 	}
+	i.wantApart()
 	i.kubectl("create", "namespace", ns)
 	i.must("kubectl apply -n " + ns + " -f artifacts/examples/preview.yaml")
 	i.kubectl("wait", "-n", ns, "--for=condition=Ready", "--timeout=30s", "cup", "--all")
@@ -118,10 +122,13 @@ func installWell(t *testing.T, i *installation) {
 		t.Error("upgrading changed the certificate")
 	}
 	i.must("artifacts/certificates.sh")
-	if i.servingCertificate().Equal(first) {
+	renewed := i.servingCertificate()
+	if renewed.Equal(first) {
 		t.Error("the second run of certificates.sh did not renew the certificate")
 	}
+	wantExpiry(t, server.Replicas[0], first)
 	i.writeCertificate() // as the kubelet does
+	wantExpiry(t, server.Replicas[0], renewed)
 	i.kubectl("wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1.gc.winnow.dev")
 	i.kubectl("wait", "-n", ns, "--for=condition=Ready", "--timeout=30s", "cup", "--all")
 
@@ -129,4 +136,22 @@ func installWell(t *testing.T, i *installation) {
 		t.Error(err)
 	}
 	i.uninstall()
+}
+
+// wantExpiry waits until the metric of the replica tells until when this certificate is valid.
+func wantExpiry(t *testing.T, r *winnow.Replica, certificate *x509.Certificate) {
+	t.Helper()
+	const name = "\nwinnow_serving_certificate_expiration_timestamp_seconds "
+	eventually(t, func() error {
+		all, err := r.Get(t.Context(), "/metrics")
+		if err != nil {
+			return err
+		}
+		_, value, _ := strings.Cut(all, name)
+		value, _, _ = strings.Cut(value, "\n")
+		if seconds, err := strconv.ParseFloat(value, 64); err != nil || seconds != float64(certificate.NotAfter.Unix()) {
+			return fmt.Errorf("the metric is %q (error %w), want %d", value, err, certificate.NotAfter.Unix())
+		}
+		return nil
+	})
 }

@@ -51,7 +51,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Certificate is what replicas serve with, and the authority that has signed it.
+// Certificate is what replicas serve with, and the authorities that have signed it. Whoever renews it adds the new one.
 type Certificate struct {
 	CertFile, KeyFile string
 	CAPEM             []byte
@@ -66,7 +66,7 @@ type Server struct {
 	named       int        // how many replicas there have been
 	cluster     *cluster.Cluster
 	options     Options
-	certificate Certificate
+	certificate *Certificate
 	forwarder   *forwarder
 }
 
@@ -122,10 +122,11 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if s.options.Installed != nil {
-		s.certificate = *s.options.Installed
+		s.certificate = s.options.Installed
 		return nil
 	}
-	c := &s.certificate
+	c := &Certificate{}
+	s.certificate = c
 	if c.CertFile, c.KeyFile, c.CAPEM, err = s.cluster.ServingCert(serverName, "localhost"); err != nil {
 		return err
 	}

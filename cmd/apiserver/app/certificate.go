@@ -1,0 +1,33 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/component-base/metrics"
+)
+
+var certificateExpiry = metrics.NewDesc(ownName+"_serving_certificate_expiration_timestamp_seconds",
+	"When the serving certificate of this replica expires, in seconds since the epoch.", nil, nil, metrics.ALPHA, "")
+
+// servingCertificate tells, when asked, until when the certificate is valid that is in use at that moment. So it follows a renewal of
+// the files.
+type servingCertificate struct {
+	metrics.BaseStableCollector
+	current dynamiccertificates.CertKeyContentProvider
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (s *servingCertificate) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- certificateExpiry }
+
+// CollectWithStability implements metrics.StableCollector. What cannot be read expired at the epoch.
+func (s *servingCertificate) CollectWithStability(ch chan<- metrics.Metric) {
+	var expires float64
+	certPEM, _ := s.current.CurrentCertKeyContent()
+	if chain, err := cert.ParseCertsPEM(certPEM); err == nil {
+		expires = float64(chain[0].NotAfter.Unix())
+	}
+	ch <- metrics.NewLazyConstMetric(certificateExpiry, metrics.GaugeValue, expires)
+}
