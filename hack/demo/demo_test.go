@@ -65,14 +65,14 @@ func TestOutlook(t *testing.T) {
 		want    string
 	}{
 		"running": {ttl: "10s", object: finished("a", 0, func(o *object) { o.fact.Finished = false }), want: "running 1m: has not finished"},
-		"waiting": {ttl: "10s", object: finished("a", 3*time.Second), want: "waiting 7s: goes at 15:04:12 by demo/defaults, rule default"},
+		"waiting": {ttl: "10s", object: finished("a", 3*time.Second), want: "waiting 7s: due at 15:04:12 by demo/defaults, rule default"},
 		"kept":    {ttl: "1h", object: finished("a", 5*time.Second), want: "kept 59m: until 16:04:00 by demo/defaults, rule default"},
 		"for ever": {ttl: "never", object: finished("a", 5*time.Second),
-			want: "kept: for ever by demo/defaults, rule default"},
+			want: "kept: forever by demo/defaults, rule default"},
 		"annotated": {ttl: "10s", object: finished("a", 5*time.Second, func(o *object) { o.fact.TTL = new("1h") }),
 			want: "kept 59m: until 16:04:00 by demo/defaults, rule default, annotated ttl=1h"},
 		"preview": {ttl: "3s", mode: gc.ModePreview, object: finished("a", 5*time.Second),
-			want: "previewed: would have gone at 15:04:03 by demo/defaults"},
+			want: "previewed: would have been deleted at 15:04:03 by demo/defaults"},
 		"due": {ttl: "3s", object: finished("a", 5*time.Second), want: "due 2s: by demo/defaults, rule default"},
 		"refused": {ttl: "3s", object: finished("a", 5*time.Second),
 			message: "Deletes what is due. Held, Refused: jobs.batch/a (a webhook said no).", want: "due 2s: Refused: a webhook said no"},
@@ -133,7 +133,7 @@ func TestOutlookOfMany(t *testing.T) {
 			}
 		}
 	}
-	waits, stays := "waiting 1s: goes at 15:04:06 by demo/defaults, rule default", "kept: until newer ones take its place by demo/defaults, rule default"
+	waits, stays := "waiting 1s: due at 15:04:06 by demo/defaults, rule default", "kept: until newer ones replace it, by demo/defaults, rule default"
 	held := "held: until somebody approves hold " + id + " of demo/defaults"
 	check(waits, held, held, stays)
 	own.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: id, Namespace: namespace}}}
@@ -153,7 +153,7 @@ func TestFrameFillsTheTerminal(t *testing.T) {
 		m.tell(now, "line %d", i)
 	}
 	for height := 5; height < 80; height++ {
-		lines := frame(m, []string{"hint"}, height, now)
+		lines := frame(m, []string{"command"}, []string{"log"}, height, now)
 		if len(lines) != height {
 			t.Errorf("%d lines for a terminal of %d", len(lines), height)
 		}

@@ -94,13 +94,13 @@ func (m *model) forecastOf(o *object, now time.Time) outlook {
 	left := d.At.Sub(now)
 	switch {
 	case r.Policy.Preview && d.Action == policy.Delete:
-		return outlook{"previewed", "would have gone at " + at + " " + why, previewed}
+		return outlook{"previewed", "would have been deleted at " + at + " " + why, previewed}
 	case d.Action == policy.Keep:
 		return outlook{"kept", howLong(r) + " " + why, kept}
 	case d.Action == policy.Wait && left >= time.Minute:
 		return outlook{"kept " + short(left), "until " + at + " " + why, kept}
 	case d.Action == policy.Wait:
-		return outlook{"waiting " + short(left), "goes at " + at + " " + why, soon}
+		return outlook{"waiting " + short(left), "due at " + at + " " + why, soon}
 	case d.Reason == policy.ReasonHeld:
 		return outlook{"held", fmt.Sprintf("until somebody approves hold %s of %s", d.Detail, r.Policy), stuck}
 	case d.Action == policy.Hold:
@@ -112,9 +112,9 @@ func (m *model) forecastOf(o *object, now time.Time) outlook {
 // howLong is for how long something is kept that no time ends.
 func howLong(r policy.Resolution) string {
 	if r.Rule != nil && r.Rule.Capacity != nil {
-		return "until newer ones take its place"
+		return "until newer ones replace it,"
 	}
-	return "for ever"
+	return "forever"
 }
 
 // byRule names what decides, with its rule if it has one.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // demo shows Winnow at work: a real local cluster, Winnow behind its aggregator, policies and Jobs, and a live view of what
-// goes, when and why, until it is interrupted.
+// Winnow deletes, when and why, until it is interrupted.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -27,20 +28,27 @@ import (
 // tick is how often the view is brought up to date.
 const tick = 200 * time.Millisecond
 
-const usage = `Shows Winnow at work on a real Kubernetes cluster on 127.0.0.1, until Ctrl-C, which leaves nothing behind.
-The first time it builds the programs of the cluster, which takes about five minutes.
+const usage = `Shows Winnow at work on a real Kubernetes cluster on 127.0.0.1. Ctrl-C ends it and leaves nothing behind.
+The first time it fetches or builds the programs of the cluster.
 
-On a terminal it draws what there is, when it goes and why; on a pipe it writes one line for each change.
-NO_COLOR=1 turns colours off.
+On a terminal it shows what there is, when Winnow deletes it, and why. On a pipe it writes one line for each change.
+NO_COLOR=1 turns colors off.
 
 Usage: make run, or go run ./hack/demo [flags]
 
 `
 
+// options are the flags.
+type options struct {
+	exitWhenSeen bool
+	binary       string
+}
+
 func main() {
-	var exitWhenSeen bool
-	flag.BoolVar(&exitWhenSeen, "exit-when-seen", false,
-		"end with status 0 once all was seen that is to be seen, or with 1 after two minutes, saying what is missing")
+	var o options
+	flag.BoolVar(&o.exitWhenSeen, "exit-when-seen", false,
+		"end with status 0 once there has been everything to see, or after two minutes with status 1 and the names of what is missing")
+	flag.StringVar(&o.binary, "winnow", "", "winnow-apiserver to run; if empty, it is built")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -55,7 +63,7 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	// What client-go logs would stand in the middle of the view.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	if err := run(ctx, &output{File: os.Stdout, end: end}, exitWhenSeen); err != nil {
+	if err := run(ctx, &output{File: os.Stdout, end: end}, o); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
@@ -77,11 +85,11 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // run starts everything, shows it until ctx ends, and ends everything.
-func run(ctx context.Context, out *output, exitWhenSeen bool) error {
-	err := startAndShow(ctx, out, exitWhenSeen)
+func run(ctx context.Context, out *output, o options) error {
+	err := startAndShow(ctx, out, o)
 	switch {
 	case !errors.Is(err, errInterrupted):
-	case exitWhenSeen:
+	case o.exitWhenSeen:
 		return fmt.Errorf("%w before all was seen", err)
 	default:
 		err = nil
@@ -95,7 +103,7 @@ func run(ctx context.Context, out *output, exitWhenSeen bool) error {
 var errInterrupted = errors.New("interrupted")
 
 // startAndShow returns errInterrupted when ctx has ended, unless something could not be ended in turn.
-func startAndShow(ctx context.Context, out *output, exitWhenSeen bool) (err error) {
+func startAndShow(ctx context.Context, out *output, o options) (err error) {
 	// While it starts, the end of ctx ends what has been started; afterwards Winnow ends before the cluster does.
 	life, end := context.WithCancel(context.Background())
 	defer end()
@@ -112,9 +120,14 @@ func startAndShow(ctx context.Context, out *output, exitWhenSeen bool) (err erro
 		return err
 	}
 	defer stop(&err, c.Stop)
-	fmt.Fprintf(out, "It is ready after %s. Building Winnow and starting it behind the aggregator ...\n", seconds(time.Since(begin)))
-	patience := remind(out, "building and starting Winnow")
-	server, err := winnow.Start(life, c, winnow.Options{Flags: []string{"--logging-format=json"}, Progress: out})
+	fmt.Fprintf(out, "The cluster is ready after %s. Its audit log is %s.\n", seconds(time.Since(begin)), c.AuditLog())
+	what := "Starting Winnow"
+	if o.binary == "" {
+		what = "Building and starting Winnow"
+	}
+	fmt.Fprintln(out, what, "...")
+	patience := remind(out, what)
+	server, err := winnow.Start(life, c, winnow.Options{Binary: o.binary, Flags: []string{"--logging-format=json"}, Progress: out})
 	patience()
 	if err != nil {
 		return err
@@ -123,8 +136,9 @@ func startAndShow(ctx context.Context, out *output, exitWhenSeen bool) (err erro
 	if !started() {
 		return errInterrupted
 	}
-	fmt.Fprintf(out, "Winnow is ready after %s.\n", seconds(time.Since(begin)))
-	err = show(ctx, c, server.Replicas[0], out, exitWhenSeen)
+	replica := server.Replicas[0]
+	fmt.Fprintf(out, "Winnow is ready after %s. Its log is %s.\n", seconds(time.Since(begin)), replica.Process.LogFile)
+	err = show(ctx, c, replica, out, o.exitWhenSeen)
 	fmt.Fprintln(out, "Stopping Winnow and the cluster ...")
 	return err
 }
@@ -146,27 +160,35 @@ func remind(out io.Writer, what string) (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				fmt.Fprintf(out, "%s: %.0f s so far; the first time it takes a few minutes\n", what, time.Since(begin).Seconds())
+				fmt.Fprintf(out, "%s: %.0f s so far\n", what, time.Since(begin).Seconds())
 			}
 		}
 	}()
 	return func() { close(done) }
 }
 
-// hints tell how to look from a second terminal.
-func hints(c *cluster.Cluster) []string {
+// commands let somebody look from a second terminal.
+func commands(c *cluster.Cluster) []string {
 	return []string{
 		"  export KUBECONFIG=" + c.Kubeconfig(),
-		"  alias kubectl=" + c.KubectlPath(),
-		"  kubectl get cleanuppolicies -n " + namespace,
+		"  export PATH=" + filepath.Dir(c.KubectlPath()) + ":$PATH",
+		"  kubectl get cup --all-namespaces",
 	}
 }
 
-// show plays the scene until ctx ends or Winnow does, or until all was seen if that is asked for.
+// logs say where to read what happens.
+func logs(c *cluster.Cluster, replica *winnow.Replica) []string {
+	return []string{
+		"  audit log of the cluster: " + c.AuditLog(),
+		"  log of Winnow:            " + replica.Process.LogFile,
+	}
+}
+
+// show plays the scene until ctx ends or Winnow does, or, if asked to, until there has been everything to see.
 func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out *output, exitWhenSeen bool) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	s, err := newScene(watching, c, replica.Process.LogFile, newScreen(out, hints(c)))
+	s, err := newScene(watching, c, replica.Process.LogFile, newScreen(out, commands(c), logs(c, replica)))
 	if err != nil {
 		return orInterrupted(ctx, err)
 	}

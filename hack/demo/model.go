@@ -183,7 +183,7 @@ func (m *model) hear(e *logEntry) {
 	o := m.objects[e.UID]
 	switch {
 	case e.Message == "Leading":
-		m.tell(at, "Winnow leads, and deletes from now on")
+		m.tell(at, "Winnow has become the leader and starts to delete")
 	case o == nil:
 	case e.Message == "Not deleted":
 		m.tell(at, "%s not deleted by %s, rule %s: %s: %s", nameOf(o.fact), e.Policy, e.Rule, e.Outcome, e.Detail)
@@ -250,14 +250,14 @@ func (m *model) tellGone(now time.Time) {
 func (m *model) extend(uid types.UID, due, at time.Time) {
 	m.extension = &extension{uid: uid, at: at, due: due}
 	if o := m.objects[uid]; o != nil {
-		m.tell(at, "%s extended by this demonstration, %s before its time: %s=%s", nameOf(o.fact), seconds(due.Sub(at)), gc.AnnotationTTL, longerTTL)
+		m.tell(at, "%s extended by this demo, %s before it was due: %s=%s", nameOf(o.fact), seconds(due.Sub(at)), gc.AnnotationTTL, longerTTL)
 	}
 }
 
 // approve takes in that a hold was approved at a time.
 func (m *model) approve(hold gc.PolicyHold, command string, at time.Time) {
 	m.approval = &approval{PolicyHold: hold, at: at}
-	m.tell(at, "hold %s of %d objects approved by this demonstration: %s", hold.ID, hold.Objects, command)
+	m.tell(at, "hold %s of %d objects approved by this demo: %s", hold.ID, hold.Objects, command)
 }
 
 // tellWarnings tells what kubectl has written to its standard error.

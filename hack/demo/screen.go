@@ -27,16 +27,17 @@ type screen struct {
 	out      *output
 	terminal bool
 	colour   bool
-	hints    []string
+	commands []string
+	logs     []string
 	begun    bool
 	told     int  // lines of the model
 	summed   bool // the policies were printed once all was seen
 }
 
-func newScreen(out *output, hints []string) *screen {
+func newScreen(out *output, commands, logs []string) *screen {
 	_, _, err := term.TerminalSize(out.File)
 	terminal := err == nil && os.Getenv("TERM") != "dumb"
-	return &screen{out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", hints: hints}
+	return &screen{out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", commands: commands, logs: logs}
 }
 
 // show brings the output up to date.
@@ -47,7 +48,7 @@ func (s *screen) show(m *model, now time.Time) {
 	}
 	if !s.begun {
 		s.begun = true
-		fmt.Fprintf(s.out, "From a second terminal:\n\n%s\n\n", strings.Join(s.hints, "\n"))
+		fmt.Fprintf(s.out, "In a second terminal:\n\n%s\n\n", strings.Join(s.commands, "\n"))
 	}
 	for ; s.told < len(m.lines); s.told++ {
 		fmt.Fprintln(s.out, m.lines[s.told])
@@ -73,7 +74,7 @@ func (s *screen) draw(m *model, now time.Time) {
 		b.WriteString(hideCursor + strings.Repeat("\n", height)) // What was there is to be found by scrolling back.
 	}
 	b.WriteString(home)
-	for i, l := range frame(m, s.hints, height, now) {
+	for i, l := range frame(m, s.commands, s.logs, height, now) {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}

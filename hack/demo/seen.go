@@ -114,7 +114,7 @@ func (m *model) seeExtended(now time.Time) string {
 	if o == nil || !o.gone.IsZero() || !o.deleting.IsZero() || o.deletes > 0 || !next.After(e.due) {
 		return ""
 	}
-	return fmt.Sprintf("%s, extended %s before its time, until %s", nameOf(o.fact), seconds(e.due.Sub(e.at)), clock(next))
+	return fmt.Sprintf("%s, extended %s before it was due, until %s", nameOf(o.fact), seconds(e.due.Sub(e.at)), clock(next))
 }
 
 // seeRest wants all that Winnow was to delete of the first objects to be gone, each after one delete by Winnow.

@@ -37,16 +37,18 @@ type styled struct {
 	style
 }
 
-// roomy is the height from which on empty lines stand between the parts.
+// roomy is the height from which on there are empty lines between the parts, and the logs.
 const roomy = 32
 
 // frame draws the model into exactly height lines.
-func frame(m *model, hints []string, height int, now time.Time) []styled {
+func frame(m *model, commands, logs []string, height int, now time.Time) []styled {
 	var space []styled
+	hints := commands
 	if height >= roomy {
 		space = []styled{{}}
+		hints = slices.Concat(commands, logs)
 	}
-	title := fmt.Sprintf("Winnow demonstration, %s so far; Ctrl-C ends it. From a second terminal:", now.Sub(m.began).Truncate(time.Second))
+	title := fmt.Sprintf("Winnow demo, running for %s. Press Ctrl-C to end it. In a second terminal:", now.Sub(m.began).Truncate(time.Second))
 	head := []styled{{title, bold}}
 	for _, h := range hints {
 		head = append(head, styled{h, plain})
@@ -84,7 +86,7 @@ func policyTable(m *model) []styled {
 	out := aligned(rows)
 	out[0].style = bold
 	if m.trouble != nil {
-		out = append(out, styled{"the policies cannot be shown: " + m.trouble.Error(), red})
+		out = append(out, styled{"cannot show the policies: " + m.trouble.Error(), red})
 	}
 	return out
 }
@@ -95,7 +97,7 @@ type shown struct {
 	outlook
 }
 
-// objectTable has at most the given number of lines; what is of the least interest gives way.
+// objectTable has at most the given number of lines, and leaves out what is least interesting.
 func objectTable(m *model, now time.Time, most int) []styled {
 	var all []shown
 	for _, o := range m.sorted() {
@@ -135,10 +137,10 @@ func dropOne(all []shown) []shown {
 	return slices.Delete(all, least, least+1)
 }
 
-// seenInLine is how many of what is to be seen a line of 80 characters takes.
+// seenInLine is how many things to see fit into a line of 80 characters.
 const seenInLine = 4
 
-// seenLines tells what was seen of all that is to be seen.
+// seenLines list the things to see, and mark those that were seen.
 func seenLines(m *model) []styled {
 	var out []styled
 	for some := range slices.Chunk(m.sights, seenInLine) {
@@ -153,12 +155,12 @@ func seenLines(m *model) []styled {
 		out = append(out, styled{text, plain})
 	}
 	if len(m.missing()) > 0 {
-		return append(out, styled{"Soon all of these are to be seen.", dim})
+		return append(out, styled{"You will see all of these soon.", dim})
 	}
 	for i := range out {
 		out[i].style = green
 	}
-	return append(out, styled{"That was all. Look around: kubectl create job mine --image=none -n " + namespace, plain})
+	return append(out, styled{"You have seen everything. Try it yourself: kubectl create job mine --image=none -n " + namespace, plain})
 }
 
 // aligned pads all columns but the last.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -52,13 +53,13 @@ Usage: go run ./hack/local-cluster [flags]
 	fmt.Printf(`The cluster is ready.
 
   export KUBECONFIG=%s
-  alias kubectl=%s
+  export PATH=%s:$PATH
 
   audit log: %s
   logs:      %s
 
-Ctrl-C ends it.
-`, c.Kubeconfig(), c.KubectlPath(), c.AuditLog(), c.Logs())
+Press Ctrl-C to end it.
+`, c.Kubeconfig(), filepath.Dir(c.KubectlPath()), c.AuditLog(), c.Logs())
 	<-ctx.Done()
 	return c.Stop()
 }

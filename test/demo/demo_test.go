@@ -48,24 +48,26 @@ func TestShowsWhatIsToBeSeen(t *testing.T) {
 	d.endedWell(t)
 	t.Logf("%s", output)
 	for _, want := range []string{
-		`export KUBECONFIG=/\S+\n +alias kubectl=/\S+\n +kubectl get cleanuppolicies -n demo\n`,
+		`\nThe cluster is ready after \d+\.\d s\. Its audit log is /\S+/audit\.log\.\n`,
+		`\nWinnow is ready after \d+\.\d s\. Its log is /\S+\.log\.\n`,
+		`export KUBECONFIG=/\S+\n +export PATH=/\S+:\$PATH\n +kubectl get cup --all-namespaces\n`,
 		`kubectl apply: Warning: spec.ttlAfterFinished: 10s is under a minute`,
 		`policy demo/defaults: Ready is True, Enforcing: `,
 		`job/train failed; kept 59m: until [0-9:]{8} by demo/keep-failures, rule failures\n`,
 		`job/upload is being deleted by demo/defaults, rule default, 10s after it finished, \d+ ms late, and waits for its finalizers\n`,
 		`warning event on policy demo/defaults: .*jobs.batch/upload \(waits for finalizers \["demo.winnow.dev/hold"\]\)\n`,
-		`job/report extended by this demonstration, 0\.\d s before its time: gc.winnow.dev/ttl=1h\n`,
+		`job/report extended by this demo, 0\.\d s before it was due: gc.winnow.dev/ttl=1h\n`,
 		`SEEN kept by rule: job/train, `,
 		`SEEN held by finalizer: job/upload, Terminating: waits for finalizers \["demo.winnow.dev/hold"\]\n`,
 		`SEEN extended, kept: job/report, `,
 		`SEEN rest gone: 7 objects deleted, at most \d+ ms late\n`,
-		`job/scratch -n recent succeeded; waiting \ds: goes at [0-9:]{8} by recent/keep-last, rule at-once\n`,
+		`job/scratch -n recent succeeded; waiting \ds: due at [0-9:]{8} by recent/keep-last, rule at-once\n`,
 		`job/build-1 -n recent deleted by recent/keep-last, rule default, \d+s after it finished, \d+ ms late\n`,
 		`kubectl apply: Warning: .*7 Jobs in backlog become due by this at once; none will be deleted before this is approved: `,
 		`policy backlog/sweep: Ready is False, Held: In namespace backlog, 7 objects became due by .*: kubectl annotate .*\n`,
 		`job/old-1 -n backlog deleted by backlog/sweep, rule default, \d+\.\d s after it was due\n`,
-		`hold [0-9a-f]{12} of 7 objects approved by this demonstration: kubectl annotate `,
-		`job/build-6 -n recent succeeded; kept: until newer ones take its place by recent/keep-last, rule default\n`,
+		`hold [0-9a-f]{12} of 7 objects approved by this demo: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev `,
+		`job/build-6 -n recent succeeded; kept: until newer ones replace it, by recent/keep-last, rule default\n`,
 		`SEEN last 3 kept: of 6, the 3 that finished last, from job/build-4 -n recent on\n`,
 		`SEEN kept for minTTL: job/scratch -n recent, ttl 0s by recent/keep-last, deleted 5s after it finished\n`,
 		`SEEN held, then approved: 7 Jobs by backlog/sweep, none before hold [0-9a-f]{12} was approved\n`,
@@ -106,7 +108,7 @@ func TestLeavesNothing(t *testing.T) {
 		do    func(*demo) error
 	}{
 		"interrupted while it starts":       {"Starting a Kubernetes cluster", interrupt},
-		"interrupted while Winnow is built": {"It is ready after", interrupt},
+		"interrupted while Winnow is built": {"The cluster is ready after", interrupt},
 		"interrupted in the middle":         {" succeeded; ", interrupt},
 		"nobody reads its output":           {" succeeded; ", func(d *demo) error { return d.stdout.Close() }},
 	} {
