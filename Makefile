@@ -33,8 +33,6 @@ build: ## Build bin/winnow-apiserver
 	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
 
 .PHONY: run
-# Without cgo, Winnow and the programs of the cluster share the standard library in Go's build cache.
-run: export CGO_ENABLED = 0
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
 	@echo "Preparing the demo ..."
 	@go run ./hack/programs -o bin ./hack/demo ./cmd/apiserver

@@ -141,8 +141,13 @@ func buildJob(pin *pin, programs []program) (job, error) {
 		return job{}, err
 	}
 	folder := filepath.Join(filepath.Dir(programs[0].target), "build.tmp")
-	// With a folder as output, go build gives each executable the name of its package.
-	j := job{dir: programs[0].pinDir, args: []string{"-trimpath", "-ldflags", ldflags}, output: folder + string(filepath.Separator), lane: pin.lane}
+	j := job{
+		dir: programs[0].pinDir,
+		// Nobody debugs them, and without DWARF the compiler needs a sixth less time.
+		args: []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", ldflags},
+		// With a folder as output, go build gives each executable the name of its package.
+		output: folder + string(filepath.Separator), lane: pin.lane,
+	}
 	for _, p := range programs {
 		j.args = append(j.args, pin.packages[p.name])
 	}
@@ -179,8 +184,9 @@ func GoCommand(ctx context.Context, args ...string) *exec.Cmd {
 // goOutput runs the go command in dir and returns what it prints on standard output.
 func goOutput(ctx context.Context, dir string, stderr io.Writer, args ...string) (string, error) {
 	cmd := GoCommand(ctx, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if cmd.Dir = dir; dir != "" { // the module of a pin: no executable that depends on what else is installed
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	}
 	var stdout, message bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(&message, stderr)
 	if err := cmd.Run(); err != nil {
