@@ -139,7 +139,7 @@ func allBut(keep int, decider string, lists ...[]*batchv1.Job) []string {
 func approve(t *testing.T, status *v1alpha1.CleanupPolicyStatus) {
 	t.Helper()
 	message := status.Conditions[0].Message
-	_, command, ok := strings.Cut(message, "kubectl ")
+	_, command, ok := strings.Cut(message, "; to approve: kubectl ")
 	if !ok {
 		t.Fatalf("no command in the condition: %s", message)
 	}

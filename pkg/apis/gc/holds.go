@@ -29,11 +29,33 @@ func NewlyApproved(p, old metav1.Object) []string {
 
 // ApproveCommand is the command that approves a hold of a policy; of a cluster policy where the namespace is empty.
 func ApproveCommand(namespace, name, id string) string {
-	target := "clustercleanuppolicies." + GroupName + " " + name
+	target := policyResource(namespace) + " " + name
 	if namespace != "" {
-		target = "cleanuppolicies." + GroupName + " " + name + " -n " + namespace
+		target += " -n " + namespace
 	}
 	return fmt.Sprintf("kubectl annotate --overwrite %s %s=%s", target, AnnotationApprovedHold, id)
+}
+
+// PolicyTitle names a policy of a namespace, or a cluster policy, as kubectl takes it within the namespace.
+func PolicyTitle(namespace, name string) string { return policyResource(namespace) + "/" + name }
+
+func policyResource(namespace string) string {
+	if namespace == "" {
+		return "clustercleanuppolicies." + GroupName
+	}
+	return "cleanuppolicies." + GroupName
+}
+
+// ListCommand is the command that lists the objects among which are those that wait in a namespace, or in all of them.
+func ListCommand(resources []string, namespace string) string {
+	if len(resources) == 0 {
+		resources = []string{ResourceJobs, ResourcePods}
+	}
+	where := "--all-namespaces"
+	if namespace != "" {
+		where = "-n " + namespace
+	}
+	return fmt.Sprintf("kubectl get %s %s", strings.Join(resources, ","), where)
 }
 
 // ApproveCommand is the command that approves a hold that stands in the status of this policy. It may be a hold of another one.

@@ -48,7 +48,7 @@ func TestAtLeast(t *testing.T) {
 		},
 		"listed, none of them due": {
 			world: newWorld(jobs("team-a", minutesAgo(10, 4)...)...), change: created, listed: 3,
-			want: []string{"nothing becomes due by this at once among the 3 objects that were looked at in time; there are more"},
+			want: []string{"nothing is due among the first 3 objects; there was no time to look at the rest"},
 		},
 		"known, one too many": {
 			world: newWorld(jobs("team-a", minutesAgo(70, 4)...)...).with(ttlPolicy("p", "1d")), change: shortened, known: 3,
@@ -79,7 +79,7 @@ func TestPartlyListed(t *testing.T) {
 		},
 		"refused": {
 			answer: func() error { return errors.New("no right") },
-			want:   []string{counted, "not all that becomes due by this at once could be counted: pods cannot be listed: no right"},
+			want:   []string{counted, "more objects may be due than were counted: pods cannot be listed: no right"},
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestTooLong(t *testing.T) {
 		f.Clock = slowClock{clocktesting.NewFakePassiveClock(given.Now), time.Hour}
 		begin := time.Now()
 		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
-		want := "what becomes due by this at once was not counted within 2s, there are too many objects, policies or rules"
+		want := "cannot tell what this change deletes: there are too many objects, policies or rules to look at within 2s"
 		if !slices.Equal(got.Lines, []string{want}) || got.Complete || time.Since(begin) != longest {
 			t.Errorf("got %q, complete: %t, after %s; want %q after %s", got.Lines, got.Complete, time.Since(begin), want, longest)
 		}
@@ -160,7 +160,7 @@ func TestTooManyAtOnce(t *testing.T) {
 			f.slots <- struct{}{}
 		}
 		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")}).Lines
-		want := "what becomes due by this at once was not counted within 1s, too much else is under way"
+		want := "cannot tell what this change deletes: the server is busy with other changes of policies"
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -62,7 +62,7 @@ func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	select {
 	case f.slots <- struct{}{}:
 	case <-patient.Done():
-		return a.uncounted(fmt.Sprintf("within %s, too much else is under way", patience))
+		return a.uncounted("the server is busy with other changes of policies")
 	}
 	done, panicked := make(chan gc.PolicyForecast, 1), make(chan any, 1)
 	go func() { // It looks at ctx now and then. Nobody waits until it does.
@@ -94,7 +94,7 @@ func (f *Forecaster) account(change gc.PolicyChange) account {
 	return a
 }
 
-var tooMuch = fmt.Sprintf("within %s, there are too many objects, policies or rules", longest)
+var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look at within %s", longest)
 
 // count makes the forecast. What is to be listed first is so until patient ends.
 func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyForecast {
@@ -106,7 +106,7 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
 		return a.uncounted(tooMuch)
 	}
-	a.fresh, a.report = t.fresh, t.report
+	a.fresh, a.still, a.report = t.fresh, t.still, t.report
 	if t.complete && !a.cut {
 		a.holds, a.complete = t.holds, true
 	} else {
@@ -120,9 +120,10 @@ type trial struct {
 	*tracker.Tracker
 	now    time.Time
 	byKind map[string][]*facts.Kept
-	// fresh is what becomes due by the change, and holds are those of the policy before the change approves any; complete says that there
+	// fresh is what becomes due by the change, still what waited for approval by its policy before it and does so after it, and holds are those of the policy before the change approves any; complete says that there
 	// are no others.
 	fresh    []tracker.Due
+	still    []tracker.Due
 	holds    []gc.PolicyHold
 	complete bool
 	// report is on the policy after the change; empty when it is deleted.
@@ -165,7 +166,7 @@ func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *lis
 		}
 	}
 	t.report = t.reportOn(change.After)
-	t.fresh = fresh(before, t.Due(), change.Policy())
+	t.fresh, t.still = compare(before, t.Due(), change.Policy())
 	return nil
 }
 
@@ -219,21 +220,25 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 	return p
 }
 
-// fresh are those that were not about to go already, or that wait for another approval than before. Of what policies show that do
-// not enforce, only that of the changed one is new. People learn nothing of namespaces that their policy is not for.
-func fresh(before map[types.UID]tracker.Due, after []tracker.Due, changed metav1.Object) []tracker.Due {
-	var out []tracker.Due
+// compare finds those that were not about to go already, or that wait for another approval than before, and those of the changed policy
+// that wait for the same. Of what policies show that do not enforce, only that of the changed one is new. People learn nothing of
+// namespaces that their policy is not for.
+func compare(before map[types.UID]tracker.Due, after []tracker.Due, changed metav1.Object) (fresh, still []tracker.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
 		switch {
-		case ok && (was.Hold == "" || was.Hold == due.Hold && was.Policy == due.Policy):
+		case ok && was.Hold == "":
+		case ok && was.Hold == due.Hold && was.Policy == due.Policy:
+			if due.Policy == nameOf(changed) {
+				still = append(still, due)
+			}
 		case due.Preview && due.Policy != nameOf(changed):
 		case changed.GetNamespace() != "" && changed.GetNamespace() != due.Namespace:
 		default:
-			out = append(out, due)
+			fresh = append(fresh, due)
 		}
 	}
-	return out
+	return fresh, still
 }
 
 func nameOf(p metav1.Object) types.NamespacedName {

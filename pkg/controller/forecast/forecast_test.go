@@ -172,6 +172,10 @@ func TestForecast(t *testing.T) {
 	}
 	percent := int64(50)
 	stop := clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &gc.Guardrails{SuspendAll: true} })
+	const (
+		tooMany     = " made more objects due at once than --default-hold-above allows (5 in ten minutes)"
+		approveJobs = "To look at them: kubectl get jobs.batch -n team-a; to approve: kubectl annotate --overwrite "
+	)
 	id := func(policy, namespace string) string { return tracker.HoldID(given.UID(policy), 1, namespace) }
 	for name, tc := range map[string]struct {
 		world  *world
@@ -235,14 +239,14 @@ func TestForecast(t *testing.T) {
 			})},
 			want: []string{
 				"1 Job in team-a is over this capacity and will be deleted now",
-				`no ResourceQuota of namespace "team-a" limits count/pods: percentOfQuota limits nothing there until one does`,
+				`no ResourceQuota in namespace "team-a" limits count/pods, so percentOfQuota has no effect there`,
 			},
 		},
 		"a share of no quota": {
 			world: newWorld(), change: gc.PolicyChange{After: policyOf("p", func(s *gc.CleanupPolicySpec) {
 				s.Rules = []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourceJobs}, Capacity: &gc.Capacity{PercentOfQuota: &percent, Per: gc.CapacityPerNamespace}}}
 			})},
-			want: []string{`no ResourceQuota of namespace "team-a" limits count/jobs.batch: percentOfQuota limits nothing there until one does`},
+			want: []string{`no ResourceQuota in namespace "team-a" limits count/jobs.batch, so percentOfQuota has no effect there`},
 		},
 		"a protected namespace": {
 			world: newWorld(jobs("winnow-system", 70)...), change: gc.PolicyChange{After: given.Policy("p").In("winnow-system").Default("1h").Obj()},
@@ -270,22 +274,24 @@ func TestForecast(t *testing.T) {
 		},
 		"too many are held": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
-			want: []string{"6 Jobs in team-a become due by this at once; none will be deleted before this is approved: kubectl annotate --overwrite " +
+			want: []string{"6 Jobs in team-a wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
 				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
 		},
 		"too many, in a dry run of a create": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
-			want: []string{"6 Jobs in team-a become due by this at once; none would be deleted before somebody approves"},
+			want: []string{"6 Jobs in team-a would wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany},
 		},
 		"too many, in a dry run of an update": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
-			want: []string{"6 Jobs in team-a become due by this at once; none would be deleted before this is approved: kubectl annotate --overwrite " +
+			want: []string{"6 Jobs in team-a would wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
 				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
 		},
 		"held already": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(ttlPolicy("p", "65m"))},
+			want: []string{"6 Jobs in team-a still wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
 		},
 		"approved": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
@@ -315,7 +321,7 @@ func TestForecast(t *testing.T) {
 				Before: holding(ttlPolicy("p", "1h"), gc.PolicyHold{ID: "5f3c", Namespace: given.Home, Objects: 6}, gc.PolicyHold{ID: "other"}),
 				After:  approved(ttlPolicy("p", "1h"), "5f3c"),
 			},
-			want: []string{"6 objects in team-a will be deleted by this approval, as soon as nothing else holds them"},
+			want: []string{"this approval will delete 6 objects in team-a once nothing else holds them"},
 		},
 		"approved in the same request": {
 			world: newWorld(many...), change: gc.PolicyChange{After: given.Policy("p").Default("1h").
@@ -326,8 +332,15 @@ func TestForecast(t *testing.T) {
 			world:  newWorld(many...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 			want: []string{`without this policy, cluster policy "defaults" makes 6 Jobs in team-a due; ` +
-				"none will be deleted before this is approved: kubectl annotate --overwrite " +
+				"they wait for approval, because the deletion of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
 				"clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="},
+		},
+		"too many in two namespaces": {
+			world:  newWorld(join(many, jobs("team-b", minutesAgo(70, 7)...))...),
+			change: gc.PolicyChange{After: clusterTTL("defaults", "1h")},
+			want: []string{"13 Jobs in 2 namespaces wait for approval, because generation 1 of clustercleanuppolicies.gc.winnow.dev/defaults" + tooMany +
+				": team-b (7), team-a (6). To look at them: kubectl get jobs.batch --all-namespaces; to approve: kubectl annotate --overwrite " +
+				"clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold=" + id("defaults", "team-b") + "," + id("defaults", "team-a")},
 		},
 		"a cluster policy created": {
 			world: newWorld(everywhere...), change: gc.PolicyChange{After: clusterTTL("defaults", "1h")},

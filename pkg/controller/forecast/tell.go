@@ -24,6 +24,8 @@ const fewMost = 3
 type account struct {
 	gc.PolicyChange
 	fresh []tracker.Due
+	// still are those that waited for approval before, and go on waiting for the same.
+	still []tracker.Due
 	// looked is how many objects were looked at; cut says that there are more.
 	looked int
 	cut    bool
@@ -52,16 +54,16 @@ func (a *account) lines() []string {
 			gone = append(gone, due)
 		}
 	}
-	lines := slices.Concat(a.gone(gone), a.held(held), a.shown(shown), a.others(others))
+	lines := slices.Concat(a.gone(gone), a.held(held), a.waitStill(), a.shown(shown), a.others(others))
 	if len(lines) == 0 {
 		lines = a.approved()
 	}
 	if len(lines) == 0 && a.cut {
-		lines = append(lines, fmt.Sprintf("nothing becomes due by this at once among the %s that were looked at in time; there are more", number(a.looked, "object")))
+		lines = append(lines, fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.looked, "object")))
 	}
 	lines = append(lines, a.inVain()...)
 	for _, err := range a.errs {
-		lines = append(lines, "not all that becomes due by this at once could be counted: "+err.Error())
+		lines = append(lines, "more objects may be due than were counted: "+err.Error())
 	}
 	return lines
 }
@@ -77,7 +79,7 @@ func (a *account) inVain() []string {
 	}
 	for _, count := range a.report.WithoutQuota {
 		if !a.cut {
-			lines = append(lines, fmt.Sprintf("no ResourceQuota of namespace %q limits %s: percentOfQuota limits nothing there until one does", a.report.Namespace, count))
+			lines = append(lines, fmt.Sprintf("no ResourceQuota in namespace %q limits %s, so percentOfQuota has no effect there", a.report.Namespace, count))
 		}
 	}
 	return lines
@@ -85,7 +87,7 @@ func (a *account) inVain() []string {
 
 // uncounted is the forecast of which only the approvals are known.
 func (a *account) uncounted(why string) gc.PolicyForecast {
-	return gc.PolicyForecast{Lines: append(a.approved(), "what becomes due by this at once was not counted "+why), Holds: a.holds, Complete: a.complete, Leading: a.leading}
+	return gc.PolicyForecast{Lines: append(a.approved(), "cannot tell what this change deletes: "+why), Holds: a.holds, Complete: a.complete, Leading: a.leading}
 }
 
 // gone are deleted by the changed policy.
@@ -98,18 +100,52 @@ func (a *account) gone(all []tracker.Due) []string {
 
 // held would be, but are too many.
 func (a *account) held(all []tracker.Due) []string {
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
+		return nil
+	case a.DryRun && a.Before == nil: // The policy will have another UID, and so the hold another ID.
+		return []string{fmt.Sprintf("%s would wait for approval, %s%s", a.count(all), because(all), most(all))}
+	case a.DryRun:
+		return []string{fmt.Sprintf("%s would wait for approval, %s%s. %s", a.count(all), because(all), most(all), commands(all))}
+	}
+	return []string{fmt.Sprintf("%s %s for approval, %s%s. %s", a.count(all), waits(all), because(all), most(all), commands(all))}
+}
+
+// waitStill are those that an earlier change made due, and that an edit of the policy does not release.
+func (a *account) waitStill() []string {
+	if len(a.still) == 0 || a.Before == nil || a.After == nil || a.Before.GetGeneration() == a.After.GetGeneration() {
 		return nil
 	}
-	become := "become"
+	return []string{fmt.Sprintf("%s still %s for approval, %s%s. %s", a.count(a.still), waits(a.still), because(a.still), most(a.still), commands(a.still))}
+}
+
+func waits(all []tracker.Due) string {
 	if len(all) == 1 {
-		become = "becomes"
+		return "waits"
 	}
-	line := fmt.Sprintf("%s %s due by this at once%s", a.count(all), become, most(all))
-	if a.DryRun && a.Before == nil { // The policy will have another UID, and so the hold another id.
-		return []string{line + "; none would be deleted before somebody approves"}
+	return "wait"
+}
+
+// because says which changes made them due, mostly one.
+func because(all []tracker.Due) string {
+	whys := map[string]bool{}
+	for _, due := range all {
+		whys[due.Why] = true
 	}
-	return []string{fmt.Sprintf("%s; none %s be deleted before this is approved: %s", line, a.will(), approve(all))}
+	return "because " + strings.Join(slices.Sorted(maps.Keys(whys)), ", and because ")
+}
+
+// commands are those that list what waits and that approve it.
+func commands(all []tracker.Due) string {
+	resources, namespaces := map[string]bool{}, map[string]bool{}
+	for _, due := range all {
+		resources[due.Resource], namespaces[due.Namespace] = true, true
+	}
+	namespace := ""
+	if len(namespaces) == 1 {
+		namespace = all[0].Namespace
+	}
+	return fmt.Sprintf("To look at them: %s; to approve: %s", gc.ListCommand(slices.Sorted(maps.Keys(resources)), namespace), approve(all))
 }
 
 // approved are the holds that are released though nothing goes by that as far as was seen, for example while all is stopped.
@@ -127,7 +163,7 @@ func (a *account) approved() []string {
 	if len(released) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s %s be deleted by this approval, as soon as nothing else holds them", few(released), a.will())}
+	return []string{fmt.Sprintf("this approval %s delete %s once nothing else holds them", a.will(), few(released))}
 }
 
 // shown would be deleted if the changed policy enforced.
@@ -154,15 +190,22 @@ func (a *account) others(all []tracker.Due) []string {
 	switch held := only(all, func(due tracker.Due) bool { return due.Hold != "" }); len(held) {
 	case 0:
 	case len(all):
-		line += fmt.Sprintf("; none %s be deleted before this is approved: %s", a.will(), approve(held))
+		line += fmt.Sprintf("; they %swait for approval, %s. %s", a.would(), because(held), commands(held))
 	default:
-		line += fmt.Sprintf("; of these, %s %s only be deleted once this is approved: %s", a.count(held), a.will(), approve(held))
+		line += fmt.Sprintf("; %d of these %swait for approval, %s. %s", len(held), a.would(), because(held), commands(held))
 	}
 	return []string{line}
 }
 
 func only(all []tracker.Due, keep func(tracker.Due) bool) []tracker.Due {
 	return slices.DeleteFunc(slices.Clone(all), func(due tracker.Due) bool { return !keep(due) })
+}
+
+func (a *account) would() string {
+	if a.DryRun {
+		return "would "
+	}
+	return ""
 }
 
 func (a *account) will() string {
@@ -228,18 +271,23 @@ func past(all []tracker.Due) string {
 
 // most names the namespaces with the most of them, if there are several.
 func most(all []tracker.Due) string {
-	in := map[string]int{}
-	for _, due := range all {
-		in[due.Namespace]++
-	}
-	if len(in) < 2 {
+	names, in := byNumber(all)
+	if len(names) < 2 {
 		return ""
 	}
-	names := slices.SortedFunc(maps.Keys(in), func(a, b string) int { return cmp.Or(cmp.Compare(in[b], in[a]), cmp.Compare(a, b)) })
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, in[name])
 	}
 	return ": " + few(names)
+}
+
+// byNumber are the namespaces of objects, those with the most first, and how many are in each.
+func byNumber(all []tracker.Due) ([]string, map[string]int) {
+	in := map[string]int{}
+	for _, due := range all {
+		in[due.Namespace]++
+	}
+	return slices.SortedFunc(maps.Keys(in), func(a, b string) int { return cmp.Or(cmp.Compare(in[b], in[a]), cmp.Compare(a, b)) }), in
 }
 
 // few joins what there is, or names the first.
@@ -276,22 +324,42 @@ func title(name types.NamespacedName) string {
 	return fmt.Sprintf("policy %q", name.String())
 }
 
-// approve are the commands that release what holds them. One releases all holds of a policy.
+// approve are the commands that release what holds them, in the order in which their namespaces are named. One releases all holds of a
+// policy.
 func approve(all []tracker.Due) string {
-	ids := map[types.NamespacedName]map[string]bool{}
+	names, _ := byNumber(all)
+	turn := map[string]int{}
+	for i, name := range names {
+		turn[name] = i
+	}
+	type hold struct {
+		of        types.NamespacedName
+		id        string
+		namespace string
+	}
+	holds := map[hold]bool{}
 	for _, due := range all {
-		if ids[due.HoldOf] == nil {
-			ids[due.HoldOf] = map[string]bool{}
+		holds[hold{due.HoldOf, due.Hold, due.Namespace}] = true
+	}
+	var policies []types.NamespacedName
+	ids := map[types.NamespacedName][]string{}
+	for _, h := range slices.SortedFunc(maps.Keys(holds), func(a, b hold) int {
+		return cmp.Or(cmp.Compare(turn[a.namespace], turn[b.namespace]), cmp.Compare(a.of.String(), b.of.String()), cmp.Compare(a.id, b.id))
+	}) {
+		if !slices.Contains(policies, h.of) {
+			policies = append(policies, h.of)
 		}
-		ids[due.HoldOf][due.Hold] = true
+		if !slices.Contains(ids[h.of], h.id) { // One of all namespaces together stands in each.
+			ids[h.of] = append(ids[h.of], h.id)
+		}
 	}
 	var commands []string
-	for _, p := range slices.SortedFunc(maps.Keys(ids), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, p := range policies {
 		if len(ids[p]) > fewMost {
-			commands = append(commands, fmt.Sprintf("see the %d entries in status.holds of %s", len(ids[p]), title(p)))
+			commands = append(commands, fmt.Sprintf("see the %d holds in status.holds of %s", len(ids[p]), title(p)))
 			continue
 		}
-		commands = append(commands, gc.ApproveCommand(p.Namespace, p.Name, strings.Join(slices.Sorted(maps.Keys(ids[p])), ",")))
+		commands = append(commands, gc.ApproveCommand(p.Namespace, p.Name, strings.Join(ids[p], ",")))
 	}
 	return strings.Join(commands, "; ")
 }

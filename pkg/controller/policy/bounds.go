@@ -21,15 +21,24 @@ type Bounds struct {
 }
 
 // HoldAbove is how many objects one change may make due at once in a namespace, and in all that it reaches; negative where no cluster
-// policy says.
-type HoldAbove struct{ Objects, Total int }
+// policy says. ObjectsOf and TotalOf name the policies that do.
+type HoldAbove struct {
+	Objects, Total     int
+	ObjectsOf, TotalOf string
+}
 
 // NoHoldAbove says nothing.
 var NoHoldAbove = HoldAbove{Objects: -1, Total: -1}
 
 // Stricter has the smaller numbers of both.
 func (h HoldAbove) Stricter(o HoldAbove) HoldAbove {
-	return HoldAbove{Objects: stricter(h.Objects, o.Objects), Total: stricter(h.Total, o.Total)}
+	if stricter(h.Objects, o.Objects) != h.Objects {
+		h.Objects, h.ObjectsOf = o.Objects, o.ObjectsOf
+	}
+	if stricter(h.Total, o.Total) != h.Total {
+		h.Total, h.TotalOf = o.Total, o.TotalOf
+	}
+	return h
 }
 
 // NoBounds restrain nothing.
@@ -44,7 +53,7 @@ func BoundsOf(policies []*Policy) Bounds {
 		}
 		b := &p.Cluster.bounds
 		out.PerMinute = min(out.PerMinute, b.PerMinute)
-		out.HoldAbove = out.HoldAbove.Stricter(b.HoldAbove)
+		out.HoldAbove = out.HoldAbove.Stricter(HoldAbove{b.HoldAbove.Objects, b.HoldAbove.Total, p.Name, p.Name})
 		out.minTTL = max(out.minTTL, b.minTTL)
 		if out.maxTTL.laterThan(b.maxTTL) {
 			out.maxTTL, out.maxTTLOf = b.maxTTL, p.Name

@@ -189,7 +189,7 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, g, holds)}
 			if within != "" {
 				e.object = objectOf(g)
-				e.note += fmt.Sprintf(" (ClusterCleanupPolicy %s)", r.Stored.Name)
+				e.note = fmt.Sprintf("ClusterCleanupPolicy %s: %s", r.Stored.Name, e.note)
 			}
 			out = append(out, e)
 		}
@@ -228,7 +228,7 @@ func (t *teller) hears(key heardKey, now time.Time) (due, early bool) {
 func note(r *tracker.Report, g tracker.Group, holds []gc.PolicyHold) string {
 	switch {
 	case g.Reason == policy.ReasonHeld && len(holds) > 0:
-		return waiting(r, holds)
+		return strings.Join(waiting(r, holds, toldMost), "; ")
 	case g.Reason == policy.ReasonTerminating:
 		return "Being deleted, " + g.String()
 	}

@@ -70,7 +70,7 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	waits := tracker.Group{Reason: policy.ReasonHeld, Object: "team-b/jobs.batch/c", Detail: "5f3c", Count: 60}
 	r := &tracker.Report{
 		Stored: tracker.StoredClusterPolicy(p), Holds: []tracker.Group{refused, waits},
-		Waiting: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change"}, {ID: "7d1e", Namespace: "team-c", Objects: 2, Why: "another"}},
+		Waiting: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change", Resources: []string{"pods"}}, {ID: "7d1e", Namespace: "team-c", Objects: 1, Why: "another"}},
 		Within:  []tracker.Within{{Namespace: "team-a", Holds: []tracker.Group{refused}}, {Namespace: "team-b", Holds: []tracker.Group{waits}}},
 	}
 	warn := func(at metav1.Time) []event {
@@ -79,13 +79,13 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	}
 	o.tells(warn(metav1.NewTime(now)))
 	const approve = "kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="
-	b := "In namespace team-b, 60 objects became due by a change, and none is deleted before that is approved: " + approve + "5f3c"
-	c := "In namespace team-c, 2 objects became due by another, and none is deleted before that is approved: " + approve + "7d1e"
+	b := "In namespace team-b, 60 objects wait for approval, because a change. To look at them: kubectl get pods -n team-b; to approve: " + approve + "5f3c"
+	c := "In namespace team-c, 1 object waits for approval, because another. To look at them: kubectl get jobs.batch,pods -n team-c; to approve: " + approve + "7d1e"
 	o.tells(warn(metav1.NewTime(now.Add(settleFor))),
-		"batch/v1 Job team-b/c: Warning Held: "+b+" (ClusterCleanupPolicy defaults)",
-		"policy defaults: Warning Held: "+b+"\n"+c,
+		"batch/v1 Job team-b/c: Warning Held: ClusterCleanupPolicy defaults: "+b,
+		"policy defaults: Warning Held: "+b+"; "+c,
 		"policy defaults: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more",
-		"v1 Pod team-a/p: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more (ClusterCleanupPolicy defaults)")
+		"v1 Pod team-a/p: Warning Refused: ClusterCleanupPolicy defaults: Held, Refused: team-a/pods/p (no) and 1 more")
 	all.forget("team-a", nil)
 	o.tells(warn(metav1.NewTime(now.Add(settleFor + repeatAfter/2))))
 }

@@ -88,7 +88,7 @@ func needs(r *tracker.Report) (policy.Reason, string) {
 	case r.Blind != "":
 		return policy.ReasonUnobserved, "Deletes nothing: " + r.Blind
 	case len(r.Waiting) > 0:
-		return policy.ReasonHeld, waiting(r, r.Waiting)
+		return policy.ReasonHeld, strings.Join(waiting(r, r.Waiting, waitingMost), "\n")
 	case r.Doubt != "":
 		return policy.ReasonClockInDoubt, "Deletes nothing: " + r.Doubt
 	case r.QuotaDoubt != "":
@@ -127,33 +127,38 @@ func throttled(r *tracker.Report) metav1.Condition {
 	}
 }
 
-// waitingMost is of how many changes the condition tells how to approve them; status.holds has them all.
-const waitingMost = 3
+// waitingMost is how many holds the condition tells of in full, and toldMost is how many an event does, which is shorter. All of them are
+// in status.holds.
+const waitingMost, toldMost = 3, 2
 
-func waiting(r *tracker.Report, holds []gc.PolicyHold) string {
+// waiting tells of the first holds. Each part ends with a command.
+func waiting(r *tracker.Report, holds []gc.PolicyHold, most int) []string {
 	var parts []string
 	for i, h := range holds {
-		if i == waitingMost {
-			parts = append(parts, more(r, len(holds)))
-			break
+		if i == most {
+			return append(parts, more(r, len(holds)-most))
 		}
-		parts = append(parts, fmt.Sprintf("%s, %s became due by %s, and none is deleted before that is approved: %s",
-			where(h), objects(h.Objects), h.Why, h.ApproveCommand(r.Namespace, r.Name)))
+		verb := "wait"
+		if h.Objects == 1 {
+			verb = "waits"
+		}
+		parts = append(parts, fmt.Sprintf("%s, %s %s for approval, because %s. To look at them: %s; to approve: %s",
+			where(h), objects(h.Objects), verb, h.Why, gc.ListCommand(h.Resources, h.Namespace), h.ApproveCommand(r.Namespace, r.Name)))
 	}
-	return strings.Join(parts, "\n") // Each ends with a command.
+	return parts
 }
 
 func more(r *tracker.Report, holds int) string {
-	text := fmt.Sprintf("%d more wait in status.holds", holds-waitingMost)
+	text := fmt.Sprintf("%d more in status.holds", holds)
 	if r.Unlisted > 0 {
-		text += fmt.Sprintf(", and %d that are too many to list", r.Unlisted)
+		text += fmt.Sprintf(", and %d that status.holds has no room for", r.Unlisted)
 	}
-	return text + "."
+	return text
 }
 
 func where(h gc.PolicyHold) string {
 	if h.Namespace == "" {
-		return "In all its namespaces together"
+		return "In all namespaces together"
 	}
 	return "In namespace " + h.Namespace
 }

@@ -6,6 +6,7 @@ package status
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,9 +28,9 @@ func TestCondition(t *testing.T) {
 	unauthorized := func(n int64) tracker.Group {
 		return tracker.Group{Reason: policy.ReasonUnauthorized, Object: "pods/a", Detail: "Winnow may not delete them: kubectl auth can-i delete pods -n team-a", Count: n}
 	}
-	waits := []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: `generation 2 of policy "team-a/p"`}}
-	const approve = `In namespace team-a, 60 objects became due by generation 2 of policy "team-a/p", and none is deleted before that is approved: ` +
-		"kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=5f3c"
+	waits := []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: "generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due"}}
+	const approve = "In namespace team-a, 60 objects wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due. " +
+		"To look at them: kubectl get jobs.batch,pods -n team-a; to approve: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=5f3c"
 	enforcing, preview := given.Policy("p").Default("1h"), given.Policy("p").Default("1h").Preview()
 	for name, c := range map[string]struct {
 		policy          *given.PolicyBuilder
@@ -71,6 +72,22 @@ func TestCondition(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got.Conditions, want)
 			}
 		})
+	}
+}
+
+// TestManyHolds: each message has room for so many; all are in the status.
+func TestManyHolds(t *testing.T) {
+	r := tracker.Report{Stored: tracker.StoredPolicy(given.Policy("p").Obj()), Unlisted: 9}
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		r.Waiting = append(r.Waiting, gc.PolicyHold{ID: id, Namespace: "team-" + id, Objects: 2, Why: "of " + id})
+	}
+	for most, want := range map[int]string{
+		2: "3 more in status.holds, and 9 that status.holds has no room for", 4: "1 more in status.holds, and 9 that status.holds has no room for", 5: "",
+	} {
+		got := waiting(&r, r.Waiting, most)
+		if len(got) < most || strings.Join(got[most:], "") != want || !strings.HasSuffix(got[1], "gc.winnow.dev/approved-hold=b") {
+			t.Errorf("of %d: %q, want %q at the end", most, got, want)
+		}
 	}
 }
 

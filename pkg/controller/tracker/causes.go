@@ -47,7 +47,7 @@ func (t *Tracker) Resume(last time.Time) {
 func (t *Tracker) unseenCause() (cause, bool) {
 	return cause{
 		id: "unseen " + t.resumed.UTC().Format(time.RFC3339), unseen: true,
-		text: "something that changed after " + t.resumed.UTC().Format(time.RFC3339) + ", when no controller ran",
+		text: "a change that was made after " + t.resumed.UTC().Format(time.RFC3339) + ", while no controller ran,",
 	}, !t.resumed.IsZero()
 }
 
@@ -56,15 +56,15 @@ func (t *Tracker) unseenCause() (cause, bool) {
 func causeOf(ps *policyState, created, seenAnew bool) (cause, bool) {
 	c := cause{
 		policy: ps.stored.UID, wide: ps.stored.Namespace == "", write: ps.write, id: generationCause(ps.stored.UID, ps.stored.Generation),
-		text: fmt.Sprintf("generation %d of policy %q", ps.stored.Generation, ps.title()),
+		text: fmt.Sprintf("generation %d of %s", ps.stored.Generation, ps.stored.title()),
 	}
 	switch {
 	case seenAnew:
 		c.id = fmt.Sprint("resource version ", ps.stored.ResourceVersion, " of ", c.id)
-		c.text = fmt.Sprintf("policy %q, which can be read again", ps.title())
+		c.text = ps.stored.title() + ", which can be read again,"
 	case ps.altered != "":
 		c.id = fmt.Sprint("content ", ps.altered, " of ", c.id)
-		c.text = fmt.Sprintf("a change of generation %d of policy %q past the API", ps.stored.Generation, ps.title())
+		c.text = fmt.Sprintf("a change of generation %d of %s past the API", ps.stored.Generation, ps.stored.title())
 	default:
 		return c, !created || ps.stored.Status.ObservedGeneration < ps.stored.Generation
 	}

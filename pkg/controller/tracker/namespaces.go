@@ -357,10 +357,10 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now 
 	}
 	switch c, interrupted := t.unseenCause(); {
 	case wasKnown:
-		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: "a change of the labels of the namespace", write: t.writes + 1})
+		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: fmt.Sprintf("a change of the labels of namespace %q", m.Name), write: t.writes + 1})
 	case !first: // Its policies and objects may have been seen before it.
 		t.blame(ns, cause{
-			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("namespace %q, which was not known before", m.Name), write: t.writes + 1,
+			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("the creation of namespace %q", m.Name), write: t.writes + 1,
 		})
 	case interrupted:
 		t.blame(ns, c)
@@ -380,7 +380,7 @@ func (t *Tracker) removeNamespace(name string) *namespace {
 	for _, c := range causes {
 		t.note(ns, c)
 	}
-	t.blame(ns, cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the end of namespace %q", name), write: t.writes + 1})
+	t.blame(ns, cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: t.writes + 1})
 	return ns
 }
 

@@ -347,11 +347,14 @@ func (t *Tracker) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	for ns := range affected {
 		t.blame(ns, cause{
 			policy: ps.stored.UID, wide: name.Namespace == "", write: t.writes + 1,
-			id: fmt.Sprint("deleted ", ps.stored.UID), text: fmt.Sprintf("the deletion of policy %q", ps.title()),
+			id: fmt.Sprint("deleted ", ps.stored.UID), text: "the deletion of " + ps.stored.title(),
 		})
 	}
 	return affected
 }
+
+// title is how people name the policy in a command.
+func (s Stored) title() string { return gc.PolicyTitle(s.Namespace, s.Name) }
 
 // title is how people name the policy.
 func (ps *policyState) title() string { return title(ps.stored.named()) }

@@ -236,9 +236,9 @@ func (t *Tracker) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 type Due struct {
 	*facts.Kept
 	Policy types.NamespacedName
-	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold.
-	Reason policy.Reason
-	Hold   string
+	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold, and why there is one.
+	Reason    policy.Reason
+	Hold, Why string
 	// HoldOf is the policy whose annotation approves the hold; HoldTotal says that it is one of all namespaces together.
 	HoldOf    types.NamespacedName
 	HoldTotal bool
@@ -260,7 +260,7 @@ func (t *Tracker) Due() []Due {
 			if h == nil {
 				h = &hold{} // Of what a preview would do: it is yet to be settled anew.
 			}
-			due := Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: h.id, HoldOf: p.NamespacedName, Preview: preview}
+			due := Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: h.id, Why: h.why, HoldOf: p.NamespacedName, Preview: preview}
 			if owner := t.policyOf(rec.ns, h.owner); owner != nil {
 				due.HoldOf, due.HoldTotal = owner.stored.named(), h.total
 			}

@@ -4,8 +4,8 @@
 package tracker
 
 import (
+	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -172,8 +172,9 @@ type fresh struct {
 	cause  cause
 	all    []*record
 	unseen int // of them should have gone while a controller still ran
-	// overObjects and overTotal say that with all else that counts together with them they are too many, in the namespace or in all.
-	overObjects, overTotal bool
+	// overObjects and overTotal are the limits of the namespace and of all together that they exceed, with all else that counts together
+	// with them; nil where they do not.
+	overObjects, overTotal *allowance
 }
 
 // freshOf finds them, by policy in the order of their names.
@@ -217,7 +218,7 @@ func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
 	t.sumUpUnseen(all)
 	for _, f := range all {
 		h, approved := f.hold(t.policyState(f.policy.NamespacedName), now)
-		if tooMany := f.overTotal || f.overObjects; tooMany && !approved {
+		if tooMany := f.limit() != nil; tooMany && !approved {
 			t.holdRecords(f.ns, h, f.all)
 		} else {
 			t.pass(f, tooMany, now)
@@ -230,7 +231,7 @@ func (t *Tracker) weigh(ready map[*namespace][]cause, now time.Time) {
 func (f *fresh) hold(ps *policyState, now time.Time) (hold, bool) {
 	h := hold{owner: f.policy.UID, since: now}
 	c, where := f.cause, f.ns.name
-	if wide := f.wide(); wide >= 0 && f.overTotal && f.policy.Cluster != nil {
+	if wide := f.wide(); wide >= 0 && f.overTotal != nil && f.policy.Cluster != nil {
 		c, where, h.total = f.causes[wide], "", true
 	}
 	id, approved := ps.holdID(where, c)
@@ -238,8 +239,27 @@ func (f *fresh) hold(ps *policyState, now time.Time) (hold, bool) {
 		h.total = false
 		id, approved = ps.holdID(f.ns.name, union(f.causes))
 	}
-	h.id, h.why = id, c.text
+	h.id = id
+	if l := f.limit(); l != nil {
+		h.why = fmt.Sprintf("%s made more objects due at once than %s allows (%d%s)", c.text, l, l.most, f.within())
+	}
 	return h, approved
+}
+
+// limit is the one that people are told of; nil where none is exceeded.
+func (f *fresh) limit() *allowance {
+	if f.overTotal != nil {
+		return f.overTotal
+	}
+	return f.overObjects
+}
+
+// within says for how long changes count together. What nobody saw is compared with the last status instead.
+func (f *fresh) within() string {
+	if f.cause.unseen {
+		return ""
+	}
+	return " in ten minutes"
 }
 
 // wide is the index of the last change that reaches many namespaces: of a cluster policy, or one that nobody saw; -1 when there is none.
@@ -297,13 +317,16 @@ func (t *Tracker) sumUpObjects(all []*fresh, now time.Time) {
 		}
 	}
 	for _, f := range all {
-		f.overObjects = n[f.ns] > 0 && t.tooMany(f.ns, n[f.ns]+f.ns.recent.sum(now))
+		if n[f.ns] > 0 {
+			objects, _ := t.allowances(f.ns)
+			f.overObjects = objects.exceeded(n[f.ns] + f.ns.recent.sum(now))
+		}
 	}
 }
 
 // sumUpTotal finds what is too much in all namespaces that a cluster policy or a change of one reaches.
 func (t *Tracker) sumUpTotal(all []*fresh, now time.Time) {
-	n, limits := map[types.UID]int{}, map[types.UID]int{}
+	n, limits := map[types.UID]int{}, map[types.UID]allowance{}
 	for _, f := range all {
 		if f.cause.unseen {
 			continue
@@ -320,22 +343,25 @@ func (t *Tracker) sumUpTotal(all []*fresh, now time.Time) {
 	}
 	for _, f := range all {
 		for uid := range f.reach() {
-			f.overTotal = f.overTotal || !f.cause.unseen && n[uid] > limits[uid]
+			over := limits[uid].exceeded(n[uid])
+			if over != nil && !f.cause.unseen && (f.overTotal == nil || over.stricter(f.overTotal)) {
+				f.overTotal = over
+			}
 		}
 	}
 }
 
 // limitTotal limits what counts for a cluster policy to what a namespace allows in all, the strictest of several.
-func (t *Tracker) limitTotal(limits map[types.UID]int, uid types.UID, ns *namespace) {
-	limit := most(ns.holdAbove().Total, t.holdAboveTotal)
-	if known, ok := limits[uid]; !ok || limit < known {
-		limits[uid] = limit
+func (t *Tracker) limitTotal(limits map[types.UID]allowance, uid types.UID, ns *namespace) {
+	_, total := t.allowances(ns)
+	if known, ok := limits[uid]; !ok || total.stricter(&known) {
+		limits[uid] = total
 	}
 }
 
 // sumUpUnseen does both for what should have gone while a controller still ran, and what no status told of.
 func (t *Tracker) sumUpUnseen(all []*fresh) {
-	n, limits := map[types.UID]int{}, map[types.UID]int{}
+	n, limits := map[types.UID]int{}, map[types.UID]allowance{}
 	for _, f := range all {
 		if uid := f.policy.UID; f.cause.unseen && f.policy.Cluster != nil {
 			t.limitTotal(limits, uid, f.ns)
@@ -349,9 +375,10 @@ func (t *Tracker) sumUpUnseen(all []*fresh) {
 		}
 		ps := t.policyState(f.policy.NamespacedName)
 		untold := t.overdue(ps, overdue) - ps.told()
-		f.overObjects = t.tooMany(f.ns, min(f.unseen, untold))
-		if limit, ok := limits[f.policy.UID]; ok {
-			f.overTotal = min(n[f.policy.UID], untold) > limit
+		objects, _ := t.allowances(f.ns)
+		f.overObjects = objects.exceeded(min(f.unseen, untold))
+		if total, ok := limits[f.policy.UID]; ok {
+			f.overTotal = total.exceeded(min(n[f.policy.UID], untold))
 		}
 	}
 }
@@ -382,23 +409,4 @@ func (ps *policyState) told() int {
 		}
 	}
 	return int(n)
-}
-
-// tooMany reports whether one change may not make so many objects of a namespace due.
-func (t *Tracker) tooMany(ns *namespace, n int) bool {
-	return n > most(ns.holdAbove().Objects, t.holdAbove)
-}
-
-// holdAbove is how many objects cluster policies allow to become due by what is being weighed.
-func (ns *namespace) holdAbove() policy.HoldAbove { return ns.bounds.HoldAbove.Stricter(ns.heldAbove) }
-
-// most is how many objects one change may make due: what cluster policies say, or else the default. A negative one says nothing.
-func most(said, byDefault int) int {
-	switch {
-	case said >= 0:
-		return said
-	case byDefault >= 0:
-		return byDefault
-	}
-	return math.MaxInt
 }

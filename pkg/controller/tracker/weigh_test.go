@@ -6,6 +6,7 @@ package tracker
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -330,8 +331,35 @@ func TestTheLastChangeIsNamed(t *testing.T) {
 	w.policy(keep("10m", 2))
 	w.policy(given.Policy("q").Rules(given.Rule("r", "2h").Labelled("no", "such")).Generation(2))
 	w.ReplaceCronJobs(nil, w.now)
-	if why := w.waits("p", 4).Why; why != `generation 2 of policy "team-a/q"` {
+	if why := w.waits("p", 4).Why; why != "generation 2 of cleanuppolicies.gc.winnow.dev/q made more objects due at once than --default-hold-above allows (2 in ten minutes)" {
 		t.Errorf("the hold is because of %s", why)
+	}
+}
+
+// TestHoldsNameTheirLimit: how many objects may become due, and who says so.
+func TestHoldsNameTheirLimit(t *testing.T) {
+	number := func(n int64) *int64 { return &n }
+	for name, tc := range map[string]struct {
+		above *gc.HoldAbove
+		want  string
+	}{
+		"a flag":            {nil, "--default-hold-above allows (3 in ten minutes)"},
+		"a cluster policy":  {&gc.HoldAbove{Objects: number(2)}, "spec.guardrails.holdAbove.objects of clustercleanuppolicies.gc.winnow.dev/all allows (2 in ten minutes)"},
+		"of all namespaces": {&gc.HoldAbove{Total: number(1)}, "spec.guardrails.holdAbove.total of clustercleanuppolicies.gc.winnow.dev/all allows (1 in ten minutes)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.holdAbove = 3
+			w.clusterPolicy(everywhere(1, gc.Guardrails{HoldAbove: tc.above}))
+			w.clusterPolicy(clusterDefault("p", "never", 1))
+			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+			p := clusterDefault("p", "10m", 2)
+			w.clusterPolicy(p)
+			all, _ := w.Holds(p)
+			if len(all) != 1 || !strings.HasSuffix(all[0].Why, " made more objects due at once than "+tc.want) {
+				t.Errorf("got %+v, want %s", all, tc.want)
+			}
+		})
 	}
 }
 

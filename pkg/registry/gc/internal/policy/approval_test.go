@@ -156,7 +156,7 @@ func annotated(ids string) *gc.CleanupPolicy {
 
 // write is what stands between a request of alice and the store; old is nil for a new policy.
 func (a *asking) write(old, p *gc.CleanupPolicy, forecast gc.PolicyForecast) error {
-	o := (&REST{author: a.author(), forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast { return forecast }}).outlook(nil)
+	o := (&REST{author: a.author(), forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast { return forecast }, advise: advice}).outlook(nil)
 	if old == nil {
 		return o.onCreate(a.author().onCreate(nil))(by("alice"), p)
 	}

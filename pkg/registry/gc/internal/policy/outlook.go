@@ -5,6 +5,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,14 +20,16 @@ import (
 type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast
 
 // outlook asks for the forecast of one request: behind all else that may refuse it, and before anything is written, since what is due
-// is gone soon after. What it was told becomes a warning once the request has succeeded.
+// is gone soon after. What it was told becomes a warning once the request has succeeded, and then what is valid and probably not meant.
 type outlook struct {
 	author   author
 	forecast Forecast
+	advise   func(Policy) []string
 	dryRun   bool
 
-	asked state
-	told  gc.PolicyForecast
+	asked  state
+	told   gc.PolicyForecast
+	advice []string
 }
 
 // state tells apart the states that a request may start from. One that met a conflict starts again, mostly from the same.
@@ -43,6 +46,7 @@ func (o *outlook) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc
 		}
 		p := obj.(Policy)
 		o.ask(ctx, nil, p)
+		o.advice = o.advise(p)
 		return o.author.checkApproved(ctx, p, nil, o.told)
 	}
 }
@@ -58,6 +62,9 @@ func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObje
 			return nil
 		}
 		o.ask(ctx, before, p)
+		if p.GetGeneration() != before.GetGeneration() {
+			o.advice = o.advise(p)
+		}
 		return o.author.checkApproved(ctx, p, before, o.told)
 	}
 }
@@ -100,7 +107,7 @@ func (o *outlook) warn(ctx context.Context, err error) {
 	if err != nil {
 		return
 	}
-	for _, line := range o.told.Lines {
+	for _, line := range slices.Concat(o.told.Lines, o.advice) {
 		warning.AddWarning(ctx, "", line)
 	}
 }

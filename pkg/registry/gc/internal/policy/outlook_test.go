@@ -34,7 +34,10 @@ func generation(n int64) *gc.CleanupPolicy {
 	return &gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", UID: "a", Generation: n}}
 }
 
-// TestOutlook: the forecast is asked once for what is about to be written, and told when it was.
+// advice is on a generation, so that it can be told from others.
+func advice(p Policy) []string { return []string{fmt.Sprintf("advice on %d", p.GetGeneration())} }
+
+// TestOutlook: the forecast is asked once for what is about to be written, and told when it was, before any advice.
 func TestOutlook(t *testing.T) {
 	refuse := errors.New("refused")
 	for name, tc := range map[string]struct {
@@ -46,11 +49,11 @@ func TestOutlook(t *testing.T) {
 		asked   []string
 		warned  []string
 	}{
-		"create":            {request: creates, asked: []string{"none to 1, false"}, warned: []string{"none to 1, false"}},
-		"create in dry run": {request: creates, dryRun: true, asked: []string{"none to 1, true"}, warned: []string{"none to 1, true"}},
+		"create":            {request: creates, asked: []string{"none to 1, false"}, warned: []string{"none to 1, false", "advice on 1"}},
+		"create in dry run": {request: creates, dryRun: true, asked: []string{"none to 1, true"}, warned: []string{"none to 1, true", "advice on 1"}},
 		"invalid create":    {request: creates, invalid: refuse},
 		"failed create":     {request: creates, failed: refuse, asked: []string{"none to 1, false"}},
-		"update":            {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"}},
+		"update":            {request: updates(1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false", "advice on 2"}},
 		"invalid update":    {request: updates(1, 2), invalid: refuse},
 		"update of labels":  {request: updates(1, 1)},
 		"approval":          {request: approves("5f3c"), asked: []string{"1 to 1, false"}, warned: []string{"1 to 1, false"}},
@@ -58,10 +61,10 @@ func TestOutlook(t *testing.T) {
 		"refused approval":  {request: approves("5f3c"), invalid: refuse},
 		"failed approval":   {request: approves("5f3c"), failed: refuse, asked: []string{"1 to 1, false"}},
 		"update after a conflict with a status": {
-			request: updates(1, 2, 1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false"},
+			request: updates(1, 2, 1, 2), asked: []string{"1 to 2, false"}, warned: []string{"1 to 2, false", "advice on 2"},
 		},
 		"update after a conflict with a spec": {
-			request: updates(1, 2, 2, 3), asked: []string{"1 to 2, false", "2 to 3, false"}, warned: []string{"2 to 3, false"},
+			request: updates(1, 2, 2, 3), asked: []string{"1 to 2, false", "2 to 3, false"}, warned: []string{"2 to 3, false", "advice on 3"},
 		},
 		"delete":         {request: deletes, asked: []string{"1 to none, false"}, warned: []string{"1 to none, false"}},
 		"refused delete": {request: deletes, invalid: refuse},
@@ -74,7 +77,7 @@ func TestOutlook(t *testing.T) {
 			r := &REST{author: everybody.author(), forecast: func(_ context.Context, change gc.PolicyChange) gc.PolicyForecast {
 				asked = append(asked, generations(change))
 				return gc.PolicyForecast{Lines: []string{generations(change)}, Holds: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}}, Complete: true}
-			}}
+			}, advise: advice}
 			var dryRun []string
 			if tc.dryRun {
 				dryRun = []string{metav1.DryRunAll}
@@ -122,7 +125,7 @@ func approves(id string) func(context.Context, *outlook, error) error {
 // TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.
 func TestNobodyForecasts(t *testing.T) {
 	ctx, w := request("")
-	silent := (&REST{author: (&asking{}).author()}).outlook(nil)
+	silent := (&REST{author: (&asking{}).author(), advise: advice}).outlook(nil)
 	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
 		t.Error(err)
 	}

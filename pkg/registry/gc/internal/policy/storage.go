@@ -63,6 +63,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 	return &Storage{
 		Policies: &REST{
 			Store: store, shortName: kind.ShortName, limit: &limit{most, kind.Name, store.List, keymutex.NewHashed(lockedAtOnce)}, forecast: forecast,
+			advise: func(p Policy) []string { return kind.Warnings(p.(P)) },
 			author: author{authorizer, resource, kind.Name, reach, func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }},
 		},
 		Status: &StatusREST{&status},
@@ -75,6 +76,7 @@ type REST struct {
 	shortName string
 	author    author
 	forecast  Forecast
+	advise    func(Policy) []string // what is valid and probably not meant
 	limit     *limit
 }
 
@@ -134,7 +136,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 }
 
 func (r *REST) outlook(dryRun []string) *outlook {
-	return &outlook{author: r.author, forecast: r.forecast, dryRun: dryrun.IsDryRun(dryRun)}
+	return &outlook{author: r.author, forecast: r.forecast, advise: r.advise, dryRun: dryrun.IsDryRun(dryRun)}
 }
 
 // StatusREST serves the status of the policies.

@@ -110,16 +110,11 @@ func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runt
 	return validation.DidYouMean(validation.OneErrorForEachField(errs))
 }
 
-// WarningsOnCreate tells what is valid and yet probably not meant.
-func (s strategy[P, S]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	return s.kind.Warnings(obj.(P))
-}
+// WarningsOnCreate is empty: REST tells first what a policy deletes, and then what was probably not meant; see outlook.
+func (strategy[P, S]) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
-// WarningsOnUpdate does so when the spec changed. What an approval does is told once it has succeeded.
-func (s strategy[P, S]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	if policy := obj.(P); policy.GetGeneration() != old.(P).GetGeneration() {
-		return s.kind.Warnings(policy)
-	}
+// WarningsOnUpdate is as WarningsOnCreate.
+func (strategy[P, S]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
@@ -166,11 +161,6 @@ func (s statusStrategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime
 		return errs
 	}
 	return validation.ValidateStatus(s.kind.Status(obj.(P)))
-}
-
-// WarningsOnUpdate is empty: the writer of a status can do nothing about the spec.
-func (statusStrategy[P, S]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
 }
 
 func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
