@@ -20,6 +20,7 @@ var pure = []string{
 	"./pkg/controller/deletion",
 	"./pkg/controller/freshness",
 	"./pkg/controller/turns",
+	"./pkg/controller/kinds",
 }
 
 // pureImports are what a pure package may import besides the standard library and other pure packages.

@@ -41,6 +41,9 @@ const (
 	ResourcePods = "pods"
 )
 
+// DefaultResources are those of the defaults of a policy, and of a rule that names none.
+func DefaultResources() []string { return []string{ResourceJobs, ResourcePods} }
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // CleanupPolicy says how long to keep the finished objects of its namespace, and how many.

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -74,8 +74,12 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	if missing := d.rights.known(o.Fact, d.clock.Now()); missing != "" {
 		return answered(deletion.Unauthorized, missing)
 	}
+	kind, err := kinds.For(o.Fact.Resource)
+	if err != nil {
+		return answered(deletion.Refused, err.Error())
+	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
-	err := d.request(http.MethodDelete, o.Fact).
+	err = d.request(http.MethodDelete, kind, o.Fact).
 		SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, reason(o))).
 		Body(&metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
@@ -101,39 +105,26 @@ func reason(o *deletion.Order) string {
 func (d *Deleter) Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var read *lifecycle.Fact
-	var err error
-	switch f.Resource {
-	case gc.ResourceJobs:
-		read, err = reduce(d.cluster.BatchV1().Jobs(f.Namespace).Get, lifecycle.FromJob)(ctx, f.Name)
-	default:
-		read, err = reduce(d.cluster.CoreV1().Pods(f.Namespace).Get, lifecycle.FromPod)(ctx, f.Name)
+	kind, err := kinds.For(f.Resource)
+	if err != nil {
+		return nil, err
 	}
-	if apierrors.IsNotFound(err) || err == nil && read.UID != f.UID {
+	object := kind.New()
+	if err := d.request(http.MethodGet, kind, f).Do(ctx).Into(object); apierrors.IsNotFound(err) {
 		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
-	return read, err
-}
-
-func reduce[T any](
-	get func(context.Context, string, metav1.GetOptions) (*T, error), from func(*T) (*lifecycle.Fact, error),
-) func(context.Context, string) (*lifecycle.Fact, error) {
-	return func(ctx context.Context, name string) (*lifecycle.Fact, error) {
-		object, err := get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return from(object)
+	read, err := kinds.Fact(object)
+	if err != nil || read.UID != f.UID {
+		return nil, err
 	}
+	return read, nil
 }
 
 // request addresses the object of f. It is sent once: when to try again is the tracker's to say.
-func (d *Deleter) request(verb string, f *lifecycle.Fact) *rest.Request {
-	client, resource := d.cluster.CoreV1().RESTClient(), "pods"
-	if f.Resource == gc.ResourceJobs {
-		client, resource = d.cluster.BatchV1().RESTClient(), "jobs"
-	}
-	return client.Verb(verb).Namespace(f.Namespace).Resource(resource).Name(f.Name).MaxRetries(0)
+func (d *Deleter) request(verb string, k *kinds.Kind, f *lifecycle.Fact) *rest.Request {
+	return d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(k.Path(f.Namespace, f.Name)...).MaxRetries(0)
 }
 
 // noAnswer says why there was no answer, without the addresses of the connection: they differ each time, and so would the status

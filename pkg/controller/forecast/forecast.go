@@ -19,6 +19,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -134,7 +135,10 @@ type trial struct {
 func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange) error {
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
-	t.byKind = map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	t.byKind = map[string][]*facts.Kept{}
+	for _, resource := range kinds.Deletable() {
+		t.byKind[resource] = nil
+	}
 	for _, k := range slices.Concat(snapshot.Kept, listed.kept) {
 		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
 	}

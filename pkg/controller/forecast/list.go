@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -91,7 +92,7 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 		case gc.ResourcePods:
 			options.FieldSelector = ended
 			return l.Core.Pods(namespace).List(ctx, options)
-		case tracker.CronJobs:
+		case kinds.CronJobs:
 			return l.Batch.CronJobs(namespace).List(ctx, options)
 		default:
 			return l.Core.ResourceQuotas(namespace).List(ctx, options)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -224,7 +225,7 @@ func (a *account) count(all []tracker.Due) string {
 	}
 	var parts []string
 	for _, resource := range slices.Sorted(maps.Keys(resources)) {
-		parts = append(parts, number(resources[resource], kinds[resource]))
+		parts = append(parts, number(resources[resource], kindOf(resource)))
 	}
 	line := strings.Join(parts, " and ")
 	if a.cut {
@@ -236,7 +237,14 @@ func (a *account) count(all []tracker.Due) string {
 	return fmt.Sprintf("%s in %s", line, number(len(namespaces), "namespace"))
 }
 
-var kinds = map[string]string{gc.ResourceJobs: "Job", gc.ResourcePods: "Pod"}
+// kindOf is the kind of a resource's objects as people say it.
+func kindOf(resource string) string {
+	k, err := kinds.For(resource)
+	if err != nil {
+		return resource
+	}
+	return k.GroupVersionKind.Kind
+}
 
 func number(n int, what string) string {
 	if n == 1 {

@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
@@ -139,7 +140,7 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 	case gc.ResourceJobs:
 		jobs, cronJobs := o.Batch.Jobs(metav1.NamespaceAll), o.Batch.CronJobs(metav1.NamespaceAll)
 		reflect(r.ctx, &r.done, resource, listWatch(jobs.List, jobs.Watch, o.observing(resource)), &batchv1.Job{}, o.factSink(resource))
-		reflect(r.ctx, &r.done, tracker.CronJobs, listWatch(cronJobs.List, cronJobs.Watch, o.observing(tracker.CronJobs)),
+		reflect(r.ctx, &r.done, kinds.CronJobs, listWatch(cronJobs.List, cronJobs.Watch, o.observing(kinds.CronJobs)),
 			&batchv1.CronJob{}, o.cronJobSink())
 	case gc.ResourcePods:
 		pods := o.Core.Pods(metav1.NamespaceAll)
@@ -165,7 +166,7 @@ func (o *Observer) stop(resource string, r *running) {
 	o.Tracker.Unheard(resource)
 	switch resource {
 	case gc.ResourceJobs:
-		o.Tracker.Unheard(tracker.CronJobs)
+		o.Tracker.Unheard(kinds.CronJobs)
 		o.Tracker.ForgetCronJobs(o.Clock.Now())
 	case tracker.ResourceQuotas:
 		o.Tracker.ForgetQuotas()

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -95,18 +96,9 @@ func (o *Observer) heard(resource string) func() {
 	}
 }
 
-// Reduce makes of a Job or a Pod what is kept of it.
+// Reduce makes of an object what is kept of it.
 func Reduce(object any) (*facts.Kept, error) {
-	var f *lifecycle.Fact
-	var err error
-	switch object := object.(type) {
-	case *batchv1.Job:
-		f, err = lifecycle.FromJob(object)
-	case *corev1.Pod:
-		f, err = lifecycle.FromPod(object)
-	default:
-		err = fmt.Errorf("%T is neither a Job nor a Pod", object)
-	}
+	f, err := kinds.Fact(object)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +117,7 @@ func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {
 		upsert:  func(cj *lifecycle.CronJob) { o.Tracker.SetCronJob(cj, o.Clock.Now()) },
 		remove:  func(cj *lifecycle.CronJob) { o.Tracker.RemoveCronJob(cj.UID, o.Clock.Now()) },
 		replace: func(all []*lifecycle.CronJob, _ string) { o.Tracker.ReplaceCronJobs(all, o.Clock.Now()) },
-		heard:   o.heard(tracker.CronJobs),
+		heard:   o.heard(kinds.CronJobs),
 	}
 }
 

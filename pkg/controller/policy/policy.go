@@ -92,7 +92,7 @@ type ttl struct {
 // laterThan orders them, never last.
 func (t ttl) laterThan(o ttl) bool { return !o.never && (t.never || t.duration > o.duration) }
 
-var defaultResources = []string{gc.ResourceJobs, gc.ResourcePods}
+var defaultResources = gc.DefaultResources()
 
 // Resources lists, sorted, what must be observed for the policy: nothing outside of it is deleted by it.
 func (p *Policy) Resources() []string {

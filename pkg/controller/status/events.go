@@ -15,16 +15,15 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -145,16 +144,13 @@ func (k sumKey) by() string {
 	return " of ClusterCleanupPolicy " + k.Name
 }
 
-// kinds are those of the resources that are deleted.
-var kinds = map[string]schema.GroupVersionKind{
-	gc.ResourceJobs: batchv1.SchemeGroupVersion.WithKind("Job"),
-	gc.ResourcePods: corev1.SchemeGroupVersion.WithKind("Pod"),
-}
-
 // reference names an object, with its UID where that is known.
 func reference(resource, namespace, name string, uid types.UID) *corev1.ObjectReference {
-	version, kind := kinds[resource].ToAPIVersionAndKind()
-	return &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: namespace, Name: name, UID: uid}
+	out := &corev1.ObjectReference{Namespace: namespace, Name: name, UID: uid}
+	if k, err := kinds.For(resource); err == nil {
+		out.APIVersion, out.Kind = k.GroupVersionKind.ToAPIVersionAndKind()
+	}
+	return out
 }
 
 func (d *deletions) note() string {

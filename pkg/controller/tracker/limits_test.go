@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -255,7 +256,7 @@ func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
 func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
 	w := newWorld(t, given.Policy("p").Rules(given.Rule("few", "").WithoutTTL().Keeping(1), given.Rule("r", "0s").For(gc.ResourcePods)))
 	w.Heard(gc.ResourceJobs, w.now)
-	w.Heard(CronJobs, w.now)
+	w.Heard(kinds.CronJobs, w.now)
 	w.pass(freshness.StaleAfter - time.Second)
 	w.upsert(jobs(time.Minute, "a", "b")...)
 	w.takes("b")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
@@ -207,9 +208,7 @@ func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resou
 
 // cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
 func (t *Tracker) cover(ns *namespace, resources sets.Set[string], now time.Time) {
-	if resources.Has(gc.ResourcePods) {
-		resources.Insert(gc.ResourceJobs)
-	}
+	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
 	kept := make(map[string]Covering, len(resources))
 	for resource := range resources {
 		kept[resource] = ns.kept[resource]
@@ -270,7 +269,7 @@ func (t *Tracker) unlisted(ns *namespace) string {
 	case !ns.known:
 		return "namespaces"
 	case ns.keeps(gc.ResourceJobs) && !t.cronJobsListed:
-		return CronJobs
+		return kinds.CronJobs
 	case ns.keeps(ResourceQuotas) && !t.quotas.listed:
 		return ResourceQuotas
 	}

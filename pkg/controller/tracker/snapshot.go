@@ -16,6 +16,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -126,10 +127,7 @@ func resourcesOf(p *policy.Policy) sets.Set[string] {
 	if p == nil {
 		return out
 	}
-	out.Insert(p.Resources()...)
-	if out.Has(gc.ResourcePods) {
-		out.Insert(gc.ResourceJobs)
-	}
+	out.Insert(kinds.WithOwners(p.Resources()...)...)
 	if len(p.QuotaResources()) > 0 {
 		out.Insert(ResourceQuotas)
 	}
@@ -139,7 +137,7 @@ func resourcesOf(p *policy.Policy) sets.Set[string] {
 // missing notes which of the needed resources of a namespace are not known completely.
 func (t *Tracker) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 	if needed.Has(gc.ResourceJobs) && !t.cronJobsListed {
-		s.Missing[CronJobs] = append(s.Missing[CronJobs], ns.name)
+		s.Missing[kinds.CronJobs] = append(s.Missing[kinds.CronJobs], ns.name)
 	}
 	for resource := range needed {
 		known := ns.keeps(resource) && ns.listed[resource] == ns.kept[resource]

@@ -7,19 +7,9 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
-
-// CronJobs are observed for what they mean for their Jobs; no policy can name them.
-const CronJobs = "cronjobs.batch"
-
-// needed are the resources that must be observed before an object of a resource may be deleted: its own kind, and those that
-// may own it.
-var needed = map[string][]string{
-	gc.ResourceJobs: {gc.ResourceJobs, CronJobs},
-	gc.ResourcePods: {gc.ResourcePods, gc.ResourceJobs},
-}
 
 // Observing takes in whether a resource can be listed and watched: why is nil when it can.
 func (t *Tracker) Observing(resource string, why error, now time.Time) {
@@ -46,21 +36,25 @@ func (t *Tracker) Unheard(resource string) {
 	t.watches.Forget(resource)
 }
 
-// blindTo is why objects of a resource cannot be judged now; empty when they can.
+// blindTo is why objects of a resource cannot be judged now: it cannot be observed itself, or what may own them cannot. It is empty when
+// they can.
 func (t *Tracker) blindTo(resource string) string {
-	for _, r := range needed[resource] {
-		if why := t.watches.Failing(r); why != "" {
-			return why
-		}
+	k, err := kinds.For(resource)
+	if err != nil {
+		return err.Error()
 	}
-	return ""
+	why := t.watches.Failing(resource)
+	for _, owner := range k.Owners {
+		why = cmp.Or(why, t.watches.Failing(owner))
+	}
+	return why
 }
 
 // doubtful is why what is known of others does not suffice to delete the object; empty when it does. Its time alone needs
 // nobody else: an object that has changed is not deleted by a request that names its last known state.
 func (t *Tracker) doubtful(rec *record, reason policy.Reason) string {
 	if c := rec.Controller; c != nil {
-		if why := t.watches.Stale(ownersOf[c.Kind]); why != "" {
+		if why := t.watches.Stale(kinds.ForOwner(c.GroupKind)); why != "" {
 			return why
 		}
 	}
@@ -78,5 +72,3 @@ func (t *Tracker) quotaDoubt(ns *namespace) string {
 	}
 	return cmp.Or(t.watches.Failing(ResourceQuotas), t.watches.Stale(ResourceQuotas))
 }
-
-var ownersOf = map[string]string{"Job": gc.ResourceJobs, "CronJob": CronJobs}

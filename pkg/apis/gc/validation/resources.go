@@ -57,7 +57,7 @@ var neverGroups = []string{
 // resources are those that a rule or a ceiling names, or what stands for none.
 func resources(named []string) sets.Set[string] {
 	if len(named) == 0 {
-		return sets.New(gc.ResourceJobs, gc.ResourcePods)
+		return sets.New(gc.DefaultResources()...)
 	}
 	return sets.New(named...)
 }

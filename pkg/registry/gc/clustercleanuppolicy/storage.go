@@ -68,7 +68,7 @@ func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 	}
 	reached := reachOf(&p.Spec).Union(reachOf(&old.Spec))
 	if old.Spec.Guardrails != nil {
-		reached.Insert(policy.DefaultResources()...)
+		reached.Insert(gc.DefaultResources()...)
 	}
 	return reached
 }
@@ -82,7 +82,7 @@ func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 			reached.Insert(policy.Named(guardrails.Ceilings[i].Resources)...)
 		}
 		if guardrails.MaxTTL != nil || guardrails.HoldAbove != nil {
-			reached.Insert(policy.DefaultResources()...)
+			reached.Insert(gc.DefaultResources()...)
 		}
 	}
 	return reached

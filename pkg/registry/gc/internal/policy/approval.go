@@ -41,7 +41,7 @@ func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
 func rightsOf(h *gc.PolicyHold) sets.Set[right] {
 	resources := h.Resources
 	if len(resources) == 0 { // An older version did not write them.
-		resources = DefaultResources()
+		resources = gc.DefaultResources()
 	}
 	return rights(sets.New(resources...), h.Namespace)
 }

@@ -48,7 +48,7 @@ type Kind[P Policy, S any] struct {
 func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	reached := sets.New[string]()
 	if spec.TTLAfterFinished != nil || spec.Capacity != nil {
-		reached.Insert(DefaultResources()...)
+		reached.Insert(gc.DefaultResources()...)
 	}
 	for i := range spec.Rules {
 		reached.Insert(Named(spec.Rules[i].Resources)...)
@@ -56,13 +56,10 @@ func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	return reached
 }
 
-// DefaultResources are those of defaults, and of whatever names none.
-func DefaultResources() []string { return []string{gc.ResourceJobs, gc.ResourcePods} }
-
 // Named are these resources, or the default ones where none is named.
 func Named(resources []string) []string {
 	if len(resources) == 0 {
-		return DefaultResources()
+		return gc.DefaultResources()
 	}
 	return resources
 }

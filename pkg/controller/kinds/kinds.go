@@ -1,0 +1,131 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds is the one table of the resources that Winnow deletes, or observes because they may own what it deletes. A resource that
+// is not in it is an error.
+package kinds
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// CronJobs are observed for what they mean for their Jobs. No policy can name them.
+const CronJobs = "cronjobs.batch"
+
+// Kind is one resource.
+type Kind struct {
+	// Resource is its name as policies write it: "resource.group".
+	Resource string
+	// GroupVersionKind and Plural name it to the API server.
+	GroupVersionKind schema.GroupVersionKind
+	Plural           string
+	// Owners are the resources that may own its objects, and must be observed before one of them is deleted.
+	Owners []string
+	// New returns an empty object.
+	New func() runtime.Object
+
+	// fact reduces an object, and reports false for one of another Go type; nil for a resource that is only observed.
+	fact func(object any) (f *lifecycle.Fact, ok bool, err error)
+}
+
+var table = []*Kind{{
+	Resource: gc.ResourceJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job"), Plural: "jobs",
+	Owners: []string{CronJobs},
+	New:    func() runtime.Object { return &batchv1.Job{} }, fact: from(lifecycle.FromJob),
+}, {
+	Resource: gc.ResourcePods, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods",
+	Owners: []string{gc.ResourceJobs},
+	New:    func() runtime.Object { return &corev1.Pod{} }, fact: from(lifecycle.FromPod),
+}, {
+	Resource: CronJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("CronJob"), Plural: "cronjobs",
+	New: func() runtime.Object { return &batchv1.CronJob{} },
+}}
+
+func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle.Fact, bool, error) {
+	return func(object any) (*lifecycle.Fact, bool, error) {
+		o, ok := object.(*O)
+		if !ok {
+			return nil, false, nil
+		}
+		f, err := reduce(o)
+		return f, true, err
+	}
+}
+
+// For is the kind of a resource.
+func For(resource string) (*Kind, error) {
+	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.Resource == resource }); i >= 0 {
+		return table[i], nil
+	}
+	return nil, fmt.Errorf("resource %q is not known", resource)
+}
+
+// ForOwner is the resource of an owner; empty when owners of its kind are not observed.
+func ForOwner(owner schema.GroupKind) string {
+	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.GroupVersionKind.GroupKind() == owner }); i >= 0 {
+		return table[i].Resource
+	}
+	return ""
+}
+
+// Fact reduces an object to what is to be known of it.
+func Fact(object any) (*lifecycle.Fact, error) {
+	for _, k := range table {
+		if !k.Deletable() {
+			continue
+		}
+		if f, ok, err := k.fact(object); ok {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("objects of type %T are not known", object)
+}
+
+// Deletable reports whether policies can name the resource.
+func (k *Kind) Deletable() bool { return k.fact != nil }
+
+// Path is that of an object.
+func (k *Kind) Path(namespace, name string) []string {
+	gv := k.GroupVersionKind.GroupVersion()
+	if gv.Group == "" {
+		return []string{"/api", gv.Version, "namespaces", namespace, k.Plural, name}
+	}
+	return []string{"/apis", gv.Group, gv.Version, "namespaces", namespace, k.Plural, name}
+}
+
+// Deletable are the resources of the table that policies can name.
+func Deletable() []string {
+	var out []string
+	for _, k := range table {
+		if k.Deletable() {
+			out = append(out, k.Resource)
+		}
+	}
+	return out
+}
+
+// WithOwners adds to resources those that policies can name and that may own their objects.
+func WithOwners(resources ...string) []string {
+	out := slices.Clone(resources)
+	for i := 0; i < len(out); i++ {
+		k, err := For(out[i])
+		if err != nil {
+			continue // A resource that is only counted has no owners.
+		}
+		for _, owner := range k.Owners {
+			if o, err := For(owner); err == nil && o.Deletable() && !slices.Contains(out, owner) {
+				out = append(out, owner)
+			}
+		}
+	}
+	return out
+}

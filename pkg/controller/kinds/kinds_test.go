@@ -1,0 +1,83 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// TestTable: each row says the same of its kind everywhere, and owners are in the table too.
+func TestTable(t *testing.T) {
+	for _, k := range table {
+		if want := strings.TrimSuffix(k.Plural+"."+k.GroupVersionKind.Group, "."); k.Resource != want {
+			t.Errorf("%s: its plural and group are %s", k.Resource, want)
+		}
+		gvks, _, err := scheme.Scheme.ObjectKinds(k.New())
+		if err != nil || !slices.Contains(gvks, k.GroupVersionKind) {
+			t.Errorf("%s: New makes %v, %v", k.Resource, gvks, err)
+		}
+		if got := ForOwner(k.GroupVersionKind.GroupKind()); got != k.Resource {
+			t.Errorf("%s: as an owner it is %q", k.Resource, got)
+		}
+		for _, owner := range k.Owners {
+			if _, err := For(owner); err != nil {
+				t.Errorf("%s: owner: %v", k.Resource, err)
+			}
+		}
+		if f, err := Fact(k.New()); (f != nil) != (err == nil && k.Deletable()) || f != nil && f.Resource != k.Resource {
+			t.Errorf("%s: its fact is %+v, %v", k.Resource, f, err)
+		}
+	}
+	if got := Deletable(); !slices.Equal(got, gc.DefaultResources()) {
+		t.Errorf("policies can name %v, and their defaults are for %v", got, gc.DefaultResources())
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	if k, err := For("secrets"); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
+		t.Errorf("got %v, %v", k, err)
+	}
+	if got := ForOwner(schema.GroupKind{Group: "example.com", Kind: "Job"}); got != "" {
+		t.Errorf("a Job of another group is %q", got)
+	}
+	if f, err := Fact(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "Secret") {
+		t.Errorf("got %v, %v", f, err)
+	}
+}
+
+func TestPath(t *testing.T) {
+	for resource, want := range map[string]string{
+		gc.ResourceJobs: "/apis/batch/v1/namespaces/ns/jobs/a", gc.ResourcePods: "/api/v1/namespaces/ns/pods/a",
+	} {
+		k, err := For(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(k.Path("ns", "a"), "/"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestWithOwners(t *testing.T) {
+	for name, c := range map[string]struct{ resources, want []string }{
+		"none":                 {nil, nil},
+		"Jobs":                 {[]string{gc.ResourceJobs}, []string{gc.ResourceJobs}},
+		"Pods":                 {[]string{gc.ResourcePods}, []string{gc.ResourcePods, gc.ResourceJobs}},
+		"both":                 {[]string{gc.ResourceJobs, gc.ResourcePods}, []string{gc.ResourceJobs, gc.ResourcePods}},
+		"and one that is none": {[]string{"resourcequotas", gc.ResourcePods}, []string{"resourcequotas", gc.ResourcePods, gc.ResourceJobs}},
+	} {
+		if got := WithOwners(c.resources...); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
