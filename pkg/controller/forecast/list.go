@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -27,8 +26,6 @@ import (
 const (
 	// namespacesMost is how many namespaces are listed each for itself; beyond it one list of all namespaces costs less.
 	namespacesMost = 20
-	// ended leaves out the Pods that have not, of which there may be many.
-	ended = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
 )
 
 // listing is what was listed, each object reduced as it arrived.
@@ -85,21 +82,17 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 
 // readNamespace lists those of one namespace, or of all, page by page.
 func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		switch resource {
-		case gc.ResourceJobs:
-			return l.Batch.Jobs(namespace).List(ctx, options)
-		case gc.ResourcePods:
-			options.FieldSelector = ended
-			return l.Core.Pods(namespace).List(ctx, options)
-		case kinds.CronJobs:
-			return l.Batch.CronJobs(namespace).List(ctx, options)
-		default:
-			return l.Core.ResourceQuotas(namespace).List(ctx, options)
-		}
-	})
+	client, err := l.Clients.For(resource, namespace)
+	if err != nil {
+		return err
+	}
+	options := metav1.ListOptions{}
+	if k, err := kinds.For(resource); err == nil {
+		options.FieldSelector = k.Ended
+	}
+	pages := pager.New(client.List)
 	pages.FullListIfExpired = false
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error { return l.take(object, wanted) })
+	return pages.EachListItem(ctx, options, func(object runtime.Object) error { return l.take(object, wanted) })
 }
 
 // take keeps what there is to know of one object. Nothing follows from objects that have not finished.

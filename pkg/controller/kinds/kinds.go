@@ -30,6 +30,8 @@ type Kind struct {
 	Plural           string
 	// Owners are the resources that may own its objects, and must be observed before one of them is deleted.
 	Owners []string
+	// Ended is a field selector that every finished object matches; empty where there is none.
+	Ended string
 	// New returns an empty object.
 	New func() runtime.Object
 
@@ -44,6 +46,7 @@ var table = []*Kind{{
 }, {
 	Resource: gc.ResourcePods, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods",
 	Owners: []string{gc.ResourceJobs},
+	Ended:  "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown",
 	New:    func() runtime.Object { return &corev1.Pod{} }, fact: from(lifecycle.FromPod),
 }, {
 	Resource: CronJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("CronJob"), Plural: "cronjobs",

@@ -7,13 +7,15 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -136,21 +138,40 @@ func (o *Observer) extend(ctx context.Context, resource string, r *running, name
 func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]tracker.Covering) *running {
 	r := &running{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	switch resource {
-	case gc.ResourceJobs:
-		jobs, cronJobs := o.Batch.Jobs(metav1.NamespaceAll), o.Batch.CronJobs(metav1.NamespaceAll)
-		reflect(r.ctx, &r.done, resource, listWatch(jobs.List, jobs.Watch, o.observing(resource)), &batchv1.Job{}, o.factSink(resource))
-		reflect(r.ctx, &r.done, kinds.CronJobs, listWatch(cronJobs.List, cronJobs.Watch, o.observing(kinds.CronJobs)),
-			&batchv1.CronJob{}, o.cronJobSink())
-	case gc.ResourcePods:
-		pods := o.Core.Pods(metav1.NamespaceAll)
-		reflect(r.ctx, &r.done, resource, listWatch(pods.List, pods.Watch, o.observing(resource)), &corev1.Pod{}, o.factSink(resource))
-	case tracker.ResourceQuotas:
-		quotas := o.Core.ResourceQuotas(metav1.NamespaceAll)
-		lw := listWatch(quotas.List, quotas.Watch, o.blind(resource))
-		reflect(r.ctx, &r.done, resource, lw, &corev1.ResourceQuota{}, o.quotaSink())
+	o.reflect(r, resource)
+	for _, owner := range ownersOf(resource) {
+		o.reflect(r, owner)
 	}
 	return r
+}
+
+// ownersOf are the resources that are observed for what they mean for a resource, and for nothing else.
+func ownersOf(resource string) []string {
+	k, err := kinds.For(resource)
+	if err != nil {
+		return nil // Quotas have no owners.
+	}
+	return slices.DeleteFunc(slices.Clone(k.Owners), func(owner string) bool { return slices.Contains(kinds.Deletable(), owner) })
+}
+
+// reflect starts the reflector of one resource.
+func (o *Observer) reflect(r *running, resource string) {
+	client, err := o.Clients.For(resource, metav1.NamespaceAll)
+	if err != nil {
+		o.Tracker.Observing(resource, err, o.Clock.Now())
+		return
+	}
+	var store cache.ReflectorStore
+	observing := o.observing(resource)
+	switch resource {
+	case kinds.CronJobs:
+		store = o.cronJobSink()
+	case tracker.ResourceQuotas:
+		observing, store = o.blind(resource), o.quotaSink()
+	default:
+		store = o.factSink(resource)
+	}
+	reflect(r.ctx, &r.done, resource, listWatch(client.List, client.watch, observing), client.example, store)
 }
 
 // end returns when nothing more comes from r, so that whoever is started next has the last word.
@@ -164,9 +185,11 @@ func (o *Observer) stop(resource string, r *running) {
 	r.end()
 	delete(o.running, resource)
 	o.Tracker.Unheard(resource)
+	for _, owner := range ownersOf(resource) {
+		o.Tracker.Unheard(owner)
+	}
 	switch resource {
 	case gc.ResourceJobs:
-		o.Tracker.Unheard(kinds.CronJobs)
 		o.Tracker.ForgetCronJobs(o.Clock.Now())
 	case tracker.ResourceQuotas:
 		o.Tracker.ForgetQuotas()
@@ -219,32 +242,23 @@ func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource
 }
 
 func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Kept, string, error) {
-	switch resource {
-	case gc.ResourceJobs:
-		l, err := o.Batch.Jobs(namespace).List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		all, err := reduceAll(l.Items)
-		return all, l.Continue, err
-	default:
-		l, err := o.Core.Pods(namespace).List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		all, err := reduceAll(l.Items)
-		return all, l.Continue, err
+	client, err := o.Clients.For(resource, namespace)
+	if err != nil {
+		return nil, "", err
 	}
-}
-
-func reduceAll[T any](items []T) ([]*facts.Kept, error) {
-	out := make([]*facts.Kept, 0, len(items))
-	for i := range items {
-		k, err := Reduce(&items[i])
-		if err != nil {
-			return nil, err
-		}
+	l, err := client.List(ctx, options)
+	if err != nil {
+		return nil, "", err
+	}
+	page, err := meta.ListAccessor(l)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]*facts.Kept, 0, meta.LenList(l))
+	err = meta.EachListItem(l, func(object runtime.Object) error {
+		k, err := Reduce(object)
 		out = append(out, k)
-	}
-	return out, nil
+		return err
+	})
+	return out, page.GetContinue(), err
 }

@@ -22,12 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Clients read what is observed of the cluster.
-type Clients struct {
-	Batch batchclient.BatchV1Interface
-	Core  coreclient.CoreV1Interface
-}
-
 // NewClients makes Clients whose answers in protobuf are thinned before they are decoded: a Job comes without its template, a Pod
 // without most of its spec, since to decode these costs more than all else. Answers in JSON come whole.
 func NewClients(c *rest.Config) (Clients, error) {
