@@ -71,6 +71,7 @@ func (o *ControllerOptions) controllerConfig() cleanup.Config {
 		ProtectedNamespaces: append([]string{ownNamespace, o.LeaderElection.ResourceNamespace}, o.ProtectedNamespaces...),
 		HoldAbove:           o.HoldAbove,
 		HoldAboveTotal:      o.HoldAboveTotal,
+		StartSuspended:      o.StartSuspended,
 		LeaderElection:      o.LeaderElection,
 	}
 }

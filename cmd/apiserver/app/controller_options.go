@@ -36,6 +36,8 @@ type ControllerOptions struct {
 	HoldAbove int
 	// HoldAboveTotal is how many it may make due in all namespaces that it reaches; -1 for any number.
 	HoldAboveTotal int
+	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
+	StartSuspended bool
 	// LeaderElection among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
@@ -73,6 +75,9 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		"How many objects one change of a cluster policy can make due at once in all namespaces that it affects. Above this number, the policy "+
 			"waits for approval in all of them; see status.holds. Applies to namespaces where no cluster policy sets guardrails.holdAbove.total. "+
 			"-1 means no limit.")
+	controller.BoolVar(&o.StartSuspended, "start-suspended", o.StartSuspended,
+		"Delete nothing in a namespace until a ClusterCleanupPolicy with mode Enforce selects it. Until then, the policies of the namespace have "+
+			"the condition Suspended.")
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 

@@ -46,6 +46,16 @@ func TestDefaultHoldAboveTotal(t *testing.T) {
 	}
 }
 
+// TestStartSuspended: Winnow deletes by the first policy of a team unless it is told to wait for an operator.
+func TestStartSuspended(t *testing.T) {
+	if parse(t).Controller.controllerConfig().StartSuspended {
+		t.Error("starts suspended without the flag")
+	}
+	if !parse(t, "--start-suspended").Controller.controllerConfig().StartSuspended {
+		t.Error("does not start suspended with the flag")
+	}
+}
+
 // TestNoForecastBeforeTheControllerKnows: an approval cannot rely on what nobody knows yet.
 func TestNoForecastBeforeTheControllerKnows(t *testing.T) {
 	f := &forecaster{}

@@ -47,7 +47,9 @@ type Config struct {
 	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says, and HoldAboveTotal how
 	// many in all namespaces that it reaches; negative for any number.
 	HoldAbove, HoldAboveTotal int
-	LeaderElection            componentbaseconfig.LeaderElectionConfiguration
+	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
+	StartSuspended bool
+	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
 
 // Controller observes on every replica, and deletes on the one that leads.
@@ -90,7 +92,9 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("metadata client of this server: %w", err)
 	}
 	now := clock.RealClock{}
-	t := tracker.New(tracker.Config{Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal, Clock: now.Now})
+	t := tracker.New(tracker.Config{
+		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal, StartSuspended: c.StartSuspended, Clock: now.Now,
+	})
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{

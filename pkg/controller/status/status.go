@@ -102,12 +102,15 @@ func needs(r *tracker.Report) (policy.Reason, string) {
 	return "", ""
 }
 
-// suspended is True while spec.suspend stops the policy, or guardrails.suspendAll of a cluster policy stops all.
+// suspended is True while spec.suspend stops the policy, or guardrails.suspendAll of a cluster policy or --start-suspended stops all.
 func suspended(r *tracker.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
 	case r.Suspended != "":
 		c.Message = fmt.Sprintf("ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to go on.", r.Suspended)
+	case r.Unselected:
+		c.Message = "Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode " +
+			"Enforce that selects the namespace, or restart Winnow without the flag."
 	case r.Suspend:
 		c.Message = "Deletes nothing; set spec.suspend to false to go on."
 	default:
@@ -178,7 +181,7 @@ func working(r *tracker.Report) string {
 		return reasonDoesNothing
 	case r.Mode == gc.ModePreview:
 		return reasonPreviewing
-	case r.Suspend || r.Suspended != "":
+	case r.Suspend || r.Suspended != "" || r.Unselected:
 		return string(policy.ReasonSuspended)
 	}
 	return reasonEnforcing

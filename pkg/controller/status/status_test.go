@@ -54,6 +54,7 @@ func TestCondition(t *testing.T) {
 			"Deletes nothing because of percentOfQuota: resourcequotas cannot be observed: no right"},
 		"all is stopped":                {enforcing, tracker.Report{Suspended: "stop"}, "True", "Suspended", "Deletes nothing while it is suspended."},
 		"a change waits for approval":   {enforcing, tracker.Report{Waiting: waits}, "False", "Held", approve},
+		"it starts suspended":           {enforcing, tracker.Report{Unselected: true}, "True", "Suspended", "Deletes nothing while it is suspended."},
 		"it waits while all is stopped": {enforcing, tracker.Report{Suspended: "stop", Waiting: waits}, "False", "Held", approve},
 		"a protected namespace": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
@@ -105,6 +106,9 @@ func TestSuspendedAndThrottled(t *testing.T) {
 		"neither": {change: func(*tracker.Report) {}},
 		"all is stopped": {change: func(r *tracker.Report) { r.Suspended = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			`ClusterCleanupPolicy "stop" stops all deletions; set its spec.guardrails.suspendAll to false to go on.`)}},
+		"no cluster policy yet": {change: func(r *tracker.Report) { r.Unselected = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+			"Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode Enforce "+
+				"that selects the namespace, or restart Winnow without the flag.")}},
 		"the policy is suspended": {change: func(r *tracker.Report) { r.Suspend = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			"Deletes nothing; set spec.suspend to false to go on.")}},
 		"it was suspended": {

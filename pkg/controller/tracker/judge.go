@@ -317,12 +317,8 @@ func (t *Tracker) hinder(rec *record, r policy.Resolution, d policy.Decision, no
 	}
 	held, blind, doubt := rec.heldBy(r.Policy.UID), t.blindTo(rec.Resource), t.doubtful(rec, d.Reason)
 	switch {
-	case ns.unreadable != nil:
-		return hold(policy.ReasonPolicyUnreadable, "policy "+ns.unreadable.title()+": "+ns.unreadable.err.Error())
-	case ns.suspended != "":
-		return hold(policy.ReasonSuspended, "cluster policy "+ns.suspended+" stops all deletions in this namespace")
-	case r.Policy.Suspend:
-		return hold(policy.ReasonSuspended, "policy "+title(r.Policy.NamespacedName)+" is suspended")
+	case ns.stops(r.Policy):
+		return hold(ns.stop(r.Policy))
 	case held != nil:
 		return hold(policy.ReasonHeld, held.id)
 	case t.fresh.ClockDoubt() != "":

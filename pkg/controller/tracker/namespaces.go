@@ -79,6 +79,8 @@ type derived struct {
 	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
 	suspended  string
 	unreadable *policyState
+	// unselected says that Winnow starts suspended, and no enforcing cluster policy selects the namespace yet.
+	unselected bool
 }
 
 func (t *Tracker) namespace(name string) *namespace {
@@ -124,7 +126,20 @@ func (ns *namespace) closed() policy.Reason {
 
 // stops reports whether what a policy would delete in the namespace is stopped: that of all policies, or of this one alone.
 func (ns *namespace) stops(p *policy.Policy) bool {
-	return ns.suspended != "" || ns.unreadable != nil || p.Suspend
+	return ns.suspended != "" || ns.unreadable != nil || ns.unselected || p.Suspend
+}
+
+// stop is why that is so.
+func (ns *namespace) stop(p *policy.Policy) (policy.Reason, string) {
+	switch {
+	case ns.unreadable != nil:
+		return policy.ReasonPolicyUnreadable, "policy " + ns.unreadable.title() + ": " + ns.unreadable.err.Error()
+	case ns.suspended != "":
+		return policy.ReasonSuspended, "cluster policy " + ns.suspended + " stops all deletions in this namespace"
+	case ns.unselected:
+		return policy.ReasonSuspended, "Winnow runs with --start-suspended, and no ClusterCleanupPolicy with mode Enforce selects this namespace"
+	}
+	return policy.ReasonSuspended, "policy " + title(p.NamespacedName) + " is suspended"
 }
 
 // lost reports whether the namespace was known and is not any more.
@@ -154,6 +169,7 @@ func (t *Tracker) derive(ns *namespace, now time.Time) {
 		selecting = append(selecting, ps.compiled)
 		d.guard(ps)
 	}
+	d.unselected = t.startSuspended && len(d.clusterVoters) == 0
 	d.limits = d.limits || len(d.ceilings) > 0 || len(d.previewed) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
 		t.ready.Repace(&ns.lane)

@@ -29,6 +29,8 @@ type Report struct {
 	QuotaDoubt string
 	// Suspended names the cluster policy that stops everything in the namespace; of that policy itself, its own name.
 	Suspended string
+	// Unselected says that Winnow starts suspended, and no enforcing cluster policy selects the namespace of the policy yet.
+	Unselected bool
 	// Doubt is why no clock is believed.
 	Doubt string
 	// Paced are the namespaces in which deletions wait for their turn in the minute.
@@ -132,7 +134,7 @@ func (t *Tracker) Reports(namespace string) []Report {
 	for _, ps := range slices.Clone(ns.policies) { // They may change meanwhile.
 		t.breathe(1)
 		r := t.report(ps)
-		r.Closed = ns.closed()
+		r.Closed, r.Unselected = ns.closed(), ns.unselected
 		s := sum{}
 		t.add(&r, &s, ns, sums, ps)
 		s.fill(&r)

@@ -43,7 +43,7 @@ const snapshotSlice = 100
 func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal}), Missing: map[string][]string{}}
+	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal, StartSuspended: t.startSuspended}), Missing: map[string][]string{}}
 	s.Tracker.protected, s.Tracker.fresh, s.Tracker.writes, s.Tracker.resumed = t.protected, t.fresh.WhatIsListed(), t.writes, t.resumed
 	s.Tracker.mu.clock, s.Tracker.mu.lookEvery = t.mu.clock, t.mu.lookEvery // So that CatchUp returns now and then.
 	for uid, w := range t.recent {

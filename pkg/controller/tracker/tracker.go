@@ -30,6 +30,8 @@ type Config struct {
 	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy says, and HoldAboveTotal how
 	// many in all namespaces that it reaches; negative for any number.
 	HoldAbove, HoldAboveTotal int
+	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
+	StartSuspended bool
 	// Clock tells how long the lock was held, so that others have their turn; nil where nobody else waits for it. What time it is to the
 	// rest of the tracker is always an argument.
 	Clock func() time.Time
@@ -42,6 +44,7 @@ type Tracker struct {
 	protected sets.Set[string]
 	// holdAbove and holdAboveTotal are those of Config.
 	holdAbove, holdAboveTotal int
+	startSuspended            bool // that of Config
 
 	resumed time.Time // when a controller was last seen to run before this one
 
@@ -103,7 +106,7 @@ func New(c Config) *Tracker {
 	return &Tracker{
 		mu:        mutex{clock: c.Clock, lookEvery: lookEvery},
 		protected: sets.New(alwaysProtected...).Insert(c.Protected...),
-		holdAbove: c.HoldAbove, holdAboveTotal: c.HoldAboveTotal,
+		holdAbove: c.HoldAbove, holdAboveTotal: c.HoldAboveTotal, startSuspended: c.StartSuspended,
 		records:    newIndex(),
 		cronJobs:   map[types.UID]*lifecycle.CronJob{},
 		dependents: map[types.UID]sets.Set[*record]{},
