@@ -47,6 +47,10 @@ type CompletedConfig struct {
 
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
+	build := c.GenericConfig.BuildHandlerChainFunc
+	c.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		return build(withReadableErrors(handler), config) // Behind authentication and authorization.
+	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}

@@ -154,13 +154,13 @@ func TestFieldValidation(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		unknown := p.manifest("a", `{ttlAfterFinish: 7d}`)
 		contains(t, refused(t, unknown, "create", "-f", "-"), `strict decoding error: unknown field "spec.ttlAfterFinish"`)
-		contains(t, refused(t, unknown, "apply", "--server-side", "-f", "-"), ".spec.ttlAfterFinish: field not declared in schema")
+		contains(t, refused(t, unknown, "apply", "--server-side", "-f", "-"), `unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`)
 		contains(t, refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, after: Created}]}`), "create", "-f", "-"), `unknown field "spec.rules[0].after"`)
 		if !p.namespaced { // Whoever writes an old word is told the new one.
 			contains(t, refused(t, p.manifest("a", `{guardrails: {capacity: [{maxObjects: 5}]}}`), "create", "-f", "-"),
 				`unknown field "spec.guardrails.capacity": it was renamed to "spec.guardrails.ceilings"`)
 		}
-		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 30}`), "create", "-f", "-"), "spec.ttlAfterFinished", "cannot unmarshal number")
+		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 30}`), "create", "-f", "-"), "spec.ttlAfterFinished: Invalid value: 30: must be a string")
 
 		// kubectl drops duplicates itself, so they are sent as they are.
 		path := p.path() + "?fieldValidation="

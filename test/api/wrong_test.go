@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -57,29 +59,36 @@ func TestWrongPolicies(t *testing.T) {
 	}
 }
 
-// TestWrongTypes: values of a wrong type are refused by decoders that all kinds of Kubernetes share. They name the field, except
-// where kubectl apply patches what exists.
+// TestWrongTypes: values of a wrong type are refused in the same words, however they are written, and name the field.
 func TestWrongTypes(t *testing.T) {
-	t.Parallel()
-	p := scoped(t, ofNamespace)
-	p.create("there", `{ttlAfterFinished: 1h}`)
-	for spec, want := range map[string]struct{ created, serverSide, patched string }{
-		`{ttlAfterFinished: 5}`: {
-			"cannot unmarshal number into Go struct field CleanupPolicySpec.spec.ttlAfterFinished of type v1alpha1.TTL",
-			".spec.ttlAfterFinished: expected string", "cannot convert int64 to v1alpha1.TTL",
-		},
-		`{capacity: {maxObjects: many}}`: {
-			"cannot unmarshal string into Go struct field Capacity.spec.capacity.maxObjects of type int64",
-			".spec.capacity.maxObjects: expected numeric (int or float), got string", "unrecognized type: int64",
-		},
-		`{rules: {}}`: {
-			"cannot unmarshal object into Go struct field CleanupPolicySpec.spec.rules of type []v1alpha1.CleanupRule",
-			".spec.rules: expected list", "cannot restore slice from map",
-		},
-	} {
-		contains(t, refused(t, p.manifest("new", spec), "apply", "-f", "-"), want.created)
-		contains(t, refused(t, p.manifest("new", spec), "apply", "--server-side", "-f", "-"), want.serverSide)
-		contains(t, refused(t, p.manifest("there", spec), "apply", "-f", "-"), want.patched)
-		contains(t, refused(t, p.manifest("there", spec), "apply", "--server-side", "--dry-run=server", "-f", "-"), want.serverSide)
-	}
+	forEachKind(t, func(t *testing.T, p scope) {
+		p.create("there", `{ttlAfterFinished: 1h}`)
+		for spec, want := range map[string]string{
+			`{ttlAfterFinished: 5}`:          `spec.ttlAfterFinished: Invalid value: 5: must be a string with a unit, for example "5s" or "1h"`,
+			`{capacity: {maxObjects: many}}`: `spec.capacity.maxObjects: Invalid value: "many": must be a whole number`,
+			`{rules: {}}`:                    `spec.rules: Invalid value: must be a list`,
+		} {
+			patch, err := yaml.YAMLToJSON([]byte("spec: " + spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for how, got := range map[string]string{
+				"create":      refused(t, p.manifest("new", spec), "create", "-f", "-"),
+				"server-side": refused(t, p.manifest("new", spec), "apply", "--server-side", "-f", "-"),
+				"update":      refused(t, p.manifest("there", spec), "replace", "-f", "-"),
+				"apply":       refused(t, p.manifest("there", spec), "apply", "-f", "-"),
+				"apply again": refused(t, p.manifest("there", spec), "apply", "--server-side", "--force-conflicts", "-f", "-"),
+				"strategic":   refused(t, "", p.on("patch", "there", "--type=strategic", "-p", string(patch))...),
+				"merge":       refused(t, "", p.on("patch", "there", "--type=merge", "-p", string(patch))...),
+			} {
+				if line := strings.TrimSpace(got); !strings.HasSuffix(line, "is invalid: "+want) {
+					t.Errorf("%s: got\n%s\nwant\n%s", how, got, want)
+				}
+			}
+		}
+		contains(t, refused(t, "", p.on("patch", "there", "--type=json", "-p", `[{"op": "replace", "path": "/spec/ttlAfterFinished", "value": 5}]`)...),
+			"is invalid: spec.ttlAfterFinished: Invalid value: 5: must be a string with a unit")
+		contains(t, refused(t, p.manifest("there", `{ttlAfterFinish: 5s}`), "apply", "-f", "-"),
+			`cannot be written: strict decoding error: unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`)
+	})
 }

@@ -49,14 +49,27 @@ func DidYouMean(errs field.ErrorList) field.ErrorList {
 			continue
 		}
 		supported, _, _ := strings.Cut(err.Detail, ";") // Behind it is advice.
+		var words []string
 		for _, value := range quoted.FindAllStringSubmatch(supported, -1) {
-			if near(fmt.Sprint(err.BadValue), value[1]) {
-				err.Detail += fmt.Sprintf("; did you mean %q?", value[1])
-				break
-			}
+			words = append(words, value[1])
+		}
+		if word := Nearest(fmt.Sprint(err.BadValue), words); word != "" {
+			err.Detail += fmt.Sprintf("; did you mean %q?", word)
 		}
 	}
 	return errs
+}
+
+// Nearest is the word that a text was probably meant to be; empty where none is near.
+func Nearest(text string, words []string) string {
+	nearest, least := "", 0
+	for _, word := range words {
+		distance := levenshtein.ComputeDistance(strings.ToLower(text), strings.ToLower(word))
+		if near(text, word) && (nearest == "" || distance < least) {
+			nearest, least = word, distance
+		}
+	}
+	return nearest
 }
 
 // near reports whether a text is a word but for its case, a letter or two, or its end.

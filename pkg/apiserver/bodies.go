@@ -1,0 +1,119 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+)
+
+// bodyMost is the largest body that is looked at; the generic server takes none that is larger.
+const bodyMost = 3 << 20
+
+// withReadableErrors answers requests whose body has a value of a wrong type, and in strict mode an unknown field. The decoders of the
+// generic server would refuse them too, but with types of Go, with one fault at a time, and in case of a patch behind a dump of the whole
+// object. All other requests go to next, unchanged.
+func withReadableErrors(next http.Handler) http.Handler {
+	kinds := kindsByResource()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := genericapirequest.RequestInfoFrom(r.Context())
+		if !ok || !info.IsResourceRequest || info.APIGroup != gc.GroupName || info.APIVersion != v1alpha1.SchemeGroupVersion.Version || r.Body == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		kind, served := kinds[info.Resource]
+		if !served || r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, _ := io.ReadAll(io.LimitReader(r.Body, bodyMost)) // Whoever reads on gets the same error.
+		r.Body = restoredBody{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+		if err := checkBody(body, kind, info.Name, r); err != nil {
+			responsewriters.ErrorNegotiated(err, negotiatedSerializer{Codecs}, v1alpha1.SchemeGroupVersion, w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// restoredBody reads what was read already, and closes the body itself.
+type restoredBody struct {
+	io.Reader
+	io.Closer
+}
+
+// kindsByResource are the kinds of the served version.
+func kindsByResource() map[string]schema.GroupVersionKind {
+	out := map[string]schema.GroupVersionKind{}
+	for name := range Scheme.KnownTypes(v1alpha1.SchemeGroupVersion) {
+		kind := v1alpha1.SchemeGroupVersion.WithKind(name)
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		out[resource.Resource] = kind
+	}
+	return out
+}
+
+// checkBody is nil for a body that has no such fault, and for one that is no object: the decoders say more of that.
+func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.Request) error {
+	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	content, err := decodeBody(body, mediaType)
+	if err != nil {
+		return nil
+	}
+	c := checker{directives: mediaType == string(types.StrategicMergePatchType)}
+	of := Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
+	switch content := content.(type) {
+	case map[string]any:
+		c.value(content, of, nil)
+		if metadata, ok := content["metadata"].(map[string]any); ok && name == "" {
+			name, _ = metadata["name"].(string)
+		}
+	case []any:
+		c.operations(content, of)
+	}
+	if len(c.wrong) > 0 {
+		return apierrors.NewInvalid(kind.GroupKind(), name, c.wrong)
+	}
+	if strict := r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict; strict && len(c.unknown) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.unknown)))
+	}
+	return nil
+}
+
+// decodeBody reads numbers as they are written.
+func decodeBody(body []byte, mediaType string) (content any, err error) {
+	if strings.HasSuffix(mediaType, "yaml") {
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return nil, err
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&content); err != nil {
+		return nil, err
+	}
+	if decoder.More() {
+		return nil, errors.New("more than one value")
+	}
+	return content, nil
+}

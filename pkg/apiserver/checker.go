@@ -1,0 +1,266 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+)
+
+// checker compares what was decoded without any type with the types that it is to have.
+type checker struct {
+	// directives says that fields which begin with $ say how to patch.
+	directives bool
+	wrong      field.ErrorList
+	unknown    []error
+}
+
+var (
+	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	ttlType     = reflect.TypeFor[v1alpha1.TTL]()
+	timeType    = reflect.TypeFor[metav1.Time]()
+)
+
+// value compares a value; null stands for any.
+func (c *checker) value(v any, t reflect.Type, path *field.Path) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case v == nil:
+		return
+	case reflect.PointerTo(t).Implements(unmarshaler):
+		c.check(unmarshals(v, t), v, t, path)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		object, ok := v.(map[string]any)
+		c.check(ok, v, t, path)
+		c.fields(object, t, path)
+	case reflect.Map:
+		object, ok := v.(map[string]any)
+		c.check(ok, v, t, path)
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			c.value(object[key], t.Elem(), path.Key(key))
+		}
+	case reflect.Slice:
+		list, ok := v.([]any)
+		c.check(ok, v, t, path)
+		for i, item := range list {
+			c.value(item, t.Elem(), path.Index(i))
+		}
+	default:
+		c.check(isScalar(v, t), v, t, path)
+	}
+}
+
+func (c *checker) fields(object map[string]any, t reflect.Type, path *field.Path) {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		f, ok := fieldOf(t, name)
+		switch {
+		case ok:
+			c.value(object[name], f, path.Child(name))
+		case !c.directives || !strings.HasPrefix(name, "$"):
+			c.unknown = append(c.unknown, unknownField(t, path.Child(name), name))
+		}
+	}
+}
+
+// operations compares the values of a JSON patch.
+func (c *checker) operations(all []any, t reflect.Type) {
+	for _, one := range all {
+		operation, _ := one.(map[string]any)
+		pointer, _ := operation["path"].(string)
+		if at, path := resolve(t, strings.Split(pointer, "/")); path != nil && operation["op"] != "test" {
+			c.value(operation["value"], at, path)
+		}
+	}
+}
+
+// resolve finds what a JSON pointer points to; no path where that is nothing.
+func resolve(t reflect.Type, tokens []string) (reflect.Type, *field.Path) {
+	var path *field.Path
+	for _, token := range tokens[1:] {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		switch t.Kind() {
+		case reflect.Struct:
+			f, ok := fieldOf(t, token)
+			if !ok {
+				return nil, nil
+			}
+			t, path = f, path.Child(token)
+		case reflect.Map:
+			t, path = t.Elem(), path.Key(token)
+		case reflect.Slice:
+			t, path = t.Elem(), path.Key(token) // "-" is behind the last.
+		default:
+			return nil, nil
+		}
+	}
+	return t, path
+}
+
+// fieldOf is the type of a field by its name in JSON.
+func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+	for _, f := range fieldsOf(t) {
+		if jsonName(f) == name {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}
+
+// fieldsOf are the fields of a struct, those of inlined structs among them.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	var out []reflect.StructField
+	for i := range t.NumField() {
+		switch f := t.Field(i); {
+		case jsonName(f) != "":
+			out = append(out, f)
+		case f.Anonymous:
+			out = append(out, fieldsOf(f.Type)...)
+		}
+	}
+	return out
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func unmarshals(v any, t reflect.Type) bool {
+	encoded, err := json.Marshal(v)
+	return err == nil && json.Unmarshal(encoded, reflect.New(t).Interface()) == nil
+}
+
+// isScalar reports whether a value is a scalar of this type.
+func isScalar(v any, t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String:
+		_, ok := v.(string)
+		return ok
+	case reflect.Bool:
+		_, ok := v.(bool)
+		return ok
+	case reflect.Int64, reflect.Int32:
+		number, ok := v.(json.Number)
+		_, err := strconv.ParseInt(string(number), 10, t.Bits())
+		return ok && err == nil
+	}
+	return true // The decoders know.
+}
+
+// check notes a value that is not ok, and what to write instead.
+func (c *checker) check(ok bool, v any, t reflect.Type, path *field.Path) {
+	if ok || path == nil {
+		return
+	}
+	bad := v
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			bad = n
+		} else {
+			bad, _ = v.Float64()
+		}
+	case map[string]any, []any:
+		bad = field.OmitValueType{}
+	}
+	c.wrong = append(c.wrong, field.TypeInvalid(path, bad, wants(v, t)))
+}
+
+// wants says what a value of a type looks like, for somebody who wrote another one.
+func wants(v any, t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		if example, ok := within(v, t.Elem()); ok {
+			return fmt.Sprintf("must be a list, for example [%s]", example)
+		}
+		return "must be a list"
+	case reflect.Bool:
+		return "must be true or false, without quotes"
+	case reflect.Int64, reflect.Int32:
+		if text, ok := v.(string); ok && isScalar(json.Number(text), t) {
+			return "must be a whole number, without quotes"
+		}
+		return "must be a whole number"
+	case reflect.String:
+		return wantsString(v, t)
+	case reflect.Struct:
+		return wantsObject(v, t)
+	}
+	return "must be an object"
+}
+
+func wantsString(v any, t reflect.Type) string {
+	switch v.(type) {
+	case json.Number:
+		if t == ttlType {
+			return fmt.Sprintf(`must be a string with a unit, for example "%vs" or "1h"`, v)
+		}
+		return fmt.Sprintf(`must be a string; put it in quotes: "%v"`, v)
+	case bool:
+		return fmt.Sprintf(`must be a string; put it in quotes: "%v"`, v)
+	}
+	return "must be a string"
+}
+
+func wantsObject(v any, t reflect.Type) string {
+	if t == timeType {
+		return `must be a time, for example "2026-01-02T15:04:05Z"`
+	}
+	for _, f := range fieldsOf(t) {
+		if example, ok := within(v, f.Type); ok {
+			return fmt.Sprintf("must be an object, for example {%s: %s}", jsonName(f), example)
+		}
+	}
+	return "must be an object"
+}
+
+// within is a scalar that was probably meant to be one of this type in something larger.
+func within(v any, t reflect.Type) (string, bool) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch v.(type) {
+	case map[string]any, []any:
+		return "", false
+	}
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int64, reflect.Int32:
+		return fmt.Sprint(v), isScalar(v, t)
+	}
+	return "", false
+}
+
+// unknownField says so, with the name that was probably meant.
+func unknownField(t reflect.Type, path *field.Path, name string) error {
+	if now, ok := renamed[path.String()]; ok {
+		return fmt.Errorf("unknown field %q: it was renamed to %q", path, now)
+	}
+	var known []string
+	for _, f := range fieldsOf(t) {
+		known = append(known, jsonName(f))
+	}
+	if meant := validation.Nearest(name, known); meant != "" {
+		return fmt.Errorf("unknown field %q; did you mean %q?", path, meant)
+	}
+	return fmt.Errorf("unknown field %q", path)
+}
