@@ -97,7 +97,7 @@ func (f *fetcher) fetch(ctx context.Context, p program, goos, goarch string) err
 		return fmt.Errorf(`wrong checksum of %s from %s:
   got      %s
   expected %s (test/programs/checksums.txt)
-The file was changed on its way here or by its publisher. %s=%s builds all programs instead of fetching them`,
+The file was changed on its way here, or its publisher replaced it. Set %s=%s to build all programs instead`,
 			p, address, got, want, modeVariable, modeBuild)
 	}
 	if strings.HasSuffix(address, ".tar.gz") {

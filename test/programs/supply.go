@@ -155,7 +155,7 @@ func (s *supplier) fetch(ctx context.Context, report *report, missing []program)
 	}
 	if err := errors.Join(failures...); err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
-		report.note("There is no official build of %s to be had: %s.", list(left), reason)
+		report.note("Cannot fetch the official builds of %s: %s.", list(left), reason)
 	}
 	return left, ctx.Err()
 }

@@ -273,7 +273,7 @@ func TestWrongChecksumIsAnError(t *testing.T) {
 			sum := sha256.Sum256([]byte(content))
 			for _, want := range []string{
 				"wrong checksum of kube-apiserver v1.36.3 from " + apiServerURL, "got      " + hex.EncodeToString(sum[:]),
-				"expected " + w.fetcher.checksums[apiServerURL], "WINNOW_PROGRAMS=build builds all programs",
+				"expected " + w.fetcher.checksums[apiServerURL], "Set WINNOW_PROGRAMS=build to build all programs instead",
 			} {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("got %v, want %q", err, want)
@@ -364,7 +364,7 @@ func TestBuildsWhatItCannotFetch(t *testing.T) {
 				t.Errorf("built %q", w.builds)
 			}
 			for _, want := range []string{
-				"There is no official build of Kubernetes v1.36.3 to be had: ", test.reason + ".\n",
+				"Cannot fetch the official builds of Kubernetes v1.36.3: ", test.reason + ".\n",
 				"Building Kubernetes v1.36.3 from Go modules.", "2 of 2 packages compiled\n",
 			} {
 				if !strings.Contains(w.out.String(), want) {
