@@ -54,8 +54,10 @@ func (s *supplier) supply(ctx context.Context, out io.Writer, wanted []program, 
 	if len(beside.Packages) > 0 {
 		report.note("Building %s.", strings.Join(beside.Packages, " and "))
 		group.Go(func() error {
-			output := beside.Output + string(filepath.Separator)
-			return s.builder.run(ctx, []job{{args: beside.Packages, output: output, finish: func() error { return nil }}})
+			return s.builder.run(ctx, []job{{
+				args:   append([]string{"-ldflags", "-s -w"}, beside.Packages...), // half as long to link
+				output: beside.Output + string(filepath.Separator), finish: func() error { return nil },
+			}})
 		})
 	}
 	if missing {
