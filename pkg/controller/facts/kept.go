@@ -37,8 +37,9 @@ func Keep(f *lifecycle.Fact) *Kept {
 	if fits[1] = true; f.Finished {
 		k.finished, fits[1] = seconds(f.FinishedAt)
 	}
-	if !fits[0] || !fits[1] || f.Terminating || f.Uncounted || f.Doubt != "" || f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != "" ||
-		f.Contradictory || !f.Scheduled.Equal(k.scheduledFor()) {
+	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
+	stuck := f.Terminating || f.Uncounted || f.Doubt != "" || f.Contradictory
+	if annotated || stuck || fits != [2]bool{true, true} || !f.Scheduled.Equal(k.scheduledFor()) {
 		odd := *f
 		odd.Labels, odd.Controller = k.labels(), k.Controller
 		k.odd = &odd

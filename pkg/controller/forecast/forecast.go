@@ -230,19 +230,24 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 func compare(before map[types.UID]tracker.Due, after []tracker.Due, changed metav1.Object) (fresh, still []tracker.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
+		own := due.Policy == nameOf(changed)
 		switch {
-		case ok && was.Hold == "":
-		case ok && was.Hold == due.Hold && was.Policy == due.Policy:
-			if due.Policy == nameOf(changed) {
+		case ok && goesAlike(was, due):
+			if own && was.Hold != "" {
 				still = append(still, due)
 			}
-		case due.Preview && due.Policy != nameOf(changed):
+		case due.Preview && !own:
 		case changed.GetNamespace() != "" && changed.GetNamespace() != due.Namespace:
 		default:
 			fresh = append(fresh, due)
 		}
 	}
 	return fresh, still
+}
+
+// goesAlike reports whether an object was about to go before a change already, or waits for the same approval as after it.
+func goesAlike(was, is tracker.Due) bool {
+	return was.Hold == "" || was.Hold == is.Hold && was.Policy == is.Policy
 }
 
 func nameOf(p metav1.Object) types.NamespacedName {

@@ -59,6 +59,7 @@ type Contents struct {
 // Collection is what consistent reads are compared with memory for.
 type Collection int
 
+// What there is.
 const (
 	Policies Collection = iota
 	ClusterPolicies

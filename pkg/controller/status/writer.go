@@ -104,6 +104,11 @@ func (w *Writer) flush(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	w.flushEvents(ctx)
+}
+
+// flushEvents tells of deletions and of annotations.
+func (w *Writer) flushEvents(ctx context.Context) {
 	for _, e := range w.teller.deletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}

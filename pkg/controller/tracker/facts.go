@@ -113,24 +113,11 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 	changed := rec == nil || rec.Finished != k.Finished || !rec.SameAnnotations(k)
 	switch {
 	case rec == nil:
-		rec = &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
-		t.records.put(rec)
-		ns.seat(rec)
-		if c := ns.copied[k.UID()]; c != unweighed {
-			t.setClearance(rec, c)
-		}
+		rec = t.insert(ns, k)
 	case rec.ResourceVersion >= k.ResourceVersion:
 		return
 	default:
-		t.unlink(rec)
-		if rec.extra != nil {
-			rec.extra.retry.Updated()
-		}
-		if !rec.FinishedAt().Equal(k.FinishedAt()) {
-			t.leave(rec) // It ranks elsewhere, and has another turn.
-			t.ready.Remove(&rec.ns.lane, rec)
-		}
-		rec.Kept, t.matched = *k, nil
+		t.update(rec, k)
 	}
 	if changed {
 		t.noteAnnotations(rec)
@@ -143,6 +130,30 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 	}
 	t.judge(rec, now)
 	t.judgeDependents(rec.UID(), now)
+}
+
+// insert makes the record of an object that was not known.
+func (t *Tracker) insert(ns *namespace, k *facts.Kept) *record {
+	rec := &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
+	t.records.put(rec)
+	ns.seat(rec)
+	if c := ns.copied[k.UID()]; c != unweighed {
+		t.setClearance(rec, c)
+	}
+	return rec
+}
+
+// update takes in a newer state of a record.
+func (t *Tracker) update(rec *record, k *facts.Kept) {
+	t.unlink(rec)
+	if rec.extra != nil {
+		rec.extra.retry.Updated()
+	}
+	if !rec.FinishedAt().Equal(k.FinishedAt()) {
+		t.leave(rec) // It ranks elsewhere, and has another turn.
+		t.ready.Remove(&rec.ns.lane, rec)
+	}
+	rec.Kept, t.matched = *k, nil
 }
 
 // remove takes a record out because its object is gone.
