@@ -3,7 +3,10 @@
 
 package gc
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // +k8s:deepcopy-gen=false
 
@@ -25,6 +28,8 @@ type PolicyForecast struct {
 	// Holds are those that keep objects of the changed policy waiting, before the change itself approves any. One with Policy set is
 	// approved on that other policy.
 	Holds []PolicyHold
+	// Elsewhere are the policies whose holds have the IDs that the change approves, if these are no holds of the changed policy.
+	Elsewhere map[string]types.NamespacedName
 	// Complete says that nothing that may matter was left out, and Leading that this replica decides what waits: then there are no other
 	// holds than these.
 	Complete, Leading bool

@@ -55,6 +55,12 @@ func New(c Config) *Forecaster {
 
 // Forecast returns what becomes due at once by a change. It takes about two seconds at the most, and says so where that was not enough.
 func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
+	forecast := f.forecast(ctx, change)
+	forecast.Elsewhere = f.elsewhere(change)
+	return forecast
+}
+
+func (f *Forecaster) forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	patient, cancel := context.WithTimeout(ctx, patience)
@@ -83,6 +89,20 @@ func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	case <-ctx.Done():
 		return a.uncounted(tooMuch)
 	}
+}
+
+// elsewhere finds the other policies whose holds somebody approves here by mistake.
+func (f *Forecaster) elsewhere(change gc.PolicyChange) map[string]types.NamespacedName {
+	if change.After == nil {
+		return nil
+	}
+	out := map[string]types.NamespacedName{}
+	for _, id := range gc.NewlyApproved(change.After, change.Before) {
+		if owner, ok := f.Tracker.HoldOf(id); ok && owner != nameOf(change.After) {
+			out[id] = owner
+		}
+	}
+	return out
 }
 
 // account begins with the holds that wait before the change, should it approve any.

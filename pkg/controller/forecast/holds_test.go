@@ -79,3 +79,16 @@ func TestHolds(t *testing.T) {
 		})
 	}
 }
+
+// TestHoldsElsewhere: whoever approves the hold of another policy here is told of that policy.
+func TestHoldsElsewhere(t *testing.T) {
+	w := newWorld(jobs("team-a", minutesAgo(70, 6)...)...).with(ttlPolicy("p", "1h"))
+	id := tracker.HoldID(given.UID("p"), 1, given.Home)
+	got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{After: approved(given.Policy("q").Default("2h").Obj(), id, "5f3c")})
+	if len(got.Elsewhere) != 1 || got.Elsewhere[id].String() != "team-a/p" {
+		t.Errorf("got %v", got.Elsewhere)
+	}
+	if got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id)}); len(got.Elsewhere) != 0 {
+		t.Errorf("of the policy itself: got %v", got.Elsewhere)
+	}
+}

@@ -75,6 +75,20 @@ func (t *Tracker) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
 	return together(out), complete
 }
 
+// HoldOf is the policy whose annotation approves the hold with this ID; false when there is no such hold.
+func (t *Tracker) HoldOf(id string) (types.NamespacedName, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ns := range t.namespaces {
+		if h := ns.holdByID(id); h != nil {
+			if owner := t.policyOf(ns, h.owner); owner != nil {
+				return owner.stored.named(), true
+			}
+		}
+	}
+	return types.NamespacedName{}, false
+}
+
 // Leading reports whether the replica decides what waits.
 func (t *Tracker) Leading() bool {
 	t.mu.Lock()

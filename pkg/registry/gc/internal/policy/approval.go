@@ -11,8 +11,10 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -66,18 +68,16 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 	}
 	for _, id := range gc.NewlyApproved(p, old) {
 		found := slices.DeleteFunc(slices.Clone(all), func(h gc.PolicyHold) bool { return h.ID != id })
-		if len(found) == 0 && !forecast.Complete {
-			return apierrors.NewServiceUnavailable(fmt.Sprintf("%s: no hold in the status has the ID %q, and there was no time to find out whether "+
-				"this change makes one; try again, or write the change without the annotation, and approve when status.holds lists the hold",
-				annotationApprovedHold, id))
-		}
 		if len(found) == 0 {
-			errs = append(errs, field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+told(all)))
+			unknown, err := a.unknown(ctx, id, forecast, all)
+			if err != nil {
+				return err
+			}
+			errs = append(errs, unknown)
 		}
 		for i := range found {
 			if h := &found[i]; h.Policy != "" {
-				errs = append(errs, field.Invalid(annotationApprovedHold, id, fmt.Sprintf(
-					"is a hold of policy %q; approve it there: %s", h.Policy, h.ApproveCommand(p.GetNamespace(), p.GetName()))))
+				errs = append(errs, ofAnother(id, h.Owner(types.NamespacedName{})))
 				break
 			}
 			rights = rights.Union(rightsOf(&found[i]))
@@ -90,6 +90,36 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 		return apierrors.NewInvalid(gc.Kind(a.kind), p.GetName(), errs)
 	}
 	return a.demand(ctx, p, rights)
+}
+
+// unknown is the error about an ID of no hold of the policy, or that this cannot be told.
+func (a author) unknown(ctx context.Context, id string, forecast gc.PolicyForecast, all []gc.PolicyHold) (*field.Error, error) {
+	if owner, ok := forecast.Elsewhere[id]; ok && a.mayRead(ctx, owner) {
+		return ofAnother(id, owner), nil
+	}
+	if !forecast.Complete {
+		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: no hold in the status has the ID %q, and there was no time to find out whether "+
+			"this change makes one; try again, or write the change without the annotation, and approve when status.holds lists the hold",
+			annotationApprovedHold, id))
+	}
+	return field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+told(all)), nil
+}
+
+// ofAnother is the error about a hold that another policy has.
+func ofAnother(id string, owner types.NamespacedName) *field.Error {
+	return field.Invalid(annotationApprovedHold, id, fmt.Sprintf("is the ID of a hold of %s; approve it there: %s",
+		gc.PolicyTitle(owner.Namespace, owner.Name), gc.ApproveCommand(owner.Namespace, owner.Name, id)))
+}
+
+// mayRead reports whether the user may learn of a policy.
+func (a author) mayRead(ctx context.Context, policy types.NamespacedName) bool {
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return false
+	}
+	resource, _, _ := strings.Cut(gc.PolicyTitle(policy.Namespace, policy.Name), "/")
+	missing, err := a.missing(ctx, who, []right{{verb: "get", resource: resource, namespace: policy.Namespace, name: policy.Name}})
+	return err == nil && len(missing) == 0
 }
 
 func has(holds []gc.PolicyHold, id string) bool {
@@ -114,9 +144,9 @@ func told(all []gc.PolicyHold) string {
 	ids = ids[:len(ids)-unlisted]
 	switch {
 	case unlisted > 0:
-		return fmt.Sprintf("these wait for approval: %s, and %d more, as status.holds tells", strings.Join(ids, ", "), unlisted)
+		return fmt.Sprintf("these wait for approval: %s, and %d more in status.holds", strings.Join(ids, ", "), unlisted)
 	case len(ids) > 0:
 		return "these wait for approval: " + strings.Join(ids, ", ")
 	}
-	return "no change waits for approval"
+	return "nothing of this policy waits for approval"
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
@@ -65,11 +66,11 @@ func TestApproval(t *testing.T) {
 			want: `metadata.annotations[gc.winnow.dev/approved-hold]: Invalid value: "5f3c": is not the ID of a hold of this policy; these wait for approval: pods (7 in team-a), jobs (3 in team-a)`,
 		},
 		"unknown, none waits": {
-			after: "5f3c", forecast: gc.PolicyForecast{Complete: true}, may: []string{approve}, want: `"5f3c": is not the ID of a hold of this policy; no change waits for approval`,
+			after: "5f3c", forecast: gc.PolicyForecast{Complete: true}, may: []string{approve}, want: `"5f3c": is not the ID of a hold of this policy; nothing of this policy waits for approval`,
 		},
 		"unknown, more than are listed": {
 			after: "5f3c", forecast: gc.PolicyForecast{Complete: true, Holds: append(many(toldMost), everywhere)}, may: []string{approve},
-			want: "hold-9 (1 in team-a), and 1 more, as status.holds tells",
+			want: "hold-9 (1 in team-a), and 1 more in status.holds",
 		},
 		"written into the status by somebody": {
 			after: "pods", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true, Leading: true},
@@ -91,11 +92,11 @@ func TestApproval(t *testing.T) {
 		},
 		"another policy's": {
 			after: "theirs", status: []gc.PolicyHold{others}, may: slices.Concat(pods, jobs, []string{approve}),
-			want: `is a hold of policy "team-a/other"; approve it there: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev other -n team-a gc.winnow.dev/approved-hold=theirs`,
+			want: `is the ID of a hold of cleanuppolicies.gc.winnow.dev/other; approve it there: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev other -n team-a gc.winnow.dev/approved-hold=theirs`,
 		},
 		"a cluster policy's": {
 			after: "wide", forecast: gc.PolicyForecast{Holds: []gc.PolicyHold{wide}}, may: []string{approve},
-			want: `is a hold of policy "defaults"; approve it there: kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold=wide`,
+			want: `is the ID of a hold of clustercleanuppolicies.gc.winnow.dev/defaults; approve it there: kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold=wide`,
 		},
 		"unknown, but there before":   {before: "5f3c", after: "5f3c,pods", status: []gc.PolicyHold{ofPods}, may: slices.Concat(pods, []string{approve})},
 		"taken back":                  {before: "pods", after: "", status: []gc.PolicyHold{ofPods}},
@@ -139,6 +140,31 @@ func TestApprovalOfNewPolicy(t *testing.T) {
 	}
 }
 
+// TestApprovalOfAHoldElsewhere: whoever may read the other policy is told of it, and nobody else.
+func TestApprovalOfAHoldElsewhere(t *testing.T) {
+	rights := []string{"alice approve cleanuppolicies.gc.winnow.dev/defaults team-a", "alice delete jobs.batch team-a", "alice list jobs.batch team-a", "alice delete pods team-a", "alice list pods team-a"}
+	nothing := `"5f3c": is not the ID of a hold of this policy; nothing of this policy waits for approval`
+	for name, tc := range map[string]struct {
+		owner types.NamespacedName
+		may   string
+		want  string
+	}{
+		"of the namespace": {types.NamespacedName{Namespace: "team-a", Name: "other"}, "alice get cleanuppolicies.gc.winnow.dev/other team-a",
+			`"5f3c": is the ID of a hold of cleanuppolicies.gc.winnow.dev/other; approve it there: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev other -n team-a gc.winnow.dev/approved-hold=5f3c`},
+		"of the cluster": {types.NamespacedName{Name: "wide"}, "alice get clustercleanuppolicies.gc.winnow.dev/wide",
+			`"5f3c": is the ID of a hold of clustercleanuppolicies.gc.winnow.dev/wide; approve it there: kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev wide gc.winnow.dev/approved-hold=5f3c`},
+		"of another namespace": {types.NamespacedName{Namespace: "team-b", Name: "other"}, "alice get cleanuppolicies.gc.winnow.dev/other team-a", nothing},
+		"not to be read":       {types.NamespacedName{Name: "wide"}, "", nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forecast := gc.PolicyForecast{Complete: true, Leading: true, Elsewhere: map[string]types.NamespacedName{"5f3c": tc.owner}}
+			p := annotated("5f3c")
+			p.Spec = gc.CleanupPolicySpec{}
+			check(t, (&asking{allowed: append(slices.Clone(rights), tc.may)}).write(nil, p, forecast), tc.want)
+		})
+	}
+}
+
 // many are n holds.
 func many(n int) []gc.PolicyHold {
 	var out []gc.PolicyHold
@@ -168,7 +194,7 @@ func check(t *testing.T, err error, want string) {
 	t.Helper()
 	code := apierrors.IsForbidden
 	switch {
-	case strings.Contains(want, "hold of") || strings.Contains(want, "Invalid") || strings.Contains(want, "wait for approval") || strings.Contains(want, "status.holds tells"):
+	case strings.Contains(want, "hold of") || strings.Contains(want, "of this policy") || strings.Contains(want, "Invalid") || strings.Contains(want, "wait for approval") || strings.Contains(want, "more in status.holds"):
 		code = apierrors.IsInvalid
 	case strings.Contains(want, "try again") || strings.Contains(want, "no time"):
 		code = apierrors.IsServiceUnavailable
