@@ -10,10 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/poll"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -53,7 +56,23 @@ func testMain(m *testing.M) (code int, err error) {
 	if _, _, err := shared.Kubectl(ctx, "apply", "-f", "../../artifacts/optional/edit.yaml"); err != nil {
 		return 1, err
 	}
+	if err := poll.Until(ctx, time.Minute, 50*time.Millisecond, schemaPublished); err != nil {
+		return 1, err
+	}
 	return m.Run(), nil
+}
+
+// schemaPublished returns nil once kubectl finds the schema of Winnow at kube-apiserver, which publishes it a moment after it passes requests
+// on. Before that, kubectl validates by itself, in words of its own.
+func schemaPublished(ctx context.Context) error {
+	for _, kind := range []string{"CleanupPolicy", "ClusterCleanupPolicy"} {
+		wrong := fmt.Sprintf(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": %q, "metadata": {"name": "wrong"}, "spec": {"no": "such"}}`, kind)
+		_, answer, err := shared.KubectlStdin(ctx, wrong, "create", "--dry-run=server", "-f", "-")
+		if err == nil || !strings.Contains(answer, "strict decoding error") {
+			return fmt.Errorf("an unknown field is not refused by the server yet: %s (error %v)", answer, err)
+		}
+	}
+	return nil
 }
 
 // takenLease is held by somebody else for longer than the tests take.
