@@ -45,7 +45,7 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 	for object, want := range map[string]string{
 		"job/short": `AnnotationIgnored Annotation gc.winnow.dev/ttl: "10m" has no effect: CleanupPolicy "defaults" keeps this object for 1h`,
 		"pod/web":   `AnnotationIgnored Annotation gc.winnow.dev/ttl: "10m" has no effect while this Pod runs`,
-		"pod/wrong": `InvalidAnnotation Cannot read annotation gc.winnow.dev/keep-until: "tomorrow"`,
+		"pod/wrong": `InvalidAnnotation CleanupPolicy "defaults" does not delete this object until you correct or remove annotation gc.winnow.dev/keep-until: "tomorrow"`,
 	} {
 		reason, note, _ := strings.Cut(want, " ")
 		eventually(t, func(ctx context.Context) string {

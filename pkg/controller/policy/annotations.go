@@ -26,6 +26,9 @@ func readAnnotations(f *lifecycle.Fact) annotated {
 		own, err := parseTTL(gc.TTL(*f.TTL))
 		if err != nil {
 			out.malformed = fmt.Sprintf("annotation %s: %q %v; %s", gc.AnnotationTTL, *f.TTL, err, gc.TTLExample)
+			if meant := gc.TTL(*f.TTL).Meant(); meant != "" {
+				out.malformed = fmt.Sprintf("annotation %s: %q %v; did you mean %q?", gc.AnnotationTTL, *f.TTL, err, meant)
+			}
 		} else {
 			out.ttl = &own
 		}

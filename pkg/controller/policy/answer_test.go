@@ -314,7 +314,7 @@ func TestDoubtMeansKeep(t *testing.T) {
 		"a finish time in the future counts from when it is reached": {given.Job("j").Complete(now.Add(time.Hour)).Fact(),
 			answer{wait, policy.ReasonNotDue, "p/default", "30m0s"}, ""},
 		"a malformed annotation": {job("j").TTL("2 hours").Fact(), answer{hold, policy.ReasonInvalidAnnotation, "p/default", "30m0s"},
-			`annotation gc.winnow.dev/ttl: "2 hours" contains a space; use for example "30m", "1h30m", "7d", or "0s" to delete immediately`},
+			`annotation gc.winnow.dev/ttl: "2 hours" contains a space; did you mean "2h"?`},
 		"a malformed time": {job("j").KeepUntil("tomorrow").Fact(), answer{hold, policy.ReasonInvalidAnnotation, "p/default", "30m0s"},
 			`annotation gc.winnow.dev/keep-until: "tomorrow" is not a time like "2026-01-02T15:04:05Z"`},
 	} {

@@ -29,7 +29,7 @@ func (s *Standing) Notice(votes []Vote, b *Bounds) (Notice, bool) {
 	switch {
 	case s.own.malformed != "":
 		n.Reason = ReasonInvalidAnnotation
-		n.Text = fmt.Sprintf("Cannot read %s. Until you correct or remove it, %s does not delete this object.", s.own.malformed, n.Policy.title())
+		n.Text = fmt.Sprintf("%s does not delete this object until you correct or remove %s", n.Policy.title(), s.own.malformed)
 	case s.annotationTTL == gc.AnnotationIgnore:
 		i := slices.IndexFunc(votes, func(v Vote) bool { return v.Policy.annotationTTL == gc.AnnotationIgnore })
 		n.Policy = votes[i].Policy

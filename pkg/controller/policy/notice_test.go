@@ -38,7 +38,7 @@ func TestNotices(t *testing.T) {
 		ignored = string(policy.ReasonAnnotationIgnored) + " by p: "
 		invalid = string(policy.ReasonInvalidAnnotation) + " by p: "
 		ttl10m  = `Annotation gc.winnow.dev/ttl: "10m" `
-		noRead  = `Until you correct or remove it, CleanupPolicy "p" does not delete this object.`
+		noRead  = `CleanupPolicy "p" does not delete this object until you correct or remove annotation gc.winnow.dev/`
 	)
 	hour := policies(given.Policy("p").Default("1h"))
 	month, never := gc.TTL("30d"), false
@@ -68,9 +68,9 @@ func TestNotices(t *testing.T) {
 			fact: given.Job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Default("1m").Rules(given.Rule("r", "1h").Outcome(gc.OutcomeFailed)))},
 
 		"not readable": {fact: job("j").TTL("2 hours").Fact(), policies: hour,
-			want: invalid + `Cannot read annotation gc.winnow.dev/ttl: "2 hours" contains a space; use for example "30m", "1h30m", "7d", or "0s" to delete immediately. ` + noRead},
+			want: invalid + noRead + `ttl: "2 hours" contains a space; did you mean "2h"?`},
 		"no time": {fact: job("j").KeepUntil("tomorrow").Fact(), policies: hour,
-			want: invalid + `Cannot read annotation gc.winnow.dev/keep-until: "tomorrow" is not a time like "2026-01-02T15:04:05Z". ` + noRead},
+			want: invalid + noRead + `keep-until: "tomorrow" is not a time like "2026-01-02T15:04:05Z"`},
 		"shorter": {fact: job("j").TTL("10m").Fact(), policies: hour,
 			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" keeps this object for 1h, and an annotation can only keep it longer (annotationTTL: ExtendOnly). ` +
 				"Set a longer time, or set annotationTTL of the policy to Any."},

@@ -10,37 +10,9 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-var (
-	lowerWord = regexp.MustCompile(`[a-z]+`)
-	quoted    = regexp.MustCompile(`"([^"]+)"`)
-)
-
-// unitWords are the units of durations as people write them out, without the s of the plural.
-var unitWords = map[string]string{
-	"week": "w", "wk": "w", "day": "d", "hour": "h", "hr": "h", "minute": "m", "min": "m", "second": "s", "sec": "s",
-}
-
-// meantTTL is what a text that cannot be read was probably meant to be, as 1 Hour is 1h; empty where that is not clear.
-func meantTTL(text gc.TTL) gc.TTL {
-	short := strings.ToLower(strings.Join(strings.Fields(string(text)), ""))
-	short = lowerWord.ReplaceAllStringFunc(short, func(word string) string {
-		if unit, ok := unitWords[strings.TrimSuffix(word, "s")]; ok {
-			return unit
-		}
-		return word
-	})
-	if short == "0" {
-		short = "0s"
-	}
-	if _, _, err := gc.TTL(short).Parse(); err != nil {
-		return ""
-	}
-	return gc.TTL(short)
-}
+var quoted = regexp.MustCompile(`"([^"]+)"`)
 
 // DidYouMean asks so about each value that is nearly a supported one: "enforce", "Previw", "Fail".
 func DidYouMean(errs field.ErrorList) field.ErrorList {

@@ -18,9 +18,10 @@ func TestMeantTTL(t *testing.T) {
 	for text, want := range map[gc.TTL]gc.TTL{
 		"NEVER": "never", " NEVER ": "never", "1H": "1h", "1 h": "1h", "1h 30m": "1h30m", "7D": "7d", "2weeks": "2w", "1 Day": "1d", "3 days": "3d",
 		"1hr": "1h", "2 hours": "2h", "30min": "30m", "5 Minutes": "5m", "10secs": "10s", "1hour 30mins": "1h30m", "0": "0s",
-		"500ms": "", "1y": "", "1.5h": "", "10": "", "-1h": "", "": "", "1m1h": "", "forever": "", "11 years": "", "600 weeks": "", "s": "",
+		"1month": "30d", "2 Months": "60d", "1y": "365d", "1 year": "365d", "10yrs": "3650d", "3mo": "90d", "1mo12h": "30d12h", "forever": "never",
+		"500ms": "", "1.5h": "", "10": "", "-1h": "", "": "", "1m1h": "", "11 years": "", "1y6mo": "", "99999y": "", "600 weeks": "", "s": "",
 	} {
-		if got := meantTTL(text); got != want {
+		if got := text.Meant(); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 		errs := validateTTL(text, field.NewPath("spec", "ttlAfterFinished"))

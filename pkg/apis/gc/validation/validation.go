@@ -137,7 +137,7 @@ func validateDuration(d *gc.TTL, path *field.Path) field.ErrorList {
 	switch {
 	case d == nil:
 		return nil
-	case meantTTL(*d) == gc.TTLNever:
+	case d.Meant() == gc.TTLNever:
 		return field.ErrorList{field.Invalid(path, *d, `must be a duration; `+gc.TTLExample+`, or leave it unset`)}
 	}
 	return validateText(*d, path, "; "+gc.TTLExample)
@@ -158,7 +158,7 @@ func validateText(ttl gc.TTL, path *field.Path, example string) field.ErrorList 
 		return nil
 	}
 	detail := err.Error() + example
-	if meant := meantTTL(ttl); meant != "" {
+	if meant := ttl.Meant(); meant != "" {
 		detail += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return field.ErrorList{field.Invalid(path, ttl, detail)}
