@@ -32,7 +32,7 @@ func TestPoliciesOfANamespace(t *testing.T) {
 	if len(names) != most {
 		t.Errorf("there are %d policies, want %d", len(names), most)
 	}
-	const want = "takes 50 policies at the most, and has them; put several rules into one policy or delete one, or have --max-policies-per-namespace"
+	const want = "already has the maximum of 50 policies; combine rules into one policy, delete a policy, or ask an operator to raise --max-policies-per-namespace"
 	contains(t, refused(t, p.manifest("new", `{}`), "create", "-f", "-"), want)
 	contains(t, refused(t, p.manifest("new", `{}`), "create", "--dry-run=server", "-f", "-"), want)
 	contains(t, refused(t, p.manifest("new", `{}`), "apply", "--server-side", "-f", "-"), want)

@@ -114,7 +114,7 @@ func TestPolicyOfANewerVersion(t *testing.T) {
 // isTold reads the policy in all ways.
 func (p scope) isTold(name, why string) {
 	p.t.Helper()
-	warning := fmt.Sprintf("%s\" is not understood whole and cannot be changed: ", p.called(name))
+	warning := fmt.Sprintf("%s\" cannot be changed, because this version of Winnow does not understand all of it: ", p.called(name))
 	for _, args := range [][]string{p.on("get", name), p.onAll("get"), p.onAll("get", "-o", "yaml"), {"get", p.short, "--all-namespaces"}} {
 		out, stderr, err := shared.Kubectl(p.t.Context(), args...)
 		if err != nil {
@@ -150,7 +150,7 @@ func (p scope) cannotBeWritten(name, why string) {
 		{whole, []string{"apply", "-f", "-"}, why},
 		{whole, []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, why},
 		{whole, []string{"replace", "-f", "-"}, why},
-		{copied, []string{"create", "-f", "-"}, "this is a copy that lacks something"},
+		{copied, []string{"create", "-f", "-"}, "this copy is incomplete"},
 	} {
 		contains(p.t, refused(p.t, c.stdin, c.args...), "is invalid", "Forbidden", c.want)
 	}

@@ -94,7 +94,7 @@ func TestDryRun(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		contains(t, kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "--dry-run=server", "-f", "-", "-o", "yaml"), "annotationTTL: ExtendOnly", "uid: ")
 		contains(t, refused(t, "", p.on("get", "a")...), "not found")
-		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 1}`), "apply", "--dry-run=server", "-f", "-"), "TTL")
+		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 1}`), "apply", "--dry-run=server", "-f", "-"), "must be a string")
 
 		before := p.create("a", `{ttlAfterFinished: 1h}`)
 		kubectl(t, p.on("patch", "a", "--dry-run=server", "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)...)
@@ -186,10 +186,10 @@ func TestFieldValidation(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		for name, tc := range map[string]struct{ spec, want string }{
-			"short":       {`{ttlAfterFinished: 59s}`, "Warning: spec.ttlAfterFinished: 59s is under a minute: objects may be gone before anyone has looked"},
+			"short":       {`{ttlAfterFinished: 59s}`, "Warning: spec.ttlAfterFinished: 59s is under a minute: objects may be gone before anyone looks at them"},
 			"short-rule":  {`{rules: [{name: a, ttl: 0s}]}`, "Warning: spec.rules[0].ttl: 0s is under a minute"},
 			"empty":       {`{}`, "Warning: spec: " + map[bool]string{true: "is empty", false: "has no defaults, rules or guardrails"}[p.namespaced] + ", so the policy does nothing"},
-			"unreachable": {`{rules: [{name: a, ttl: 1h}, {name: b, ttl: 7d, outcome: Failed}]}`, `Warning: spec.rules[1]: is never reached, since rule "a"`},
+			"unreachable": {`{rules: [{name: a, ttl: 1h}, {name: b, ttl: 7d, outcome: Failed}]}`, `Warning: spec.rules[1]: never applies: rule "a"`},
 			"fine":        {`{ttlAfterFinished: 1m}`, ""},
 		} {
 			_, warnings, err := shared.KubectlStdin(t.Context(), p.manifest(name, tc.spec), "create", "-f", "-")

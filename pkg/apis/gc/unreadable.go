@@ -48,6 +48,6 @@ func markUnreadable(m *metav1.ObjectMeta, status *CleanupPolicyStatus, why strin
 		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonUnreadable,
 		ObservedGeneration: m.Generation, LastTransitionTime: since,
 		Message: fmt.Sprintf("This version of Winnow does not understand all of the stored policy: %s. Nothing that the policy could select "+
-			"is deleted, and it cannot be changed. Install the version that wrote it, or delete it and create it anew.", why),
+			"is deleted, and it cannot be changed. Install the version that wrote it, or delete and recreate it.", why),
 	})
 }

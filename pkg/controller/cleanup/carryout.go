@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	errDisagreed = errors.New("what was watched is behind what is stored")
-	errSlow      = errors.New("reading them took so long that it allows nothing any more")
+	errDisagreed = errors.New("the watch is behind what is stored")
+	errSlow      = errors.New("the reading took too long to be used")
 )
 
 // carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are

@@ -87,7 +87,7 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 		}).
 		Do(ctx).Error()
 	if err != nil && expired.Load() {
-		return answered(deletion.Unknown, "not sent: it had waited too long for a connection")
+		return answered(deletion.Unknown, "not sent: it waited too long for a connection")
 	}
 	return d.result(ctx, o.Fact, err)
 }

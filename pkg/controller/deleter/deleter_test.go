@@ -66,7 +66,7 @@ func TestAnswers(t *testing.T) {
 		return status(code, metav1.Status{Message: message, Details: details})
 	}
 	retry := func(seconds int32) *metav1.StatusDetails { return &metav1.StatusDetails{RetryAfterSeconds: seconds} }
-	const canI = "Winnow may not delete them: kubectl auth can-i delete jobs.batch -n team-a"
+	const canI = "Winnow may not delete them. Missing permission: kubectl auth can-i delete jobs.batch -n team-a"
 	for name, c := range map[string]struct {
 		answer               http.HandlerFunc
 		allowed, reviewFails bool

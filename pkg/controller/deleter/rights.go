@@ -63,7 +63,7 @@ func (a answer) missing(key right) string {
 	if a.allowed {
 		return ""
 	}
-	return fmt.Sprintf("Winnow may not delete them: kubectl auth can-i delete %s -n %s", key.resource, key.namespace)
+	return fmt.Sprintf("Winnow may not delete them. Missing permission: kubectl auth can-i delete %s -n %s", key.resource, key.namespace)
 }
 
 func (r *rights) recall(key right, now time.Time) (answer, bool) {

@@ -92,7 +92,7 @@ func (w *Watches) Failing(resource string) string {
 // Stale is why what was told of a resource is in doubt; empty when it is not.
 func (w *Watches) Stale(resource string) string {
 	if w.stale[resource] {
-		return fmt.Sprintf("the watch of %s has told nothing for %s", resource, StaleAfter)
+		return fmt.Sprintf("the watch of %s has been silent for %s", resource, StaleAfter)
 	}
 	return ""
 }

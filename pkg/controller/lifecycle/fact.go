@@ -141,6 +141,6 @@ func short(v string) string {
 func (f *Fact) finish(outcome gc.Outcome, at time.Time, doubt string) {
 	f.Finished, f.Outcome, f.FinishedAt, f.Doubt = true, outcome, at, doubt
 	if doubt == "" && at.Before(f.Created) {
-		f.Doubt = "its finish time " + at.UTC().Format(time.RFC3339) + " lies before its creation"
+		f.Doubt = "its finish time " + at.UTC().Format(time.RFC3339) + " is before its creation"
 	}
 }

@@ -64,7 +64,7 @@ func TestFinishOfJobs(t *testing.T) {
 			given.Job("a").Complete(time.Time{}), end{true, gc.OutcomeSucceeded, time.Time{}, "its condition Complete has no transition time"}},
 		"an end before the creation is in doubt": {
 			given.Job("a").Created(at.Add(time.Second)).Complete(at),
-			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z lies before its creation"}},
+			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z is before its creation"}},
 		"an end in the second of the creation is not": {
 			given.Job("a").Created(at).Complete(at), end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end in the future is taken as it is": {

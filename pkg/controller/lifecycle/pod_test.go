@@ -101,7 +101,7 @@ func TestFinishOfPods(t *testing.T) {
 			end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end before the creation is in doubt": {
 			given.Pod("a").Created(later).Succeeded(at),
-			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z lies before its creation"}},
+			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z is before its creation"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkEnd(t, c.pod.Fact(), c.want) })
 	}

@@ -28,7 +28,7 @@ func RegisterTracked(totals func() tracker.Totals) {
 		waiting: desc("holds", "Changes that made many objects due at once and wait for approval, one for each policy and namespace."),
 		paced:   desc("paced_namespaces", "Namespaces whose deletions wait for their turn in the minute."),
 		clock:   desc("clock_in_doubt", "1 while the clocks here and at the API server lie apart, so that everything is held."),
-		stale:   desc("stale_watch", "1 for a resource whose watch has told nothing for too long.", "resource"),
+		stale:   desc("stale_watch", "1 for a resource whose watch has been silent for too long.", "resource"),
 		held:    desc("held", "Objects that are due and held, by reason.", "reason"),
 	})
 }

@@ -264,19 +264,19 @@ func TestOwnersAndFinalizers(t *testing.T) {
 			owned().Fact(), lifecycle.OwnerAbsent, policies(afterOwner), left, "Job/j"},
 		"a controller of unknown kind, due": {
 			owned().Fact(), lifecycle.OwnerUnknown, policies(afterOwner),
-			answer{hold, policy.ReasonOwnerActive, "p/r", "30m0s"}, "Job/j is of a kind that is not observed"},
+			answer{hold, policy.ReasonOwnerActive, "p/r", "30m0s"}, "Job/j is of a kind that Winnow does not observe"},
 		"a controller of unknown kind, not due": {
 			owned().TTL("2h").Fact(), lifecycle.OwnerUnknown, policies(afterOwner), answer{wait, policy.ReasonNotDue, "p/r", "2h0m0s"}, ""},
 		"a Pod that its Job has not counted, due": {
 			owned().Finalizer(batchv1.JobTrackingFinalizer).Fact(), lifecycle.OwnerFinished, policies(afterOwner),
-			answer{hold, policy.ReasonUncounted, "p/r", "30m0s"}, "its Job has not counted it yet"},
+			answer{hold, policy.ReasonUncounted, "p/r", "30m0s"}, "the Job controller has not counted this Pod yet"},
 		"a Pod that its Job has not counted, not due": {
 			owned().Finalizer(batchv1.JobTrackingFinalizer).TTL("2h").Fact(), lifecycle.OwnerFinished, policies(afterOwner),
 			answer{wait, policy.ReasonNotDue, "p/r", "2h0m0s"}, ""},
 		"finalizers that contradict each other, due": {
 			job("a").Finalizer("orphan", "foregroundDeletion").Fact(), lifecycle.OwnerNone, policies(withOwner),
 			answer{hold, policy.ReasonConflictingFinalizers, "p/r", "30m0s"},
-			"a delete would strip one of its finalizers orphan and foregroundDeletion; remove the one that you do not want"},
+			"it has both finalizers orphan and foregroundDeletion, and a delete would remove one of them; remove the one you do not want"},
 		"finalizers that contradict each other, being deleted": {
 			job("a").Terminating().Finalizer("orphan", "foregroundDeletion").Fact(), lifecycle.OwnerNone, policies(withOwner), terminating,
 			`waits for finalizers ["orphan" "foregroundDeletion"]`},
@@ -284,7 +284,7 @@ func TestOwnersAndFinalizers(t *testing.T) {
 			job("a").Terminating().Finalizer("example.com/f", "example.com/g").Fact(), lifecycle.OwnerNone, policies(withOwner), terminating,
 			`waits for finalizers ["example.com/f" "example.com/g"]`},
 		"an object being deleted that waits for nobody": {
-			pod("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), terminating, "no finalizer, it goes when its grace period ends"},
+			pod("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), terminating, "no finalizers; it goes when its grace period ends"},
 		"a running object being deleted is no candidate": {
 			given.Job("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), answer{ignore, policy.ReasonNotFinished, "p/r", ""}, ""},
 		"an object being deleted along with its owner is no candidate": {
@@ -308,7 +308,7 @@ func TestDoubtMeansKeep(t *testing.T) {
 		"a finish time that is missing": {given.Job("j").Failed(time.Time{}).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"its condition Failed has no transition time"},
 		"a finish time before the creation": {job("j").Created(now).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
-			"its finish time 2026-03-01T11:00:00Z lies before its creation"},
+			"its finish time 2026-03-01T11:00:00Z is before its creation"},
 		"a Pod of which nobody knows when it finished": {given.Pod("j").Phase(corev1.PodFailed).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"neither a container nor a condition says when it finished"},
 		"a finish time in the future counts from when it is reached": {given.Job("j").Complete(now.Add(time.Hour)).Fact(),

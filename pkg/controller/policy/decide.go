@@ -164,7 +164,7 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 
 func terminatingDetail(f *lifecycle.Fact) string {
 	if len(f.Finalizers) == 0 {
-		return "no finalizer, it goes when its grace period ends"
+		return "no finalizers; it goes when its grace period ends"
 	}
 	return fmt.Sprintf("waits for finalizers %q", f.Finalizers)
 }

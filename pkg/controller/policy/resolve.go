@@ -117,16 +117,16 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	case s.own.malformed != "":
 		return ReasonInvalidAnnotation, s.own.malformed
 	case s.Owner == lifecycle.OwnerUnknown:
-		return ReasonOwnerActive, s.Controller.String() + " is of a kind that is not observed"
+		return ReasonOwnerActive, s.Controller.String() + " is of a kind that Winnow does not observe"
 	case s.Uncounted:
-		return ReasonUncounted, "its Job has not counted it yet"
+		return ReasonUncounted, "the Job controller has not counted this Pod yet"
 	case s.Contradictory:
 		return ReasonConflictingFinalizers,
-			"a delete would strip one of its finalizers orphan and foregroundDeletion; remove the one that you do not want"
+			"it has both finalizers orphan and foregroundDeletion, and a delete would remove one of them; remove the one you do not want"
 	case s.Applied != "" && s.applied != gc.GitOpsManagedDelete:
-		return ReasonManagedByGitOps, s.Applied + ` would create it again; a rule may say "gitOpsManaged: Delete"`
+		return ReasonManagedByGitOps, s.Applied + ` would create it again; to delete it anyway, set gitOpsManaged: Delete in the rule`
 	case s.Recreated:
-		return ReasonRecreateLoop, "it came back under its name each time it was deleted; let it not be created, or give it another name each time"
+		return ReasonRecreateLoop, "something creates it again under the same name each time it is deleted; stop that, or use a new name each time"
 	}
 	return "", ""
 }

@@ -78,13 +78,13 @@ func needs(r *tracker.Report) (policy.Reason, string) {
 	switch {
 	case r.Unreadable != nil:
 		return policy.ReasonPolicyUnreadable,
-			fmt.Sprintf("The stored policy cannot be read, so nothing that it could select is deleted: %v. Write it anew or delete it.", r.Unreadable)
+			fmt.Sprintf("Winnow cannot read the stored policy, so it deletes nothing that the policy could select: %v. Replace or delete the policy.", r.Unreadable)
 	case r.Closed == policy.ReasonNamespaceProtected:
 		return r.Closed, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected + " and --protected-namespaces."
 	case r.Closed == policy.ReasonNamespaceTerminating:
-		return r.Closed, "The namespace is being deleted, which takes everything in it along."
+		return r.Closed, "The namespace is being deleted, together with everything in it."
 	case r.Closed != "":
-		return r.Closed, "The namespace was not observed yet."
+		return r.Closed, "Winnow has not observed the namespace yet."
 	case r.Blind != "":
 		return policy.ReasonUnobserved, "Deletes nothing: " + r.Blind
 	case len(r.Waiting) > 0:
@@ -107,12 +107,12 @@ func suspended(r *tracker.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
 	case r.Suspended != "":
-		c.Message = fmt.Sprintf("ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to go on.", r.Suspended)
+		c.Message = fmt.Sprintf("ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to resume.", r.Suspended)
 	case r.Unselected:
 		c.Message = "Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode " +
 			"Enforce that selects the namespace, or restart Winnow without the flag."
 	case r.Suspend:
-		c.Message = "Deletes nothing; set spec.suspend to false to go on."
+		c.Message = "Deletes nothing; set spec.suspend to false to resume."
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotSuspended
 	}
@@ -191,16 +191,16 @@ func message(r *tracker.Report) string {
 	var parts []string
 	switch working(r) {
 	case reasonDoesNothing:
-		parts = append(parts, "The spec asks for nothing: set ttlAfterFinished, capacity or rules.")
+		parts = append(parts, "Does nothing: set ttlAfterFinished, capacity or rules.")
 	case reasonPreviewing:
-		parts = append(parts, "Counts and shows, deletes nothing.")
+		parts = append(parts, "Counts objects, deletes nothing.")
 	case string(policy.ReasonSuspended):
 		parts = append(parts, "Deletes nothing while it is suspended.")
 	default:
 		parts = append(parts, "Deletes what is due.")
 	}
 	if len(r.WithoutQuota) > 0 {
-		parts = append(parts, fmt.Sprintf("No ResourceQuota bounds %s, so percentOfQuota limits nothing there.", strings.Join(r.WithoutQuota, ", ")))
+		parts = append(parts, fmt.Sprintf("No ResourceQuota limits %s, so percentOfQuota has no effect there.", strings.Join(r.WithoutQuota, ", ")))
 	}
 	for _, g := range r.Holds {
 		parts = append(parts, "Held, "+g.String()+".")

@@ -26,7 +26,7 @@ func TestCondition(t *testing.T) {
 	odd := tracker.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
 	going := tracker.Group{Reason: policy.ReasonTerminating, Object: "jobs.batch/c", Detail: `waits for finalizers ["example.com/f"]`, Count: 1}
 	unauthorized := func(n int64) tracker.Group {
-		return tracker.Group{Reason: policy.ReasonUnauthorized, Object: "pods/a", Detail: "Winnow may not delete them: kubectl auth can-i delete pods -n team-a", Count: n}
+		return tracker.Group{Reason: policy.ReasonUnauthorized, Object: "pods/a", Detail: "Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a", Count: n}
 	}
 	waits := []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: "generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due"}}
 	const approve = "In namespace team-a, 60 objects wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due. " +
@@ -39,15 +39,15 @@ func TestCondition(t *testing.T) {
 		reason, message string
 	}{
 		"enforcing":                   {enforcing, tracker.Report{}, "True", "Enforcing", "Deletes what is due."},
-		"previewing":                  {preview, tracker.Report{}, "True", "Previewing", "Counts and shows, deletes nothing."},
-		"an empty spec":               {given.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec asks for nothing: set ttlAfterFinished, capacity or rules."},
-		"an empty spec that previews": {given.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "The spec asks for nothing: set ttlAfterFinished, capacity or rules."},
+		"previewing":                  {preview, tracker.Report{}, "True", "Previewing", "Counts objects, deletes nothing."},
+		"an empty spec":               {given.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
+		"an empty spec that previews": {given.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
 		"what is held does not make it less ready": {enforcing, tracker.Report{Holds: []tracker.Group{odd, held}, Awaiting: []tracker.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
 		"a right is missing": {enforcing, tracker.Report{Holds: []tracker.Group{held, unauthorized(1)}}, "False", "Unauthorized",
-			"1 object due: Winnow may not delete them: kubectl auth can-i delete pods -n team-a"},
+			"1 object due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
 		"a right is missing for many": {enforcing, tracker.Report{Holds: []tracker.Group{unauthorized(3)}}, "False", "Unauthorized",
-			"3 objects due: Winnow may not delete them: kubectl auth can-i delete pods -n team-a"},
+			"3 objects due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
 		"objects cannot be observed": {enforcing, tracker.Report{Blind: "pods cannot be observed: no right", Holds: []tracker.Group{unauthorized(1)}}, "False", "Unobserved",
 			"Deletes nothing: pods cannot be observed: no right"},
 		"quotas cannot be observed": {enforcing, tracker.Report{QuotaDoubt: "resourcequotas cannot be observed: no right"}, "False", "Unobserved",
@@ -59,11 +59,11 @@ func TestCondition(t *testing.T) {
 		"a protected namespace": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
 		"a namespace that goes": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
-			"The namespace is being deleted, which takes everything in it along."},
+			"The namespace is being deleted, together with everything in it."},
 		"a namespace that was not seen": {enforcing, tracker.Report{Closed: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
-			"The namespace was not observed yet."},
+			"Winnow has not observed the namespace yet."},
 		"it cannot be read": {enforcing, tracker.Report{Unreadable: errors.New("spec.mode: what"), Closed: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
-			"The stored policy cannot be read, so nothing that it could select is deleted: spec.mode: what. Write it anew or delete it."},
+			"Winnow cannot read the stored policy, so it deletes nothing that the policy could select: spec.mode: what. Replace or delete the policy."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.report.Stored = tracker.StoredPolicy(c.policy.Generation(3).Obj())
@@ -105,12 +105,12 @@ func TestSuspendedAndThrottled(t *testing.T) {
 	}{
 		"neither": {change: func(*tracker.Report) {}},
 		"all is stopped": {change: func(r *tracker.Report) { r.Suspended = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
-			`ClusterCleanupPolicy "stop" stops all deletions; set its spec.guardrails.suspendAll to false to go on.`)}},
+			`ClusterCleanupPolicy "stop" stops all deletions; set its spec.guardrails.suspendAll to false to resume.`)}},
 		"no cluster policy yet": {change: func(r *tracker.Report) { r.Unselected = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			"Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode Enforce "+
 				"that selects the namespace, or restart Winnow without the flag.")}},
 		"the policy is suspended": {change: func(r *tracker.Report) { r.Suspend = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
-			"Deletes nothing; set spec.suspend to false to go on.")}},
+			"Deletes nothing; set spec.suspend to false to resume.")}},
 		"it was suspended": {
 			before: []metav1.Condition{{Type: "Suspended", Status: "True", LastTransitionTime: metav1.NewTime(given.Now.Add(-time.Hour))}},
 			change: func(*tracker.Report) {}, want: []metav1.Condition{condition("Suspended", "False", "NotSuspended", "")},

@@ -216,7 +216,7 @@ func TestWarnings(t *testing.T) {
 		return given.Pod("a").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(given.Now)
 	}
 	o.upsert(pod().Fact())
-	const held = "Warning Uncounted: Held, Uncounted: pods/a (its Job has not counted it yet)"
+	const held = "Warning Uncounted: Held, Uncounted: pods/a (the Job controller has not counted this Pod yet)"
 	o.writes(0, []string{"p"}, nil) // It may pass.
 	o.writes(settleFor-1, nil, nil)
 	o.writes(1, nil, []string{held})

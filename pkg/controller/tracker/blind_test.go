@@ -81,7 +81,7 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		"silent": {
 			func(w *world) { w.pass(freshness.StaleAfter) },
 			func(w *world) { w.Heard(ResourceQuotas, w.now) },
-			"the watch of resourcequotas has told nothing for 1m30s",
+			"the watch of resourcequotas has been silent for 1m30s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

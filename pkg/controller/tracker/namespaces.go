@@ -300,12 +300,12 @@ func (t *Tracker) unlisted(ns *namespace) string {
 // unknown says what keeps a change of the namespace from being weighed.
 func (t *Tracker) unknown(ns *namespace) string {
 	if what := t.unlisted(ns); what != "" {
-		return "a change is weighed once all " + what + " were listed"
+		return "Winnow has not listed all " + what + " yet"
 	}
 	if t.judging() || t.listing > 0 {
-		return "a change is weighed once all objects that it concerns were judged anew"
+		return "Winnow is still evaluating a change"
 	}
-	return "a change is weighed once all namespaces that share a ceiling with this one were listed"
+	return "Winnow has not listed all namespaces that share a ceiling with this one yet"
 }
 
 // SetNamespace takes in the metadata of a namespace.

@@ -77,7 +77,7 @@ func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 	}
 	t.upsert(facts.Keep(read), now)
 	if !rec.extra.retry.Reread(rec.ResourceVersion) {
-		rec.after(o, deletion.Result{Outcome: deletion.Conflict, Detail: "the server refuses the very state that it shows"}, now)
+		rec.after(o, deletion.Result{Outcome: deletion.Conflict, Detail: "the API server reports a conflict, although the object has not changed"}, now)
 		return nil, false
 	}
 	if !t.fresh.Allows(now) || rec.ns.lane.Paused() || t.late(rec, now) {

@@ -353,7 +353,7 @@ type Totals struct {
 	Held                   map[policy.Reason]int
 	// Waiting are the changes that wait for approval, Paced the namespaces whose deletions wait for their turn in the minute.
 	Waiting, Paced int
-	// ClockInDoubt says that no clock is believed, Stale are the resources whose watch has told nothing for too long.
+	// ClockInDoubt says that no clock is believed, Stale are the resources whose watch has been silent for too long.
 	ClockInDoubt bool
 	Stale        []string
 }

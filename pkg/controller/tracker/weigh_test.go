@@ -177,7 +177,7 @@ func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
 	w.tellPolicy(keep("10m", 2))
 	w.agree()
 	w.takes()
-	const why = "a change is weighed once all namespaces that share a ceiling with this one were listed"
+	const why = "Winnow has not listed all namespaces that share a ceiling with this one yet"
 	if got := w.explain(w.records.get("uid-a")).Detail; got != why {
 		t.Errorf("a is held because %q", got)
 	}

@@ -61,7 +61,7 @@ func validateHolds(holds []gc.PolicyHold, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Required(path.Child("id"), "is what "+gc.AnnotationApprovedHold+" must say to release the hold"))
 		case ids.Has(hold.ID):
 			err := field.Duplicate(path.Child("id"), hold.ID)
-			err.Detail = "every hold needs an id of its own, so that no other is released with it"
+			err.Detail = "every hold needs its own ID, so that no other is released with it"
 			errs = append(errs, err)
 		}
 		ids.Insert(hold.ID)

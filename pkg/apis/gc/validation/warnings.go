@@ -71,7 +71,7 @@ func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 
 func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []string {
 	if spec.Mode == gc.ModePreview {
-		return warn(path, "bind nothing in mode Preview; write mode: Enforce, in a policy without defaults and rules if these shall not delete yet")
+		return warn(path, "have no effect in mode Preview; set mode: Enforce, and move them to a policy without defaults and rules if those must not delete yet")
 	}
 	g := spec.Guardrails
 	var warnings []string
@@ -85,7 +85,7 @@ func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []st
 	for i, ceiling := range g.Ceilings {
 		if ceiling.MaxObjects != nil && *ceiling.MaxObjects == 0 && least < shortTTL {
 			warnings = append(warnings, warn(path.Child("ceilings").Index(i).Child("maxObjects"),
-				"0 keeps nothing: objects go the moment they finish; set minTTL to leave time to look at them")...)
+				"0 deletes objects as soon as they finish; set minTTL to leave time to look at them")...)
 		}
 	}
 	return warnings
@@ -95,7 +95,7 @@ func shortTTLWarning(ttl *gc.TTL, path *field.Path) []string {
 	if d, ok := duration(ttl); !ok || d >= shortTTL {
 		return nil
 	}
-	return warn(path, "%s is under a minute: objects may be gone before anyone has looked", *ttl)
+	return warn(path, "%s is under a minute: objects may be gone before anyone looks at them", *ttl)
 }
 
 // capacityWarnings looks at a capacity beside the TTL of the same rule.
@@ -107,15 +107,15 @@ func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
 	age, _ := duration(c.MinAge)
 	if c.MaxObjects != nil && *c.MaxObjects == 0 && age < shortTTL {
 		warnings = append(warnings, warn(path.Child("maxObjects"),
-			"0 keeps nothing: objects go the moment they finish; set minAge to leave time to look at them")...)
+			"0 deletes objects as soon as they finish; set minAge to leave time to look at them")...)
 	}
 	if c.PercentOfQuota != nil && (c.Per == gc.CapacityPerOwner || c.Per == gc.CapacityPerLabel) {
 		warnings = append(warnings, warn(path.Child("percentOfQuota"),
-			"with per: %s every pool may hold %d %% of the quota, so that a few fill it; use maxObjects, or per: Namespace", c.Per, *c.PercentOfQuota)...)
+			"with per: %s each group may use %d %% of the quota, so a few groups fill it; use maxObjects, or per: Namespace", c.Per, *c.PercentOfQuota)...)
 	}
 	if limit, ok := duration(ttl); ok && c.MinAge != nil && age >= limit {
 		warnings = append(warnings, warn(path.Child("minAge"),
-			"%s is not below the TTL of %s, so capacity never takes anything; shorten it, or leave capacity out", *c.MinAge, *ttl)...)
+			"%s is not shorter than the TTL of %s, so capacity never deletes anything; shorten it, or remove capacity", *c.MinAge, *ttl)...)
 	}
 	return warnings
 }
@@ -133,7 +133,7 @@ func duration(ttl *gc.TTL) (time.Duration, bool) {
 func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *field.Path) []string {
 	for i := range before {
 		if covers(&before[i], rule) {
-			return warn(path, "is never reached, since rule %q before it matches all that this one does; put this one first, or leave it unset", before[i].Name)
+			return warn(path, "never applies: rule %q before it matches the same objects; move this rule first, or remove it", before[i].Name)
 		}
 	}
 	return nil

@@ -28,28 +28,28 @@ func TestWarnings(t *testing.T) {
 		"a minute":                      {policy: withTTL("1m")},
 		"never":                         {policy: withTTL(gc.TTLNever)},
 		"short rule":                    {policy(rule("a", short)), []string{"spec.rules[0].ttl: 59s is under a minute"}},
-		"second of two for everything":  {policy(rule("a"), rule("b")), []string{`spec.rules[1]: is never reached, since rule "a"`}},
-		"everything, then some":         {policy(rule("a"), rule("b", everyPod, failed, selected)), []string{"spec.rules[1]: is never reached"}},
+		"second of two for everything":  {policy(rule("a"), rule("b")), []string{`spec.rules[1]: never applies: rule "a"`}},
+		"everything, then some":         {policy(rule("a"), rule("b", everyPod, failed, selected)), []string{"spec.rules[1]: never applies"}},
 		"all pods, then all":            {policy: policy(rule("a", everyPod), rule("b"))},
-		"all pods, then pods":           {policy(rule("a", everyPod), rule("b", everyPod, selected)), []string{"spec.rules[1]: is never reached"}},
+		"all pods, then pods":           {policy(rule("a", everyPod), rule("b", everyPod, selected)), []string{"spec.rules[1]: never applies"}},
 		"some pods, then pods":          {policy: policy(rule("a", everyPod, selected), rule("b", everyPod))},
 		"failed, then all":              {policy: policy(rule("a", failed), rule("b"))},
-		"the same twice":                {policy(rule("a", everyPod, failed, selected), rule("b", everyPod, failed, selected)), []string{"spec.rules[1]: is never reached"}},
-		"a wider selector first":        {policy(rule("a", selected), rule("b", requiring("tier=gold", selected))), []string{"spec.rules[1]: is never reached"}},
+		"the same twice":                {policy(rule("a", everyPod, failed, selected), rule("b", everyPod, failed, selected)), []string{"spec.rules[1]: never applies"}},
+		"a wider selector first":        {policy(rule("a", selected), rule("b", requiring("tier=gold", selected))), []string{"spec.rules[1]: never applies"}},
 		"a narrower selector first":     {policy: policy(rule("a", requiring("tier=gold", selected)), rule("b", selected))},
 		"another outcome first":         {policy: policy(rule("a", failed), rule("b", func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeSucceeded }))},
 		"capacity alone":                {policy: &gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{Capacity: &gc.Capacity{MaxObjects: number(200)}}}},
-		"none are kept":                 {policy(rule("a", limited(gc.Capacity{MaxObjects: number(0)}))), []string{"spec.rules[0].capacity.maxObjects: 0 keeps nothing"}},
+		"none are kept":                 {policy(rule("a", limited(gc.Capacity{MaxObjects: number(0)}))), []string{"spec.rules[0].capacity.maxObjects: 0 deletes objects as soon as they finish"}},
 		"none are kept, but for a time": {policy: policy(rule("a", limited(gc.Capacity{MaxObjects: number(0), MinAge: ttl("1m")})))},
-		"minAge above the TTL":          {policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("8d")}))), []string{"spec.rules[0].capacity.minAge: 8d is not below the TTL of 7d"}},
-		"minAge is the TTL":             {policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("1w")}))), []string{"spec.rules[0].capacity.minAge: 1w is not below"}},
+		"minAge above the TTL":          {policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("8d")}))), []string{"spec.rules[0].capacity.minAge: 8d is not shorter than the TTL of 7d"}},
+		"minAge is the TTL":             {policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("1w")}))), []string{"spec.rules[0].capacity.minAge: 1w is not shorter than"}},
 		"minAge below the TTL":          {policy: policy(rule("a", limited(gc.Capacity{MaxObjects: number(3), MinAge: ttl("6d")})))},
 		"minAge without a TTL": {policy: policy(rule("a", func(r *gc.CleanupRule) {
 			r.TTL, r.Capacity = nil, &gc.Capacity{MaxObjects: number(3), MinAge: ttl("8d")}
 		}))},
-		"share for each owner":           {policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerOwner}))), []string{"spec.rules[0].capacity.percentOfQuota: with per: Owner every pool may hold 50 % of the quota"}},
+		"share for each owner":           {policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerOwner}))), []string{"spec.rules[0].capacity.percentOfQuota: with per: Owner each group may use 50 % of the quota"}},
 		"share of the namespace":         {policy: policy(rule("a", limited(gc.Capacity{PercentOfQuota: number(50), Per: gc.CapacityPerNamespace})))},
-		"an empty selector is of no use": {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: is never reached"}},
+		"an empty selector is of no use": {policy(rule("a", func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} }), rule("b")), []string{"spec.rules[1]: never applies"}},
 	} {
 		got := Warnings(tc.policy)
 		if !slices.EqualFunc(got, tc.want, strings.Contains) {
@@ -102,15 +102,15 @@ func TestClusterWarnings(t *testing.T) {
 		},
 		"default's capacity": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = &gc.Capacity{MaxObjects: number(0)} }},
-			[]string{"spec.capacity.maxObjects: 0 keeps nothing"},
+			[]string{"spec.capacity.maxObjects: 0 deletes objects as soon as they finish"},
 		},
 		"rules": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.Rules = []gc.CleanupRule{rule("a"), rule("b")} }},
-			[]string{"spec.rules[1]: is never reached"},
+			[]string{"spec.rules[1]: never applies"},
 		},
 		"preview": {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) { s.Mode = gc.ModePreview }},
-			[]string{"spec.guardrails: bind nothing in mode Preview"},
+			[]string{"spec.guardrails: have no effect in mode Preview"},
 		},
 		"preview without guardrails": {change: []func(*gc.ClusterCleanupPolicySpec){
 			func(s *gc.ClusterCleanupPolicySpec) { s.Mode, s.Guardrails = gc.ModePreview, nil },
@@ -127,7 +127,7 @@ func TestClusterWarnings(t *testing.T) {
 			[]func(*gc.ClusterCleanupPolicySpec){func(s *gc.ClusterCleanupPolicySpec) {
 				s.Guardrails.MinTTL, s.Guardrails.Ceilings[0].MaxObjects = nil, number(0)
 			}},
-			[]string{"spec.guardrails.ceilings[0].maxObjects: 0 keeps nothing"},
+			[]string{"spec.guardrails.ceilings[0].maxObjects: 0 deletes objects as soon as they finish"},
 		},
 		"no finished Pods, but for a time": {change: []func(*gc.ClusterCleanupPolicySpec){
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = number(0) },

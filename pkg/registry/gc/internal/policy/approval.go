@@ -98,8 +98,8 @@ func (a author) unknown(ctx context.Context, id string, forecast gc.PolicyForeca
 		return ofAnother(id, owner), nil
 	}
 	if !forecast.Complete {
-		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: no hold in the status has the ID %q, and there was no time to find out whether "+
-			"this change makes one; try again, or write the change without the annotation, and approve when status.holds lists the hold",
+		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: cannot tell in time whether %q is the ID of a hold; "+
+			"try again, or write the change without the annotation and approve once status.holds lists the hold",
 			annotationApprovedHold, id))
 	}
 	return field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+told(all)), nil

@@ -86,7 +86,7 @@ func TestApproval(t *testing.T) {
 		"unknown, beside one that waits": {
 			after: "pods,5f3c", status: []gc.PolicyHold{ofPods}, forecast: gc.PolicyForecast{Complete: true}, may: slices.Concat(pods, []string{approve}), want: `Invalid value: "5f3c"`,
 		},
-		"unknown, and an incomplete forecast": {after: "5f3c", status: []gc.PolicyHold{ofPods}, may: []string{approve}, want: "there was no time to find out"},
+		"unknown, and an incomplete forecast": {after: "5f3c", status: []gc.PolicyHold{ofPods}, may: []string{approve}, want: "cannot tell in time"},
 		"in the status, and an incomplete forecast": {
 			after: "pods", status: []gc.PolicyHold{ofPods}, may: slices.Concat(pods, []string{approve}),
 		},
@@ -196,7 +196,7 @@ func check(t *testing.T, err error, want string) {
 	switch {
 	case strings.Contains(want, "hold of") || strings.Contains(want, "of this policy") || strings.Contains(want, "Invalid") || strings.Contains(want, "wait for approval") || strings.Contains(want, "more in status.holds"):
 		code = apierrors.IsInvalid
-	case strings.Contains(want, "try again") || strings.Contains(want, "no time"):
+	case strings.Contains(want, "try again") || strings.Contains(want, "in time"):
 		code = apierrors.IsServiceUnavailable
 	}
 	switch {

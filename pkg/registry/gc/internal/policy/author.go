@@ -104,7 +104,7 @@ func (a author) missing(ctx context.Context, who user.Info, rights []right) ([]s
 			switch {
 			case decision == authorizer.DecisionAllow:
 			case err != nil:
-				return fmt.Errorf("cannot tell the answer of %q for %q: %w", r, who.GetName(), err)
+				return fmt.Errorf("cannot check the permission %q of %q: %w", r, who.GetName(), err)
 			default:
 				lines[i] = r.String()
 			}

@@ -58,7 +58,7 @@ func TestLimit(t *testing.T) {
 		for i := range tc.creates {
 			group.Go(func() {
 				err := s.create(l, 1+i%2)
-				const want = `metadata.namespace: Forbidden: namespace "team-a" takes 5 policies at the most`
+				const want = `metadata.namespace: Forbidden: namespace "team-a" already has the maximum of 5 policies`
 				if err != nil && (!apierrors.IsInvalid(err) || tc.most > 0 && !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--max-policies-per-namespace")) {
 					t.Errorf("%s: %v", name, err)
 				}

@@ -209,7 +209,7 @@ func TestUnreadable(t *testing.T) {
 	} {
 		ctx, _ := request("")
 		err := rest.BeforeUpdate(c.strategy, ctx, c.p, unreadable())
-		if err == nil || strings.Count(err.Error(), why.Error()) != 1 || !strings.Contains(err.Error(), "delete it and create it anew") {
+		if err == nil || strings.Count(err.Error(), why.Error()) != 1 || !strings.Contains(err.Error(), "delete and recreate it") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -230,13 +230,13 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("warned of %q", w.texts)
 	}
 	r.warnUnreadable(ctx, unreadable())
-	const text = `cleanuppolicy "team-a/defaults" is not understood whole and cannot be changed: unknown field "spec.x"`
+	const text = `cleanuppolicy "team-a/defaults" cannot be changed, because this version of Winnow does not understand all of it: unknown field "spec.x"`
 	if want := []string{text}; !slices.Equal(w.texts, want) {
 		t.Errorf("warned of %q, want %q", w.texts, want)
 	}
 	w.texts = nil
 	r.warnUnreadable(ctx, all)
-	if want := []string{text, text, text, "2 more are not understood, see annotation " + gc.AnnotationUnreadable}; !slices.Equal(w.texts, want) {
+	if want := []string{text, text, text, "2 more policies cannot be changed either; see their annotation " + gc.AnnotationUnreadable}; !slices.Equal(w.texts, want) {
 		t.Errorf("warned of %q, want %q", w.texts, want)
 	}
 }
