@@ -46,8 +46,9 @@ func Nearest(text string, words []string) string {
 
 // near reports whether a text is a word but for its case, a letter or two, or its end.
 func near(text, word string) bool {
-	const start, typos = 3, 2
+	const start, stem, typos = 3, 5, 2
 	text, word = strings.ToLower(text), strings.ToLower(word)
 	beginning := len(text) >= start && (strings.HasPrefix(word, text) || strings.HasPrefix(text, word))
-	return beginning || levenshtein.ComputeDistance(text, word) <= min(typos, len(word)/start)
+	ending := len(text) >= stem && len(word) >= stem && text[:stem] == word[:stem]
+	return beginning || ending || levenshtein.ComputeDistance(text, word) <= min(typos, len(word)/start)
 }

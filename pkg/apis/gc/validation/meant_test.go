@@ -45,11 +45,11 @@ func TestDidYouMean(t *testing.T) {
 	got := DidYouMean(field.ErrorList{
 		field.NotSupported(path, gc.PolicyMode("enforce"), modes), field.NotSupported(path, "PREVIEW", modes), field.NotSupported(path, "Dry", modes),
 		field.NotSupported(path, "Previw", modes), field.NotSupported(path, "Enforced", modes), field.NotSupported(path, "Pre", modes),
-		field.NotSupported(path, "En", modes), field.NotSupported(path, "", modes),
+		field.NotSupported(path, "enforcing", modes), field.NotSupported(path, "En", modes), field.NotSupported(path, "", modes),
 		orphan, field.Invalid(path, "enforce", `is not "Enforce"`),
 	})
 	for i, want := range []string{`; did you mean "Enforce"?`, `; did you mean "Preview"?`, "", `; did you mean "Preview"?`,
-		`; did you mean "Enforce"?`, `; did you mean "Preview"?`, "", "", "", ""} {
+		`; did you mean "Enforce"?`, `; did you mean "Preview"?`, `; did you mean "Enforce"?`, "", "", "", ""} {
 		if asks := strings.Contains(got[i].Detail, "did you mean"); !strings.HasSuffix(got[i].Detail, want) || asks != (want != "") {
 			t.Errorf("%v: want %q at the end", got[i], want)
 		}

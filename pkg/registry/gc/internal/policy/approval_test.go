@@ -128,9 +128,10 @@ func TestApprovalOfNewPolicy(t *testing.T) {
 		may      []string
 		want     string
 	}{
-		"made":                    {id: "made", forecast: made, may: append(slices.Clone(pods), approve)},
-		"made, and may not":       {id: "made", forecast: made, may: []string{approve}, want: "can-i delete pods"},
-		"made, and without verb":  {id: "made", forecast: made, may: pods, want: "can-i approve"},
+		"made":              {id: "made", forecast: made, may: append(slices.Clone(pods), approve)},
+		"made, and may not": {id: "made", forecast: made, may: []string{approve}, want: "can-i delete pods"},
+		"made, and without verb": {id: "made", forecast: made, may: pods,
+			want: `"alice" may not write this policy: approving a hold needs the verb "approve". Missing permissions: kubectl auth can-i approve cleanuppolicies.gc.winnow.dev/defaults -n team-a`},
 		"unknown":                 {id: "5f3c", forecast: made, may: append(slices.Clone(pods), approve), want: `Invalid value: "5f3c"`},
 		"unknown, nobody can say": {id: "5f3c", may: []string{approve}, want: "try again"},
 	} {

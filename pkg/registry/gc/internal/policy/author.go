@@ -87,7 +87,7 @@ func (a author) demand(ctx context.Context, p Policy, rights sets.Set[right]) er
 		return nil
 	}
 	why := fmt.Sprintf("it would delete objects that %q cannot list and delete", who.GetName())
-	if !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, right{verb: verbApprove}.String()) }) {
+	if !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, "kubectl auth can-i "+verbApprove+" ") }) {
 		why = fmt.Sprintf("approving a hold needs the verb %q", verbApprove)
 	}
 	return apierrors.NewForbidden(a.resource, p.GetName(), fmt.Errorf(
