@@ -93,7 +93,7 @@ func (s *supplier) supplyPrograms(ctx context.Context, report *report, wanted []
 	}
 	estimate := ""
 	if slices.ContainsFunc(missing, func(p program) bool { return p.pin.lane == longLane }) {
-		estimate = " With nothing in Go's caches that takes about ten minutes on two cores, once."
+		estimate = " With nothing in Go's caches that takes about eight minutes on two cores, once."
 	}
 	report.note("Building %s from Go modules.%s", list(missing), estimate)
 	jobs, err := buildJobs(missing)
