@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/winnow-dev/winnow/test/programs"
@@ -27,6 +28,8 @@ func build(ctx context.Context, path string, race bool, progress io.Writer) erro
 	}
 	cmd := programs.GoCommand(ctx, append(args, module+"/cmd/apiserver")...)
 	cmd.Stdout, cmd.Stderr = progress, progress
+	// A go command that is interrupted while it still loads packages leaves its folder behind. Here somebody removes it.
+	cmd.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(path))
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building winnow-apiserver: %w", err)
 	}
