@@ -46,7 +46,7 @@ func withReadableErrors(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body, _ := io.ReadAll(io.LimitReader(r.Body, bodyMost)) // Whoever reads on gets the same error.
+		body, _ := io.ReadAll(io.LimitReader(r.Body, bodyMost)) // The next reader gets the same error.
 		r.Body = restoredBody{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 		if err := checkBody(body, kind, info.Name, r); err != nil {
 			responsewriters.ErrorNegotiated(err, negotiatedSerializer{Codecs}, v1alpha1.SchemeGroupVersion, w, r)

@@ -47,7 +47,7 @@ func (o *Options) applyStorage(ctx context.Context, generic *genericapiserver.Re
 }
 
 // storageGate keeps this replica from being ready, and its controller from running, until the storage is installed. Once open, it
-// stays open: whoever restores a backup may take a part of the storage away for a moment.
+// stays open: somebody who restores a backup may take a part of the storage away for a moment.
 type storageGate struct {
 	check  func(context.Context) error
 	closed atomic.Pointer[error] // why the gate is closed; nil once it is open

@@ -120,15 +120,26 @@ func Deletable() []string {
 func WithOwners(resources ...string) []string {
 	out := slices.Clone(resources)
 	for i := 0; i < len(out); i++ {
-		k, err := For(out[i])
-		if err != nil {
-			continue // A resource that is only counted has no owners.
-		}
-		for _, owner := range k.Owners {
-			if o, err := For(owner); err == nil && o.Deletable() && !slices.Contains(out, owner) {
+		for _, owner := range ownersOf(out[i], true) {
+			if !slices.Contains(out, owner) {
 				out = append(out, owner)
 			}
 		}
 	}
 	return out
+}
+
+// ObservedOwners are the resources that are observed for what they mean for a resource, and for nothing else.
+func ObservedOwners(resource string) []string { return ownersOf(resource, false) }
+
+// ownersOf are the owners of a resource that policies can name, or those that they cannot. A resource that is only counted has none.
+func ownersOf(resource string, deletable bool) []string {
+	k, err := For(resource)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(k.Owners), func(owner string) bool {
+		o, err := For(owner)
+		return err != nil || o.Deletable() != deletable
+	})
 }

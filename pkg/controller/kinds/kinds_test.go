@@ -68,6 +68,16 @@ func TestPath(t *testing.T) {
 	}
 }
 
+func TestObservedOwners(t *testing.T) {
+	for resource, want := range map[string][]string{
+		gc.ResourceJobs: {CronJobs}, gc.ResourcePods: {}, CronJobs: {}, "resourcequotas": {},
+	} {
+		if got := ObservedOwners(resource); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", resource, got, want)
+		}
+	}
+}
+
 func TestWithOwners(t *testing.T) {
 	for name, c := range map[string]struct{ resources, want []string }{
 		"none":                 {nil, nil},

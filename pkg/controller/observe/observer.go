@@ -7,7 +7,6 @@ package observe
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,19 +138,10 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 	r := &running{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	o.reflect(r, resource)
-	for _, owner := range ownersOf(resource) {
+	for _, owner := range kinds.ObservedOwners(resource) {
 		o.reflect(r, owner)
 	}
 	return r
-}
-
-// ownersOf are the resources that are observed for what they mean for a resource, and for nothing else.
-func ownersOf(resource string) []string {
-	k, err := kinds.For(resource)
-	if err != nil {
-		return nil // Quotas have no owners.
-	}
-	return slices.DeleteFunc(slices.Clone(k.Owners), func(owner string) bool { return slices.Contains(kinds.Deletable(), owner) })
 }
 
 // reflect starts the reflector of one resource.
@@ -185,7 +175,7 @@ func (o *Observer) stop(resource string, r *running) {
 	r.end()
 	delete(o.running, resource)
 	o.Tracker.Unheard(resource)
-	for _, owner := range ownersOf(resource) {
+	for _, owner := range kinds.ObservedOwners(resource) {
 		o.Tracker.Unheard(owner)
 	}
 	switch resource {

@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	manifests "github.com/winnow-dev/winnow/artifacts/storage"
 )
 
 // revisionAnnotation numbers the manifests in artifacts/storage. Each change of them raises it, and keeps working with the
@@ -31,11 +29,7 @@ func CheckHost(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	definitions, err := parse(manifests.CRDs)
-	if err != nil {
-		return err
-	}
-	policy, err := parse(manifests.AdmissionPolicy)
+	definitions, policy, err := embedded()
 	if err != nil {
 		return err
 	}

@@ -58,11 +58,7 @@ func EnsureHost(ctx context.Context, config *rest.Config, fieldManager, user str
 			return err
 		}
 	}
-	definitions, err := parse(manifests.CRDs)
-	if err != nil {
-		return err
-	}
-	policy, err := parse(manifests.AdmissionPolicy)
+	definitions, policy, err := embedded()
 	if err != nil {
 		return err
 	}
@@ -101,6 +97,15 @@ func whoAmI(ctx context.Context, config *rest.Config) (string, error) {
 		return "", fmt.Errorf("cannot ask the cluster which user Winnow runs as: %w", err)
 	}
 	return review.Status.UserInfo.Username, nil
+}
+
+// embedded are the manifests of artifacts/storage: the custom resource definitions, and the admission policy with its binding.
+func embedded() (definitions, policy []*unstructured.Unstructured, err error) {
+	if definitions, err = parse(manifests.CRDs); err != nil {
+		return nil, nil, err
+	}
+	policy, err = parse(manifests.AdmissionPolicy)
+	return definitions, policy, err
 }
 
 func parse(manifest []byte) ([]*unstructured.Unstructured, error) {
