@@ -40,8 +40,12 @@ func modelOf(ttl gc.TTL, mode gc.PolicyMode, message string, objects ...*object)
 	m.namespaces = []*metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
 	p := &gc.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "defaults"},
-		Spec:       gc.CleanupPolicySpec{Mode: cmp.Or(mode, gc.ModeEnforce), TTLAfterFinished: &ttl, AnnotationTTL: gc.AnnotationExtendOnly},
-		Status:     gc.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
+		Spec: gc.CleanupPolicySpec{
+			Mode:             cmp.Or(mode, gc.ModeEnforce),
+			TTLAfterFinished: &ttl,
+			AnnotationTTL:    gc.AnnotationExtendOnly,
+		},
+		Status: gc.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
 	}
 	m.policies = []policyRow{{Stored: tracker.StoredPolicy(p), object: p}}
 	for _, o := range objects {
@@ -88,7 +92,7 @@ func TestOutlook(t *testing.T) {
 		"gone otherwise": {ttl: "10s", object: finished("a", 0, func(o *object) { o.gone = now }), want: "gone: not by Winnow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := modelOf(c.ttl, c.mode, c.message, c.object).outlook(c.object, now)
+			got := modelOf(c.ttl, c.mode, c.message, c.object).prospect(c.object, now)
 			if text := got.state + ": " + got.why; text != c.want {
 				t.Errorf("got %q, want %q", text, c.want)
 			}
@@ -127,8 +131,8 @@ func TestOutlookOfMany(t *testing.T) {
 		t.Helper()
 		m.forecast = m.foresee(now)
 		for i, o := range m.sorted() {
-			outlook := m.outlook(o, now)
-			if text := outlook.state + ": " + outlook.why; !strings.HasPrefix(text, want[i]) {
+			prospect := m.prospect(o, now)
+			if text := prospect.state + ": " + prospect.why; !strings.HasPrefix(text, want[i]) {
 				t.Errorf("%s: got %q, want %q", o.fact.Name, text, want[i])
 			}
 		}

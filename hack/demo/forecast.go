@@ -32,10 +32,10 @@ func (m *model) foresee(now time.Time) *tracker.Tracker {
 			cluster = append(cluster, p)
 		}
 	}
-	byResource := map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	byResource := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
 	for _, o := range m.objects {
 		if o.gone.IsZero() {
-			byResource[o.fact.Resource] = append(byResource[o.fact.Resource], facts.Keep(o.fact))
+			byResource[o.fact.Resource] = append(byResource[o.fact.Resource], facts.Compress(o.fact))
 		}
 	}
 	t.ReplaceNamespaces(m.namespaces, "", now)
@@ -62,51 +62,51 @@ const (
 	stuck
 )
 
-// outlook is the state of an object, in a word or two, and why it is so.
-type outlook struct {
+// prospect is the state of an object, in a word or two, and why it is so.
+type prospect struct {
 	state, why string
 	mood       mood
 }
 
-// outlook tells what is and what is to come of an object.
-func (m *model) outlook(o *object, now time.Time) outlook {
+// prospect tells what is and what is to come of an object.
+func (m *model) prospect(o *object, now time.Time) prospect {
 	switch {
 	case !o.gone.IsZero() && o.deletion != nil:
-		return outlook{"gone", o.deletion.short(), gone}
+		return prospect{"gone", o.deletion.short(), gone}
 	case !o.gone.IsZero():
-		return outlook{"gone", "not by Winnow", gone}
+		return prospect{"gone", "not by Winnow", gone}
 	case !o.deleting.IsZero():
-		return outlook{"terminating " + short(now.Sub(o.deleting)), m.words(o, "being deleted"), stuck}
+		return prospect{"terminating " + short(now.Sub(o.deleting)), m.words(o, "being deleted"), stuck}
 	case !o.fact.Finished:
-		return outlook{"running " + short(now.Sub(o.fact.Created)), cmp.Or(o.progress, "has not finished"), calm}
+		return prospect{"running " + short(now.Sub(o.fact.Created)), cmp.Or(o.progress, "has not finished"), calm}
 	}
 	return m.forecastOf(o, now)
 }
 
-// forecastOf is the outlook of what has finished and is there.
-func (m *model) forecastOf(o *object, now time.Time) outlook {
+// forecastOf is the prospect of what has finished and is there.
+func (m *model) forecastOf(o *object, now time.Time) prospect {
 	r, d := m.forecast.Decision(o.fact.UID)
 	if r.Policy == nil {
-		return outlook{"finished " + short(now.Sub(o.fact.FinishedAt)), "no policy matches it", calm}
+		return prospect{"finished " + short(now.Sub(o.fact.FinishedAt)), "no policy matches it", calm}
 	}
 	why := fmt.Sprintf("by %s%s", byRule(r.Policy.String(), r.RuleName()), own(o.fact, r))
 	at := clock(d.At)
 	left := d.At.Sub(now)
 	switch {
 	case r.Policy.Preview && d.Action == policy.Delete:
-		return outlook{"previewed", "would have been deleted at " + at + " " + why, previewed}
+		return prospect{"previewed", "would have been deleted at " + at + " " + why, previewed}
 	case d.Action == policy.Keep:
-		return outlook{"kept", howLong(r) + " " + why, kept}
+		return prospect{"kept", howLong(r) + " " + why, kept}
 	case d.Action == policy.Wait && left >= time.Minute:
-		return outlook{"kept " + short(left), "until " + at + " " + why, kept}
+		return prospect{"kept " + short(left), "until " + at + " " + why, kept}
 	case d.Action == policy.Wait:
-		return outlook{"waiting " + short(left), "due at " + at + " " + why, soon}
+		return prospect{"waiting " + short(left), "due at " + at + " " + why, soon}
 	case d.Reason == policy.ReasonHeld:
-		return outlook{"held", fmt.Sprintf("until somebody approves hold %s of %s", d.Detail, r.Policy), stuck}
+		return prospect{"held", fmt.Sprintf("until somebody approves hold %s of %s", d.Detail, r.Policy), stuck}
 	case d.Action == policy.Hold:
-		return outlook{"held", m.words(o, string(d.Reason)+" "+d.Detail), stuck}
+		return prospect{"held", m.words(o, string(d.Reason)+" "+d.Detail), stuck}
 	}
-	return outlook{"due " + short(-left), m.words(o, why), soon}
+	return prospect{"due " + short(-left), m.words(o, why), soon}
 }
 
 // howLong is for how long something is kept that no time ends.
@@ -159,7 +159,8 @@ func (m *model) words(o *object, otherwise string) string {
 
 // about is the part of a message that speaks of an object: "Terminating: waits for finalizers ...".
 func about(message string, f *lifecycle.Fact) string {
-	said := regexp.MustCompile(`(\w+): ` + regexp.QuoteMeta(f.Resource+"/"+f.Name) + ` \((.*?)\)(\.| and \d+ more\.)`).FindStringSubmatch(message)
+	said := regexp.MustCompile(`(\w+): ` + regexp.QuoteMeta(f.Resource+"/"+f.Name) + ` \((.*?)\)(\.| and \d+ more\.)`).
+		FindStringSubmatch(message)
 	if said == nil {
 		return ""
 	}

@@ -171,8 +171,8 @@ func (m *model) tellFinished(now time.Time) {
 	for _, o := range m.sorted() {
 		if o.fact.Finished && !o.finished {
 			o.finished = true
-			outlook := m.outlook(o, now)
-			m.tell(now, "%s %s; %s: %s", nameOf(o.fact), strings.ToLower(string(o.fact.Outcome)), outlook.state, outlook.why)
+			prospect := m.prospect(o, now)
+			m.tell(now, "%s %s; %s: %s", nameOf(o.fact), strings.ToLower(string(o.fact.Outcome)), prospect.state, prospect.why)
 		}
 	}
 }

@@ -176,7 +176,15 @@ func (s *story) sweep(ctx context.Context, m *model, now time.Time) error {
 	case now.Before(s.approveAt):
 		return nil
 	}
-	annotate := []string{"annotate", "--overwrite", "cleanuppolicies.gc.winnow.dev", sweep, "-n", backlogNamespace, gc.AnnotationApprovedHold + "=" + holds[0].ID}
+	annotate := []string{
+		"annotate",
+		"--overwrite",
+		"cleanuppolicies.gc.winnow.dev",
+		sweep,
+		"-n",
+		backlogNamespace,
+		gc.AnnotationApprovedHold + "=" + holds[0].ID,
+	}
 	m.approve(holds[0], "kubectl "+strings.Join(annotate, " "), now)
 	_, _, err := s.cluster.Kubectl(ctx, annotate...)
 	return err

@@ -94,7 +94,7 @@ func policyTable(m *model) []styled {
 // shown is an object in the table.
 type shown struct {
 	*object
-	outlook
+	prospect
 }
 
 // objectTable has at most the given number of lines, and leaves out what is least interesting.
@@ -102,7 +102,7 @@ func objectTable(m *model, now time.Time, most int) []styled {
 	var all []shown
 	for _, o := range m.sorted() {
 		if o.gone.IsZero() || now.Sub(o.gone) < goneShown {
-			all = append(all, shown{o, m.outlook(o, now)})
+			all = append(all, shown{o, m.prospect(o, now)})
 		}
 	}
 	hidden := 0
@@ -113,7 +113,7 @@ func objectTable(m *model, now time.Time, most int) []styled {
 	rows := [][]string{{"OBJECT", "STATE", "WHEN AND WHY"}}
 	styles := []style{bold}
 	for _, o := range all {
-		rows = append(rows, []string{nameOf(o.fact), o.outlook.state, o.why})
+		rows = append(rows, []string{nameOf(o.fact), o.prospect.state, o.why})
 		styles = append(styles, moods[o.mood])
 	}
 	out := aligned(rows)

@@ -28,16 +28,28 @@ func main() {
 
 func run(ctx context.Context) error {
 	var options cluster.Options
-	flag.StringVar(&options.Dir, "dir", "", "folder for data, certificates and logs. The cluster keeps it, and the next run continues with it. If unset, a temporary folder")
+	flag.StringVar(
+		&options.Dir,
+		"dir",
+		"",
+		"folder for data, certificates and logs. The cluster keeps it, and the next run continues with it. If unset, a temporary folder",
+	)
 	flag.IntVar(&options.Nodes, "nodes", 2, "number of kwok Nodes, each for 10,000 Pods")
-	components := flag.String("components", strings.Join(cluster.AllComponents, ","), "what to start besides etcd and kube-apiserver, which always start")
+	components := flag.String(
+		"components",
+		strings.Join(cluster.AllComponents, ","),
+		"what to start besides etcd and kube-apiserver, which always start",
+	)
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), `Runs a real Kubernetes cluster on 127.0.0.1 until Ctrl-C: etcd, kube-apiserver, kube-controller-manager,
+		fmt.Fprint(
+			flag.CommandLine.Output(),
+			`Runs a real Kubernetes cluster on 127.0.0.1 until Ctrl-C: etcd, kube-apiserver, kube-controller-manager,
 kube-scheduler, and kwok instead of kubelets. The first time it fetches or builds them.
 
 Usage: go run ./hack/local-cluster [flags]
 
-`)
+`,
+		)
 		flag.PrintDefaults()
 	}
 	flag.Parse()

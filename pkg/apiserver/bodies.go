@@ -37,7 +37,8 @@ func withReadableErrors(next http.Handler) http.Handler {
 	kinds := kindsByResource()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := genericapirequest.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || info.APIGroup != gc.GroupName || info.APIVersion != v1alpha1.SchemeGroupVersion.Version || r.Body == nil {
+		if !ok || !info.IsResourceRequest || info.APIGroup != gc.GroupName || info.APIVersion != v1alpha1.SchemeGroupVersion.Version ||
+			r.Body == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -95,7 +96,9 @@ func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.R
 		return apierrors.NewInvalid(kind.GroupKind(), name, c.wrong)
 	}
 	if strict := r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict; strict && len(c.unknown) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.unknown)))
+		return apierrors.NewBadRequest(
+			fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.unknown)),
+		)
 	}
 	return nil
 }

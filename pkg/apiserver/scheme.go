@@ -57,7 +57,11 @@ var renamed = map[string]string{"spec.guardrails.capacity": "spec.guardrails.cei
 type renameDecoder struct{ runtime.Decoder }
 
 // Decode implements runtime.Decoder.
-func (d renameDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d renameDecoder) Decode(
+	data []byte,
+	defaults *schema.GroupVersionKind,
+	into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, kind, err := d.Decoder.Decode(data, defaults, into)
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {

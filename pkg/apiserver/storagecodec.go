@@ -34,7 +34,11 @@ type storageCodec struct {
 }
 
 // Decode implements runtime.Decoder.
-func (c *storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *storageCodec) Decode(
+	data []byte,
+	defaults *schema.GroupVersionKind,
+	into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, failure := c.Codec.Decode(data, defaults, into)
 	if failure == nil {
 		return object, kind, nil

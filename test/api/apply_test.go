@@ -44,14 +44,20 @@ func TestServerSideApply(t *testing.T) {
 func TestStatusIsApart(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "apply", "--server-side", "--field-manager=gitops", "-f", "-")
-		all := strings.Replace(p.manifest("a", `{ttlAfterFinished: 9h, mode: Preview}`), "metadata: {", "metadata: {annotations: {stolen: note}, ", 1) +
+		all := strings.Replace(
+			p.manifest("a", `{ttlAfterFinished: 9h, mode: Preview}`),
+			"metadata: {",
+			"metadata: {annotations: {stolen: note}, ",
+			1,
+		) +
 			"status: {candidates: 3, conditions: [{type: Ready, status: \"True\", reason: CarriedOut, message: \"\", lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}\n"
 		kubectlStdin(t, all, "apply", "--server-side", "--subresource=status", "--field-manager=controller", "-f", "-")
 		kubectl(t, p.on("patch", "a", "--subresource=status", "--type=merge", "--field-manager=patcher", "-p",
 			`{"metadata":{"labels":{"stolen":"too"}},"spec":{"mode":"Preview"},"status":{"due":2}}`)...)
 
 		policy := p.get("a")
-		if *policy.Spec.TTLAfterFinished != "1h" || policy.Spec.Mode != "Enforce" || policy.Generation != 1 || policy.Labels["stolen"]+policy.Annotations["stolen"] != "" {
+		if *policy.Spec.TTLAfterFinished != "1h" || policy.Spec.Mode != "Enforce" || policy.Generation != 1 ||
+			policy.Labels["stolen"]+policy.Annotations["stolen"] != "" {
 			t.Errorf("a status writer changed %+v, labels %v, annotations %v", policy.Spec, policy.Labels, policy.Annotations)
 		}
 		if policy.Status.Candidates != 3 || policy.Status.Due != 2 || len(policy.Status.Conditions) != 1 {
@@ -59,11 +65,20 @@ func TestStatusIsApart(t *testing.T) {
 		}
 		owned := owners(policy.ObjectMeta)
 		for _, writer := range []string{"controllerstatus", "patcherstatus"} {
-			if fields := owned[writer]; !strings.Contains(fields, "f:status") || strings.Contains(fields, "f:spec") || strings.Contains(fields, "f:labels") {
+			if fields := owned[writer]; !strings.Contains(fields, "f:status") || strings.Contains(fields, "f:spec") ||
+				strings.Contains(fields, "f:labels") {
 				t.Errorf("%s owns %s", writer, fields)
 			}
 		}
-		kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 2h}`)+"status: {candidates: 99}\n", "apply", "--server-side", "--field-manager=gitops", "-f", "-")
+		kubectlStdin(
+			t,
+			p.manifest("a", `{ttlAfterFinished: 2h}`)+"status: {candidates: 99}\n",
+			"apply",
+			"--server-side",
+			"--field-manager=gitops",
+			"-f",
+			"-",
+		)
 		policy = p.get("a")
 		if policy.Status.Candidates != 3 || strings.Contains(owners(policy.ObjectMeta)["gitops"], "f:status") {
 			t.Errorf("a writer of the spec has got at the status: %+v, owns %s", policy.Status, owners(policy.ObjectMeta)["gitops"])
@@ -79,7 +94,9 @@ func TestApplyConfiguration(t *testing.T) {
 		options := metav1.ApplyOptions{FieldManager: "winnow", Force: true}
 		var err error
 		if p.namespaced {
-			_, err = client.GcV1alpha1().CleanupPolicies(p.id).ApplyStatus(t.Context(), applyv1alpha1.CleanupPolicy("a", p.id).WithStatus(status), options)
+			_, err = client.GcV1alpha1().
+				CleanupPolicies(p.id).
+				ApplyStatus(t.Context(), applyv1alpha1.CleanupPolicy("a", p.id).WithStatus(status), options)
 		} else {
 			_, err = client.GcV1alpha1().ClusterCleanupPolicies().ApplyStatus(t.Context(), applyv1alpha1.ClusterCleanupPolicy(p.called("a")).WithStatus(status), options)
 		}

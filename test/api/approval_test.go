@@ -23,7 +23,10 @@ func (p scope) holds(name string, resources ...string) {
 		namespace = p.id
 	}
 	kubectl(p.t, p.on("patch", name, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
-		`{"status":{"observedGeneration":1,"holds":[{"id":"5f3c","namespace":%q,"objects":7,"resources":["%s"]}]}}`, namespace, strings.Join(resources, `","`)))...)
+		`{"status":{"observedGeneration":1,"holds":[{"id":"5f3c","namespace":%q,"objects":7,"resources":["%s"]}]}}`,
+		namespace,
+		strings.Join(resources, `","`),
+	))...)
 }
 
 // TestApproval is the matrix of roles: a hold is approved only by somebody who has the verb, and who may list and delete what waits, in

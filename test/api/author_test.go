@@ -49,13 +49,21 @@ func (p scope) writer(name string, serviceAccount bool, rights ...string) author
 		config = p.token(who)
 		who = "system:serviceaccount:default:" + who
 	}
-	p.grant(name+"-policies", subject, "get "+p.plural+".gc.winnow.dev", "create "+p.plural+".gc.winnow.dev", "patch "+p.plural+".gc.winnow.dev",
-		"update "+p.plural+".gc.winnow.dev", "patch "+p.plural+"/status.gc.winnow.dev")
+	p.grant(
+		name+"-policies",
+		subject,
+		"get "+p.plural+".gc.winnow.dev",
+		"create "+p.plural+".gc.winnow.dev",
+		"patch "+p.plural+".gc.winnow.dev",
+		"update "+p.plural+".gc.winnow.dev",
+		"patch "+p.plural+"/status.gc.winnow.dev",
+	)
 	p.grant(name+"-rights", subject, rights...)
 	for _, right := range append(rights, "patch "+p.plural+"/status.gc.winnow.dev") {
 		p.awaitRight(who, right)
 	}
-	policies := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "gc.winnow.dev", Version: "v1alpha1", Resource: p.plural})
+	policies := dynamic.NewForConfigOrDie(config).
+		Resource(schema.GroupVersionResource{Group: "gc.winnow.dev", Version: "v1alpha1", Resource: p.plural})
 	if p.namespaced {
 		return author{policies.Namespace(p.id), who}
 	}
@@ -93,7 +101,8 @@ func (p scope) grant(name string, subject rbacv1.Subject, rights ...string) {
 	if p.namespaced {
 		if _, err = rbac.Roles(p.id).Create(p.t.Context(), &rbacv1.Role{ObjectMeta: called, Rules: rules}, metav1.CreateOptions{}); err == nil {
 			ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: called.Name}
-			_, err = rbac.RoleBindings(p.id).Create(p.t.Context(), &rbacv1.RoleBinding{ObjectMeta: called, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+			_, err = rbac.RoleBindings(p.id).
+				Create(p.t.Context(), &rbacv1.RoleBinding{ObjectMeta: called, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
 		}
 	} else {
 		if _, err = rbac.ClusterRoles().Create(p.t.Context(), &rbacv1.ClusterRole{ObjectMeta: called, Rules: rules}, metav1.CreateOptions{}); err == nil {
@@ -128,7 +137,9 @@ func (p scope) awaitRight(who, right string) {
 	}
 	reviews := kubernetes.NewForConfigOrDie(shared.RESTConfig()).AuthorizationV1().SubjectAccessReviews()
 	eventually(p.t, 30*time.Second, func(ctx context.Context) error {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: attributes}}
+		review := &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: who, ResourceAttributes: attributes},
+		}
 		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
 			err = fmt.Errorf("%s may not yet %s", who, right)
@@ -207,7 +218,13 @@ func (p scope) writes(who author, name string, lacking []string) {
 		"create by apply": func(dry []string) error { return apply(p.object(name+"-applied", wanted), dry) },
 		"apply":           func(dry []string) error { return apply(there, dry) },
 		"patch": func(dry []string) error {
-			_, err := who.Patch(p.t.Context(), there.GetName(), types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"2h"}}`), metav1.PatchOptions{DryRun: dry})
+			_, err := who.Patch(
+				p.t.Context(),
+				there.GetName(),
+				types.MergePatchType,
+				[]byte(`{"spec":{"ttlAfterFinished":"2h"}}`),
+				metav1.PatchOptions{DryRun: dry},
+			)
 			return err
 		},
 		"update": func(dry []string) error {
@@ -287,7 +304,8 @@ func TestRightsWithdrawn(t *testing.T) {
 			p.refusedFor(doing, try(), append([]string{toApprove + "/" + name}, toDelete...)...)
 		}
 		policy := p.get("a")
-		if *policy.Spec.TTLAfterFinished != "1h" || policy.Status.Candidates != 7 || policy.Annotations["gc.winnow.dev/approved-hold"] != "" {
+		if *policy.Spec.TTLAfterFinished != "1h" || policy.Status.Candidates != 7 ||
+			policy.Annotations["gc.winnow.dev/approved-hold"] != "" {
 			t.Errorf("the policy did not stay as it was: %+v", policy)
 		}
 	})
@@ -333,7 +351,13 @@ func TestRightsOnWhatWasReached(t *testing.T) {
 			_, err := who.Patch(t.Context(), p.called("kept"), types.MergePatchType, []byte(body), metav1.PatchOptions{})
 			p.refusedFor(doing, err, "delete jobs.batch", "list jobs.batch")
 		}
-		_, err := who.Patch(t.Context(), p.called("kept"), types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"a"}}}`), metav1.PatchOptions{})
+		_, err := who.Patch(
+			t.Context(),
+			p.called("kept"),
+			types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"team":"a"}}}`),
+			metav1.PatchOptions{},
+		)
 		p.refusedFor("a label", err)
 		p.refusedFor("its deletion", who.Delete(t.Context(), p.called("kept"), metav1.DeleteOptions{}))
 	})

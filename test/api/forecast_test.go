@@ -69,24 +69,49 @@ func TestWarnedOfWhatBecomesDue(t *testing.T) {
 	})
 	expect("a dry run of server-side apply", warned(t, manifest, "apply", "--server-side", "--dry-run=server", "-f", "-"), due("would"))
 	contains(t, refused(t, "", p.on("get", "a")...), "not found")
-	contains(t, warned(t, p.manifest("a", `{rules: [{name: all, resources: [jobs.batch], ttl: 0s}]}`), "create", "--dry-run=server", "-f", "-"),
-		fmt.Sprintf("Warning: 7 Jobs in %s are past this TTL and would be deleted now\nWarning: spec.rules[0].ttl: 0s is under a minute", p.id))
+	contains(
+		t,
+		warned(t, p.manifest("a", `{rules: [{name: all, resources: [jobs.batch], ttl: 0s}]}`), "create", "--dry-run=server", "-f", "-"),
+		fmt.Sprintf(
+			"Warning: 7 Jobs in %s are past this TTL and would be deleted now\nWarning: spec.rules[0].ttl: 0s is under a minute",
+			p.id,
+		),
+	)
 	expect("create", warned(t, manifest, "create", "-f", "-"), due("will"))
 	expect("a label", warned(t, "", p.on("label", "a", "team=blue")...), "")
 	expect("more that are kept", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":7}}}`)...), "")
-	expect("the dry run of fewer", warned(t, "", p.on("patch", "a", "--dry-run=server", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":1}}}`)...), due("would"))
-	expect("and the real one", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":1}}}`)...), due("will"))
+	expect(
+		"the dry run of fewer",
+		warned(t, "", p.on("patch", "a", "--dry-run=server", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":1}}}`)...),
+		due("would"),
+	)
+	expect(
+		"and the real one",
+		warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":1}}}`)...),
+		due("will"),
+	)
 
-	expect("a cluster policy that decides for nothing", warned(t, defaults.manifest("defaults",
-		fmt.Sprintf(`{capacity: {maxObjects: 1}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}, guardrails: {holdAbove: {objects: 5}}}`, p.id)),
+	expect("a cluster policy that decides for nothing", warned(t, defaults.manifest(
+		"defaults",
+		fmt.Sprintf(
+			`{capacity: {maxObjects: 1}, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}, guardrails: {holdAbove: {objects: 5}}}`,
+			p.id,
+		),
+	),
 		"create", "-f", "-"), "")
 	expect("more again", warned(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"capacity":{"maxObjects":7}}}`)...), "")
 	before := kubectl(t, "get", "cup,jobs", "-n", p.id, "-o", "name")
-	without := fmt.Sprintf(`Warning: without this policy, cluster policy %q makes 6 Jobs in %s due; they would wait for approval, because the deletion of `+
-		"cleanuppolicies.gc.winnow.dev/a made more objects due at once than spec.guardrails.holdAbove.objects of clustercleanuppolicies.gc.winnow.dev/%s "+
-		"allows (5 in ten minutes). To look at them: kubectl get jobs.batch -n %s; to approve: "+
-		"kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev %s gc.winnow.dev/approved-hold=",
-		defaults.called("defaults"), p.id, defaults.called("defaults"), p.id, defaults.called("defaults"))
+	without := fmt.Sprintf(
+		`Warning: without this policy, cluster policy %q makes 6 Jobs in %s due; they would wait for approval, because the deletion of `+
+			"cleanuppolicies.gc.winnow.dev/a made more objects due at once than spec.guardrails.holdAbove.objects of clustercleanuppolicies.gc.winnow.dev/%s "+
+			"allows (5 in ten minutes). To look at them: kubectl get jobs.batch -n %s; to approve: "+
+			"kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev %s gc.winnow.dev/approved-hold=",
+		defaults.called("defaults"),
+		p.id,
+		defaults.called("defaults"),
+		p.id,
+		defaults.called("defaults"),
+	)
 	eventually(t, 10*time.Second, func(context.Context) error { // once Winnow knows of the cluster policy
 		if got := warned(t, "", p.on("delete", "a", "--dry-run=server")...); !strings.HasPrefix(got, without) {
 			return fmt.Errorf("a dry run of delete warns of %q, want %q", got, without)
@@ -121,7 +146,10 @@ func TestWarnedOfWhatHasNoEffect(t *testing.T) {
 	t.Parallel()
 	p := scoped(t, ofNamespace)
 	system := scope{ofNamespace, t, "kube-system"}
-	noQuota := fmt.Sprintf("Warning: no ResourceQuota in namespace %q limits count/jobs.batch, so percentOfQuota has no effect there\n", p.id)
+	noQuota := fmt.Sprintf(
+		"Warning: no ResourceQuota in namespace %q limits count/jobs.batch, so percentOfQuota has no effect there\n",
+		p.id,
+	)
 	percent := p.manifest("a", `{rules: [{name: jobs, resources: [jobs.batch], capacity: {percentOfQuota: 50}}]}`)
 	for manifest, want := range map[string]string{
 		system.manifest("a", `{ttlAfterFinished: 1h}`): "Warning: namespace \"kube-system\" is protected: this policy deletes nothing in it\n",

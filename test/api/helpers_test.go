@@ -171,7 +171,13 @@ func (p scope) manifest(name, spec string) string {
 			}
 		}
 	}
-	return fmt.Sprintf("apiVersion: gc.winnow.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, %s}\nspec: %s\n", p.name, p.called(name), metadata, spec)
+	return fmt.Sprintf(
+		"apiVersion: gc.winnow.dev/v1alpha1\nkind: %s\nmetadata: {name: %s, %s}\nspec: %s\n",
+		p.name,
+		p.called(name),
+		metadata,
+		spec,
+	)
 }
 
 // create creates a policy and returns it.

@@ -66,7 +66,10 @@ func testMain(m *testing.M) (code int, err error) {
 // on. Before that, kubectl validates by itself, in words of its own.
 func schemaPublished(ctx context.Context) error {
 	for _, kind := range []string{"CleanupPolicy", "ClusterCleanupPolicy"} {
-		wrong := fmt.Sprintf(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": %q, "metadata": {"name": "wrong"}, "spec": {"no": "such"}}`, kind)
+		wrong := fmt.Sprintf(
+			`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": %q, "metadata": {"name": "wrong"}, "spec": {"no": "such"}}`,
+			kind,
+		)
 		_, answer, err := shared.KubectlStdin(ctx, wrong, "create", "--dry-run=server", "-f", "-")
 		if err == nil || !strings.Contains(answer, "strict decoding error") {
 			return fmt.Errorf("an unknown field is not refused by the server yet: %s (error %v)", answer, err)

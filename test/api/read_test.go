@@ -51,7 +51,13 @@ func TestExplain(t *testing.T) {
 		contains(t, kubectl(t, "explain", k.short+".spec.ttlAfterFinished"), `"7d", "1h30m"`)
 		contains(t, kubectl(t, "explain", k.short+".status"), "nextDeletionTime", "holds")
 	}
-	contains(t, kubectl(t, "explain", "ccup.spec"), "namespaceSelector\t<LabelSelector> -required-", "mode\t<string> -required-", "suspend\t<boolean>")
+	contains(
+		t,
+		kubectl(t, "explain", "ccup.spec"),
+		"namespaceSelector\t<LabelSelector> -required-",
+		"mode\t<string> -required-",
+		"suspend\t<boolean>",
+	)
 	contains(t, kubectl(t, "explain", "ccup.spec.guardrails"), "suspendAll\t<boolean>", "ceilings\t<[]Ceiling>")
 	contains(t, kubectl(t, "explain", "ccup.spec.guardrails.ceilings"), "maxObjects\t<integer> -required-")
 }
@@ -70,13 +76,23 @@ func TestSchema(t *testing.T) {
 			}
 			return err
 		})
-		contains(t, text, reference+"dev.winnow.gc.v1alpha1.CleanupPolicy", reference+"dev.winnow.gc.v1alpha1.ClusterCleanupPolicy", `([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?`, `"maxLength":32`)
+		contains(
+			t,
+			text,
+			reference+"dev.winnow.gc.v1alpha1.CleanupPolicy",
+			reference+"dev.winnow.gc.v1alpha1.ClusterCleanupPolicy",
+			`([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?`,
+			`"maxLength":32`,
+		)
 	}
 }
 
 func TestColumns(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
-		p.create("defaults", `{ttlAfterFinished: 1h, rules: [{name: keep-failures, outcome: Failed, ttl: 7d}, {name: nightly, ttl: never}]}`)
+		p.create(
+			"defaults",
+			`{ttlAfterFinished: 1h, rules: [{name: keep-failures, outcome: Failed, ttl: 7d}, {name: nightly, ttl: never}]}`,
+		)
 		p.create("held", `{mode: Preview, rules: [{name: all, ttl: 2d}]}`)
 		status := fmt.Sprintf(`{"status":{"candidates":132,"due":4,"held":3,"deleted":9841,"nextDeletionTime":%q,`+
 			`"holds":[{"id":"5f3c","namespace":"team-a","objects":3,"why":"the policy was created"}],`+
@@ -144,7 +160,12 @@ func TestSelectors(t *testing.T) {
 			}
 			p.expect(want, where...)
 		}
-		contains(t, refused(t, "", p.onAll("get", "--field-selector=spec.ttl=1h")...), `"spec.ttl" is not a field selector of `+p.name, "spec.mode")
+		contains(
+			t,
+			refused(t, "", p.onAll("get", "--field-selector=spec.ttl=1h")...),
+			`"spec.ttl" is not a field selector of `+p.name,
+			"spec.mode",
+		)
 		if p.namespaced {
 			p.expect("a b", "--all-namespaces", "--field-selector=metadata.namespace="+p.id)
 		}

@@ -249,7 +249,12 @@ func forge(t *testing.T, client rest.TLSClientConfig) (status int, body string) 
 		}
 		config.Certificates = []tls.Certificate{certificate}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", server.Replicas[0].Port, policiesPath), nil)
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodGet,
+		fmt.Sprintf("https://127.0.0.1:%d%s", server.Replicas[0].Port, policiesPath),
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ func TestDefaultsAndGeneration(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		created := p.create("a", `{ttlAfterFinished: 1h30m, rules: [{name: keep, ttl: 7d}]}`)
 		spec := created.Spec
-		if spec.Mode != "Enforce" || spec.AnnotationTTL != "ExtendOnly" || spec.Rules[0].Dependents != "" || spec.Rules[0].PropagationPolicy != "" {
+		if spec.Mode != "Enforce" || spec.AnnotationTTL != "ExtendOnly" || spec.Rules[0].Dependents != "" ||
+			spec.Rules[0].PropagationPolicy != "" {
 			t.Errorf("defaults: %+v", spec)
 		}
 		if *spec.TTLAfterFinished != "1h30m" || spec.Rules[0].Resources != nil {
@@ -38,7 +39,8 @@ func TestDefaultsAndGeneration(t *testing.T) {
 				t.Errorf("after %v: generation %d, status %+v; want generation %d", step.args, got.Generation, got.Status, step.generation)
 			}
 		}
-		if got := p.get("a"); got.Status.Candidates != 7 || got.UID != created.UID || !got.CreationTimestamp.Equal(&created.CreationTimestamp) {
+		if got := p.get("a"); got.Status.Candidates != 7 || got.UID != created.UID ||
+			!got.CreationTimestamp.Equal(&created.CreationTimestamp) {
 			t.Errorf("status or identity were lost: %+v", got)
 		}
 	})
@@ -49,7 +51,13 @@ func TestUpdateConflict(t *testing.T) {
 		p.create("a", `{ttlAfterFinished: 1h}`)
 		stale := kubectl(t, p.on("get", "a", "-o", "json")...)
 		kubectl(t, p.on("label", "a", "team=blue")...)
-		contains(t, refused(t, stale, "replace", "-f", "-"), "(Conflict)", "the object has been modified", p.plural+`.gc.winnow.dev "`+p.called("a")+`"`)
+		contains(
+			t,
+			refused(t, stale, "replace", "-f", "-"),
+			"(Conflict)",
+			"the object has been modified",
+			p.plural+`.gc.winnow.dev "`+p.called("a")+`"`,
+		)
 		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "-f", "-"), "(AlreadyExists)")
 		kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 3h}`), "replace", "-f", "-") // without resourceVersion it overwrites
 		if got := p.get("a"); *got.Spec.TTLAfterFinished != "3h" || got.Labels["team"] != "" {
@@ -78,28 +86,56 @@ func TestPatches(t *testing.T) {
 		for _, kind := range []string{"Ready", "Other"} {
 			kubectl(t, p.on("patch", "a", "--subresource=status", "--type=strategic", "-p", condition(kind, "True"))...)
 		}
-		if got := kubectl(t, p.on("get", "a", "-o", "jsonpath={.status.conditions[*].type}")...); got != "Other Ready" && got != "Ready Other" {
+		if got := kubectl(t, p.on("get", "a", "-o", "jsonpath={.status.conditions[*].type}")...); got != "Other Ready" &&
+			got != "Ready Other" {
 			t.Errorf("conditions %q", got)
 		}
-		contains(t, refused(t, "", p.on("patch", "a", "--type=json", "-p", `[{"op":"test","path":"/spec/mode","value":"Dry"}]`)...), "The request is invalid")
-		contains(t, refused(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"mode":"Dry"}}`)...), "spec.mode", `"Enforce", "Preview"`)
+		contains(
+			t,
+			refused(t, "", p.on("patch", "a", "--type=json", "-p", `[{"op":"test","path":"/spec/mode","value":"Dry"}]`)...),
+			"The request is invalid",
+		)
+		contains(
+			t,
+			refused(t, "", p.on("patch", "a", "--type=merge", "-p", `{"spec":{"mode":"Dry"}}`)...),
+			"spec.mode",
+			`"Enforce", "Preview"`,
+		)
 	})
 }
 
 func condition(kind, status string) string {
-	return fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"ByHand","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, kind, status)
+	return fmt.Sprintf(
+		`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"ByHand","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+		kind,
+		status,
+	)
 }
 
 func TestDryRun(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
-		contains(t, kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "--dry-run=server", "-f", "-", "-o", "yaml"), "annotationTTL: ExtendOnly", "uid: ")
+		contains(
+			t,
+			kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 1h}`), "create", "--dry-run=server", "-f", "-", "-o", "yaml"),
+			"annotationTTL: ExtendOnly",
+			"uid: ",
+		)
 		contains(t, refused(t, "", p.on("get", "a")...), "not found")
 		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 1}`), "apply", "--dry-run=server", "-f", "-"), "must be a string")
 
 		before := p.create("a", `{ttlAfterFinished: 1h}`)
 		kubectl(t, p.on("patch", "a", "--dry-run=server", "--type=merge", "-p", `{"spec":{"mode":"Preview"}}`)...)
 		kubectl(t, p.on("delete", "a", "--dry-run=server")...)
-		kubectlStdin(t, p.manifest("a", `{ttlAfterFinished: 2h}`), "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
+		kubectlStdin(
+			t,
+			p.manifest("a", `{ttlAfterFinished: 2h}`),
+			"apply",
+			"--server-side",
+			"--force-conflicts",
+			"--dry-run=server",
+			"-f",
+			"-",
+		)
 		if after := p.get("a"); after.ResourceVersion != before.ResourceVersion {
 			t.Errorf("a dry run changed resourceVersion %s to %s", before.ResourceVersion, after.ResourceVersion)
 		}
@@ -142,7 +178,8 @@ func TestDeleteLeavesNoFinalizer(t *testing.T) {
 		}
 		p.create("c", `{ttlAfterFinished: 1h}`)
 		p.create("d", `{ttlAfterFinished: 1h}`)
-		err := p.client().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: p.selector(), FieldSelector: "metadata.name!=" + p.called("d")})
+		err := p.client().
+			DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: p.selector(), FieldSelector: "metadata.name!=" + p.called("d")})
 		if err != nil {
 			t.Error(err)
 		}
@@ -154,13 +191,25 @@ func TestFieldValidation(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		unknown := p.manifest("a", `{ttlAfterFinish: 7d}`)
 		contains(t, refused(t, unknown, "create", "-f", "-"), `strict decoding error: unknown field "spec.ttlAfterFinish"`)
-		contains(t, refused(t, unknown, "apply", "--server-side", "-f", "-"), `unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`)
-		contains(t, refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, after: Created}]}`), "create", "-f", "-"), `unknown field "spec.rules[0].after"`)
+		contains(
+			t,
+			refused(t, unknown, "apply", "--server-side", "-f", "-"),
+			`unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`,
+		)
+		contains(
+			t,
+			refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, after: Created}]}`), "create", "-f", "-"),
+			`unknown field "spec.rules[0].after"`,
+		)
 		if !p.namespaced { // Whoever writes an old word is told the new one.
 			contains(t, refused(t, p.manifest("a", `{guardrails: {capacity: [{maxObjects: 5}]}}`), "create", "-f", "-"),
 				`unknown field "spec.guardrails.capacity": it was renamed to "spec.guardrails.ceilings"`)
 		}
-		contains(t, refused(t, p.manifest("a", `{ttlAfterFinished: 30}`), "create", "-f", "-"), "spec.ttlAfterFinished: Invalid value: 30: must be a string")
+		contains(
+			t,
+			refused(t, p.manifest("a", `{ttlAfterFinished: 30}`), "create", "-f", "-"),
+			"spec.ttlAfterFinished: Invalid value: 30: must be a string",
+		)
 
 		// kubectl drops duplicates itself, so they are sent as they are.
 		path := p.path() + "?fieldValidation="
@@ -201,7 +250,9 @@ func TestWarnings(t *testing.T) {
 		if err != nil || warnings != "" {
 			t.Errorf("a label was warned about: %q, %v", warnings, err)
 		}
-		_, warnings, err = shared.Kubectl(t.Context(), p.on("patch", "fine", "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"10s"}}`)...)
+		_, warnings, err = shared.Kubectl(
+			t.Context(),
+			p.on("patch", "fine", "--type=merge", "-p", `{"spec":{"ttlAfterFinished":"10s"}}`)...)
 		if err != nil || !strings.Contains(warnings, "10s is under a minute") {
 			t.Errorf("an update to 10s: %q, %v", warnings, err)
 		}

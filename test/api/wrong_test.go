@@ -55,7 +55,12 @@ func TestWrongPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("what users read differs from %s; look at the difference after go test ./test/api -run %s -update:\n%s", golden, t.Name(), got.String())
+		t.Errorf(
+			"what users read differs from %s; look at the difference after go test ./test/api -run %s -update:\n%s",
+			golden,
+			t.Name(),
+			got.String(),
+		)
 	}
 }
 
@@ -86,8 +91,14 @@ func TestWrongTypes(t *testing.T) {
 				}
 			}
 		}
-		contains(t, refused(t, "", p.on("patch", "there", "--type=json", "-p", `[{"op": "replace", "path": "/spec/ttlAfterFinished", "value": 5}]`)...),
-			"is invalid: spec.ttlAfterFinished: Invalid value: 5: must be a string with a unit")
+		contains(
+			t,
+			refused(
+				t,
+				"",
+				p.on("patch", "there", "--type=json", "-p", `[{"op": "replace", "path": "/spec/ttlAfterFinished", "value": 5}]`)...),
+			"is invalid: spec.ttlAfterFinished: Invalid value: 5: must be a string with a unit",
+		)
 		contains(t, refused(t, p.manifest("there", `{ttlAfterFinish: 5s}`), "apply", "-f", "-"),
 			`cannot be written: strict decoding error: unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`)
 	})

@@ -65,7 +65,10 @@ func TestAnnotationsNeedDelete(t *testing.T) {
 	for _, do := range forbidden {
 		eventually(t, do)
 	}
-	if out := kubectl(t, "get", "-n", ns, "pod/bound", "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(out, "gc.winnow.dev/ttl") {
+	if out := kubectl(t, "get", "-n", ns, "pod/bound", "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(
+		out,
+		"gc.winnow.dev/ttl",
+	) {
 		t.Errorf("a binding writes no annotations, so the policy need not look at it: %s", out)
 	}
 }
@@ -137,8 +140,12 @@ func pod(name, restartPolicy, annotation string) string {
 
 // binding gives the Pod an annotation along with a Node.
 func binding(pod, ns string) string {
-	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Binding", "metadata": {"name": %q, "namespace": %q, "annotations": {"gc.winnow.dev/ttl": "1h"}},
-		"target": {"apiVersion": "v1", "kind": "Node", "name": "anywhere"}}`, pod, ns)
+	return fmt.Sprintf(
+		`{"apiVersion": "v1", "kind": "Binding", "metadata": {"name": %q, "namespace": %q, "annotations": {"gc.winnow.dev/ttl": "1h"}},
+		"target": {"apiVersion": "v1", "kind": "Node", "name": "anywhere"}}`,
+		pod,
+		ns,
+	)
 }
 
 // template of a Job, whose Pods have an annotation.

@@ -23,7 +23,8 @@ func TestCertManagerFits(t *testing.T) {
 	if got := certificate.GetNamespace(); got != namespace {
 		t.Errorf("the Certificate is in namespace %q, want %q", got, namespace)
 	}
-	if names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames"); len(names) != 1 || names[0] != "winnow.winnow-system.svc" {
+	if names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames"); len(names) != 1 ||
+		names[0] != "winnow.winnow-system.svc" {
 		t.Errorf("the Certificate is for %q, kube-apiserver asks for winnow.winnow-system.svc", names)
 	}
 	made, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName")
@@ -35,7 +36,17 @@ func TestCertManagerFits(t *testing.T) {
 		t.Errorf("the Deployment mounts Secret %q, the Certificate makes %q", mounted, made)
 	}
 	const apiService, inject = "v1alpha1.gc.winnow.dev", "cert-manager.io/inject-ca-from"
-	plain, injected := find(t, "../../artifacts", "APIService", apiService), find(t, "../../artifacts/cert-manager", "APIService", apiService)
+	plain, injected := find(
+		t,
+		"../../artifacts",
+		"APIService",
+		apiService,
+	), find(
+		t,
+		"../../artifacts/cert-manager",
+		"APIService",
+		apiService,
+	)
 	if got, want := injected.GetAnnotations()[inject], namespace+"/"+certificate.GetName(); got != want {
 		t.Errorf("the APIService asks for the authority of %q, want %q", got, want)
 	}

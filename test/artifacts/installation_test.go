@@ -206,7 +206,9 @@ func (i *installation) servingCertificate() *x509.Certificate {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	bundle, err := base64.StdEncoding.DecodeString(i.kubectl("get", "apiservice", "v1alpha1.gc.winnow.dev", "-o", "jsonpath={.spec.caBundle}"))
+	bundle, err := base64.StdEncoding.DecodeString(
+		i.kubectl("get", "apiservice", "v1alpha1.gc.winnow.dev", "-o", "jsonpath={.spec.caBundle}"),
+	)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -224,7 +226,9 @@ func (i *installation) servingCertificate() *x509.Certificate {
 // wantApart checks that the replicas are on different nodes.
 func (i *installation) wantApart() {
 	i.t.Helper()
-	nodes := strings.Fields(i.kubectl("get", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=winnow", "-o", "jsonpath={.items[*].spec.nodeName}"))
+	nodes := strings.Fields(
+		i.kubectl("get", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=winnow", "-o", "jsonpath={.items[*].spec.nodeName}"),
+	)
 	if len(nodes) != 2 || nodes[0] == nodes[1] {
 		i.t.Errorf("the replicas are on the nodes %q, want two different ones", nodes)
 	}

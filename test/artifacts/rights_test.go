@@ -148,7 +148,16 @@ func TestManageStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply := []string{"apply", "--kubeconfig", kubeconfig, "--server-side", "--force-conflicts", "--validate=false", "-f", "../../artifacts/storage/"}
+	apply := []string{
+		"apply",
+		"--kubeconfig",
+		kubeconfig,
+		"--server-side",
+		"--force-conflicts",
+		"--validate=false",
+		"-f",
+		"../../artifacts/storage/",
+	}
 	_, stderr, err := shared.Kubectl(t.Context(), apply...)
 	if err == nil || strings.Count(stderr, "Forbidden") != 4 {
 		t.Errorf("without the rights: error %v, want each of four objects forbidden:\n%s", err, stderr)

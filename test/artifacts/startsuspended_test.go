@@ -33,14 +33,27 @@ func TestStartSuspended(t *testing.T) {
 		}
 	}
 	kubectl(t, "create", "namespace", ns)
-	apply(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "CleanupPolicy", "metadata": {"name": "at-once"}, "spec": {"ttlAfterFinished": "0s"}}`)
+	apply(
+		`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "CleanupPolicy", "metadata": {"name": "at-once"}, "spec": {"ttlAfterFinished": "0s"}}`,
+	)
 	suspended := func(job string) {
 		t.Helper()
 		kubectl(t, "create", "job", "-n", ns, job, "--image=any")
 		eventually(t, func() error {
-			status := kubectl(t, "get", "cup", "at-once", "-n", ns, "-o",
-				`jsonpath={.status.held} {.status.conditions[?(@.type=="Suspended")].status} {.status.conditions[?(@.type=="Suspended")].message}`)
-			if want := "1 True Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a "; !strings.HasPrefix(status, want) {
+			status := kubectl(
+				t,
+				"get",
+				"cup",
+				"at-once",
+				"-n",
+				ns,
+				"-o",
+				`jsonpath={.status.held} {.status.conditions[?(@.type=="Suspended")].status} {.status.conditions[?(@.type=="Suspended")].message}`,
+			)
+			if want := "1 True Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a "; !strings.HasPrefix(
+				status,
+				want,
+			) {
 				return fmt.Errorf("the status is %q, want %q", status, want)
 			}
 			return nil

@@ -110,7 +110,11 @@ func (w *world) expire(ctx context.Context, o options, c contestant, ns string) 
 		return outcome{}, err
 	}
 	if !time.Now().Before(first) {
-		return outcome{}, fmt.Errorf("the first of %d Jobs was due before all were finished, %s later: ask for fewer with -expiries", o.expiries, lead)
+		return outcome{}, fmt.Errorf(
+			"the first of %d Jobs was due before all were finished, %s later: ask for fewer with -expiries",
+			o.expiries,
+			lead,
+		)
 	}
 	all := map[string]*expired{}
 	for i, j := range created {

@@ -96,13 +96,28 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies, scale: how long memory and CPU are watched")
 	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant: Jobs that expire in each round")
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant: over how long they expire")
-	flags.IntVar(&o.rounds, "rounds", 5, "expiry, throughput, concurrency, lateness, tenant: how often it is repeated, Winnow and those beside it in turn; who goes first changes")
+	flags.IntVar(
+		&o.rounds,
+		"rounds",
+		5,
+		"expiry, throughput, concurrency, lateness, tenant: how often it is repeated, Winnow and those beside it in turn; who goes first changes",
+	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
-	flags.DurationVar(&o.settle, "settle", 30*time.Minute, "policies: how long it is waited at the most for the first statuses of all, of which ten are written a second")
+	flags.DurationVar(
+		&o.settle,
+		"settle",
+		30*time.Minute,
+		"policies: how long it is waited at the most for the first statuses of all, of which ten are written a second",
+	)
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	o.throughput = numbers{4000}
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
-	flags.BoolVar(&o.apart, "apart", false, "throughput, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)")
+	flags.BoolVar(
+		&o.apart,
+		"apart",
+		false,
+		"throughput, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)",
+	)
 	flags.BoolVar(&o.fsync, "fsync", false, "etcd waits for the disk, as in production; a cluster of tests does not")
 	o.scale = numbers{10_000, 100_000}
 	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")

@@ -164,7 +164,12 @@ func (f *field) limit(ctx context.Context) error {
 		return eventually(ctx, 100*time.Millisecond, func(ctx context.Context) error {
 			now, err := policies.Get(ctx, "bench", metav1.GetOptions{})
 			if err == nil && now.Status.ObservedGeneration < written.Generation {
-				err = fmt.Errorf("the status of the policy in %s knows generation %d, not %d", fieldNamespace(i), now.Status.ObservedGeneration, written.Generation)
+				err = fmt.Errorf(
+					"the status of the policy in %s knows generation %d, not %d",
+					fieldNamespace(i),
+					now.Status.ObservedGeneration,
+					written.Generation,
+				)
 			}
 			return err
 		})

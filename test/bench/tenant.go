@@ -103,7 +103,13 @@ func (t *tenant) populate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.all, err = jobs.Create(ctx, t.kube, tenantNamespace, tenantJobs, func(j *batchv1.Job) { j.Labels = map[string]string{shareLabel: "mine"} })
+	t.all, err = jobs.Create(
+		ctx,
+		t.kube,
+		tenantNamespace,
+		tenantJobs,
+		func(j *batchv1.Job) { j.Labels = map[string]string{shareLabel: "mine"} },
+	)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,10 @@ func TestPodsEndAndGo(t *testing.T) {
 	client := clientFor(t, whole)
 	pods := client.CoreV1().Pods(newNamespace(t, client))
 	spec := newJob("", metav1.ObjectMeta{}).Spec.Template.Spec
-	fails := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "fails", Labels: map[string]string{"test.winnow.dev/outcome": "Failed"}}, Spec: spec}
+	fails := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "fails", Labels: map[string]string{"test.winnow.dev/outcome": "Failed"}},
+		Spec:       spec,
+	}
 	serves := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "serves"}, Spec: spec}
 	serves.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	for _, pod := range []*corev1.Pod{fails, serves} {

@@ -68,7 +68,8 @@ func TestFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := Start(t.Context(), Options{Dir: dir, Components: storageOnly, Flags: map[string][]string{APIServer: {"--no-such-flag"}}})
-	if err == nil || !strings.Contains(err.Error(), "kube-apiserver ended: exit status 1") || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
+	if err == nil || !strings.Contains(err.Error(), "kube-apiserver ended: exit status 1") ||
+		!strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
 		t.Errorf("got %v, want the name of the component and its last words", err)
 	}
 	noneUses(t, dir)

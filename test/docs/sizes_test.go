@@ -89,7 +89,8 @@ func TestDeploymentHasASize(t *testing.T) {
 	from := container.Env[0].ValueFrom.ResourceFieldRef
 	units := int64(math.Ceil(float64(limit.Value()) / float64(from.Divisor.Value())))
 	soft := number(t, strings.ReplaceAll(container.Env[1].Value, "$("+container.Env[0].Name+")", strconv.FormatInt(units, 10)))
-	if container.Env[1].Name != "GOMEMLIMIT" || from.Resource != "limits.memory" || soft < 1e6*row.atMost || soft > 0.96*float64(limit.Value()) {
+	if container.Env[1].Name != "GOMEMLIMIT" || from.Resource != "limits.memory" || soft < 1e6*row.atMost ||
+		soft > 0.96*float64(limit.Value()) {
 		t.Errorf("%s is %.0f bytes, want it above %.0f MB and a little below %v", container.Env[1].Name, soft, row.atMost, &limit)
 	}
 }

@@ -85,8 +85,11 @@ func TestCapacityMinAge(t *testing.T) {
 	ns := newNamespace(t)
 	setLimit := func(maxObjects int) {
 		t.Helper()
-		_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, fmt.Appendf(nil,
-			`{"spec":{"rules":[{"name":"jobs","resources":["jobs.batch"],"capacity":{"maxObjects":%d,"minAge":"6s"}}]}}`, maxObjects), metav1.PatchOptions{})
+		_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, fmt.Appendf(
+			nil,
+			`{"spec":{"rules":[{"name":"jobs","resources":["jobs.batch"],"capacity":{"maxObjects":%d,"minAge":"6s"}}]}}`,
+			maxObjects,
+		), metav1.PatchOptions{})
 		must(t, err)
 	}
 	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(4)), MinAge: ttl("6s")}))

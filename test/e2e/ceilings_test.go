@@ -40,7 +40,8 @@ func TestCeiling(t *testing.T) {
 	}
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(600, "jobs.batch")})
 	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return isHeld(s, namespaces[2], 2610) && counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 3210, MaxObjects: 600, Over: 2610})
+		return isHeld(s, namespaces[2], 2610) &&
+			counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 3210, MaxObjects: 600, Over: 2610})
 	})
 	settle(t, time.Second)
 	for _, ns := range namespaces {

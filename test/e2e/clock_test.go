@@ -31,7 +31,8 @@ func TestClockInDoubt(t *testing.T) {
 		settle(t, time.Second) // What was read before allows deletes for less than that.
 		createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 		waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-			return len(s.Conditions) == 1 && s.Conditions[0].Reason == "ClockInDoubt" && s.Conditions[0].Status == metav1.ConditionFalse && s.Held == 1
+			return len(s.Conditions) == 1 && s.Conditions[0].Reason == "ClockInDoubt" && s.Conditions[0].Status == metav1.ConditionFalse &&
+				s.Held == 1
 		})
 		settle(t, time.Second)
 		expectDeletions(t, ns)

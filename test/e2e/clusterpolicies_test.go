@@ -54,7 +54,8 @@ func (g group) govern(t *testing.T, spec v1alpha1.ClusterCleanupPolicySpec) {
 // change patches the spec of the group's cluster policy and returns when that was acknowledged.
 func (g group) change(t *testing.T, spec string) time.Time {
 	t.Helper()
-	_, err := gc.ClusterCleanupPolicies().Patch(t.Context(), string(g), types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
+	_, err := gc.ClusterCleanupPolicies().
+		Patch(t.Context(), string(g), types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
 	acknowledged := time.Now()
 	must(t, err)
 	return acknowledged

@@ -92,7 +92,10 @@ func newBursts(t *testing.T, c *cluster.Cluster, admin kubernetes.Interface) bur
 	var rules []v1alpha1.CleanupRule
 	for i := range politeBursts {
 		rules = append(rules, v1alpha1.CleanupRule{
-			Name: fmt.Sprintf("burst-%d", i), Resources: []string{"jobs.batch"}, Selector: matching(map[string]string{label: strconv.Itoa(i)}),
+			Name: fmt.Sprintf(
+				"burst-%d",
+				i,
+			), Resources: []string{"jobs.batch"}, Selector: matching(map[string]string{label: strconv.Itoa(i)}),
 			TTL: ttl(v1alpha1.TTL(fmt.Sprintf("%ds", int((politeFirst + time.Duration(i)*politeEvery).Seconds())))),
 		})
 	}

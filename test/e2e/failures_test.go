@@ -235,7 +235,14 @@ func TestJobNotYetListed(t *testing.T) {
 	// What the controller would have written next. It takes the Job off the list itself.
 	cronJob.Status.LastScheduleTime = new(metav1.NewTime(scheduled))
 	cronJob.Status.Active = []corev1.ObjectReference{
-		{APIVersion: "batch/v1", Kind: "Job", Namespace: ns, Name: created.Name, UID: created.UID, ResourceVersion: created.ResourceVersion},
+		{
+			APIVersion:      "batch/v1",
+			Kind:            "Job",
+			Namespace:       ns,
+			Name:            created.Name,
+			UID:             created.UID,
+			ResourceVersion: created.ResourceVersion,
+		},
 	}
 	_, err = kube.BatchV1().CronJobs(ns).UpdateStatus(t.Context(), cronJob, metav1.UpdateOptions{})
 	must(t, err)
@@ -281,7 +288,8 @@ func TestWithoutRights(t *testing.T) {
 	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.Held == 20 && s.Deleted == 1 && s.Conditions[0].Reason == "Unauthorized"
 	})
-	if c := status.Conditions[0]; c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "kubectl auth can-i delete jobs.batch -n "+ns) {
+	if c := status.Conditions[0]; c.Status != metav1.ConditionFalse ||
+		!strings.Contains(c.Message, "kubectl auth can-i delete jobs.batch -n "+ns) {
 		t.Errorf("condition: %+v", c)
 	}
 	if left := len(jobNames(t, ns)); left != 20 {
@@ -302,7 +310,8 @@ func TestWithoutEyes(t *testing.T) {
 	}
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return len(s.Conditions) == 1 && s.Conditions[0].Reason == "Unobserved" && strings.Contains(s.Conditions[0].Message, `resource "jobs"`)
+		return len(s.Conditions) == 1 && s.Conditions[0].Reason == "Unobserved" &&
+			strings.Contains(s.Conditions[0].Message, `resource "jobs"`)
 	})
 	expectDeletions(t, ns)
 	restore()

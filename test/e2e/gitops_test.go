@@ -47,7 +47,12 @@ func TestGitOpsManaged(t *testing.T) {
 		finish(t, createJob(t, ns, job(name, unmanaged, mark)), time.Now())
 	}
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
-		{Name: "flux", Selector: matching(map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop"}), TTL: ttl("0s"), GitOpsManaged: v1alpha1.GitOpsManagedDelete},
+		{
+			Name:          "flux",
+			Selector:      matching(map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop"}),
+			TTL:           ttl("0s"),
+			GitOpsManaged: v1alpha1.GitOpsManagedDelete,
+		},
 		{Name: "all", TTL: ttl("0s")},
 	}})
 	want := []string{"jobs/plain p/all", "jobs/argo-copied p/all", "jobs/flux p/flux"}

@@ -98,7 +98,8 @@ func TestHoldsOfANewLeader(t *testing.T) {
 
 	killed := leader(t)
 	lengthen(t, undone)
-	_, err := gc.CleanupPolicies(byTime).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"9s"}}`), metav1.PatchOptions{})
+	_, err := gc.CleanupPolicies(byTime).
+		Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"9s"}}`), metav1.PatchOptions{})
 	must(t, err)
 	kill(t, killed)
 
@@ -241,7 +242,8 @@ func TestHoldUndone(t *testing.T) {
 		return len(s.Holds) == 0 && s.Due == 0 && s.Conditions[0].Status == metav1.ConditionTrue
 	})
 	refuseApproval(t, ns, first)
-	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"0s"}}`), metav1.PatchOptions{})
+	_, err := gc.CleanupPolicies(ns).
+		Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"ttlAfterFinished":"0s"}}`), metav1.PatchOptions{})
 	must(t, err)
 	again := waitStatus(t, ns, "p", held)
 	if again.Holds[0].ID == first {
@@ -266,7 +268,10 @@ func TestHoldAfterDeletedPolicy(t *testing.T) {
 	expectDeletions(t, ns)
 	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "keep", metav1.DeleteOptions{}))
 	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
-	if command := fmt.Sprintf("kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev %s gc.winnow.dev/approved-hold=", g); !strings.Contains(status.Conditions[0].Message, command) {
+	if command := fmt.Sprintf("kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev %s gc.winnow.dev/approved-hold=", g); !strings.Contains(
+		status.Conditions[0].Message,
+		command,
+	) {
 		t.Errorf("no %q in the condition: %s", command, status.Conditions[0].Message)
 	}
 	decider := string(g) + "/default"
@@ -338,7 +343,10 @@ func TestHoldAfterSuspend(t *testing.T) {
 
 	g.change(t, `{"guardrails":{"suspendAll":false}}`)
 	status := waitStatus(t, many, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, many, 10) })
-	if cause := fmt.Sprintf("generation 2 of clustercleanuppolicies.gc.winnow.dev/%s made more objects due at once than", g); !strings.HasPrefix(status.Holds[0].Why, cause) {
+	if cause := fmt.Sprintf("generation 2 of clustercleanuppolicies.gc.winnow.dev/%s made more objects due at once than", g); !strings.HasPrefix(
+		status.Holds[0].Why,
+		cause,
+	) {
 		t.Errorf("held by %s, and the stop ended by %s", status.Holds[0].Why, cause)
 	}
 	expectDeletions(t, few, allBut(0, "p/default", going)...)

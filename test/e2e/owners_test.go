@@ -60,7 +60,13 @@ func TestPodsOfAJob(t *testing.T) {
 			got := deletions(t, ns)
 			for _, d := range got {
 				if d.RequestReceivedTimestamp.Time.Before(finishedAt(done)) || d.ResponseStatus.Code != 200 || !d.hasPreconditions {
-					t.Errorf("DELETE of %s at %v, answer %d; the Job finished at %v", d.object, d.RequestReceivedTimestamp, d.ResponseStatus.Code, finishedAt(done))
+					t.Errorf(
+						"DELETE of %s at %v, answer %d; the Job finished at %v",
+						d.object,
+						d.RequestReceivedTimestamp,
+						d.ResponseStatus.Code,
+						finishedAt(done),
+					)
 				}
 			}
 			if len(got) != completions {
@@ -83,7 +89,9 @@ func TestUncountedPod(t *testing.T) {
 		return s.Held == 1 && s.Due == 1 && strings.Contains(s.Conditions[0].Message, "Uncounted")
 	})
 	expectDeletions(t, ns)
-	_, err := kube.CoreV1().Pods(ns).Patch(t.Context(), "uncounted", types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{})
+	_, err := kube.CoreV1().
+		Pods(ns).
+		Patch(t.Context(), "uncounted", types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{})
 	must(t, err)
 	expectDeletions(t, ns, "pods/uncounted p/pods")
 }
@@ -95,7 +103,8 @@ func TestPodOfACustomResource(t *testing.T) {
 	createPod(t, ns, pod("owned", controlledBy("example.com/v1", "Workflow", "flow", "3f4b2c1a-0000-4000-8000-000000000001")))
 	createPolicy(t, ns, "p", podsRule(v1alpha1.DependentsAfterOwnerFinished))
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		return s.Held == 1 && strings.Contains(s.Conditions[0].Message, "OwnerActive") && strings.Contains(s.Conditions[0].Message, "Workflow/flow")
+		return s.Held == 1 && strings.Contains(s.Conditions[0].Message, "OwnerActive") &&
+			strings.Contains(s.Conditions[0].Message, "Workflow/flow")
 	})
 	expectDeletions(t, ns)
 }

@@ -63,7 +63,11 @@ func (b *builder) run(ctx context.Context, jobs []job) error {
 }
 
 func (b *builder) build(ctx context.Context, j job) error {
-	stale, err := b.command(ctx, j.dir, io.Discard, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, j.args...)...)
+	stale, err := b.command(
+		ctx,
+		j.dir,
+		io.Discard,
+		append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, j.args...)...)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (p program) missing() bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// Provide returns the paths of the named programs, of all of them when no name is given. It first fetches or builds
+// Provide returns the paths of the named programs, of all of them when no name is testbuilders. It first fetches or builds
 // those that are missing, once for each version, into $WINNOW_CACHE/programs or winnow/programs below the user's cache
 // folder, and says on out what it does. Several processes may call it at once.
 func Provide(ctx context.Context, out io.Writer, names ...string) (Paths, error) {

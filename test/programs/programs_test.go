@@ -69,7 +69,8 @@ func TestNewSupplier(t *testing.T) {
 
 func TestProvideKnowsItsPrograms(t *testing.T) {
 	t.Chdir(t.TempDir()) // it finds the checkout from anywhere
-	if _, err := Provide(t.Context(), t.Output(), "kubelet"); err == nil || !strings.Contains(err.Error(), `unknown program "kubelet": choose from etcd, `) {
+	if _, err := Provide(t.Context(), t.Output(), "kubelet"); err == nil ||
+		!strings.Contains(err.Error(), `unknown program "kubelet": choose from etcd, `) {
 		t.Errorf("an unknown program: %v", err)
 	}
 }

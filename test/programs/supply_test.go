@@ -409,7 +409,8 @@ func TestBuildsAllWithoutAHost(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, left := w.contents(t)
-			if want := map[string]string{Etcd: built, APIServer: built, Kubectl: built, Kwok: built}; !maps.Equal(got, want) || len(left) > 0 {
+			if want := map[string]string{Etcd: built, APIServer: built, Kubectl: built, Kwok: built}; !maps.Equal(got, want) ||
+				len(left) > 0 {
 				t.Errorf("got %q, left %q", got, left)
 			}
 			if !strings.Contains(w.out.String(), "Building etcd v3.6.14, Kubernetes v1.36.3 and kwok v0.8.0 from Go modules.") {

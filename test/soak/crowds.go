@@ -100,13 +100,28 @@ func (c *crowds) causes(namespace string) []cause {
 	keep, one := policy(policyName, enforce, "1h"), policy(policyName, enforce, "1s")
 	all := []cause{
 		{name: "a shorter TTL", before: []edit{keep}, after: []edit{one}, undo: keep},
-		{name: "mode Enforce", before: []edit{policy(policyName, preview, "1s")}, after: []edit{one}, undo: policy(policyName, preview, "1s")},
+		{
+			name:   "mode Enforce",
+			before: []edit{policy(policyName, preview, "1s")},
+			after:  []edit{one},
+			undo:   policy(policyName, preview, "1s"),
+		},
 		{name: "a policy less", before: []edit{one, policy("keep", enforce, "1h")}, after: []edit{g.noPolicy(namespace, "keep")},
 			undo: policy("keep", enforce, "1h")},
 		{name: "a label less", before: []edit{g.labels(namespace, protected), one}, after: []edit{g.labels(namespace, labels)},
 			undo: g.labels(namespace, protected)},
-		{name: "no suspension", before: []edit{stop(true), one}, after: []edit{stop(false)}, clean: []edit{g.noCluster(stopName + "-" + namespace)}},
-		{name: "a smaller quota", before: []edit{g.quota(namespace, 1000), half}, after: []edit{g.quota(namespace, 0)}, undo: g.quota(namespace, 1000)},
+		{
+			name:   "no suspension",
+			before: []edit{stop(true), one},
+			after:  []edit{stop(false)},
+			clean:  []edit{g.noCluster(stopName + "-" + namespace)},
+		},
+		{
+			name:   "a smaller quota",
+			before: []edit{g.quota(namespace, 1000), half},
+			after:  []edit{g.quota(namespace, 0)},
+			undo:   g.quota(namespace, 1000),
+		},
 	}
 	forget := func(next *change) func(context.Context) error { // Nothing is there any more.
 		delete(next.namespaces, namespace)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/recount"
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 )
 
 // history is all that was ever true in the cluster, in the order in which it became so. Nobody but the driver and Winnow writes
@@ -240,13 +240,13 @@ type view struct {
 // world is what somebody who sees the cluster at a time may take for true under these policies. Of the states that something may be in, it
 // is in the one that speaks most for the deletion of others: a Job or Pod is there, finished, and not kept by its annotations; a
 // CronJob counts on no Job; a quota allows little.
-func (h *history) world(now time.Time, c change, v view) *recount.World {
-	w := &recount.World{
-		Now: now, Namespaces: map[string]recount.Namespace{},
+func (h *history) world(now time.Time, c change, v view) *oracle.World {
+	w := &oracle.World{
+		Now: now, Namespaces: map[string]oracle.Namespace{},
 		Policies: slices.Collect(maps.Values(c.policies)), ClusterPolicies: slices.Collect(maps.Values(c.cluster)),
 	}
 	for name, labels := range c.namespaces {
-		w.Namespaces[name] = recount.Namespace{Labels: labels}
+		w.Namespaces[name] = oracle.Namespace{Labels: labels}
 	}
 	h.lock.Lock()
 	defer h.lock.Unlock()
@@ -272,7 +272,9 @@ func (h *history) world(now time.Time, c change, v view) *recount.World {
 func quotaOf(namespace string, allows int64) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/" + gc.ResourceJobs: *resource.NewQuantity(allows, resource.DecimalSI)}},
+		Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{"count/" + gc.ResourceJobs: *resource.NewQuantity(allows, resource.DecimalSI)},
+		},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/recount"
+	"github.com/winnow-dev/winnow/pkg/controller/oracle"
 	"github.com/winnow-dev/winnow/test/cluster"
 	"github.com/winnow-dev/winnow/test/poll"
 )
@@ -26,7 +26,7 @@ import (
 const (
 	// judgeLag is how long after a DELETE all is known that happened before it.
 	judgeLag = 5 * time.Second
-	// together are DELETEs that are judged by one recount, where that is enough.
+	// together are DELETEs that are judged by one recomputation, where that is enough.
 	together = 100 * time.Millisecond
 	// faultsMost is how many are told.
 	faultsMost = 20
@@ -191,7 +191,7 @@ func (j *judge) judgeTogether(first time.Time, all []deletion) {
 			j.fault("%s: state %d was deleted after a newer one was acknowledged", d.what, d.version)
 		case j.history.isHeld(d.uid, d.at):
 			j.fault("%s at %s waits for approval", d.what, d.at.Format(time.StampMilli))
-		case versions[d.uid] == d.version && answers[d.uid].Action == recount.Delete:
+		case versions[d.uid] == d.version && answers[d.uid].Action == oracle.Delete:
 		default:
 			j.judgeAlone(d, fact)
 		}
@@ -211,14 +211,14 @@ func (j *judge) accepted(d deletion) bool {
 // it may follow. The object itself is in the state that the precondition names.
 func (j *judge) judgeAlone(d deletion, fact *lifecycle.Fact) {
 	changes := j.history.inForce(d.at)
-	var answers []recount.Answer // by the newest view
+	var answers []oracle.Answer // by the newest view
 	for _, lag := range lags {
 		for _, first := range []bool{false, true} {
 			for _, c := range changes {
 				w := j.history.world(d.at, c, view{lag, first})
 				w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == d.uid }), fact)
 				answer := w.Answers()[d.uid]
-				if answer.Action == recount.Delete {
+				if answer.Action == oracle.Delete {
 					j.verdict.behind[lag]++
 					return
 				}
@@ -278,7 +278,7 @@ func (h *history) overdue(now time.Time, c change, there map[types.UID]bool) map
 	world := h.world(now, c, view{})
 	out, answers := map[types.UID]string{}, world.Answers()
 	for _, f := range world.Objects {
-		if a := answers[f.UID]; a.Action == recount.Delete && there[f.UID] && !h.isHeld(f.UID, now) {
+		if a := answers[f.UID]; a.Action == oracle.Delete && there[f.UID] && !h.isHeld(f.UID, now) {
 			out[f.UID] = fmt.Sprintf("%s %s/%s (%s by %s)", f.Resource, f.Namespace, f.Name, a.Reason, a.By)
 		}
 	}

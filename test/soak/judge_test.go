@@ -307,7 +307,9 @@ func minTTL(ttl gc.TTL) gc.ClusterCleanupPolicySpec {
 }
 
 func ceiling(n int64) gc.ClusterCleanupPolicySpec {
-	return gc.ClusterCleanupPolicySpec{Guardrails: &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &n}}}}
+	return gc.ClusterCleanupPolicySpec{
+		Guardrails: &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &n}}},
+	}
 }
 
 func (p *play) quotaOf(seconds float64, allows int64) {

@@ -135,13 +135,30 @@ func (w *world) trouble(ctx context.Context, d time.Duration) error {
 // conclude tells what happened.
 func (w *world) conclude(v verdict) {
 	d, c := w.driver, w.crowds
-	w.printf("%d Jobs were created, %d by CronJobs, and %d Pods; %d Jobs finished, %d objects were changed by others, %d deleted by others, %d after their owner",
-		d.created.Load(), d.scheduled.Load(), d.pods.Load(), d.finished.Load(), d.extended.Load(), d.deleted.Load(), d.collected.Load())
-	w.printf("%d requests of others came after Winnow's; policies, labels and quotas changed %d times", d.tooLate.Load(), w.governor.changes)
+	w.printf(
+		"%d Jobs were created, %d by CronJobs, and %d Pods; %d Jobs finished, %d objects were changed by others, %d deleted by others, %d after their owner",
+		d.created.Load(),
+		d.scheduled.Load(),
+		d.pods.Load(),
+		d.finished.Load(),
+		d.extended.Load(),
+		d.deleted.Load(),
+		d.collected.Load(),
+	)
+	w.printf(
+		"%d requests of others came after Winnow's; policies, labels and quotas changed %d times",
+		d.tooLate.Load(),
+		w.governor.changes,
+	)
 	w.printf("%d times a change made many due at once: held %d times, approved %d times, taken back %d times",
 		c.seen.Load(), c.held.Load(), c.approved.Load(), c.undone.Load())
-	w.printf("%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server was killed %d times",
-		v.requests, v.answers, v.lost, w.restarts)
+	w.printf(
+		"%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server was killed %d times",
+		v.requests,
+		v.answers,
+		v.lost,
+		w.restarts,
+	)
 	for _, lag := range lags[1:] {
 		w.printf("%d of them were right by a view of other objects that lagged up to %v", v.behind[lag], lag)
 	}

@@ -61,7 +61,11 @@ func newWorld(ctx context.Context, binary string) (w *world, err error) {
 }
 
 func (w *world) start(ctx context.Context, binary string) (err error) {
-	w.server, err = winnow.Start(ctx, w.cluster, winnow.Options{Binary: binary, Replicas: replicas, Flags: []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}})
+	w.server, err = winnow.Start(
+		ctx,
+		w.cluster,
+		winnow.Options{Binary: binary, Replicas: replicas, Flags: []string{"--default-hold-above=-1", "--default-hold-above-total=-1"}},
+	)
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,13 @@ func (w *world) stop() error {
 func (w *world) churn(ctx context.Context, r *rand.Rand, name string, beside func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	driven, governed, crowded := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	ofJobs, ofPolicies, ofCrowds := rand.New(rand.NewPCG(r.Uint64(), 1)), rand.New(rand.NewPCG(r.Uint64(), 2)), rand.New(rand.NewPCG(r.Uint64(), 3))
+	ofJobs, ofPolicies, ofCrowds := rand.New(
+		rand.NewPCG(r.Uint64(), 1),
+	), rand.New(
+		rand.NewPCG(r.Uint64(), 2),
+	), rand.New(
+		rand.NewPCG(r.Uint64(), 3),
+	)
 	go func() { driven <- w.driver.run(ctx, ofJobs, name) }()
 	go func() { governed <- w.governor.run(ctx, ofPolicies) }()
 	go func() { crowded <- w.crowds.run(ctx, ofCrowds, name) }()

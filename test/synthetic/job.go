@@ -160,16 +160,24 @@ func (v version) of(number int) string {
 func template() *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Generation: 1, ManagedFields: []metav1.ManagedFieldsEntry{
-			managedBy("workflow-runner", "", `{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:app.kubernetes.io/part-of":{},`+
-				`"f:app.kubernetes.io/version":{},"f:example.com/tier":{}}},"f:spec":{"f:backoffLimit":{},"f:completionMode":{},"f:completions":{},`+
-				`"f:manualSelector":{},"f:parallelism":{},"f:podReplacementPolicy":{},"f:suspend":{},"f:template":{"f:spec":{"f:containers":{`+
-				`"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:command":{},"f:env":{".":{},"k:{\"name\":\"TENANT\"}":{".":{},"f:name":{},"f:value":{}},`+
-				`"k:{\"name\":\"LOG_LEVEL\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"QUEUE\"}":{".":{},"f:name":{},"f:value":{}}},`+
-				`"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{".":{},"f:limits":{".":{},"f:memory":{}},`+
-				`"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},`+
-				`"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}}}`),
-			managedBy("kube-controller-manager", "status", `{"f:status":{"f:completionTime":{},"f:conditions":{},"f:ready":{},"f:startTime":{},`+
-				`"f:succeeded":{},"f:terminating":{},"f:uncountedTerminatedPods":{}}}`),
+			managedBy(
+				"workflow-runner",
+				"",
+				`{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:app.kubernetes.io/part-of":{},`+
+					`"f:app.kubernetes.io/version":{},"f:example.com/tier":{}}},"f:spec":{"f:backoffLimit":{},"f:completionMode":{},"f:completions":{},`+
+					`"f:manualSelector":{},"f:parallelism":{},"f:podReplacementPolicy":{},"f:suspend":{},"f:template":{"f:spec":{"f:containers":{`+
+					`"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:command":{},"f:env":{".":{},"k:{\"name\":\"TENANT\"}":{".":{},"f:name":{},"f:value":{}},`+
+					`"k:{\"name\":\"LOG_LEVEL\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"QUEUE\"}":{".":{},"f:name":{},"f:value":{}}},`+
+					`"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{".":{},"f:limits":{".":{},"f:memory":{}},`+
+					`"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},`+
+					`"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}}}`,
+			),
+			managedBy(
+				"kube-controller-manager",
+				"status",
+				`{"f:status":{"f:completionTime":{},"f:conditions":{},"f:ready":{},"f:startTime":{},`+
+					`"f:succeeded":{},"f:terminating":{},"f:uncountedTerminatedPods":{}}}`,
+			),
 		}},
 		Spec: batchv1.JobSpec{
 			Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1), BackoffLimit: ptr.To[int32](6), Suspend: ptr.To(false),
@@ -180,7 +188,12 @@ func template() *batchv1.Job {
 		Status: batchv1.JobStatus{
 			Succeeded: 1, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0), UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
 			Conditions: []batchv1.JobCondition{
-				{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonCompletionsReached, Message: reached},
+				{
+					Type:    batchv1.JobSuccessCriteriaMet,
+					Status:  corev1.ConditionTrue,
+					Reason:  batchv1.JobReasonCompletionsReached,
+					Message: reached,
+				},
 				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonCompletionsReached, Message: reached},
 			},
 		},
@@ -207,8 +220,11 @@ func podTemplate() corev1.PodTemplateSpec {
 				Command: []string{"/usr/local/bin/worker", "run"}, Args: []string{"--input", ""},
 				Env: []corev1.EnvVar{{Name: "TENANT"}, {Name: "LOG_LEVEL", Value: "info"}, {Name: "QUEUE", Value: "default-priority"}},
 				Resources: corev1.ResourceRequirements{
-					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("256Mi")},
-					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+					Requests: corev1.ResourceList{
+						corev1.ResourceCPU:    resource.MustParse("250m"),
+						corev1.ResourceMemory: resource.MustParse("256Mi"),
+					},
+					Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 				},
 				TerminationMessagePath: corev1.TerminationMessagePathDefault, TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 			}},

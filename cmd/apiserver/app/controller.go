@@ -53,7 +53,11 @@ func storedPolicies() *cleanup.StoredPolicies {
 }
 
 // newController reads policies from this server itself, over the loopback connection, and everything else from the cluster.
-func newController(clusterConfig, loopback *rest.Config, stored *cleanup.StoredPolicies, o *ControllerOptions) (*cleanup.Controller, error) {
+func newController(
+	clusterConfig, loopback *rest.Config,
+	stored *cleanup.StoredPolicies,
+	o *ControllerOptions,
+) (*cleanup.Controller, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)

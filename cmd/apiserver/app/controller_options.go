@@ -67,17 +67,29 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 	controller.StringSliceVar(&o.ProtectedNamespaces, "protected-namespaces", o.ProtectedNamespaces,
 		"Comma-separated list of namespaces in which Winnow never deletes anything. These are always protected: kube-system, kube-public, "+
 			"kube-node-lease, Winnow's own, and every namespace with the label gc.winnow.dev/protected, unless its value is \"false\".")
-	controller.IntVar(&o.HoldAbove, "default-hold-above", o.HoldAbove,
+	controller.IntVar(
+		&o.HoldAbove,
+		"default-hold-above",
+		o.HoldAbove,
 		"How many objects one change can make due at once in one namespace. A change is a policy that is written or deleted, a label of the "+
 			"namespace, or a quota. Above this number, the policy that would delete the objects waits for approval; see status.holds. Applies to namespaces "+
-			"where no cluster policy sets guardrails.holdAbove.objects. -1 means no limit.")
-	controller.IntVar(&o.HoldAboveTotal, "default-hold-above-total", o.HoldAboveTotal,
+			"where no cluster policy sets guardrails.holdAbove.objects. -1 means no limit.",
+	)
+	controller.IntVar(
+		&o.HoldAboveTotal,
+		"default-hold-above-total",
+		o.HoldAboveTotal,
 		"How many objects one change of a cluster policy can make due at once in all namespaces that it affects. Above this number, the policy "+
 			"waits for approval in all of them; see status.holds. Applies to namespaces where no cluster policy sets guardrails.holdAbove.total. "+
-			"-1 means no limit.")
-	controller.BoolVar(&o.StartSuspended, "start-suspended", o.StartSuspended,
+			"-1 means no limit.",
+	)
+	controller.BoolVar(
+		&o.StartSuspended,
+		"start-suspended",
+		o.StartSuspended,
 		"Delete nothing in a namespace until a ClusterCleanupPolicy with mode Enforce selects it. Until then, the policies of the namespace have "+
-			"the condition Suspended.")
+			"the condition Suspended.",
+	)
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
@@ -85,7 +97,10 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 func (o *ControllerOptions) Validate() []error {
 	var errs []error
 	if o.ConcurrentDeletions < 1 || o.ConcurrentDeletions > maxConcurrentDeletions {
-		errs = append(errs, fmt.Errorf("--concurrent-deletions is %d, it must be from 1 to %d", o.ConcurrentDeletions, maxConcurrentDeletions))
+		errs = append(
+			errs,
+			fmt.Errorf("--concurrent-deletions is %d, it must be from 1 to %d", o.ConcurrentDeletions, maxConcurrentDeletions),
+		)
 	}
 	for flag, n := range map[string]int{"--default-hold-above": o.HoldAbove, "--default-hold-above-total": o.HoldAboveTotal} {
 		if n < -1 {
@@ -111,7 +126,10 @@ func validateLeaderElection(c *componentbaseconfig.LeaderElectionConfiguration) 
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration is %s, it must be at least 1s: a Lease counts whole seconds", lease))
 	}
 	if lease <= renew {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration (%s) must be longer than --leader-elect-renew-deadline (%s)", lease, renew))
+		errs = append(
+			errs,
+			fmt.Errorf("--leader-elect-lease-duration (%s) must be longer than --leader-elect-renew-deadline (%s)", lease, renew),
+		)
 	}
 	if retry <= 0 {
 		errs = append(errs, fmt.Errorf("--leader-elect-retry-period is %s, it must be longer than 0s", retry))
@@ -121,7 +139,10 @@ func validateLeaderElection(c *componentbaseconfig.LeaderElectionConfiguration) 
 			renew, leaderelection.JitterFactor, retry))
 	}
 	if c.ResourceLock != resourcelock.LeasesResourceLock {
-		errs = append(errs, fmt.Errorf("--leader-elect-resource-lock is %q, it must be %q", c.ResourceLock, resourcelock.LeasesResourceLock))
+		errs = append(
+			errs,
+			fmt.Errorf("--leader-elect-resource-lock is %q, it must be %q", c.ResourceLock, resourcelock.LeasesResourceLock),
+		)
 	}
 	if c.ResourceName == "" || c.ResourceNamespace == "" {
 		errs = append(errs, fmt.Errorf("--leader-elect-resource-name (%q) and --leader-elect-resource-namespace (%q) must not be empty",

@@ -62,7 +62,12 @@ func TestNoForecastBeforeTheControllerKnows(t *testing.T) {
 	if got := f.Forecast(t.Context(), gc.PolicyChange{}); got.Complete || len(got.Lines) > 0 {
 		t.Errorf("without a controller: %+v", got)
 	}
-	controller, err := newController(&rest.Config{Host: "https://127.0.0.1:1"}, &rest.Config{Host: "https://127.0.0.1:1"}, nil, parse(t).Controller)
+	controller, err := newController(
+		&rest.Config{Host: "https://127.0.0.1:1"},
+		&rest.Config{Host: "https://127.0.0.1:1"},
+		nil,
+		parse(t).Controller,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

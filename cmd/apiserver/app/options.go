@@ -104,7 +104,13 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 
 // addEtcdFlags leaves out flags of the stock options that would do nothing here.
 func addEtcdFlags(fs *pflag.FlagSet, o *genericoptions.EtcdOptions) {
-	without := sets.New("storage-media-type", "storage-backend", "etcd-servers-overrides", "enable-garbage-collector", "default-watch-cache-size")
+	without := sets.New(
+		"storage-media-type",
+		"storage-backend",
+		"etcd-servers-overrides",
+		"enable-garbage-collector",
+		"default-watch-cache-size",
+	)
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.AddFlags(all)
 	all.VisitAll(func(f *pflag.Flag) {
@@ -135,7 +141,10 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--secure-port must not be 0: Winnow is reached by HTTPS alone"))
 	}
 	if pair := serving.ServerCert.CertKey; (pair.CertFile == "") != (pair.KeyFile == "") {
-		errs = append(errs, fmt.Errorf("--tls-cert-file (%q) and --tls-private-key-file (%q) must be given together", pair.CertFile, pair.KeyFile))
+		errs = append(
+			errs,
+			fmt.Errorf("--tls-cert-file (%q) and --tls-private-key-file (%q) must be given together", pair.CertFile, pair.KeyFile),
+		)
 	}
 	return utilerrors.NewAggregate(errs)
 }

@@ -71,7 +71,12 @@ func effectiveTrust(o *genericoptions.DelegatingAuthenticationOptions, data map[
 	}
 	if names := data["requestheader-allowed-names"]; names != "" {
 		if err := json.Unmarshal([]byte(names), &t.allowedNames); err != nil {
-			return nil, fmt.Errorf("requestheader-allowed-names in ConfigMap %s/%s is no JSON list: %w", authenticationNamespace, authenticationConfigMap, err)
+			return nil, fmt.Errorf(
+				"requestheader-allowed-names in ConfigMap %s/%s is no JSON list: %w",
+				authenticationNamespace,
+				authenticationConfigMap,
+				err,
+			)
 		}
 	}
 	var err error
@@ -106,8 +111,10 @@ func (t *trust) check() error {
 		return slices.ContainsFunc(clients, func(c *x509.Certificate) bool { return bytes.Equal(c.Raw, p.Raw) })
 	})
 	if shared {
-		return errors.New("the request-header CA also signs client certificates and every name is allowed, so each of those clients could claim to be " +
-			"anybody: start kube-apiserver with --requestheader-allowed-names, or with a CA of its own for the proxy")
+		return errors.New(
+			"the request-header CA also signs client certificates and every name is allowed, so each of those clients could claim to be " +
+				"anybody: start kube-apiserver with --requestheader-allowed-names, or with a CA of its own for the proxy",
+		)
 	}
 	return nil
 }

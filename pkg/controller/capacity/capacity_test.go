@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 func ignore[T any](*capacity.Member[T]) {}
@@ -53,7 +53,7 @@ func TestPoolRanks(t *testing.T) {
 			over := map[string]bool{}
 			p := capacity.NewPool(c.limit, func(m *capacity.Member[string]) { over[m.Value] = m.Over() })
 			for _, f := range c.given {
-				p.Insert(newMember(f.name, given.Now.Add(-f.ago*time.Microsecond), types.UID(f.name)))
+				p.Insert(newMember(f.name, testbuilders.Now.Add(-f.ago*time.Microsecond), types.UID(f.name)))
 			}
 			maps.DeleteFunc(over, func(_ string, is bool) bool { return !is })
 			if got := strings.Join(slices.Sorted(maps.Keys(over)), " "); got != c.over || p.Len() != len(c.given) {
@@ -65,8 +65,8 @@ func TestPoolRanks(t *testing.T) {
 
 func TestKeptMembersRankFirst(t *testing.T) {
 	c := capacity.NewCeiling(2, ignore[string])
-	newest := newMember("newest", given.Now, "a")
-	old, older := newMember("old", given.Now.Add(-time.Minute), "b"), newMember("older", given.Now.Add(-time.Hour), "c")
+	newest := newMember("newest", testbuilders.Now, "a")
+	old, older := newMember("old", testbuilders.Now.Add(-time.Minute), "b"), newMember("older", testbuilders.Now.Add(-time.Hour), "c")
 	older.Kept = true
 	for _, m := range []*capacity.Member[string]{old, older, newest} {
 		c.Insert("a", m)
@@ -82,7 +82,7 @@ func TestKeptMembersRankFirst(t *testing.T) {
 
 func TestMembersMove(t *testing.T) {
 	p, c := capacity.NewPool(0, ignore[string]), capacity.NewCeiling(1, ignore[string])
-	m := newMember("m", given.Now, "m")
+	m := newMember("m", testbuilders.Now, "m")
 	where := func(wantPool, wantCeiling int, wantOver bool) {
 		t.Helper()
 		if p.Len() != wantPool || c.Len() != wantCeiling || m.Over() != wantOver {
@@ -199,7 +199,7 @@ func resize(c *capacity.Ceiling[int], group int, members []*capacity.Member[int]
 		members = members[:len(members)-1]
 	}
 	for i := len(members); i < size; i++ {
-		m := newMember(i, given.Now.Add(time.Duration(i)*time.Microsecond), types.UID(strconv.Itoa(i)))
+		m := newMember(i, testbuilders.Now.Add(time.Duration(i)*time.Microsecond), types.UID(strconv.Itoa(i)))
 		c.Insert(strconv.Itoa(group), m)
 		members = append(members, m)
 	}
@@ -229,7 +229,7 @@ func randomMembers() []*capacity.Member[int] {
 	random := rand.New(rand.NewPCG(1, 2))
 	members := make([]*capacity.Member[int], benchMembers)
 	for i := range members {
-		members[i] = newMember(i, given.Now.Add(time.Duration(random.IntN(math.MaxInt32))*time.Microsecond), types.UID(strconv.Itoa(i)))
+		members[i] = newMember(i, testbuilders.Now.Add(time.Duration(random.IntN(math.MaxInt32))*time.Microsecond), types.UID(strconv.Itoa(i)))
 	}
 	return members
 }

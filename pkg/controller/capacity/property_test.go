@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// object is what a member of these tests stands for: it finished second seconds after given.Now.
+// object is what a member of these tests stands for: it finished second seconds after testbuilders.Now.
 type object struct {
 	second int
 	uid    types.UID
@@ -43,7 +43,7 @@ func (y *yard) flipped(m *member) {
 }
 
 func (y *yard) make(o object) *member {
-	m := newMember(o, given.Now.Add(time.Duration(o.second)*time.Second), o.uid)
+	m := newMember(o, testbuilders.Now.Add(time.Duration(o.second)*time.Second), o.uid)
 	m.Kept = o.kept
 	y.members = append(y.members, m)
 	return m
@@ -123,8 +123,8 @@ func drawObject(t *rapid.T, serial int) object {
 }
 
 func TestPoolAgreesWithSorting(t *testing.T) {
-	given.Checks(t, 2000)
-	given.Steps(t, 60)
+	testbuilders.Checks(t, 2000)
+	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		y, serial := newYard(), 0
 		limits := rapid.OneOf(rapid.IntRange(-1, 12), rapid.Just(capacity.Unlimited))
@@ -167,8 +167,8 @@ func TestPoolAgreesWithSorting(t *testing.T) {
 }
 
 func TestCeilingAgreesWithSorting(t *testing.T) {
-	given.Checks(t, 2000)
-	given.Steps(t, 60)
+	testbuilders.Checks(t, 2000)
+	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		y, serial := newYard(), 0
 		totals := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 const deleteA = "DELETE " + jobsPath + "a"
@@ -40,7 +40,7 @@ func TestCarryOutTellsTheTracker(t *testing.T) {
 			if n := w.requests("DELETE"); n != 1 {
 				t.Errorf("%d requests", n)
 			}
-			if r := w.tracker.Reports(given.Home)[0]; (r.Held == 1) != c.held {
+			if r := w.tracker.Reports(testbuilders.Home)[0]; (r.Held == 1) != c.held {
 				t.Errorf("%d are held", r.Held)
 			}
 			if w.tracker.Busy(w.time.Now()) {
@@ -59,7 +59,7 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 	}{
 		"in time":                {start.Add(freshness.For - 1), 1},
 		"too late":               {start.Add(freshness.For), 0},
-		"the host was suspended": {given.Clocks(start, time.Hour, time.Millisecond), 0},
+		"the host was suspended": {testbuilders.Clocks(start, time.Hour, time.Millisecond), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -106,7 +106,10 @@ func TestCarryOutReadsFirst(t *testing.T) {
 		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, deletion.Unknown, 0},
 		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For); return 0 } }, deletion.NotFound, 0},
 		"the namespace goes meanwhile": {func(w *world) {
-			w.before[getA] = func() int { w.tracker.RemoveNamespace(given.Namespace(given.Home, "2"), w.time.Now()); return 0 }
+			w.before[getA] = func() int {
+				w.tracker.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, "2"), w.time.Now())
+				return 0
+			}
 		}, deletion.NotFound, 0},
 		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For - 1); return 0 } }, deletion.Accepted, 1},
 	} {
@@ -147,12 +150,12 @@ func TestConfirmedDeletionsAreTold(t *testing.T) {
 	w.agree()
 	w.carryOut(t.Context(), w.take())
 	w.tell(t.Context())
-	if r := w.tracker.Reports(given.Home)[0]; r.Deleted != 0 {
+	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 0 {
 		t.Error("it counts before it is gone")
 	}
 	w.gone(kept)
 	w.tell(t.Context())
-	if r := w.tracker.Reports(given.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeConfirmed()) != 0 {
+	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeConfirmed()) != 0 {
 		t.Errorf("%d are counted", r.Deleted)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -25,7 +25,7 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		closed    policy.Reason
 		due, held int64
 	}{
-		"protected":                        {config: Config{ProtectedNamespaces: []string{given.Home}, HoldAbove: -1, HoldAboveTotal: -1}, closed: policy.ReasonNamespaceProtected},
+		"protected":                        {config: Config{ProtectedNamespaces: []string{testbuilders.Home}, HoldAbove: -1, HoldAboveTotal: -1}, closed: policy.ReasonNamespaceProtected},
 		"as many as may go":                {config: Config{HoldAbove: 3, HoldAboveTotal: -1}, due: 3},
 		"more than may go":                 {config: Config{HoldAbove: 2, HoldAboveTotal: -1}, due: 3, held: 3},
 		"more than may go in all together": {config: Config{HoldAbove: -1, HoldAboveTotal: 2}, due: 3, held: 3},
@@ -35,25 +35,38 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.tracker.ReplacePolicies(nil, "", given.Now)
+		c.tracker.ReplacePolicies(nil, "", testbuilders.Now)
 		c.tracker.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Generation: 1},
 			Spec: gc.ClusterCleanupPolicySpec{
 				Mode: gc.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: &hour,
 			},
-		}}, "", given.Now)
-		c.tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "", given.Now)
-		c.tracker.SetPolicy(given.Policy("idle").Obj(), given.Now) // It has a report of its own, which says what the namespace is.
-		c.tracker.ReplaceCronJobs(nil, given.Now)
-		var all []*facts.Kept
+		}}, "", testbuilders.Now)
+		c.tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "", testbuilders.Now)
+		c.tracker.SetPolicy(
+			testbuilders.Policy("idle").Obj(),
+			testbuilders.Now,
+		) // It has a report of its own, which says what the namespace is.
+		c.tracker.ReplaceCronJobs(nil, testbuilders.Now)
+		var all []*facts.Compact
 		for _, name := range []string{"a", "b", "c"} {
-			all = append(all, facts.Keep(given.Job(name).Complete(given.Now.Add(-2*time.Hour)).Fact()))
+			all = append(all, facts.Compress(testbuilders.Job(name).Complete(testbuilders.Now.Add(-2*time.Hour)).Fact()))
 		}
-		c.tracker.Replace(gc.ResourcePods, nil, 1, given.Now)
-		c.tracker.Replace(gc.ResourceJobs, all, 1, given.Now)
-		r, own := c.tracker.Reports("")[0], c.tracker.Reports(given.Home)[0]
+		c.tracker.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+		c.tracker.Replace(gc.ResourceJobs, all, 1, testbuilders.Now)
+		r, own := c.tracker.Reports("")[0], c.tracker.Reports(testbuilders.Home)[0]
 		if own.Closed != tc.closed || r.Due != tc.due || r.Held != tc.held {
-			t.Errorf("%s: closed: %q, %d due, %d of them held: %v; want %q, %d, %d", name, own.Closed, r.Due, r.Held, r.Holds, tc.closed, tc.due, tc.held)
+			t.Errorf(
+				"%s: closed: %q, %d due, %d of them held: %v; want %q, %d, %d",
+				name,
+				own.Closed,
+				r.Due,
+				r.Held,
+				r.Holds,
+				tc.closed,
+				tc.due,
+				tc.held,
+			)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // run dispatches until stop is called, which returns when nothing is under way any more.
@@ -136,22 +136,22 @@ func TestDispatchGoesOnOnceReadingsAgree(t *testing.T) {
 // TestDispatchIsReadyInTime: what is due later is deleted when it is, with a reading that was begun before, and nothing is read until then.
 func TestDispatchIsReadyInTime(t *testing.T) {
 	w := newWorld(t)
-	finished := given.Job("later").Complete(given.Now.Add(time.Minute)) // It says so.
+	finished := testbuilders.Job("later").Complete(testbuilders.Now.Add(time.Minute)) // It says so.
 	w.do(func() { w.jobs["later"] = finished.Obj() })
-	w.tracker.Upsert(facts.Keep(finished.Fact()), given.Now)
+	w.tracker.Upsert(facts.Compress(finished.Fact()), testbuilders.Now)
 	w.run()
 	w.until("the loop sleeps", w.time.HasWaiters)
 	w.time.Step(30 * time.Second)
 	if n := w.requests("GET"); n != 0 {
 		t.Errorf("%d readings with nothing to do", n)
 	}
-	w.time.SetTime(given.Now.Add(time.Minute - readEvery))
+	w.time.SetTime(testbuilders.Now.Add(time.Minute - readEvery))
 	w.until("it is read before", func() bool { return w.requests("GET "+leasePath) == 1 })
 	if n := w.requests("DELETE"); n != 0 {
 		t.Error("it was deleted before its time")
 	}
 	w.passes(10*time.Millisecond, "it is deleted", func() bool { return w.requests("DELETE") == 1 })
-	if late := w.deletes["later"].Sub(given.Now.Add(time.Minute)); late < 0 || late > 100*time.Millisecond {
+	if late := w.deletes["later"].Sub(testbuilders.Now.Add(time.Minute)); late < 0 || late > 100*time.Millisecond {
 		t.Errorf("it was deleted %s late", late)
 	}
 }
@@ -231,7 +231,7 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 			if d.underway != 1 || w.limit.Current() != c.limit {
 				t.Errorf("%d under way, %d at the most", d.underway, w.limit.Current())
 			}
-			if pause := max(w.limit.ResumeAt().Sub(given.Now), 0); pause != c.pause {
+			if pause := max(w.limit.ResumeAt().Sub(testbuilders.Now), 0); pause != c.pause {
 				t.Errorf("a pause of %s", pause)
 			}
 		})
@@ -245,30 +245,30 @@ func TestSleep(t *testing.T) {
 	}{
 		"nothing to do": {func(*world, *dispatcher) {}, time.Hour},
 		"due in ten minutes, and read before": {func(w *world, _ *dispatcher) {
-			w.tracker.Upsert(facts.Keep(given.Job("a").Complete(given.Now.Add(10*time.Minute)).Fact()), given.Now)
+			w.tracker.Upsert(facts.Compress(testbuilders.Job("a").Complete(testbuilders.Now.Add(10*time.Minute)).Fact()), testbuilders.Now)
 		}, 10*time.Minute - readEvery},
 		"due soon, and to be read soon": {func(w *world, d *dispatcher) {
-			w.tracker.Upsert(facts.Keep(given.Job("a").Complete(given.Now.Add(400*time.Millisecond)).Fact()), given.Now)
-			d.nextRead = given.Now.Add(100 * time.Millisecond)
+			w.tracker.Upsert(facts.Compress(testbuilders.Job("a").Complete(testbuilders.Now.Add(400*time.Millisecond)).Fact()), testbuilders.Now)
+			d.nextRead = testbuilders.Now.Add(100 * time.Millisecond)
 		}, 100 * time.Millisecond},
 		"due, and to be read": {func(w *world, _ *dispatcher) { w.job("a") }, 0},
 		"due, and being read": {func(w *world, d *dispatcher) { w.job("a"); d.reading = true }, time.Hour},
 		"due, and to be read before a pause ends": {func(w *world, d *dispatcher) {
 			w.job("a")
-			d.nextRead = given.Now.Add(400 * time.Millisecond)
-			w.limit.Throttled(time.Second, given.Now)
+			d.nextRead = testbuilders.Now.Add(400 * time.Millisecond)
+			w.limit.Throttled(time.Second, testbuilders.Now)
 		}, 400 * time.Millisecond},
 		"due after a pause": {func(w *world, d *dispatcher) {
 			w.job("a")
 			d.reading = true
-			w.limit.Throttled(time.Second, given.Now)
+			w.limit.Throttled(time.Second, testbuilders.Now)
 		}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			d := &dispatcher{Controller: w.Controller}
 			c.arrange(w, d)
-			if got := d.sleep(given.Now); got != c.want {
+			if got := d.sleep(testbuilders.Now); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

@@ -17,16 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 	want := freshness.ConsistentRead{
-		Began: given.Now, ServerTime: given.Now.Add(5 * time.Second),
-		Policies:        freshness.Contents{Version: "1", Revisions: map[types.NamespacedName]freshness.Revision{named: {UID: "uid-p", Version: "1"}}},
+		Began: testbuilders.Now, ServerTime: testbuilders.Now.Add(5 * time.Second),
+		Policies: freshness.Contents{
+			Version:   "1",
+			Revisions: map[types.NamespacedName]freshness.Revision{named: {UID: "uid-p", Version: "1"}},
+		},
 		ClusterPolicies: freshness.Contents{Version: "1", Revisions: map[types.NamespacedName]freshness.Revision{}},
 		Namespaces: freshness.Contents{Version: "1", Revisions: map[types.NamespacedName]freshness.Revision{
-			{Name: given.Home}: {UID: "ns-team-a", Version: "1"},
+			{Name: testbuilders.Home}: {UID: "ns-team-a", Version: "1"},
 		}},
 	}
 	group := schema.GroupVersion{Group: "internal.gc.winnow.dev", Version: "v1alpha1"}
@@ -41,7 +44,7 @@ func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 			w := newWorld(t)
 			w.reader.stored = stored
 			w.time.Step(5 * time.Second)
-			got, err := w.reader.read(context.Background(), given.Now)
+			got, err := w.reader.read(context.Background(), testbuilders.Now)
 			got.ServerTime = got.ServerTime.UTC()
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("read %+v, %v, want %+v", got, err, want)
@@ -88,7 +91,7 @@ func TestReadingNeedsAllOfIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			c.change(w.server)
-			got, err := w.reader.read(context.Background(), given.Now)
+			got, err := w.reader.read(context.Background(), testbuilders.Now)
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("read with %v", err)
 			}
@@ -100,14 +103,14 @@ func TestReadingNeedsAllOfIt(t *testing.T) {
 	t.Run("nobody is elected", func(t *testing.T) {
 		w := newWorld(t)
 		w.reader.election.LeaderElect, w.holder = false, &other
-		if _, err := w.reader.read(context.Background(), given.Now); err != nil || w.requests("GET "+leasePath) != 0 {
+		if _, err := w.reader.read(context.Background(), testbuilders.Now); err != nil || w.requests("GET "+leasePath) != 0 {
 			t.Errorf("read the Lease, with %v", err)
 		}
 	})
 }
 
 func TestLastLed(t *testing.T) {
-	renewed := metav1.NewMicroTime(given.Now.Add(-time.Minute))
+	renewed := metav1.NewMicroTime(testbuilders.Now.Add(-time.Minute))
 	for name, c := range map[string]struct {
 		change func(*world)
 		want   time.Time
@@ -143,7 +146,7 @@ func TestDateOfAnAnswer(t *testing.T) {
 		err  error
 		want time.Time
 	}{
-		"a date":           {"Sun, 01 Mar 2026 12:00:00 GMT", nil, given.Now},
+		"a date":           {"Sun, 01 Mar 2026 12:00:00 GMT", nil, testbuilders.Now},
 		"no date":          {"", nil, time.Time{}},
 		"one of nonsense":  {"yesterday", nil, time.Time{}},
 		"no answer at all": {"", failed, time.Time{}},

@@ -29,7 +29,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -66,7 +66,7 @@ type server struct {
 func newServer(t *testing.T) (*server, *rest.Config) {
 	holder := instance
 	s := &server{
-		T: t, time: clocktesting.NewFakeClock(given.Now), generation: 1, holder: &holder,
+		T: t, time: clocktesting.NewFakeClock(testbuilders.Now), generation: 1, holder: &holder,
 		jobs: map[string]*batchv1.Job{}, before: map[string]func() int{}, deletes: map[string]time.Time{},
 	}
 	endpoint := httptest.NewServer(http.HandlerFunc(s.serve))
@@ -118,7 +118,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		code = max(code, before())
 	}
 	if code != http.StatusOK {
-		object = metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reasons[code]}
+		object = metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status:   metav1.StatusFailure,
+			Code:     int32(code),
+			Reason:   reasons[code],
+		}
 	}
 	w.Header().Set("Date", s.time.Now().UTC().Format(http.TimeFormat))
 	w.Header().Set("Content-Type", "application/json")
@@ -128,18 +133,29 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var reasons = map[int]metav1.StatusReason{http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusConflict: metav1.StatusReasonConflict}
+var reasons = map[int]metav1.StatusReason{
+	http.StatusNotFound: metav1.StatusReasonNotFound,
+	http.StatusConflict: metav1.StatusReasonConflict,
+}
 
 func (s *server) answer(r *http.Request) any {
 	switch r.URL.Path {
 	case policiesPath:
-		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "uid-p", Generation: s.generation})
+		return s.list(metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "p", UID: "uid-p", Generation: s.generation})
 	case storedPath:
-		return s.list(metav1.ObjectMeta{Namespace: given.Home, Name: "p", UID: "other", Generation: 99, Annotations: map[string]string{"uid": "uid-p", "generation": "1", "host-generation": "99"}})
+		return s.list(
+			metav1.ObjectMeta{
+				Namespace:   testbuilders.Home,
+				Name:        "p",
+				UID:         "other",
+				Generation:  99,
+				Annotations: map[string]string{"uid": "uid-p", "generation": "1", "host-generation": "99"},
+			},
+		)
 	case clusterPoliciesPath, storedClusterPath:
 		return s.list()
 	case namespacesPath:
-		return s.list(given.Namespace(given.Home, "1").ObjectMeta)
+		return s.list(testbuilders.Namespace(testbuilders.Home, "1").ObjectMeta)
 	case leasePath:
 		return &coordinationv1.Lease{
 			TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
@@ -187,14 +203,18 @@ func newWorld(t *testing.T) *world {
 	}
 	tr := tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	tr.Resume(time.Time{})
-	tr.ReplaceCronJobs(nil, given.Now)
-	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "1", given.Now)
-	tr.ReplaceClusterPolicies(nil, "1", given.Now)
-	tr.ReplacePolicies([]*gc.CleanupPolicy{given.Policy("p").Default("0s").Obj()}, "1", given.Now)
+	tr.ReplaceCronJobs(nil, testbuilders.Now)
+	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
+	tr.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+	tr.ReplacePolicies([]*gc.CleanupPolicy{testbuilders.Policy("p").Default("0s").Obj()}, "1", testbuilders.Now)
 	tr.Coverage()
-	tr.Replace(gc.ResourcePods, nil, 1, given.Now)
-	tr.Replace(gc.ResourceJobs, nil, 1, given.Now)
-	election := componentbaseconfig.LeaderElectionConfiguration{LeaderElect: true, ResourceNamespace: "winnow-system", ResourceName: "winnow"}
+	tr.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+	tr.Replace(gc.ResourceJobs, nil, 1, testbuilders.Now)
+	election := componentbaseconfig.LeaderElectionConfiguration{
+		LeaderElect:       true,
+		ResourceNamespace: "winnow-system",
+		ResourceName:      "winnow",
+	}
 	return &world{T: t, server: s, Controller: &Controller{
 		config: Config{LeaderElection: election}, clock: s.time, cluster: cluster, tracker: tr,
 		reader:  newReader(t, config, cluster, election),
@@ -218,11 +238,11 @@ func newReader(
 
 // job has finished, is known to both sides, and is due.
 func (w *world) job(name string) *batchv1.Job {
-	job := given.Job(name).Complete(given.Now.Add(-time.Hour))
+	job := testbuilders.Job(name).Complete(testbuilders.Now.Add(-time.Hour))
 	o := job.Obj()
 	o.APIVersion, o.Kind = "batch/v1", "Job"
 	w.do(func() { w.jobs[name] = o })
-	w.tracker.Upsert(facts.Keep(job.Fact()), w.time.Now())
+	w.tracker.Upsert(facts.Compress(job.Fact()), w.time.Now())
 	return o
 }
 
@@ -232,7 +252,7 @@ func (w *world) gone(job *batchv1.Job) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.tracker.Remove(facts.Keep(f), w.time.Now())
+	w.tracker.Remove(facts.Compress(f), w.time.Now())
 }
 
 // agree reads, which must agree.
@@ -265,4 +285,4 @@ func (w *world) until(what string, condition func() bool) {
 	}
 }
 
-var named = types.NamespacedName{Namespace: given.Home, Name: "p"}
+var named = types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}

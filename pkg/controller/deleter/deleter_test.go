@@ -16,18 +16,20 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 func order(f *lifecycle.Fact, propagation metav1.DeletionPropagation) *deletion.Order {
 	return &deletion.Order{
-		Fact: f, Policy: types.NamespacedName{Namespace: given.Home, Name: "p"}, Rule: "keep-failures", Propagation: propagation,
-		Until: given.Now.Add(time.Hour),
+		Fact: f, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}, Rule: "keep-failures", Propagation: propagation,
+		Until: testbuilders.Now.Add(time.Hour),
 	}
 }
 
-func fixedClock() *clocktesting.FakePassiveClock { return clocktesting.NewFakePassiveClock(given.Now) }
+func fixedClock() *clocktesting.FakePassiveClock {
+	return clocktesting.NewFakePassiveClock(testbuilders.Now)
+}
 
 func TestWhatIsSent(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -35,9 +37,9 @@ func TestWhatIsSent(t *testing.T) {
 		propagation metav1.DeletionPropagation
 		path        string
 	}{
-		"a Job in the background": {given.Job("a").Version("18446744073709551615").Fact(), metav1.DeletePropagationBackground, "/apis/batch/v1/namespaces/team-a/jobs/a"},
-		"a Job in the foreground": {given.Job("a").Version("7").Fact(), metav1.DeletePropagationForeground, "/apis/batch/v1/namespaces/team-a/jobs/a"},
-		"a Pod, orphaning":        {given.Pod("a").In("team-b").Version("7").Fact(), metav1.DeletePropagationOrphan, "/api/v1/namespaces/team-b/pods/a"},
+		"a Job in the background": {testbuilders.Job("a").Version("18446744073709551615").Fact(), metav1.DeletePropagationBackground, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"a Job in the foreground": {testbuilders.Job("a").Version("7").Fact(), metav1.DeletePropagationForeground, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"a Pod, orphaning":        {testbuilders.Pod("a").In("team-b").Version("7").Fact(), metav1.DeletePropagationOrphan, "/api/v1/namespaces/team-b/pods/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -75,7 +77,7 @@ func TestAnswers(t *testing.T) {
 		retryAfter           time.Duration
 		hindered             bool // throttled by somebody behind the API server
 	}{
-		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").Obj()) }, outcome: deletion.Accepted},
+		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, testbuilders.Job("a").Obj()) }, outcome: deletion.Accepted},
 		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: deletion.Accepted},
 		"404":                             {answer: failed(404, "not found", nil), outcome: deletion.NotFound, detail: "not found"},
 		"409":                             {answer: failed(409, "the object has been modified", nil), outcome: deletion.Conflict, detail: "modified"},
@@ -102,7 +104,11 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			s.answer, s.allowed, s.reviewFails = c.answer, c.allowed, c.reviewFails
-			got := New(s.client, "winnow", fixedClock()).Delete(context.Background(), order(given.Job("a").Fact(), metav1.DeletePropagationBackground))
+			got := New(
+				s.client,
+				"winnow",
+				fixedClock(),
+			).Delete(context.Background(), order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground))
 			if got.Outcome != c.outcome || got.RetryAfter != c.retryAfter || !strings.Contains(got.Detail, c.detail) {
 				t.Errorf("got %s, retry after %v, %q", got.Outcome, got.RetryAfter, got.Detail)
 			}
@@ -128,7 +134,7 @@ func TestCutOnAConnectionThatWasUsed(t *testing.T) {
 
 func testCutOnAConnectionThatWasUsed(t *testing.T, s *server) {
 	d := New(s.client, "winnow", fixedClock())
-	o := order(given.Job("a").Fact(), metav1.DeletePropagationBackground)
+	o := order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground)
 	d.Delete(context.Background(), o)
 	s.requests()
 	s.answer = cut
@@ -145,8 +151,8 @@ func TestNothingIsSentTooLate(t *testing.T) {
 	for range 20 { // Where two things may happen, either may.
 		s := newServer(t)
 		now := fixedClock()
-		o := order(given.Job("a").Fact(), metav1.DeletePropagationBackground)
-		o.Until = given.Now.Add(time.Second)
+		o := order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground)
+		o.Until = testbuilders.Now.Add(time.Second)
 		d := New(s.client, "winnow", now)
 		now.SetTime(o.Until.Add(-1))
 		if got := d.Delete(context.Background(), o); got.Outcome != deletion.Accepted || len(s.requests()) != 1 {
@@ -169,7 +175,7 @@ func TestTimeOut(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}
-	got := New(s.client, "winnow", fixedClock()).Delete(ctx, order(given.Job("a").Fact(), metav1.DeletePropagationBackground))
+	got := New(s.client, "winnow", fixedClock()).Delete(ctx, order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground))
 	if got.Outcome != deletion.Unknown {
 		t.Errorf("got %+v", got)
 	}
@@ -190,32 +196,33 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 			t.Errorf("%s: %d requests and %d reviews, want %d and %d", what, r, n, requests, reviews)
 		}
 	}
-	job := given.Job("a").Fact()
-	if got := remove(job, given.Now); got != deletion.Unauthorized {
+	job := testbuilders.Job("a").Fact()
+	if got := remove(job, testbuilders.Now); got != deletion.Unauthorized {
 		t.Fatalf("got %s", got)
 	}
 	check("the first", 1, 1)
-	if a := s.reviews[0]; a.Verb != "delete" || a.Group != "batch" || a.Resource != "jobs" || a.Namespace != given.Home || a.Name != "" {
+	if a := s.reviews[0]; a.Verb != "delete" || a.Group != "batch" || a.Resource != "jobs" || a.Namespace != testbuilders.Home ||
+		a.Name != "" {
 		t.Errorf("asked for %+v", a)
 	}
-	if got := remove(job, given.Now.Add(rightsFor-1)); got != deletion.Unauthorized {
+	if got := remove(job, testbuilders.Now.Add(rightsFor-1)); got != deletion.Unauthorized {
 		t.Errorf("got %s", got)
 	}
 	check("while the answer is believed nothing is sent", 0, 1)
-	remove(given.Pod("a").Fact(), given.Now)
+	remove(testbuilders.Pod("a").Fact(), testbuilders.Now)
 	check("another resource", 1, 2)
-	remove(given.Job("a").In("team-b").Fact(), given.Now)
+	remove(testbuilders.Job("a").In("team-b").Fact(), testbuilders.Now)
 	check("another namespace", 1, 3)
 	s.answer, s.allowed = status(200, metav1.Status{Status: metav1.StatusSuccess}), true
-	if got := remove(job, given.Now.Add(rightsFor)); got != deletion.Accepted {
+	if got := remove(job, testbuilders.Now.Add(rightsFor)); got != deletion.Accepted {
 		t.Errorf("got %s after the right was granted", got)
 	}
 	check("after that time it is tried again", 1, 3)
 	s.answer = status(403, metav1.Status{Message: "no"})
-	if got := remove(job, given.Now.Add(rightsFor)); got != deletion.Refused {
+	if got := remove(job, testbuilders.Now.Add(rightsFor)); got != deletion.Refused {
 		t.Errorf("got %s though the right is there", got)
 	}
-	if got := remove(job, given.Now.Add(rightsFor)); got != deletion.Refused {
+	if got := remove(job, testbuilders.Now.Add(rightsFor)); got != deletion.Refused {
 		t.Errorf("got %s though the right is there", got)
 	}
 	check("a right that is there is believed too, and its object is tried", 2, 4)
@@ -229,19 +236,21 @@ func TestRead(t *testing.T) {
 		fails  bool
 		path   string
 	}{
-		"a Job": {given.Job("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
-			write(w, 200, given.Job("a").Version("9").Complete(given.Now).Obj())
+		"a Job": {testbuilders.Job("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
+			write(w, 200, testbuilders.Job("a").Version("9").Complete(testbuilders.Now).Obj())
 		},
 			true, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
-		"a Pod": {given.Pod("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
-			write(w, 200, given.Pod("a").Version("9").Succeeded(given.Now).Obj())
+		"a Pod": {testbuilders.Pod("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
+			write(w, 200, testbuilders.Pod("a").Version("9").Succeeded(testbuilders.Now).Obj())
 		},
 			true, false, "/api/v1/namespaces/team-a/pods/a"},
-		"another of its name": {given.Job("a").Fact(), func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Job("a").WithUID("uid-2").Obj()) },
+		"another of its name": {testbuilders.Job("a").Fact(), func(w http.ResponseWriter, _ *http.Request) {
+			write(w, 200, testbuilders.Job("a").WithUID("uid-2").Obj())
+		},
 			false, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
-		"none":           {given.Job("a").Fact(), status(404, metav1.Status{Reason: metav1.StatusReasonNotFound}), false, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
-		"no right":       {given.Job("a").Fact(), status(403, metav1.Status{Reason: metav1.StatusReasonForbidden}), false, true, "/apis/batch/v1/namespaces/team-a/jobs/a"},
-		"no good answer": {given.Pod("a").Fact(), func(w http.ResponseWriter, _ *http.Request) { write(w, 200, given.Pod("a").Version("x").Obj()) }, false, true, "/api/v1/namespaces/team-a/pods/a"},
+		"none":           {testbuilders.Job("a").Fact(), status(404, metav1.Status{Reason: metav1.StatusReasonNotFound}), false, false, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"no right":       {testbuilders.Job("a").Fact(), status(403, metav1.Status{Reason: metav1.StatusReasonForbidden}), false, true, "/apis/batch/v1/namespaces/team-a/jobs/a"},
+		"no good answer": {testbuilders.Pod("a").Fact(), func(w http.ResponseWriter, _ *http.Request) { write(w, 200, testbuilders.Pod("a").Version("x").Obj()) }, false, true, "/api/v1/namespaces/team-a/pods/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)

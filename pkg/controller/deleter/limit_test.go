@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // simulated is an API server that answers so fast with so many under way, and whoever deletes as fast as the limit lets it.
@@ -22,7 +22,7 @@ type simulated struct {
 }
 
 func simulate(l *Limit, latency func(int) time.Duration) *simulated {
-	return &simulated{Limit: l, latency: latency, random: rand.New(rand.NewPCG(1, 1)), now: given.Now}
+	return &simulated{Limit: l, latency: latency, random: rand.New(rand.NewPCG(1, 1)), now: testbuilders.Now}
 }
 
 // run makes n deletions, and returns how many a second that were.
@@ -110,7 +110,7 @@ func TestLimitFollowsTheServer(t *testing.T) {
 }
 
 func TestLimitIsCut(t *testing.T) {
-	now := given.Now
+	now := testbuilders.Now
 	l := NewLimit(16)
 	current := func(want int) {
 		t.Helper()
@@ -145,21 +145,21 @@ func TestLimitIsCutByOthersOnlyWhenMostAreHindered(t *testing.T) {
 	l := NewLimit(16)
 	for range 1000 {
 		l.Hindered()
-		l.Deleted(1, given.Now)
+		l.Deleted(1, testbuilders.Now)
 	}
-	if l.Current() != 16 || !l.Allows(15, given.Now) {
+	if l.Current() != 16 || !l.Allows(15, testbuilders.Now) {
 		t.Errorf("the limit is %d", l.Current())
 	}
 	for range 17 {
 		l.Hindered()
 	}
-	if l.Current() != 6 || !l.Allows(5, given.Now) {
+	if l.Current() != 6 || !l.Allows(5, testbuilders.Now) {
 		t.Errorf("the limit is %d after a round in which all were hindered", l.Current())
 	}
 }
 
 func TestLimitWaitsAsItIsAsked(t *testing.T) {
-	now := given.Now
+	now := testbuilders.Now
 	l := NewLimit(8)
 	l.Throttled(5*time.Second, now)
 	l.Throttled(time.Second, now) // The longest wait counts.

@@ -76,7 +76,8 @@ func TestRetry(t *testing.T) {
 			if _, _, _, paused := r.Paused(now.Add(c.pause)); paused {
 				t.Errorf("still paused after %s", c.pause)
 			}
-			if reason, detail, until, paused := r.Paused(now.Add(c.pause - 1)); c.pause > 0 && (!paused || reason != c.reason || detail != "words") {
+			if reason, detail, until, paused := r.Paused(now.Add(c.pause - 1)); c.pause > 0 &&
+				(!paused || reason != c.reason || detail != "words") {
 				t.Errorf("paused %v until %v: %s, %q", paused, until, reason, detail)
 			}
 			if got := r.NeedsRead(5); got != c.read {

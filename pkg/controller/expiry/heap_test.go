@@ -11,10 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-func at(seconds int) time.Time { return given.Now.Add(time.Duration(seconds) * time.Second) }
+func at(seconds int) time.Time { return testbuilders.Now.Add(time.Duration(seconds) * time.Second) }
 
 // key is an entry with a name.
 type key struct {
@@ -83,7 +83,7 @@ func TestHeap(t *testing.T) {
 
 // TestHeapAgreesWithASortedSlice tries random operations on the heap and on a slice that is sorted each time.
 func TestHeapAgreesWithASortedSlice(t *testing.T) {
-	given.Checks(t, 1000)
+	testbuilders.Checks(t, 1000)
 	type timed struct {
 		key string
 		at  int

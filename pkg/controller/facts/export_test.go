@@ -3,9 +3,9 @@
 
 package facts
 
-// Kins counts what is kept in common.
-func Kins() int {
-	kins.Lock()
-	defer kins.Unlock()
-	return len(kins.all)
+// Interned counts what is kept in common.
+func Interned() int {
+	interned.Lock()
+	defer interned.Unlock()
+	return len(interned.all)
 }

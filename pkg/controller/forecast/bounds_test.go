@@ -21,7 +21,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -68,7 +68,7 @@ func TestAtLeast(t *testing.T) {
 // TestPartlyListed: where the cluster does not answer in time, or says no, what is known is told.
 func TestPartlyListed(t *testing.T) {
 	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
-	ofJobs := given.Policy("p").Rules(given.Rule("jobs", "1d").For(gc.ResourceJobs))
+	ofJobs := testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1d").For(gc.ResourceJobs))
 	for name, tc := range map[string]struct {
 		answer func() error
 		want   []string
@@ -89,7 +89,13 @@ func TestPartlyListed(t *testing.T) {
 			cluster.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, tc.answer()
 			})
-			f := New(Config{Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(given.Now)})
+			f := New(
+				Config{
+					Tracker: w.Tracker,
+					Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()},
+					Clock:   clocktesting.NewFakePassiveClock(testbuilders.Now),
+				},
+			)
 			got := f.Forecast(t.Context(), gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))})
 			if !slices.Equal(got.Lines, tc.want) || got.Complete {
 				t.Errorf("%s: got %q, complete: %t; want %q", name, got.Lines, got.Complete, tc.want)
@@ -113,7 +119,7 @@ func (c slowClock) Now() time.Time {
 func TestTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWorld(jobs("team-a", 70)...).forecaster()
-		f.Clock = slowClock{clocktesting.NewFakePassiveClock(given.Now), time.Hour}
+		f.Clock = slowClock{clocktesting.NewFakePassiveClock(testbuilders.Now), time.Hour}
 		begin := time.Now()
 		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
 		want := "cannot tell what this change deletes: there are too many objects, policies or rules to look at within 2s"
@@ -137,9 +143,9 @@ func TestTrialEnds(t *testing.T) {
 	change := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: approved(next(ttlPolicy("p", "1h")), "5f3c")}
 	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
 	run := func(asks int) (int, error) {
-		ctx := &given.Countdown{Context: t.Context(), Left: asks}
-		t := trial{Tracker: w.Snapshot(context.Background(), change, 2*n, given.Now).Tracker, now: given.Now}
-		err := t.run(ctx, w.Snapshot(context.Background(), change, 2*n, given.Now), &listing{}, change)
+		ctx := &testbuilders.Countdown{Context: t.Context(), Left: asks}
+		t := trial{Tracker: w.Snapshot(context.Background(), change, 2*n, testbuilders.Now).Tracker, now: testbuilders.Now}
+		err := t.run(ctx, w.Snapshot(context.Background(), change, 2*n, testbuilders.Now), &listing{}, change)
 		return asks - ctx.Left, err
 	}
 	most, err := run(1 << 20)
@@ -179,7 +185,7 @@ func TestManyNamespaces(t *testing.T) {
 	}
 	w := newWorld(objects...)
 	for _, name := range names {
-		w.SetNamespace(given.Namespace(name, "1", "of", name[:2]), given.Now)
+		w.SetNamespace(testbuilders.Namespace(name, "1", "of", name[:2]), testbuilders.Now)
 	}
 	change := gc.PolicyChange{After: clusterPolicy("p", func(s *gc.ClusterCleanupPolicySpec) {
 		s.TTLAfterFinished, s.NamespaceSelector = &hour, &metav1.LabelSelector{MatchLabels: map[string]string{"of": "ns"}}
@@ -193,15 +199,15 @@ func TestManyNamespaces(t *testing.T) {
 // BenchmarkForecast is of as many objects as are looked at, all of which become due.
 func BenchmarkForecast(b *testing.B) {
 	w := &world{Tracker: begun(tracker.New(tracker.Config{HoldAbove: 1000, HoldAboveTotal: -1}))}
-	w.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
-	set(w.Tracker, ttlPolicy("p", "1d"), given.Now)
-	all := make([]*facts.Kept, knownMost)
+	w.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
+	set(w.Tracker, ttlPolicy("p", "1d"), testbuilders.Now)
+	all := make([]*facts.Compact, knownMost)
 	for i := range all {
-		all[i] = facts.Keep(given.Job(fmt.Sprint("job-", i)).Complete(given.Now.Add(-2 * time.Hour)).Fact())
+		all[i] = facts.Compress(testbuilders.Job(fmt.Sprint("job-", i)).Complete(testbuilders.Now.Add(-2 * time.Hour)).Fact())
 	}
-	w.ReplaceCronJobs(nil, given.Now)
-	w.Replace(gc.ResourceJobs, all, 1, given.Now)
-	w.Replace(gc.ResourcePods, nil, 1, given.Now)
+	w.ReplaceCronJobs(nil, testbuilders.Now)
+	w.Replace(gc.ResourceJobs, all, 1, testbuilders.Now)
+	w.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
 	f := w.forecaster()
 	for b.Loop() {
 		f.Forecast(b.Context(), gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h"))})

@@ -122,7 +122,7 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 	now := f.Clock.Now()
 	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
 	listed := f.list(patient, snapshot.Missing)
-	a.looked, a.cut, a.errs = len(snapshot.Kept)+listed.looked, snapshot.Cut || listed.cut, listed.errs
+	a.looked, a.cut, a.errs = len(snapshot.Facts)+listed.looked, snapshot.Cut || listed.cut, listed.errs
 	t := trial{Tracker: snapshot.Tracker, now: now}
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
 		return a.uncounted(tooMuch)
@@ -140,7 +140,7 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 type trial struct {
 	*tracker.Tracker
 	now    time.Time
-	byKind map[string][]*facts.Kept
+	byKind map[string][]*facts.Compact
 	// fresh is what becomes due by the change, still what waited for approval by its policy before it and does so after it, and holds are those of the policy before the change approves any; complete says that there
 	// are no others.
 	fresh    []tracker.Due
@@ -155,11 +155,11 @@ type trial struct {
 func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange) error {
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
-	t.byKind = map[string][]*facts.Kept{}
+	t.byKind = map[string][]*facts.Compact{}
 	for _, resource := range kinds.Deletable() {
 		t.byKind[resource] = nil
 	}
-	for _, k := range slices.Concat(snapshot.Kept, listed.kept) {
+	for _, k := range slices.Concat(snapshot.Facts, listed.kept) {
 		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
 	}
 	if change.Before != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -41,14 +41,14 @@ func newWorld(objects ...runtime.Object) *world {
 
 func kubeSystem() *world {
 	w := newWorld()
-	w.SetNamespace(given.Namespace("kube-system", "1"), given.Now)
+	w.SetNamespace(testbuilders.Namespace("kube-system", "1"), testbuilders.Now)
 	return w
 }
 
 func newWorldWith(c tracker.Config, objects ...runtime.Object) *world {
 	w := &world{begun(tracker.New(c)), objects}
 	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
-		w.SetNamespace(given.Namespace(name, "1", "name", name), given.Now)
+		w.SetNamespace(testbuilders.Namespace(name, "1", "name", name), testbuilders.Now)
 	}
 	return w
 }
@@ -56,9 +56,9 @@ func newWorldWith(c tracker.Config, objects ...runtime.Object) *world {
 // with has these policies, and has observed what they cover.
 func (w *world) with(policies ...metav1.Object) *world {
 	for _, p := range policies {
-		set(w.Tracker, p, given.Now)
+		set(w.Tracker, p, testbuilders.Now)
 	}
-	facts := map[string][]*facts.Kept{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	facts := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
 	var cronJobs []*lifecycle.CronJob
 	var quotas []*tracker.Quota
 	for _, object := range w.objects {
@@ -72,10 +72,10 @@ func (w *world) with(policies ...metav1.Object) *world {
 			quotas = append(quotas, tracker.QuotaOf(object))
 		}
 	}
-	w.ReplaceCronJobs(cronJobs, given.Now)
-	w.ReplaceQuotas(quotas, given.Now)
+	w.ReplaceCronJobs(cronJobs, testbuilders.Now)
+	w.ReplaceQuotas(quotas, testbuilders.Now)
 	for resource, all := range facts {
-		w.Replace(resource, all, 1, given.Now)
+		w.Replace(resource, all, 1, testbuilders.Now)
 	}
 	return w
 }
@@ -83,7 +83,7 @@ func (w *world) with(policies ...metav1.Object) *world {
 func (w *world) forecaster() *Forecaster {
 	cluster := fake.NewClientset(w.objects...)
 	return New(Config{
-		Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(given.Now),
+		Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
 	})
 }
 
@@ -92,7 +92,7 @@ func jobs(namespace string, minutes ...int) []runtime.Object {
 	var out []runtime.Object
 	for i, m := range minutes {
 		name := fmt.Sprintf("%s-job-%d", namespace, i)
-		out = append(out, given.Job(name).In(namespace).Complete(given.Now.Add(-time.Duration(m)*time.Minute)).Obj())
+		out = append(out, testbuilders.Job(name).In(namespace).Complete(testbuilders.Now.Add(-time.Duration(m)*time.Minute)).Obj())
 	}
 	return out
 }
@@ -101,7 +101,7 @@ func pods(namespace string, minutes ...int) []runtime.Object {
 	var out []runtime.Object
 	for i, m := range minutes {
 		name := fmt.Sprintf("%s-pod-%d", namespace, i)
-		out = append(out, given.Pod(name).In(namespace).Failed(given.Now.Add(-time.Duration(m)*time.Minute)).Obj())
+		out = append(out, testbuilders.Pod(name).In(namespace).Failed(testbuilders.Now.Add(-time.Duration(m)*time.Minute)).Obj())
 	}
 	return out
 }
@@ -115,19 +115,19 @@ func join(all ...[]runtime.Object) []runtime.Object { return slices.Concat(all..
 func keep(n int64) *gc.Capacity { return &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace} }
 
 func policyOf(name string, change func(*gc.CleanupPolicySpec)) *gc.CleanupPolicy {
-	p := given.Policy(name).Obj()
+	p := testbuilders.Policy(name).Obj()
 	change(&p.Spec)
 	return p
 }
 
 func ttlPolicy(name string, ttl gc.TTL) *gc.CleanupPolicy {
-	return given.Policy(name).Default(ttl).Obj()
+	return testbuilders.Policy(name).Default(ttl).Obj()
 }
 
 // clusterPolicy selects all namespaces.
 func clusterPolicy(name string, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
 	p := &gc.ClusterCleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: given.UID(name), Generation: 1, ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: testbuilders.UID(name), Generation: 1, ResourceVersion: "1"},
 		Spec: gc.ClusterCleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, NamespaceSelector: &metav1.LabelSelector{},
 		},
@@ -164,10 +164,10 @@ func TestForecast(t *testing.T) {
 	old := join(jobs("team-a", 10, 70, 80), pods("team-a", 5, 90))
 	many := jobs("team-a", 70, 71, 72, 73, 74, 75)
 	everywhere := join(jobs("team-a", 70, 80), jobs("team-b", 70), jobs("team-c", 10), jobs("winnow-system", 70))
-	annotated := given.Job("kept").Complete(given.Now.Add(-2 * time.Hour)).TTL("1d").Obj()
-	ofCronJob := given.Job("ticked").Complete(given.Now.Add(-2*time.Hour)).ControlledBy("batch/v1", "CronJob", "tick").Obj()
+	annotated := testbuilders.Job("kept").Complete(testbuilders.Now.Add(-2 * time.Hour)).TTL("1d").Obj()
+	ofCronJob := testbuilders.Job("ticked").Complete(testbuilders.Now.Add(-2*time.Hour)).ControlledBy("batch/v1", "CronJob", "tick").Obj()
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: "q", ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "q", UID: "q", ResourceVersion: "1"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": quantity("4")}},
 	}
 	percent := int64(50)
@@ -176,7 +176,7 @@ func TestForecast(t *testing.T) {
 		tooMany     = " made more objects due at once than --default-hold-above allows (5 in ten minutes)"
 		approveJobs = "To look at them: kubectl get jobs.batch -n team-a; to approve: kubectl annotate --overwrite "
 	)
-	id := func(policy, namespace string) string { return tracker.HoldID(given.UID(policy), 1, namespace) }
+	id := func(policy, namespace string) string { return tracker.HoldID(testbuilders.UID(policy), 1, namespace) }
 	for name, tc := range map[string]struct {
 		world  *world
 		change gc.PolicyChange
@@ -192,17 +192,17 @@ func TestForecast(t *testing.T) {
 		},
 		"created, nothing due": {world: newWorld(old...), change: gc.PolicyChange{After: ttlPolicy("p", "1d")}},
 		"created in a namespace that is not known": {
-			world: newWorld(old...), change: gc.PolicyChange{After: given.Policy("p").In("new").Default("0s").Obj()},
+			world: newWorld(old...), change: gc.PolicyChange{After: testbuilders.Policy("p").In("new").Default("0s").Obj()},
 		},
 		"created beside one that keeps longer": {
 			world: newWorld(old...).with(ttlPolicy("longer", "75m")), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 		},
 		"created, annotations and owners count": {
-			world: newWorld(annotated, ofCronJob, given.CronJob("tick")), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
+			world: newWorld(annotated, ofCronJob, testbuilders.CronJob("tick")), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 			want: []string{"1 Job in team-a is past this TTL and will be deleted now"},
 		},
 		"created in Preview": {
-			world: newWorld(old...), change: gc.PolicyChange{After: given.Policy("p").Default("1h").Preview().Obj()},
+			world: newWorld(old...), change: gc.PolicyChange{After: testbuilders.Policy("p").Default("1h").Preview().Obj()},
 			want: []string{"2 Jobs and 1 Pod in team-a are past this TTL and would be deleted now with mode: Enforce"},
 		},
 		"updated to a shorter TTL": {
@@ -249,16 +249,16 @@ func TestForecast(t *testing.T) {
 			want: []string{`no ResourceQuota in namespace "team-a" limits count/jobs.batch, so percentOfQuota has no effect there`},
 		},
 		"a protected namespace": {
-			world: newWorld(jobs("winnow-system", 70)...), change: gc.PolicyChange{After: given.Policy("p").In("winnow-system").Default("1h").Obj()},
+			world: newWorld(jobs("winnow-system", 70)...), change: gc.PolicyChange{After: testbuilders.Policy("p").In("winnow-system").Default("1h").Obj()},
 			want: []string{`namespace "winnow-system" is protected: this policy deletes nothing in it`},
 		},
 		"a namespace of Kubernetes": {
-			world: kubeSystem(), change: gc.PolicyChange{After: given.Policy("p").In("kube-system").Default("1h").Obj()},
+			world: kubeSystem(), change: gc.PolicyChange{After: testbuilders.Policy("p").In("kube-system").Default("1h").Obj()},
 			want: []string{`namespace "kube-system" is protected: this policy deletes nothing in it`},
 		},
 		"deleted from a protected namespace": {
-			world:  newWorld(jobs("winnow-system", 70)...).with(given.Policy("p").In("winnow-system").Default("1h").Obj()),
-			change: gc.PolicyChange{Before: given.Policy("p").In("winnow-system").Default("1h").Obj()},
+			world:  newWorld(jobs("winnow-system", 70)...).with(testbuilders.Policy("p").In("winnow-system").Default("1h").Obj()),
+			change: gc.PolicyChange{Before: testbuilders.Policy("p").In("winnow-system").Default("1h").Obj()},
 		},
 		"deleted before a cluster policy": {
 			world: newWorld(old...).with(clusterTTL("defaults", "1h"), ttlPolicy("p", "1d")), change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
@@ -275,7 +275,7 @@ func TestForecast(t *testing.T) {
 		"too many are held": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 			want: []string{"6 Jobs in team-a wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
 		},
 		"too many, in a dry run of a create": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
@@ -285,17 +285,17 @@ func TestForecast(t *testing.T) {
 			world:  newWorld(many...).with(ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
 			want: []string{"6 Jobs in team-a would wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 2, given.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)},
 		},
 		"held already": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(ttlPolicy("p", "65m"))},
 			want: []string{"6 Jobs in team-a still wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(given.UID("p"), 1, given.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
 		},
 		"approved": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
-			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id("p", given.Home)), DryRun: true},
+			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id("p", testbuilders.Home)), DryRun: true},
 			want:   []string{"6 Jobs in team-a are past this TTL and would be deleted now"},
 		},
 		"another id approved": {
@@ -318,14 +318,14 @@ func TestForecast(t *testing.T) {
 		"approved while all is stopped": {
 			world: newWorld(many...).with(ttlPolicy("p", "1h"), stop),
 			change: gc.PolicyChange{
-				Before: holding(ttlPolicy("p", "1h"), gc.PolicyHold{ID: "5f3c", Namespace: given.Home, Objects: 6}, gc.PolicyHold{ID: "other"}),
+				Before: holding(ttlPolicy("p", "1h"), gc.PolicyHold{ID: "5f3c", Namespace: testbuilders.Home, Objects: 6}, gc.PolicyHold{ID: "other"}),
 				After:  approved(ttlPolicy("p", "1h"), "5f3c"),
 			},
 			want: []string{"this approval will delete 6 objects in team-a once nothing else holds them"},
 		},
 		"approved in the same request": {
-			world: newWorld(many...), change: gc.PolicyChange{After: given.Policy("p").Default("1h").
-				Annotation(gc.AnnotationApprovedHold, tracker.HoldID(given.UID("p"), 1, given.Home)).Obj()},
+			world: newWorld(many...), change: gc.PolicyChange{After: testbuilders.Policy("p").Default("1h").
+				Annotation(gc.AnnotationApprovedHold, tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)).Obj()},
 			want: []string{"6 Jobs in team-a are past this TTL and will be deleted now"},
 		},
 		"deleted, too many for the cluster policy": {
@@ -377,7 +377,8 @@ func TestForecast(t *testing.T) {
 			if !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
-			if again := tc.world.Due(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) || len(tc.world.Due()) != len(again) {
+			if again := tc.world.Due(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) ||
+				len(tc.world.Due()) != len(again) {
 				t.Error("to be asked has changed what is known")
 			}
 		})
@@ -386,8 +387,8 @@ func TestForecast(t *testing.T) {
 
 // begun is a tracker that has read all policies and namespaces of an empty cluster.
 func begun(t *tracker.Tracker) *tracker.Tracker {
-	t.ReplaceNamespaces(nil, "", given.Now)
-	t.ReplacePolicies(nil, "", given.Now)
-	t.ReplaceClusterPolicies(nil, "", given.Now)
+	t.ReplaceNamespaces(nil, "", testbuilders.Now)
+	t.ReplacePolicies(nil, "", testbuilders.Now)
+	t.ReplaceClusterPolicies(nil, "", testbuilders.Now)
 	return t
 }

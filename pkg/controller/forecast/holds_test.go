@@ -9,18 +9,18 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // TestHolds: a check of an approval learns of the holds that a policy has, and of those that the change makes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
-		return tracker.HoldID(given.UID("p"), generation, namespace)
+		return tracker.HoldID(testbuilders.UID("p"), generation, namespace)
 	}
 	many := join(jobs("team-a", minutesAgo(70, 6)...), pods("team-a", 70))
 	jobsAndPods := []string{gc.ResourceJobs, gc.ResourcePods}
-	held := gc.PolicyHold{ID: id(1, given.Home), Namespace: given.Home, Resources: jobsAndPods, Objects: 7}
+	held := gc.PolicyHold{ID: id(1, testbuilders.Home), Namespace: testbuilders.Home, Resources: jobsAndPods, Objects: 7}
 	suspended := func(generation int64, suspend bool) *gc.ClusterCleanupPolicy {
 		p := clusterPolicy("p", func(s *gc.ClusterCleanupPolicySpec) { s.TTLAfterFinished, s.Suspend = &hour, suspend })
 		p.Generation = generation
@@ -52,8 +52,8 @@ func TestHolds(t *testing.T) {
 		"few": {world: newWorld(jobs("team-a", 70)...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")}},
 		"of another policy": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
-			change: gc.PolicyChange{After: given.Policy("later").Default("65m").Obj()},
-			want:   []gc.PolicyHold{{ID: held.ID, Namespace: given.Home, Resources: jobsAndPods, Objects: 7, Policy: "team-a/p"}},
+			change: gc.PolicyChange{After: testbuilders.Policy("later").Default("65m").Obj()},
+			want:   []gc.PolicyHold{{ID: held.ID, Namespace: testbuilders.Home, Resources: jobsAndPods, Objects: 7, Policy: "team-a/p"}},
 		},
 		"of all namespaces together": {
 			world:  newWorldWith(tracker.Config{HoldAbove: -1, HoldAboveTotal: 5}, join(jobs("team-a", 70, 70, 70), jobs("team-b", 70, 70, 70))...),
@@ -83,12 +83,14 @@ func TestHolds(t *testing.T) {
 // TestHoldsElsewhere: whoever approves the hold of another policy here is told of that policy.
 func TestHoldsElsewhere(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, 6)...)...).with(ttlPolicy("p", "1h"))
-	id := tracker.HoldID(given.UID("p"), 1, given.Home)
-	got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{After: approved(given.Policy("q").Default("2h").Obj(), id, "5f3c")})
+	id := tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
+	got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{After: approved(testbuilders.Policy("q").Default("2h").Obj(), id, "5f3c")})
 	if len(got.Elsewhere) != 1 || got.Elsewhere[id].String() != "team-a/p" {
 		t.Errorf("got %v", got.Elsewhere)
 	}
-	if got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id)}); len(got.Elsewhere) != 0 {
+	if got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id)}); len(
+		got.Elsewhere,
+	) != 0 {
 		t.Errorf("of the policy itself: got %v", got.Elsewhere)
 	}
 }

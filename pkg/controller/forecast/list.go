@@ -30,7 +30,7 @@ const (
 
 // listing is what was listed, each object reduced as it arrived.
 type listing struct {
-	kept     []*facts.Kept
+	kept     []*facts.Compact
 	cronJobs []*lifecycle.CronJob
 	quotas   []*tracker.Quota
 	// looked is how many objects were looked at; cut says that there are more, for which there was no time or no right.

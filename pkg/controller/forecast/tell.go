@@ -60,7 +60,10 @@ func (a *account) lines() []string {
 		lines = a.approved()
 	}
 	if len(lines) == 0 && a.cut {
-		lines = append(lines, fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.looked, "object")))
+		lines = append(
+			lines,
+			fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.looked, "object")),
+		)
 	}
 	lines = append(lines, a.inVain()...)
 	for _, err := range a.errs {
@@ -80,7 +83,10 @@ func (a *account) inVain() []string {
 	}
 	for _, count := range a.report.WithoutQuota {
 		if !a.cut {
-			lines = append(lines, fmt.Sprintf("no ResourceQuota in namespace %q limits %s, so percentOfQuota has no effect there", a.report.Namespace, count))
+			lines = append(
+				lines,
+				fmt.Sprintf("no ResourceQuota in namespace %q limits %s, so percentOfQuota has no effect there", a.report.Namespace, count),
+			)
 		}
 	}
 	return lines
@@ -88,7 +94,12 @@ func (a *account) inVain() []string {
 
 // uncounted is the forecast of which only the approvals are known.
 func (a *account) uncounted(why string) gc.PolicyForecast {
-	return gc.PolicyForecast{Lines: append(a.approved(), "cannot tell what this change deletes: "+why), Holds: a.holds, Complete: a.complete, Leading: a.leading}
+	return gc.PolicyForecast{
+		Lines:    append(a.approved(), "cannot tell what this change deletes: "+why),
+		Holds:    a.holds,
+		Complete: a.complete,
+		Leading:  a.leading,
+	}
 }
 
 // gone are deleted by the changed policy.
@@ -117,7 +128,16 @@ func (a *account) waitStill() []string {
 	if len(a.still) == 0 || a.Before == nil || a.After == nil || a.Before.GetGeneration() == a.After.GetGeneration() {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s still %s for approval, %s%s. %s", a.count(a.still), waits(a.still), because(a.still), most(a.still), commands(a.still))}
+	return []string{
+		fmt.Sprintf(
+			"%s still %s for approval, %s%s. %s",
+			a.count(a.still),
+			waits(a.still),
+			because(a.still),
+			most(a.still),
+			commands(a.still),
+		),
+	}
 }
 
 func waits(all []tracker.Due) string {

@@ -14,31 +14,37 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 func TestFactNamesItsObject(t *testing.T) {
-	f := given.Pod("p").In("team-b").Version("18446744073709551615").Label("app", "train").Created(given.Now.Add(-time.Minute)).Fact()
+	f := testbuilders.Pod("p").
+		In("team-b").
+		Version("18446744073709551615").
+		Label("app", "train").
+		Created(testbuilders.Now.Add(-time.Minute)).
+		Fact()
 	if f.Resource != gc.ResourcePods || f.Namespace != "team-b" || f.Name != "p" || f.UID != "uid-p" ||
-		f.ResourceVersion != 1<<64-1 || f.Labels.Get("app") != "train" || !f.Created.Equal(given.Now.Add(-time.Minute)) {
+		f.ResourceVersion != 1<<64-1 || f.Labels.Get("app") != "train" || !f.Created.Equal(testbuilders.Now.Add(-time.Minute)) {
 		t.Errorf("the Pod became %+v", f)
 	}
-	m := facts.Keep(f).GetObjectMeta()
+	m := facts.Compress(f).GetObjectMeta()
 	if m.GetNamespace() != "team-b" || m.GetName() != "p" || m.GetUID() != "uid-p" || m.GetResourceVersion() != "18446744073709551615" {
 		t.Errorf("its metadata became %+v", m)
 	}
-	if f := given.Job("j").Fact(); f.Resource != gc.ResourceJobs || f.Terminating || f.Controller != nil || f.TTL != nil || f.KeepUntil != nil {
+	if f := testbuilders.Job("j").Fact(); f.Resource != gc.ResourceJobs || f.Terminating || f.Controller != nil || f.TTL != nil ||
+		f.KeepUntil != nil {
 		t.Errorf("the Job became %+v", f)
 	}
 }
 
 func TestFactRefusesVersionsThatAreNoNumbers(t *testing.T) {
 	for _, rv := range []string{"", "abc", "-1", "1.5", "18446744073709551616"} {
-		if f, err := lifecycle.FromJob(given.Job("a").Version(rv).Obj()); err == nil {
+		if f, err := lifecycle.FromJob(testbuilders.Job("a").Version(rv).Obj()); err == nil {
 			t.Errorf("resource version %q of a Job was read as %d", rv, f.ResourceVersion)
 		}
-		if f, err := lifecycle.FromPod(given.Pod("a").Version(rv).Obj()); err == nil {
+		if f, err := lifecycle.FromPod(testbuilders.Pod("a").Version(rv).Obj()); err == nil {
 			t.Errorf("resource version %q of a Pod was read as %d", rv, f.ResourceVersion)
 		}
 	}
@@ -46,20 +52,20 @@ func TestFactRefusesVersionsThatAreNoNumbers(t *testing.T) {
 
 func TestAnnotationsAreKeptAsWritten(t *testing.T) {
 	for name, c := range map[string]struct {
-		job            *given.JobBuilder
+		job            *testbuilders.JobBuilder
 		ttl, keepUntil string // "-" for none
 	}{
-		"none":          {given.Job("a"), "-", "-"},
-		"empty is kept": {given.Job("a").TTL("").KeepUntil(""), "", ""},
-		"a TTL":         {given.Job("a").TTL("2h"), "2h", "-"},
-		"a time":        {given.Job("a").KeepUntil("2026-03-02T00:00:00Z"), "-", "2026-03-02T00:00:00Z"},
-		"nonsense":      {given.Job("a").TTL(" 2 h").KeepUntil("tomorrow"), " 2 h", "tomorrow"},
+		"none":          {testbuilders.Job("a"), "-", "-"},
+		"empty is kept": {testbuilders.Job("a").TTL("").KeepUntil(""), "", ""},
+		"a TTL":         {testbuilders.Job("a").TTL("2h"), "2h", "-"},
+		"a time":        {testbuilders.Job("a").KeepUntil("2026-03-02T00:00:00Z"), "-", "2026-03-02T00:00:00Z"},
+		"nonsense":      {testbuilders.Job("a").TTL(" 2 h").KeepUntil("tomorrow"), " 2 h", "tomorrow"},
 		"just short enough": {
-			given.Job("a").TTL(strings.Repeat("0", 63) + "s"), strings.Repeat("0", 63) + "s", "-"},
+			testbuilders.Job("a").TTL(strings.Repeat("0", 63) + "s"), strings.Repeat("0", 63) + "s", "-"},
 		"too long to mean anything is cut, and stays unreadable": {
-			given.Job("a").TTL(strings.Repeat("0", 63) + "s" + strings.Repeat("x", 1<<17)), strings.Repeat("0", 63) + "s...", "-"},
+			testbuilders.Job("a").TTL(strings.Repeat("0", 63) + "s" + strings.Repeat("x", 1<<17)), strings.Repeat("0", 63) + "s...", "-"},
 		"cut between characters": {
-			given.Job("a").KeepUntil(strings.Repeat("x", 63) + "é"), "-", strings.Repeat("x", 63) + "..."},
+			testbuilders.Job("a").KeepUntil(strings.Repeat("x", 63) + "é"), "-", strings.Repeat("x", 63) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.job.Fact()
@@ -81,16 +87,16 @@ func written(annotation *string) string {
 
 func TestController(t *testing.T) {
 	for name, c := range map[string]struct {
-		pod  *given.PodBuilder
+		pod  *testbuilders.PodBuilder
 		want *lifecycle.Owner
 	}{
-		"no owner":                       {given.Pod("a"), nil},
-		"an owner that does not control": {given.Pod("a").OwnedBy("batch/v1", "Job", "j"), nil},
-		"a Job": {given.Pod("a").OwnedBy("v1", "ConfigMap", "c").ControlledBy("batch/v1", "Job", "j"),
+		"no owner":                       {testbuilders.Pod("a"), nil},
+		"an owner that does not control": {testbuilders.Pod("a").OwnedBy("batch/v1", "Job", "j"), nil},
+		"a Job": {testbuilders.Pod("a").OwnedBy("v1", "ConfigMap", "c").ControlledBy("batch/v1", "Job", "j"),
 			&lifecycle.Owner{GroupKind: schema.GroupKind{Group: "batch", Kind: "Job"}, Name: "j", UID: "uid-j"}},
-		"a kind of the core group": {given.Pod("a").ControlledBy("v1", "ReplicationController", "r"),
+		"a kind of the core group": {testbuilders.Pod("a").ControlledBy("v1", "ReplicationController", "r"),
 			&lifecycle.Owner{GroupKind: schema.GroupKind{Kind: "ReplicationController"}, Name: "r", UID: "uid-r"}},
-		"a group that cannot be read is nobody's": {given.Pod("a").ControlledBy("batch/v1/x", "Job", "j"),
+		"a group that cannot be read is nobody's": {testbuilders.Pod("a").ControlledBy("batch/v1/x", "Job", "j"),
 			&lifecycle.Owner{GroupKind: schema.GroupKind{Group: "batch/v1/x", Kind: "Job"}, Name: "j", UID: "uid-j"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,16 +111,16 @@ func TestController(t *testing.T) {
 func TestFinalizers(t *testing.T) {
 	const other = "example.com/other"
 	for name, c := range map[string]struct {
-		job         *given.JobBuilder
+		job         *testbuilders.JobBuilder
 		propagation metav1.DeletionPropagation
 		waits       []string
 	}{
-		"none":                                          {given.Job("a"), "", nil},
-		"of somebody else":                              {given.Job("a").Finalizer(other), "", nil},
-		"orphan asks for that":                          {given.Job("a").Finalizer(other, "orphan"), metav1.DeletePropagationOrphan, nil},
-		"foregroundDeletion asks for that":              {given.Job("a").Finalizer("foregroundDeletion", other), metav1.DeletePropagationForeground, nil},
-		"of an object that is being deleted":            {given.Job("a").Terminating().Finalizer(other, "orphan"), metav1.DeletePropagationOrphan, []string{other, "orphan"}},
-		"an object that is being deleted may have none": {given.Job("a").Terminating(), "", nil},
+		"none":                                          {testbuilders.Job("a"), "", nil},
+		"of somebody else":                              {testbuilders.Job("a").Finalizer(other), "", nil},
+		"orphan asks for that":                          {testbuilders.Job("a").Finalizer(other, "orphan"), metav1.DeletePropagationOrphan, nil},
+		"foregroundDeletion asks for that":              {testbuilders.Job("a").Finalizer("foregroundDeletion", other), metav1.DeletePropagationForeground, nil},
+		"of an object that is being deleted":            {testbuilders.Job("a").Terminating().Finalizer(other, "orphan"), metav1.DeletePropagationOrphan, []string{other, "orphan"}},
+		"an object that is being deleted may have none": {testbuilders.Job("a").Terminating(), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.job.Fact()
@@ -131,8 +137,8 @@ func TestFinalizers(t *testing.T) {
 // TestContradictoryFinalizers: no propagation keeps both.
 func TestContradictoryFinalizers(t *testing.T) {
 	for _, finalizers := range [][]string{{"orphan", "foregroundDeletion"}, {"foregroundDeletion", "example.com/other", "orphan"}} {
-		f := given.Job("a").Finalizer(finalizers...).Fact()
-		if again := facts.Keep(f).Fact(); !f.Contradictory || !again.Contradictory {
+		f := testbuilders.Job("a").Finalizer(finalizers...).Fact()
+		if again := facts.Compress(f).Fact(); !f.Contradictory || !again.Contradictory {
 			t.Errorf("%q do not contradict each other", finalizers)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -21,17 +21,17 @@ func TestApplied(t *testing.T) {
 		helmRelease  = "meta.helm.sh/release-name"
 		helmReleaseN = "meta.helm.sh/release-namespace"
 	)
-	tracked := func(id string) *lifecycle.Fact { return given.Job("migrate").Annotation(tracking, id).Fact() }
+	tracked := func(id string) *lifecycle.Fact { return testbuilders.Job("migrate").Annotation(tracking, id).Fact() }
 	for name, c := range map[string]struct {
 		fact *lifecycle.Fact
 		want string
 	}{
-		"nobody":                         {given.Job("migrate").Label("app", "web").Annotation("example.com/x", "y").Fact(), ""},
-		"an instance label says nothing": {given.Job("migrate").Label("app.kubernetes.io/instance", "web").Fact(), ""},
-		"managed by Helm says nothing":   {given.Job("migrate").Label("app.kubernetes.io/managed-by", "Helm").Fact(), ""},
+		"nobody":                         {testbuilders.Job("migrate").Label("app", "web").Annotation("example.com/x", "y").Fact(), ""},
+		"an instance label says nothing": {testbuilders.Job("migrate").Label("app.kubernetes.io/instance", "web").Fact(), ""},
+		"managed by Helm says nothing":   {testbuilders.Job("migrate").Label("app.kubernetes.io/managed-by", "Helm").Fact(), ""},
 
 		"Argo CD, a Job": {tracked("web:batch/Job:team-a/migrate"), `Argo CD app "web"`},
-		"Argo CD, a Pod": {given.Pod("p").Annotation(tracking, "web:/Pod:team-a/p").Fact(), `Argo CD app "web"`},
+		"Argo CD, a Pod": {testbuilders.Pod("p").Annotation(tracking, "web:/Pod:team-a/p").Fact(), `Argo CD app "web"`},
 		"Argo CD, an app in a namespace of its own": {
 			tracked("team-b_web:batch/Job:team-a/migrate"), `Argo CD app "team-b_web"`},
 		"a tracking id copied from the CronJob": {tracked("web:batch/CronJob:team-a/migrate"), ""},
@@ -49,32 +49,32 @@ func TestApplied(t *testing.T) {
 		"an app alone":                          {tracked("web"), ""},
 		"empty":                                 {tracked(""), ""},
 		"a Pod marked as the Job of its name": {
-			given.Pod("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").Fact(), ""},
+			testbuilders.Pod("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").Fact(), ""},
 		"an app too long to be one is cut": {
 			tracked(strings.Repeat("a", 1<<17) + ":batch/Job:team-a/migrate"), `Argo CD app "` + strings.Repeat("a", 64) + `..."`},
 
-		"a hook of Argo CD":        {given.Job("migrate").Annotation("argocd.argoproj.io/hook", "PreSync").Fact(), `Argo CD hook "PreSync"`},
-		"a hook that says no more": {given.Pod("p").Annotation("argocd.argoproj.io/hook", "").Fact(), `Argo CD hook ""`},
+		"a hook of Argo CD":        {testbuilders.Job("migrate").Annotation("argocd.argoproj.io/hook", "PreSync").Fact(), `Argo CD hook "PreSync"`},
+		"a hook that says no more": {testbuilders.Pod("p").Annotation("argocd.argoproj.io/hook", "").Fact(), `Argo CD hook ""`},
 
-		"Flux":                {given.Job("migrate").Label(kustomize, "apps").Label(kustomizeNS, "flux-system").Fact(), `Flux Kustomization "flux-system/apps"`},
-		"Flux, half a mark":   {given.Job("migrate").Label(kustomize, "apps").Fact(), ""},
-		"Flux, no name":       {given.Job("migrate").Label(kustomize, "").Label(kustomizeNS, "flux-system").Fact(), ""},
-		"Flux, as annotation": {given.Job("migrate").Annotation(kustomize, "apps").Annotation(kustomizeNS, "flux-system").Fact(), ""},
-		"Flux with Helm":      {given.Pod("p").Label(helmFlux, "web").Label(helmFluxNS, "team-a").Fact(), `Flux HelmRelease "team-a/web"`},
+		"Flux":                {testbuilders.Job("migrate").Label(kustomize, "apps").Label(kustomizeNS, "flux-system").Fact(), `Flux Kustomization "flux-system/apps"`},
+		"Flux, half a mark":   {testbuilders.Job("migrate").Label(kustomize, "apps").Fact(), ""},
+		"Flux, no name":       {testbuilders.Job("migrate").Label(kustomize, "").Label(kustomizeNS, "flux-system").Fact(), ""},
+		"Flux, as annotation": {testbuilders.Job("migrate").Annotation(kustomize, "apps").Annotation(kustomizeNS, "flux-system").Fact(), ""},
+		"Flux with Helm":      {testbuilders.Pod("p").Label(helmFlux, "web").Label(helmFluxNS, "team-a").Fact(), `Flux HelmRelease "team-a/web"`},
 		"two halves are no whole": {
-			given.Pod("p").Label(helmFlux, "web").Label(kustomizeNS, "flux-system").Annotation(helmRelease, "web").Fact(), ""},
+			testbuilders.Pod("p").Label(helmFlux, "web").Label(kustomizeNS, "flux-system").Annotation(helmRelease, "web").Fact(), ""},
 
-		"Helm":              {given.Job("migrate").Annotation(helmRelease, "web").Annotation(helmReleaseN, "team-a").Fact(), `Helm release "team-a/web"`},
-		"Helm, half a mark": {given.Job("migrate").Annotation(helmReleaseN, "team-a").Fact(), ""},
-		"Helm, as label":    {given.Job("migrate").Label(helmRelease, "web").Label(helmReleaseN, "team-a").Fact(), ""},
+		"Helm":              {testbuilders.Job("migrate").Annotation(helmRelease, "web").Annotation(helmReleaseN, "team-a").Fact(), `Helm release "team-a/web"`},
+		"Helm, half a mark": {testbuilders.Job("migrate").Annotation(helmReleaseN, "team-a").Fact(), ""},
+		"Helm, as label":    {testbuilders.Job("migrate").Label(helmRelease, "web").Label(helmReleaseN, "team-a").Fact(), ""},
 		"a wrong mark does not hide a right one": {
-			given.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/x").Annotation(helmRelease, "web").Annotation(helmReleaseN, "team-a").Fact(),
+			testbuilders.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/x").Annotation(helmRelease, "web").Annotation(helmReleaseN, "team-a").Fact(),
 			`Helm release "team-a/web"`},
 
 		"whoever has a controller goes with it": {
-			given.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").ControlledBy("batch/v1", "CronJob", "c").Fact(), ""},
+			testbuilders.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").ControlledBy("batch/v1", "CronJob", "c").Fact(), ""},
 		"an owner that does not control changes nothing": {
-			given.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").OwnedBy("v1", "ConfigMap", "c").Fact(), `Argo CD app "web"`},
+			testbuilders.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").OwnedBy("v1", "ConfigMap", "c").Fact(), `Argo CD app "web"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.fact.Applied; got != c.want {

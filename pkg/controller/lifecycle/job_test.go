@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -36,50 +36,50 @@ func checkEnd(t *testing.T, f *lifecycle.Fact, want end) {
 }
 
 func TestFinishOfJobs(t *testing.T) {
-	at := given.Now.Add(-time.Hour)
+	at := testbuilders.Now.Add(-time.Hour)
 	for name, c := range map[string]struct {
-		job  *given.JobBuilder
+		job  *testbuilders.JobBuilder
 		want end
 	}{
-		"a Job without conditions runs": {given.Job("a"), end{}},
+		"a Job without conditions runs": {testbuilders.Job("a"), end{}},
 		"Complete ends it, at the transition": {
-			given.Job("a").Complete(at), end{true, gc.OutcomeSucceeded, at, ""}},
+			testbuilders.Job("a").Complete(at), end{true, gc.OutcomeSucceeded, at, ""}},
 		"Failed ends it, at the transition": {
-			given.Job("a").Failed(at), end{true, gc.OutcomeFailed, at, ""}},
+			testbuilders.Job("a").Failed(at), end{true, gc.OutcomeFailed, at, ""}},
 		"a condition that is False or Unknown does not": {
-			given.Job("a").Condition(batchv1.JobComplete, corev1.ConditionFalse, at).Condition(batchv1.JobFailed, corev1.ConditionUnknown, at), end{}},
+			testbuilders.Job("a").Condition(batchv1.JobComplete, corev1.ConditionFalse, at).Condition(batchv1.JobFailed, corev1.ConditionUnknown, at), end{}},
 		"SuccessCriteriaMet announces the end, and is not it": {
-			given.Job("a").Condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, at), end{}},
+			testbuilders.Job("a").Condition(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, at), end{}},
 		"FailureTarget announces the end, and is not it": {
-			given.Job("a").Condition(batchv1.JobFailureTarget, corev1.ConditionTrue, at), end{}},
+			testbuilders.Job("a").Condition(batchv1.JobFailureTarget, corev1.ConditionTrue, at), end{}},
 		"the end counts, not its announcement": {
-			given.Job("a").Condition(batchv1.JobFailureTarget, corev1.ConditionTrue, at.Add(-time.Minute)).Failed(at),
+			testbuilders.Job("a").Condition(batchv1.JobFailureTarget, corev1.ConditionTrue, at.Add(-time.Minute)).Failed(at),
 			end{true, gc.OutcomeFailed, at, ""}},
 		"a suspended Job has not finished": {
-			given.Job("a").Condition(batchv1.JobSuspended, corev1.ConditionTrue, at), end{}},
+			testbuilders.Job("a").Condition(batchv1.JobSuspended, corev1.ConditionTrue, at), end{}},
 		"one that was suspended and resumed has finished with its end": {
-			given.Job("a").Condition(batchv1.JobSuspended, corev1.ConditionFalse, at.Add(-time.Hour)).Complete(at),
+			testbuilders.Job("a").Condition(batchv1.JobSuspended, corev1.ConditionFalse, at.Add(-time.Hour)).Complete(at),
 			end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end without a time is in doubt": {
-			given.Job("a").Complete(time.Time{}), end{true, gc.OutcomeSucceeded, time.Time{}, "its condition Complete has no transition time"}},
+			testbuilders.Job("a").Complete(time.Time{}), end{true, gc.OutcomeSucceeded, time.Time{}, "its condition Complete has no transition time"}},
 		"an end before the creation is in doubt": {
-			given.Job("a").Created(at.Add(time.Second)).Complete(at),
+			testbuilders.Job("a").Created(at.Add(time.Second)).Complete(at),
 			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z is before its creation"}},
 		"an end in the second of the creation is not": {
-			given.Job("a").Created(at).Complete(at), end{true, gc.OutcomeSucceeded, at, ""}},
+			testbuilders.Job("a").Created(at).Complete(at), end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end in the future is taken as it is": {
-			given.Job("a").Failed(given.Now.Add(time.Hour)), end{true, gc.OutcomeFailed, given.Now.Add(time.Hour), ""}},
+			testbuilders.Job("a").Failed(testbuilders.Now.Add(time.Hour)), end{true, gc.OutcomeFailed, testbuilders.Now.Add(time.Hour), ""}},
 	} {
 		t.Run(name, func(t *testing.T) { checkEnd(t, c.job.Fact(), c.want) })
 	}
 }
 
 func TestNativeTTL(t *testing.T) {
-	if got := given.Job("a").Fact().NativeTTL; got != nil {
+	if got := testbuilders.Job("a").Fact().NativeTTL; got != nil {
 		t.Errorf("a Job without ttlSecondsAfterFinished has the native TTL %v", *got)
 	}
 	for _, seconds := range []int32{0, 90} {
-		got := given.Job("a").NativeTTL(seconds).Fact().NativeTTL
+		got := testbuilders.Job("a").NativeTTL(seconds).Fact().NativeTTL
 		if got == nil || *got != time.Duration(seconds)*time.Second {
 			t.Errorf("ttlSecondsAfterFinished %d became %v", seconds, got)
 		}

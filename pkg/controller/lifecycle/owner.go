@@ -38,8 +38,8 @@ var (
 	kindCronJob = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 )
 
-// careless are the kinds that replace what has finished and never look at it again.
-var careless = map[schema.GroupKind]bool{
+// ignoresFinished are the kinds that replace what has finished and never look at it again.
+var ignoresFinished = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "ReplicaSet"}:  true,
 	{Group: "apps", Kind: "StatefulSet"}: true,
 	{Group: "apps", Kind: "DaemonSet"}:   true,
@@ -58,7 +58,7 @@ type Owners interface {
 // across namespaces do not exist in Kubernetes and are not believed: to the garbage collector they are absent.
 func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	switch {
-	case f.Controller == nil, careless[f.Controller.GroupKind]:
+	case f.Controller == nil, ignoresFinished[f.Controller.GroupKind]:
 		return OwnerNone
 	case f.Controller.GroupKind == kindJob:
 		return stateOfJob(f, owners)

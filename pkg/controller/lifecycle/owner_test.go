@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -34,50 +34,50 @@ func (o observed) CronJob(uid types.UID) *lifecycle.CronJob { return o.cronJobs[
 func TestStateOfOwner(t *testing.T) {
 	owners := observed{
 		jobs: map[types.UID]*lifecycle.Fact{
-			"uid-running":  given.Job("running").Fact(),
-			"uid-finished": given.Job("finished").Complete(given.Now).Fact(),
-			"uid-abroad":   given.Job("abroad").In("team-b").Complete(given.Now).Fact(),
+			"uid-running":  testbuilders.Job("running").Fact(),
+			"uid-finished": testbuilders.Job("finished").Complete(testbuilders.Now).Fact(),
+			"uid-abroad":   testbuilders.Job("abroad").In("team-b").Complete(testbuilders.Now).Fact(),
 			"uid-again":    nil, // A Job of the name exists, of another UID.
-			"uid-again-2":  given.Job("again").WithUID("uid-again-2").Complete(given.Now).Fact(),
+			"uid-again-2":  testbuilders.Job("again").WithUID("uid-again-2").Complete(testbuilders.Now).Fact(),
 		},
 		cronJobs: map[types.UID]*lifecycle.CronJob{
-			"uid-nightly": lifecycle.FromCronJob(given.CronJob("nightly", "tonight", "other")),
-			"uid-idle":    lifecycle.FromCronJob(given.CronJob("idle")),
+			"uid-nightly": lifecycle.FromCronJob(testbuilders.CronJob("nightly", "tonight", "other")),
+			"uid-idle":    lifecycle.FromCronJob(testbuilders.CronJob("idle")),
 		},
 	}
 	for name, c := range map[string]struct {
 		fact *lifecycle.Fact
 		want lifecycle.OwnerState
 	}{
-		"nobody":                         {given.Pod("a").Fact(), lifecycle.OwnerNone},
-		"an owner that does not control": {given.Pod("a").OwnedBy("batch/v1", "Job", "running").Fact(), lifecycle.OwnerNone},
-		"a Job that runs":                {given.Pod("a").ControlledBy("batch/v1", "Job", "running").Fact(), lifecycle.OwnerRunning},
-		"a Job that has finished":        {given.Pod("a").ControlledBy("batch/v1", "Job", "finished").Fact(), lifecycle.OwnerFinished},
-		"a Job that is not there":        {given.Pod("a").ControlledBy("batch/v1", "Job", "gone").Fact(), lifecycle.OwnerAbsent},
+		"nobody":                         {testbuilders.Pod("a").Fact(), lifecycle.OwnerNone},
+		"an owner that does not control": {testbuilders.Pod("a").OwnedBy("batch/v1", "Job", "running").Fact(), lifecycle.OwnerNone},
+		"a Job that runs":                {testbuilders.Pod("a").ControlledBy("batch/v1", "Job", "running").Fact(), lifecycle.OwnerRunning},
+		"a Job that has finished":        {testbuilders.Pod("a").ControlledBy("batch/v1", "Job", "finished").Fact(), lifecycle.OwnerFinished},
+		"a Job that is not there":        {testbuilders.Pod("a").ControlledBy("batch/v1", "Job", "gone").Fact(), lifecycle.OwnerAbsent},
 		"a Job of the name, but not of the UID": {
-			given.Pod("a").ControlledBy("batch/v1", "Job", "again").Fact(), lifecycle.OwnerAbsent},
+			testbuilders.Pod("a").ControlledBy("batch/v1", "Job", "again").Fact(), lifecycle.OwnerAbsent},
 		"a Job of another namespace is no owner": {
-			given.Pod("a").ControlledBy("batch/v1", "Job", "abroad").Fact(), lifecycle.OwnerAbsent},
-		"a Job in any version of its group": {given.Pod("a").ControlledBy("batch/v2", "Job", "running").Fact(), lifecycle.OwnerRunning},
-		"a Job of another group":            {given.Pod("a").ControlledBy("batch.volcano.sh/v1alpha1", "Job", "running").Fact(), lifecycle.OwnerUnknown},
-		"a CronJob that counts on it":       {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerRunning},
-		"a CronJob that does not any more":  {given.Job("yesterday").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
-		"a CronJob that counts on no Job":   {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "idle").Fact(), lifecycle.OwnerNone},
+			testbuilders.Pod("a").ControlledBy("batch/v1", "Job", "abroad").Fact(), lifecycle.OwnerAbsent},
+		"a Job in any version of its group": {testbuilders.Pod("a").ControlledBy("batch/v2", "Job", "running").Fact(), lifecycle.OwnerRunning},
+		"a Job of another group":            {testbuilders.Pod("a").ControlledBy("batch.volcano.sh/v1alpha1", "Job", "running").Fact(), lifecycle.OwnerUnknown},
+		"a CronJob that counts on it":       {testbuilders.Job("tonight").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerRunning},
+		"a CronJob that does not any more":  {testbuilders.Job("yesterday").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
+		"a CronJob that counts on no Job":   {testbuilders.Job("tonight").ControlledBy("batch/v1", "CronJob", "idle").Fact(), lifecycle.OwnerNone},
 		"a CronJob that counts on a Job of the name, but not of the UID": {
-			given.Job("tonight").WithUID("uid-2").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
+			testbuilders.Job("tonight").WithUID("uid-2").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerNone},
 		"a CronJob of another namespace is no owner": {
-			given.Job("yesterday").In("team-b").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerAbsent},
+			testbuilders.Job("yesterday").In("team-b").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerAbsent},
 		"not even if it lists the Job": {
-			given.Job("tonight").In("team-b").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerAbsent},
-		"a CronJob that is not there": {given.Job("tonight").ControlledBy("batch/v1", "CronJob", "gone").Fact(), lifecycle.OwnerAbsent},
-		"a ReplicaSet":                {given.Pod("a").ControlledBy("apps/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerNone},
-		"a StatefulSet":               {given.Pod("a").ControlledBy("apps/v1", "StatefulSet", "s").Fact(), lifecycle.OwnerNone},
-		"a DaemonSet":                 {given.Pod("a").ControlledBy("apps/v1", "DaemonSet", "d").Fact(), lifecycle.OwnerNone},
+			testbuilders.Job("tonight").In("team-b").ControlledBy("batch/v1", "CronJob", "nightly").Fact(), lifecycle.OwnerAbsent},
+		"a CronJob that is not there": {testbuilders.Job("tonight").ControlledBy("batch/v1", "CronJob", "gone").Fact(), lifecycle.OwnerAbsent},
+		"a ReplicaSet":                {testbuilders.Pod("a").ControlledBy("apps/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerNone},
+		"a StatefulSet":               {testbuilders.Pod("a").ControlledBy("apps/v1", "StatefulSet", "s").Fact(), lifecycle.OwnerNone},
+		"a DaemonSet":                 {testbuilders.Pod("a").ControlledBy("apps/v1", "DaemonSet", "d").Fact(), lifecycle.OwnerNone},
 		"a ReplicaSet of another group": {
-			given.Pod("a").ControlledBy("example.com/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerUnknown},
+			testbuilders.Pod("a").ControlledBy("example.com/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerUnknown},
 		"a kind that nobody observes": {
-			given.Job("a").ControlledBy("jobset.x-k8s.io/v1alpha2", "JobSet", "s").Fact(), lifecycle.OwnerUnknown},
-		"a group that cannot be read": {given.Pod("a").ControlledBy("batch/v1/x", "Job", "running").Fact(), lifecycle.OwnerUnknown},
+			testbuilders.Job("a").ControlledBy("jobset.x-k8s.io/v1alpha2", "JobSet", "s").Fact(), lifecycle.OwnerUnknown},
+		"a group that cannot be read": {testbuilders.Pod("a").ControlledBy("batch/v1/x", "Job", "running").Fact(), lifecycle.OwnerUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := lifecycle.StateOfOwner(c.fact, owners); got != c.want {
@@ -89,7 +89,7 @@ func TestStateOfOwner(t *testing.T) {
 
 // TestJobsThatACronJobHasNotListed: a CronJob counts on a Job that is scheduled for later than it has noted.
 func TestJobsThatACronJobHasNotListed(t *testing.T) {
-	earlier, last, later := given.Now.Add(-48*time.Hour), given.Now.Add(-24*time.Hour), given.Now
+	earlier, last, later := testbuilders.Now.Add(-48*time.Hour), testbuilders.Now.Add(-24*time.Hour), testbuilders.Now
 	for name, c := range map[string]struct {
 		annotation string
 		last       time.Time // zero for none
@@ -111,11 +111,11 @@ func TestJobsThatACronJobHasNotListed(t *testing.T) {
 		"unreadable, and it has noted nothing": {"2026-03-01", time.Time{}, nil, lifecycle.OwnerNone},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cj := given.CronJob("nightly", c.active...)
+			cj := testbuilders.CronJob("nightly", c.active...)
 			if !c.last.IsZero() {
 				cj.Status.LastScheduleTime = new(metav1.NewTime(c.last))
 			}
-			job := given.Job("a").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "nightly")
+			job := testbuilders.Job("a").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "nightly")
 			if c.annotation != "" {
 				job.Annotation(batchv1.CronJobScheduledTimestampAnnotation, c.annotation)
 			}
@@ -125,19 +125,21 @@ func TestJobsThatACronJobHasNotListed(t *testing.T) {
 			}
 		})
 	}
-	job := given.Job("a").ControlledBy("example.com/v1", "CronJob", "nightly").Annotation(batchv1.CronJobScheduledTimestampAnnotation, later.Format(time.RFC3339))
+	job := testbuilders.Job("a").
+		ControlledBy("example.com/v1", "CronJob", "nightly").
+		Annotation(batchv1.CronJobScheduledTimestampAnnotation, later.Format(time.RFC3339))
 	if at := job.Fact().Scheduled; !at.IsZero() {
 		t.Errorf("a CronJob of another group scheduled it for %v", at)
 	}
 }
 
 func TestFromCronJob(t *testing.T) {
-	cj := lifecycle.FromCronJob(given.CronJob("nightly", "a", "b"))
-	if cj.Namespace != given.Home || cj.Name != "nightly" || cj.UID != "uid-nightly" || cj.ResourceVersion != "1" ||
+	cj := lifecycle.FromCronJob(testbuilders.CronJob("nightly", "a", "b"))
+	if cj.Namespace != testbuilders.Home || cj.Name != "nightly" || cj.UID != "uid-nightly" || cj.ResourceVersion != "1" ||
 		len(cj.Active) != 2 || cj.Active[0] != "uid-a" || cj.Active[1] != "uid-b" {
 		t.Errorf("got %+v", cj)
 	}
-	if got := given.Job("tonight").ControlledBy("batch/v1", "CronJob", "nightly").Fact().Controller.String(); got != "CronJob/nightly" {
+	if got := testbuilders.Job("tonight").ControlledBy("batch/v1", "CronJob", "nightly").Fact().Controller.String(); got != "CronJob/nightly" {
 		t.Errorf("it is called %q", got)
 	}
 }

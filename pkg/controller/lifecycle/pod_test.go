@@ -11,96 +11,96 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 func TestFinishOfPods(t *testing.T) {
-	start, at := given.Now.Add(-2*time.Hour), given.Now.Add(-time.Hour)
+	start, at := testbuilders.Now.Add(-2*time.Hour), testbuilders.Now.Add(-time.Hour)
 	later, latest := at.Add(time.Minute), at.Add(2*time.Minute)
 	const untold = "neither a container nor a condition says when it finished"
 	for name, c := range map[string]struct {
-		pod  *given.PodBuilder
+		pod  *testbuilders.PodBuilder
 		want end
 	}{
-		"a pending Pod has not finished":  {given.Pod("a").Phase(corev1.PodPending), end{}},
-		"a running Pod has not finished":  {given.Pod("a").Phase(corev1.PodRunning).Containers(given.Ended(at)), end{}},
-		"nor one whose phase is unknown":  {given.Pod("a").Phase(corev1.PodUnknown).Containers(given.Ended(at)), end{}},
-		"it ends with its container":      {given.Pod("a").Succeeded(at), end{true, gc.OutcomeSucceeded, at, ""}},
-		"it fails with its container":     {given.Pod("a").Failed(at), end{true, gc.OutcomeFailed, at, ""}},
-		"the latest container counts":     {given.Pod("a").Succeeded(at).Containers(given.Ended(latest), given.Ended(later)), end{true, gc.OutcomeSucceeded, latest, ""}},
-		"an init container may be latest": {given.Pod("a").Succeeded(at).Init(given.Ended(latest), given.Ended(start)), end{true, gc.OutcomeSucceeded, latest, ""}},
-		"so may an ephemeral one":         {given.Pod("a").Succeeded(at).Init(given.Ended(later)).Ephemeral(given.Ended(latest)), end{true, gc.OutcomeSucceeded, latest, ""}},
+		"a pending Pod has not finished":  {testbuilders.Pod("a").Phase(corev1.PodPending), end{}},
+		"a running Pod has not finished":  {testbuilders.Pod("a").Phase(corev1.PodRunning).Containers(testbuilders.Ended(at)), end{}},
+		"nor one whose phase is unknown":  {testbuilders.Pod("a").Phase(corev1.PodUnknown).Containers(testbuilders.Ended(at)), end{}},
+		"it ends with its container":      {testbuilders.Pod("a").Succeeded(at), end{true, gc.OutcomeSucceeded, at, ""}},
+		"it fails with its container":     {testbuilders.Pod("a").Failed(at), end{true, gc.OutcomeFailed, at, ""}},
+		"the latest container counts":     {testbuilders.Pod("a").Succeeded(at).Containers(testbuilders.Ended(latest), testbuilders.Ended(later)), end{true, gc.OutcomeSucceeded, latest, ""}},
+		"an init container may be latest": {testbuilders.Pod("a").Succeeded(at).Init(testbuilders.Ended(latest), testbuilders.Ended(start)), end{true, gc.OutcomeSucceeded, latest, ""}},
+		"so may an ephemeral one":         {testbuilders.Pod("a").Succeeded(at).Init(testbuilders.Ended(later)).Ephemeral(testbuilders.Ended(latest)), end{true, gc.OutcomeSucceeded, latest, ""}},
 		"an init container that failed ended the Pod, the others never started": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Waiting()).
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at)).Containers(testbuilders.Waiting()).
 				Condition(corev1.PodReady, corev1.ConditionFalse, start),
 			end{true, gc.OutcomeFailed, at, ""}},
 		"Ready says nothing when all containers reported their end": {
-			given.Pod("a").Succeeded(at).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, latest),
+			testbuilders.Pod("a").Succeeded(at).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, latest),
 			end{true, gc.OutcomeSucceeded, at, ""}},
 		"nor does a disruption that came after the last container": {
-			given.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later), end{true, gc.OutcomeFailed, at, ""}},
+			testbuilders.Pod("a").Failed(at).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later), end{true, gc.OutcomeFailed, at, ""}},
 		"nor one that came after the last sidecar": {
-			given.Pod("a").Failed(at).Init(given.Ended(later)).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, latest),
+			testbuilders.Pod("a").Failed(at).Init(testbuilders.Ended(later)).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, latest),
 			end{true, gc.OutcomeFailed, later, ""}},
 		"nor one that came before": {
-			given.Pod("a").Failed(later).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, later, ""}},
+			testbuilders.Pod("a").Failed(later).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, later, ""}},
 		"a disruption that was called off says nothing": {
-			given.Pod("a").Failed(at).Containers(given.Waiting()).Condition(corev1.DisruptionTarget, corev1.ConditionFalse, later),
+			testbuilders.Pod("a").Failed(at).Containers(testbuilders.Waiting()).Condition(corev1.DisruptionTarget, corev1.ConditionFalse, later),
 			end{true, gc.OutcomeFailed, at, ""}},
 		"a disruption counts when a container reported no end": {
-			given.Pod("a").Failed(at).Containers(given.Ended(time.Time{})).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			testbuilders.Pod("a").Failed(at).Containers(testbuilders.Ended(time.Time{})).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
 			end{true, gc.OutcomeFailed, later, ""}},
 		"so does one when a sidecar reported none": {
-			given.Pod("a").Failed(at).Init(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			testbuilders.Pod("a").Failed(at).Init(testbuilders.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
 			end{true, gc.OutcomeFailed, later, ""}},
 		"so does one when none but the init containers started": {
-			given.Pod("a").Phase(corev1.PodFailed).Init(given.Ended(at)).Containers(given.Waiting()).
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Init(testbuilders.Ended(at)).Containers(testbuilders.Waiting()).
 				Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
 			end{true, gc.OutcomeFailed, later, ""}},
 		"evicted before anything ran: the disruption": {
-			given.Pod("a").Phase(corev1.PodFailed).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, at, ""}},
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at), end{true, gc.OutcomeFailed, at, ""}},
 		"evicted, was ready once: when it no longer was": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, at),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, at),
 			end{true, gc.OutcomeFailed, at, ""}},
 		"evicted, with both: the later": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, later).
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, later).
 				Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
 			end{true, gc.OutcomeFailed, later, ""}},
 		"evicted, never ready: nobody knows": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, start),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, start),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"evicted before it was taken up, without a word: nobody knows": {
-			given.Pod("a").Phase(corev1.PodFailed).Condition(corev1.PodReady, corev1.ConditionFalse, at),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Condition(corev1.PodReady, corev1.ConditionFalse, at),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"evicted, still called ready: nobody knows": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionTrue, at),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionTrue, at),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"nothing at all: nobody knows": {given.Pod("a").Phase(corev1.PodFailed), end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"nothing at all: nobody knows": {testbuilders.Pod("a").Phase(corev1.PodFailed), end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"a container that ended at no time: nobody knows": {
-			given.Pod("a").Phase(corev1.PodSucceeded).Containers(given.Ended(time.Time{})), end{true, gc.OutcomeSucceeded, time.Time{}, untold}},
+			testbuilders.Pod("a").Phase(corev1.PodSucceeded).Containers(testbuilders.Ended(time.Time{})), end{true, gc.OutcomeSucceeded, time.Time{}, untold}},
 		"lost with its node: one container reported, Ready tells of the others": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Containers(given.Ended(at), given.Ended(time.Time{})).
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Containers(testbuilders.Ended(at), testbuilders.Ended(time.Time{})).
 				Condition(corev1.PodReady, corev1.ConditionFalse, later),
 			end{true, gc.OutcomeFailed, later, ""}},
 		"lost with its node, and no word of the other container: nobody knows": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Ended(later), given.Ended(time.Time{})),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at)).Containers(testbuilders.Ended(later), testbuilders.Ended(time.Time{})),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"lost while it ran: nobody knows": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at)).Containers(given.Running()),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at)).Containers(testbuilders.Running()),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"lost while an init container ran, after another: nobody knows": {
-			given.Pod("a").Phase(corev1.PodFailed).Started(start).Init(given.Ended(at), given.Running()).Containers(given.Waiting()),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at), testbuilders.Running()).Containers(testbuilders.Waiting()),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"lost while its sidecar ran on: nobody knows": {
-			given.Pod("a").Failed(at).Started(start).Init(given.Running()), end{true, gc.OutcomeFailed, time.Time{}, untold}},
+			testbuilders.Pod("a").Failed(at).Started(start).Init(testbuilders.Running()), end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"lost while it ran, and taken for disrupted": {
-			given.Pod("a").Phase(corev1.PodFailed).Containers(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
+			testbuilders.Pod("a").Phase(corev1.PodFailed).Containers(testbuilders.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
 			end{true, gc.OutcomeFailed, at, ""}},
 		"an ephemeral container that never ended does not matter": {
-			given.Pod("a").Succeeded(at).Ephemeral(given.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
+			testbuilders.Pod("a").Succeeded(at).Ephemeral(testbuilders.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, later),
 			end{true, gc.OutcomeSucceeded, at, ""}},
 		"an end before the creation is in doubt": {
-			given.Pod("a").Created(later).Succeeded(at),
+			testbuilders.Pod("a").Created(later).Succeeded(at),
 			end{true, gc.OutcomeSucceeded, at, "its finish time 2026-03-01T11:00:00Z is before its creation"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkEnd(t, c.pod.Fact(), c.want) })
@@ -108,10 +108,10 @@ func TestFinishOfPods(t *testing.T) {
 }
 
 func TestUncounted(t *testing.T) {
-	if given.Pod("a").Finalizer("example.com/other").Fact().Uncounted {
+	if testbuilders.Pod("a").Finalizer("example.com/other").Fact().Uncounted {
 		t.Error("a Pod without the finalizer of job tracking is called uncounted")
 	}
-	if !given.Pod("a").Finalizer("example.com/other", batchv1.JobTrackingFinalizer).Fact().Uncounted {
+	if !testbuilders.Pod("a").Finalizer("example.com/other", batchv1.JobTrackingFinalizer).Fact().Uncounted {
 		t.Error("a Pod with the finalizer of job tracking is called counted")
 	}
 }

@@ -29,12 +29,19 @@ var (
 	Readings = counter("readings_total",
 		"Consistent reads of policies and namespaces before deletes, by result (agreed, disagreed, failed).", "result")
 	// Concurrency is how many deletes may be under way.
-	Concurrency = gauge("delete_concurrency_limit", "Deletes that may be under way at once: as many as the API server needs to delete about as fast as it can.")
+	Concurrency = gauge(
+		"delete_concurrency_limit",
+		"Deletes that may be under way at once: as many as the API server needs to delete about as fast as it can.",
+	)
 	// Leading is 1 on the replica that deletes.
 	Leading = gauge("leading", "1 while this replica leads and deletes, 0 otherwise.")
 	// StatusWrites counts the writes of policy status and events.
-	StatusWrites = counter("status_writes_total", "Writes of policy status and events, by kind (status, event) and result (ok, failed, dropped).",
-		"kind", "result")
+	StatusWrites = counter(
+		"status_writes_total",
+		"Writes of policy status and events, by kind (status, event) and result (ok, failed, dropped).",
+		"kind",
+		"result",
+	)
 )
 
 // Register makes the metrics part of what the server serves.

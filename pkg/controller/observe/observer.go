@@ -74,7 +74,14 @@ func (o *Observer) Run(ctx context.Context) {
 	clusterPolicies := o.Policies.ClusterCleanupPolicies()
 	reflect(ctx, &always, "clustercleanuppolicies", listWatch(clusterPolicies.List, clusterPolicies.Watch, unwatched),
 		&v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
-	reflect(ctx, &always, "namespaces", listWatch(namespaces.List, namespaces.Watch, unwatched), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+	reflect(
+		ctx,
+		&always,
+		"namespaces",
+		listWatch(namespaces.List, namespaces.Watch, unwatched),
+		&metav1.PartialObjectMetadata{},
+		o.namespaceSink(),
+	)
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
 		select {
@@ -207,7 +214,8 @@ func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 		if complete = err == nil; complete {
 			return
 		}
-		klog.FromContext(ctx).Error(err, "Cannot list the objects of a namespace, trying again", "resource", resource, "namespace", namespace)
+		klog.FromContext(ctx).
+			Error(err, "Cannot list the objects of a namespace, trying again", "resource", resource, "namespace", namespace)
 		select {
 		case <-ctx.Done():
 		case <-time.After(retry):
@@ -231,7 +239,7 @@ func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource
 	}
 }
 
-func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Kept, string, error) {
+func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Compact, string, error) {
 	client, err := o.Clients.For(resource, namespace)
 	if err != nil {
 		return nil, "", err
@@ -244,7 +252,7 @@ func (o *Observer) list(ctx context.Context, resource, namespace string, options
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]*facts.Kept, 0, meta.LenList(l))
+	out := make([]*facts.Compact, 0, meta.LenList(l))
 	err = meta.EachListItem(l, func(object runtime.Object) error {
 		k, err := Reduce(object)
 		out = append(out, k)

@@ -28,7 +28,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -57,10 +57,17 @@ func newObserved(t *testing.T, objects ...runtime.Object) *observed {
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	o := &observed{T: t, cluster: fake.NewClientset(objects...), metadata: metadatafake.NewSimpleMetadataClient(scheme), gc: gcfake.NewSimpleClientset()}
-	o.policies = o.gc.GcV1alpha1().CleanupPolicies(given.Home)
+	o := &observed{
+		T:        t,
+		cluster:  fake.NewClientset(objects...),
+		metadata: metadatafake.NewSimpleMetadataClient(scheme),
+		gc:       gcfake.NewSimpleClientset(),
+	}
+	o.policies = o.gc.GcV1alpha1().CleanupPolicies(testbuilders.Home)
 	o.Observer = New(Config{
-		Tracker: tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}), Policies: o.gc.GcV1alpha1(), Clients: Clients{Batch: o.cluster.BatchV1(), Core: o.cluster.CoreV1()}, Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(given.Now),
+		Tracker: tracker.New(
+			tracker.Config{HoldAbove: -1, HoldAboveTotal: -1},
+		), Policies: o.gc.GcV1alpha1(), Clients: Clients{Batch: o.cluster.BatchV1(), Core: o.cluster.CoreV1()}, Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
 	})
 	return o
 }
@@ -78,7 +85,7 @@ func (o *observed) run() {
 	o.until("policies and namespaces are watched", func() bool {
 		return watches(&o.gc.Fake, "cleanuppolicies") > 0 && watches(&o.metadata.Fake, "namespaces") > 0 && o.Synced()
 	})
-	m := given.Namespace(given.Home, "1")
+	m := testbuilders.Namespace(testbuilders.Home, "1")
 	m.APIVersion, m.Kind = "v1", "Namespace"
 	if _, err := o.metadata.Resource(namespaceResource).(metadatafake.MetadataClient).CreateFake(m, metav1.CreateOptions{}); err != nil {
 		o.Fatal(err)
@@ -117,7 +124,7 @@ func (o *observed) tracks(n int) {
 	o.until("so many objects are tracked", func() bool { return o.Tracker.Totals().Objects == n })
 }
 
-func (o *observed) create(b *given.PolicyBuilder) {
+func (o *observed) create(b *testbuilders.PolicyBuilder) {
 	o.Helper()
 	p := &v1alpha1.CleanupPolicy{}
 	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(b.Obj(), p, nil); err != nil {
@@ -137,7 +144,7 @@ func (o *observed) delete(policy string) {
 
 // due is how many objects a policy finds due.
 func (o *observed) due(policy string) int64 {
-	for _, r := range o.Tracker.Reports(given.Home) {
+	for _, r := range o.Tracker.Reports(testbuilders.Home) {
 		if r.Stored.Name == policy {
 			return r.Due
 		}
@@ -147,59 +154,63 @@ func (o *observed) due(policy string) int64 {
 
 func TestObservesWhatPoliciesName(t *testing.T) {
 	o := newObserved(t,
-		given.Job("a").Complete(given.Now).Obj(),
-		given.Job("of-cron").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(),
-		given.CronJob("c", "of-cron"),
-		given.Pod("b").Succeeded(given.Now).Obj(),
-		given.Job("elsewhere").In("team-b").Complete(given.Now).Obj(),
+		testbuilders.Job("a").Complete(testbuilders.Now).Obj(),
+		testbuilders.Job("of-cron").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(),
+		testbuilders.CronJob("c", "of-cron"),
+		testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj(),
+		testbuilders.Job("elsewhere").In("team-b").Complete(testbuilders.Now).Obj(),
 	)
 	o.run()
 	if n := watches(&o.cluster.Fake, "jobs"); n != 0 {
 		t.Error("Jobs are watched, though no policy names them")
 	}
-	o.create(given.Policy("p").Rules(given.Rule("r", "0s").For(gc.ResourceJobs)))
+	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 	o.watched(1, "jobs", "cronjobs")
 	o.tracks(2)
 	o.until("the Job that the CronJob does not count on is due", func() bool { return o.due("p") == 1 })
 	if n := watches(&o.cluster.Fake, "pods"); n != 0 {
 		t.Error("Pods are watched, though no policy names them")
 	}
-	o.create(given.Policy("q").Rules(given.Rule("r", "0s").For(gc.ResourcePods)))
+	o.create(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.watched(1, "pods")
 	o.tracks(3)
 
 	ctx := context.Background()
-	if _, err := o.cluster.BatchV1().Jobs(given.Home).Create(ctx, given.Job("new").Version("5").Obj(), metav1.CreateOptions{}); err != nil {
+	if _, err := o.cluster.BatchV1().Jobs(testbuilders.Home).Create(ctx, testbuilders.Job("new").Version("5").Obj(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.tracks(4)
-	if _, err := o.cluster.BatchV1().Jobs(given.Home).Update(ctx, given.Job("new").Version("6").Complete(given.Now).Obj(), metav1.UpdateOptions{}); err != nil {
+	if _, err := o.cluster.BatchV1().Jobs(testbuilders.Home).Update(ctx, testbuilders.Job("new").Version("6").Complete(testbuilders.Now).Obj(), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.until("the new Job is due", func() bool { return o.due("p") == 2 })
-	if _, err := o.cluster.BatchV1().CronJobs(given.Home).Update(ctx, given.CronJob("c"), metav1.UpdateOptions{}); err != nil {
+	if _, err := o.cluster.BatchV1().CronJobs(testbuilders.Home).Update(ctx, testbuilders.CronJob("c"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.until("the Job of the CronJob is due", func() bool { return o.due("p") == 3 })
-	if err := o.cluster.BatchV1().Jobs(given.Home).Delete(ctx, "new", metav1.DeleteOptions{}); err != nil {
+	if err := o.cluster.BatchV1().Jobs(testbuilders.Home).Delete(ctx, "new", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.tracks(3)
-	if err := o.cluster.BatchV1().CronJobs(given.Home).Delete(ctx, "c", metav1.DeleteOptions{}); err != nil {
+	if err := o.cluster.BatchV1().CronJobs(testbuilders.Home).Delete(ctx, "c", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.until("the Job of the CronJob is left to it", func() bool { return o.due("p") == 1 })
 }
 
 func TestStopsAndStartsWithTheCoverage(t *testing.T) {
-	o := newObserved(t, given.Job("a").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(), given.CronJob("c"))
+	o := newObserved(
+		t,
+		testbuilders.Job("a").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(),
+		testbuilders.CronJob("c"),
+	)
 	o.run()
-	o.create(given.Policy("p").Default("0s"))
+	o.create(testbuilders.Policy("p").Default("0s"))
 	o.watched(1, "jobs", "cronjobs", "pods")
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 	o.delete("p")
 	o.tracks(0)
-	o.create(given.Policy("p").Default("0s"))
+	o.create(testbuilders.Policy("p").Default("0s"))
 	o.watched(2, "jobs", "cronjobs", "pods")
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 }
@@ -207,7 +218,7 @@ func TestStopsAndStartsWithTheCoverage(t *testing.T) {
 // TestListsANamespaceBesideTheWatch: a policy in a namespace that the watch has passed over has it listed, page by page, until
 // that succeeds.
 func TestListsANamespaceBesideTheWatch(t *testing.T) {
-	o := newObserved(t, given.Job("a").Complete(given.Now).Obj())
+	o := newObserved(t, testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	var mu sync.Mutex
 	var listed []metav1.ListOptions
 	failures := 1
@@ -224,25 +235,29 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 		options := action.(clienttesting.ListActionImpl).ListOptions
 		listed = append(listed, options)
 		if options.Continue == "" {
-			return true, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "next"}, Items: []corev1.Pod{*given.Pod("x").In("team-b").Obj()}}, nil
+			return true, &corev1.PodList{
+				ListMeta: metav1.ListMeta{Continue: "next"},
+				Items:    []corev1.Pod{*testbuilders.Pod("x").In("team-b").Obj()},
+			}, nil
 		}
-		return true, &corev1.PodList{Items: []corev1.Pod{*given.Pod("y").In("team-b").Obj()}}, nil
+		return true, &corev1.PodList{Items: []corev1.Pod{*testbuilders.Pod("y").In("team-b").Obj()}}, nil
 	})
 	o.cluster.PrependReactor("list", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.GetNamespace() != "team-b" {
 			return false, nil, nil
 		}
-		return true, &batchv1.JobList{Items: []batchv1.Job{*given.Job("z").In("team-b").Obj()}}, nil
+		return true, &batchv1.JobList{Items: []batchv1.Job{*testbuilders.Job("z").In("team-b").Obj()}}, nil
 	})
 	o.run()
-	o.create(given.Policy("p").Default("0s"))
+	o.create(testbuilders.Policy("p").Default("0s"))
 	o.watched(1, "jobs", "pods")
 	o.tracks(1)
-	o.create(given.Policy("p").In("team-b").Default("0s"))
+	o.create(testbuilders.Policy("p").In("team-b").Default("0s"))
 	o.tracks(4)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(listed) != 2 || listed[0].Limit != mergePage || listed[0].Continue != "" || listed[0].ResourceVersion != "" || listed[1].Continue != "next" {
+	if len(listed) != 2 || listed[0].Limit != mergePage || listed[0].Continue != "" || listed[0].ResourceVersion != "" ||
+		listed[1].Continue != "next" {
 		t.Errorf("listed %+v", listed)
 	}
 	if n := watches(&o.cluster.Fake, "pods"); n != 1 {
@@ -251,7 +266,7 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 }
 
 func TestTellsWhatItCannotObserve(t *testing.T) {
-	o := newObserved(t, given.Pod("b").Succeeded(given.Now).Obj())
+	o := newObserved(t, testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj())
 	var mu sync.Mutex
 	forbidden := true
 	o.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -263,16 +278,16 @@ func TestTellsWhatItCannotObserve(t *testing.T) {
 		return false, nil, nil
 	})
 	o.run()
-	o.create(given.Policy("p").Rules(given.Rule("r", "0s").For(gc.ResourcePods)))
+	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.until("the policy says why it deletes nothing", func() bool {
-		reports := o.Tracker.Reports(given.Home)
+		reports := o.Tracker.Reports(testbuilders.Home)
 		return len(reports) == 1 && reports[0].Blind == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
 	})
 	mu.Lock()
 	forbidden = false
 	mu.Unlock()
 	o.until("it deletes again", func() bool {
-		reports := o.Tracker.Reports(given.Home)
+		reports := o.Tracker.Reports(testbuilders.Home)
 		return reports[0].Blind == "" && reports[0].Held == 0 && reports[0].Due == 1
 	})
 }
@@ -286,13 +301,13 @@ func TestTellsThatItCannotObserveQuotas(t *testing.T) {
 		return forbidden.Load(), nil, errors.New("no right to list quotas")
 	})
 	o.run()
-	o.create(given.Policy("p").Rules(given.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
+	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
 	doubt := func() string {
-		reports := o.Tracker.Reports(given.Home)
+		reports := o.Tracker.Reports(testbuilders.Home)
 		return reports[0].QuotaDoubt
 	}
 	o.until("the policy says why it deletes nothing", func() bool {
-		return len(o.Tracker.Reports(given.Home)) == 1 && doubt() == "resourcequotas cannot be observed: no right to list quotas"
+		return len(o.Tracker.Reports(testbuilders.Home)) == 1 && doubt() == "resourcequotas cannot be observed: no right to list quotas"
 	})
 	forbidden.Store(false)
 	o.until("it deletes again", func() bool { return doubt() == "" })
@@ -302,11 +317,11 @@ func TestTellsThatItCannotObserveQuotas(t *testing.T) {
 // sign of life, however soon it comes after another.
 func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
 	o := newObserved(t)
-	p := given.Policy("p").Rules(given.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
-	o.Tracker.SetNamespace(given.Namespace(given.Home, "1"), given.Now)
-	o.Tracker.SetPolicy(p, given.Now)
+	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
+	o.Tracker.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
+	o.Tracker.SetPolicy(p, testbuilders.Now)
 	call, sink := o.blind(tracker.ResourceQuotas), o.quotaSink()
-	believed := func() bool { return o.Tracker.Reports(given.Home)[0].QuotaDoubt == "" }
+	believed := func() bool { return o.Tracker.Reports(testbuilders.Home)[0].QuotaDoubt == "" }
 	for version := range 2 {
 		call(t.Context(), errors.New("connection refused"))
 		if call(t.Context(), nil); believed() {
@@ -316,11 +331,11 @@ func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
 			t.Fatal("not believed after a bookmark", err)
 		}
 	}
-	o.Tracker.Expire(given.Now.Add(freshness.StaleAfter - 1))
+	o.Tracker.Expire(testbuilders.Now.Add(freshness.StaleAfter - 1))
 	if !believed() {
 		t.Error("not believed after a short silence")
 	}
-	o.Tracker.Expire(given.Now.Add(freshness.StaleAfter))
+	o.Tracker.Expire(testbuilders.Now.Add(freshness.StaleAfter))
 	if believed() {
 		t.Error("believed after a long silence")
 	}
@@ -330,12 +345,12 @@ func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
 }
 
 func TestFollowsPoliciesAndNamespaces(t *testing.T) {
-	o := newObserved(t, given.Job("a").Complete(given.Now).Obj())
+	o := newObserved(t, testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	o.run()
-	o.create(given.Policy("p").Default("0s"))
+	o.create(testbuilders.Policy("p").Default("0s"))
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 	var longer v1alpha1.CleanupPolicy
-	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(given.Policy("p").Default("1h").Generation(2).Obj(), &longer, nil); err != nil {
+	if err := v1alpha1.Convert_gc_CleanupPolicy_To_v1alpha1_CleanupPolicy(testbuilders.Policy("p").Default("1h").Generation(2).Obj(), &longer, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.policies.Update(context.Background(), &longer, metav1.UpdateOptions{}); err != nil {
@@ -343,14 +358,14 @@ func TestFollowsPoliciesAndNamespaces(t *testing.T) {
 	}
 	o.until("the Job is not due any more", func() bool { return o.due("p") == 0 })
 	namespaces := o.metadata.Resource(namespaceResource).(metadatafake.MetadataClient)
-	protected := given.Namespace(given.Home, "2", gc.LabelProtected, "true")
+	protected := testbuilders.Namespace(testbuilders.Home, "2", gc.LabelProtected, "true")
 	protected.APIVersion, protected.Kind = "v1", "Namespace"
 	if _, err := namespaces.UpdateFake(protected, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	closed := func() string { return string(o.Tracker.Reports(given.Home)[0].Closed) }
+	closed := func() string { return string(o.Tracker.Reports(testbuilders.Home)[0].Closed) }
 	o.until("the namespace is protected", func() bool { return closed() == "NamespaceProtected" })
-	if err := namespaces.Delete(context.Background(), given.Home, metav1.DeleteOptions{}); err != nil {
+	if err := namespaces.Delete(context.Background(), testbuilders.Home, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o.until("the namespace is gone", func() bool { return closed() == "NamespaceUnknown" })

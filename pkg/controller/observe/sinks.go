@@ -68,12 +68,12 @@ func (o *Observer) blind(resource string) func(context.Context, error) {
 // unwatched is for what readings hold memory against: they notice by themselves when it is not observed.
 func unwatched(context.Context, error) {}
 
-func (o *Observer) factSink(resource string) *sink[*facts.Kept] {
-	return &sink[*facts.Kept]{
+func (o *Observer) factSink(resource string) *sink[*facts.Compact] {
+	return &sink[*facts.Compact]{
 		reduce: Reduce,
-		upsert: func(k *facts.Kept) { o.Tracker.Upsert(k, o.Clock.Now()) },
-		remove: func(k *facts.Kept) { o.Tracker.Remove(k, o.Clock.Now()) },
-		replace: func(all []*facts.Kept, rv string) {
+		upsert: func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
+		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
+		replace: func(all []*facts.Compact, rv string) {
 			// A version that cannot be read is older than any, so that nothing is taken for gone because of it.
 			version, _ := strconv.ParseUint(rv, 10, 64)
 			o.Tracker.Replace(resource, all, version, o.Clock.Now())
@@ -97,12 +97,12 @@ func (o *Observer) heard(resource string) func() {
 }
 
 // Reduce makes of an object what is kept of it.
-func Reduce(object any) (*facts.Kept, error) {
+func Reduce(object any) (*facts.Compact, error) {
 	f, err := kinds.Fact(object)
 	if err != nil {
 		return nil, err
 	}
-	return facts.Keep(f), nil
+	return facts.Compress(f), nil
 }
 
 func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {

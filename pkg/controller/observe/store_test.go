@@ -13,20 +13,20 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // recorded is a sink that writes down what it passes on.
-func recorded() (*sink[*facts.Kept], *[]string) {
+func recorded() (*sink[*facts.Compact], *[]string) {
 	var log []string
-	write := func(what string) func(*facts.Kept) {
-		return func(f *facts.Kept) {
+	write := func(what string) func(*facts.Compact) {
+		return func(f *facts.Compact) {
 			log = append(log, fmt.Sprintf("%s %s/%s@%d", what, f.Resource, f.Name(), f.ResourceVersion))
 		}
 	}
-	return &sink[*facts.Kept]{
+	return &sink[*facts.Compact]{
 		reduce: Reduce, upsert: write("upsert"), remove: write("remove"),
-		replace: func(all []*facts.Kept, rv string) {
+		replace: func(all []*facts.Compact, rv string) {
 			log = append(log, fmt.Sprintf("replace %d@%s", len(all), rv))
 			for _, f := range all {
 				write("with")(f)
@@ -38,8 +38,8 @@ func recorded() (*sink[*facts.Kept], *[]string) {
 
 func TestSinkReducesOnTheWayIn(t *testing.T) {
 	s, log := recorded()
-	small, err := s.Transformer()(given.Job("a").Complete(given.Now).Obj())
-	if _, ok := small.(*facts.Kept); !ok || err != nil {
+	small, err := s.Transformer()(testbuilders.Job("a").Complete(testbuilders.Now).Obj())
+	if _, ok := small.(*facts.Compact); !ok || err != nil {
 		t.Fatalf("a Job became %T, %v", small, err)
 	}
 	again, err := s.Transformer()(small)
@@ -47,10 +47,10 @@ func TestSinkReducesOnTheWayIn(t *testing.T) {
 		t.Fatalf("what was reduced became %v, %v", again, err)
 	}
 	for _, err := range []error{
-		s.Replace([]any{small, given.Pod("b").Version("2").Obj()}, "7"),
-		s.Add(given.Pod("c").Version("8").Obj()),
-		s.Update(given.Pod("c").Version("9").Obj()),
-		s.Delete(given.Job("a").Version("10").Obj()),
+		s.Replace([]any{small, testbuilders.Pod("b").Version("2").Obj()}, "7"),
+		s.Add(testbuilders.Pod("c").Version("8").Obj()),
+		s.Update(testbuilders.Pod("c").Version("9").Obj()),
+		s.Delete(testbuilders.Job("a").Version("10").Obj()),
 		s.Bookmark("11"),
 		s.Resync(),
 	} {
@@ -58,7 +58,15 @@ func TestSinkReducesOnTheWayIn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := []string{"replace 2@7", "with jobs.batch/a@1", "with pods/b@2", "upsert pods/c@8", "upsert pods/c@9", "remove jobs.batch/a@10", "bookmark 11"}
+	want := []string{
+		"replace 2@7",
+		"with jobs.batch/a@1",
+		"with pods/b@2",
+		"upsert pods/c@8",
+		"upsert pods/c@9",
+		"remove jobs.batch/a@10",
+		"bookmark 11",
+	}
 	if !slices.Equal(*log, want) {
 		t.Errorf("got  %q\nwant %q", *log, want)
 	}
@@ -66,8 +74,8 @@ func TestSinkReducesOnTheWayIn(t *testing.T) {
 
 func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
 	s, log := recorded()
-	bad := given.Pod("bad").Version("x").Obj()
-	if err := s.Replace([]any{bad, given.Pod("good").Obj(), &corev1.Secret{}, "nonsense"}, "7"); err != nil {
+	bad := testbuilders.Pod("bad").Version("x").Obj()
+	if err := s.Replace([]any{bad, testbuilders.Pod("good").Obj(), &corev1.Secret{}, "nonsense"}, "7"); err != nil {
 		t.Error(err)
 	}
 	for what, do := range map[string]func(any) error{"Add": s.Add, "Update": s.Update, "Delete": s.Delete} {
@@ -78,7 +86,7 @@ func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
 	if want := []string{"replace 1@7", "with pods/good@1"}; !slices.Equal(*log, want) {
 		t.Errorf("got  %q\nwant %q", *log, want)
 	}
-	if err := (&sink[*facts.Kept]{}).Bookmark("7"); err != nil {
+	if err := (&sink[*facts.Compact]{}).Bookmark("7"); err != nil {
 		t.Error(err)
 	}
 }

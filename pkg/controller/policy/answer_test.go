@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 var (
-	now      = given.Now
+	now      = testbuilders.Now
 	finished = now.Add(-time.Hour) // when all objects of the tables below finished
 )
 
@@ -49,7 +49,12 @@ func decide(f *lifecycle.Fact, owner lifecycle.OwnerState, voters []*policy.Poli
 }
 
 // decideAnswer asks as the tracker does: policies in the order of their names, without those that preview.
-func decideAnswer(t *testing.T, f *lifecycle.Fact, owner lifecycle.OwnerState, policies []*given.PolicyBuilder) (answer, policy.Resolution, policy.Decision) {
+func decideAnswer(
+	t *testing.T,
+	f *lifecycle.Fact,
+	owner lifecycle.OwnerState,
+	policies []*testbuilders.PolicyBuilder,
+) (answer, policy.Resolution, policy.Decision) {
 	t.Helper()
 	var voters []*policy.Policy
 	for _, b := range policies {
@@ -68,21 +73,21 @@ func decideAnswer(t *testing.T, f *lifecycle.Fact, owner lifecycle.OwnerState, p
 	return out, r, d
 }
 
-func policies(all ...*given.PolicyBuilder) []*given.PolicyBuilder { return all }
+func policies(all ...*testbuilders.PolicyBuilder) []*testbuilders.PolicyBuilder { return all }
 
 // job and pod finished an hour ago.
-func job(name string) *given.JobBuilder { return given.Job(name).Complete(finished) }
-func pod(name string) *given.PodBuilder { return given.Pod(name).Succeeded(finished) }
+func job(name string) *testbuilders.JobBuilder { return testbuilders.Job(name).Complete(finished) }
+func pod(name string) *testbuilders.PodBuilder { return testbuilders.Pod(name).Succeeded(finished) }
 
 func TestWhichAnswerHolds(t *testing.T) {
 	expired := func(by, after string) answer { return answer{remove, policy.ReasonExpired, by, after} }
 	notDue := func(by, after string) answer { return answer{wait, policy.ReasonNotDue, by, after} }
 	nothing := answer{action: ignore, reason: policy.ReasonNoPolicy}
-	failedJob := given.Job("j").Failed(finished).Fact()
+	failedJob := testbuilders.Job("j").Failed(finished).Fact()
 
 	for name, c := range map[string]struct {
 		fact     *lifecycle.Fact
-		policies []*given.PolicyBuilder
+		policies []*testbuilders.PolicyBuilder
 		want     answer
 	}{
 		// 1. No policy matches it: nothing happens, whatever its annotations say.
@@ -90,87 +95,87 @@ func TestWhichAnswerHolds(t *testing.T) {
 		"1: no policy, whatever its annotations say": {
 			job("j").TTL("0s").KeepUntil("nonsense").Fact(), nil, nothing},
 		"1: no policy, whatever its native TTL says": {job("j").NativeTTL(0).Fact(), nil, nothing},
-		"1: an empty policy does nothing":            {job("j").Fact(), policies(given.Policy("p")), nothing},
+		"1: an empty policy does nothing":            {job("j").Fact(), policies(testbuilders.Policy("p")), nothing},
 		"1: a policy for other resources": {
-			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").For("pods"))), nothing},
+			job("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For("pods"))), nothing},
 		"1: a policy for other labels": {
-			job("j").Label("app", "serve").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").Labelled("app", "train"))), nothing},
+			job("j").Label("app", "serve").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").Labelled("app", "train"))), nothing},
 		"1: a policy for another outcome": {
-			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").Outcome(gc.OutcomeFailed))), nothing},
+			job("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").Outcome(gc.OutcomeFailed))), nothing},
 
 		// 2. In one policy the first rule that matches decides; the trigger is no part of matching; then the defaults.
 		"2: the first rule that matches, not the earliest": {
-			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("first", "2h"), given.Rule("second", "0s"))), notDue("p/first", "2h0m0s")},
+			job("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("first", "2h"), testbuilders.Rule("second", "0s"))), notDue("p/first", "2h0m0s")},
 		"2: nor the latest": {
-			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("first", "0s"), given.Rule("second", "never"))), expired("p/first", "0s")},
+			job("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("first", "0s"), testbuilders.Rule("second", "never"))), expired("p/first", "0s")},
 		"2: a rule of other resources is passed over": {
-			job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("pods", "2h").For("pods"), given.Rule("jobs", "30m").For("jobs.batch"))),
+			job("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("pods", "2h").For("pods"), testbuilders.Rule("jobs", "30m").For("jobs.batch"))),
 			expired("p/jobs", "30m0s")},
-		"2: a rule of no resources is for Jobs":    {job("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "1m"))), expired("p/r", "1m0s")},
-		"2: and for Pods":                          {pod("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "1m"))), expired("p/r", "1m0s")},
-		"2: a rule of other labels is passed over": {job("j").Label("app", "serve").Fact(), policies(given.Policy("p").Default("1m").Rules(given.Rule("r", "0s").Labelled("app", "train"))), expired("p/default", "1m0s")},
-		"2: a rule of the label decides":           {job("j").Label("app", "train").Fact(), policies(given.Policy("p").Default("1m").Rules(given.Rule("r", "0s").Labelled("app", "train"))), expired("p/r", "0s")},
+		"2: a rule of no resources is for Jobs":    {job("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1m"))), expired("p/r", "1m0s")},
+		"2: and for Pods":                          {pod("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1m"))), expired("p/r", "1m0s")},
+		"2: a rule of other labels is passed over": {job("j").Label("app", "serve").Fact(), policies(testbuilders.Policy("p").Default("1m").Rules(testbuilders.Rule("r", "0s").Labelled("app", "train"))), expired("p/default", "1m0s")},
+		"2: a rule of the label decides":           {job("j").Label("app", "train").Fact(), policies(testbuilders.Policy("p").Default("1m").Rules(testbuilders.Rule("r", "0s").Labelled("app", "train"))), expired("p/r", "0s")},
 		"2: a rule of the other outcome is passed over": {
-			failedJob, policies(given.Policy("p").Default("0s").Rules(given.Rule("good", "1m").Outcome(gc.OutcomeSucceeded), given.Rule("bad", "7d").Outcome(gc.OutcomeFailed))),
+			failedJob, policies(testbuilders.Policy("p").Default("0s").Rules(testbuilders.Rule("good", "1m").Outcome(gc.OutcomeSucceeded), testbuilders.Rule("bad", "7d").Outcome(gc.OutcomeFailed))),
 			notDue("p/bad", "168h0m0s")},
 		"2: a rule inherits nothing from the defaults": {
-			job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "never"))), answer{keep, policy.ReasonNever, "p/r", ""}},
+			job("j").Fact(), policies(testbuilders.Policy("p").Default("0s").Rules(testbuilders.Rule("r", "never"))), answer{keep, policy.ReasonNever, "p/r", ""}},
 		"2: what no rule matches gets the defaults": {
-			pod("j").Fact(), policies(given.Policy("p").Default("30m").Rules(given.Rule("r", "never").For("jobs.batch"))), expired("p/default", "30m0s")},
+			pod("j").Fact(), policies(testbuilders.Policy("p").Default("30m").Rules(testbuilders.Rule("r", "never").For("jobs.batch"))), expired("p/default", "30m0s")},
 		"2: without defaults it gets nothing": {
-			pod("j").Fact(), policies(given.Policy("p").Rules(given.Rule("r", "0s").For("jobs.batch"))), nothing},
+			pod("j").Fact(), policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For("jobs.batch"))), nothing},
 		"2: a running Job is matched by the rule that will decide": {
-			given.Job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "1h"))), answer{ignore, policy.ReasonNotFinished, "p/r", ""}},
+			testbuilders.Job("j").Fact(), policies(testbuilders.Policy("p").Default("0s").Rules(testbuilders.Rule("r", "1h"))), answer{ignore, policy.ReasonNotFinished, "p/r", ""}},
 		"2: a rule with an outcome matches until that is known": {
-			given.Job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "1h").Outcome(gc.OutcomeFailed))),
+			testbuilders.Job("j").Fact(), policies(testbuilders.Policy("p").Default("0s").Rules(testbuilders.Rule("r", "1h").Outcome(gc.OutcomeFailed))),
 			answer{ignore, policy.ReasonNotFinished, "p/r", ""}},
 		"2: and not any more when it is another": {
-			job("j").Fact(), policies(given.Policy("p").Default("0s").Rules(given.Rule("r", "1h").Outcome(gc.OutcomeFailed))), expired("p/default", "0s")},
+			job("j").Fact(), policies(testbuilders.Policy("p").Default("0s").Rules(testbuilders.Rule("r", "1h").Outcome(gc.OutcomeFailed))), expired("p/default", "0s")},
 
 		// The TTL counts from the finish.
-		"due to the second":   {job("j").Fact(), policies(given.Policy("p").Default("1h")), expired("p/default", "1h0m0s")},
-		"not a second before": {job("j").Fact(), policies(given.Policy("p").Default("1h1s")), notDue("p/default", "1h0m1s")},
-		"never":               {job("j").Fact(), policies(given.Policy("p").Default("never")), answer{keep, policy.ReasonNever, "p/default", ""}},
+		"due to the second":   {job("j").Fact(), policies(testbuilders.Policy("p").Default("1h")), expired("p/default", "1h0m0s")},
+		"not a second before": {job("j").Fact(), policies(testbuilders.Policy("p").Default("1h1s")), notDue("p/default", "1h0m1s")},
+		"never":               {job("j").Fact(), policies(testbuilders.Policy("p").Default("never")), answer{keep, policy.ReasonNever, "p/default", ""}},
 		"never is not due, whatever else is wrong": {
-			given.Job("j").Complete(time.Time{}).TTL("x").Fact(), policies(given.Policy("p").Default("never")), answer{keep, policy.ReasonNever, "p/default", ""}},
+			testbuilders.Job("j").Complete(time.Time{}).TTL("x").Fact(), policies(testbuilders.Policy("p").Default("never")), answer{keep, policy.ReasonNever, "p/default", ""}},
 
 		// 4. Several policies match: the latest answer wins.
-		"4: the latest of two":       {job("j").Fact(), policies(given.Policy("a").Default("10m"), given.Policy("b").Default("30m")), expired("b/default", "30m0s")},
-		"4: in whatever order":       {job("j").Fact(), policies(given.Policy("a").Default("30m"), given.Policy("b").Default("10m")), expired("a/default", "30m0s")},
-		"4: never is latest":         {job("j").Fact(), policies(given.Policy("a").Default("never"), given.Policy("b").Default("3650d")), answer{keep, policy.ReasonNever, "a/default", ""}},
-		"4: of equal ones the first": {job("j").Fact(), policies(given.Policy("a").Default("60m"), given.Policy("b").Default("1h")), expired("a/default", "1h0m0s")},
+		"4: the latest of two":       {job("j").Fact(), policies(testbuilders.Policy("a").Default("10m"), testbuilders.Policy("b").Default("30m")), expired("b/default", "30m0s")},
+		"4: in whatever order":       {job("j").Fact(), policies(testbuilders.Policy("a").Default("30m"), testbuilders.Policy("b").Default("10m")), expired("a/default", "30m0s")},
+		"4: never is latest":         {job("j").Fact(), policies(testbuilders.Policy("a").Default("never"), testbuilders.Policy("b").Default("3650d")), answer{keep, policy.ReasonNever, "a/default", ""}},
+		"4: of equal ones the first": {job("j").Fact(), policies(testbuilders.Policy("a").Default("60m"), testbuilders.Policy("b").Default("1h")), expired("a/default", "1h0m0s")},
 		"4: one that does not match has no vote": {
-			job("j").Fact(), policies(given.Policy("a").Rules(given.Rule("r", "never").For("pods")), given.Policy("b").Default("0s")), expired("b/default", "0s")},
+			job("j").Fact(), policies(testbuilders.Policy("a").Rules(testbuilders.Rule("r", "never").For("pods")), testbuilders.Policy("b").Default("0s")), expired("b/default", "0s")},
 		"4: all must agree": {
-			job("j").Fact(), policies(given.Policy("a").Default("0s"), given.Policy("b").Default("0s"), given.Policy("c").Default("2h")), notDue("c/default", "2h0m0s")},
+			job("j").Fact(), policies(testbuilders.Policy("a").Default("0s"), testbuilders.Policy("b").Default("0s"), testbuilders.Policy("c").Default("2h")), notDue("c/default", "2h0m0s")},
 
 		// 6. A Preview policy has no vote and shuts out no default.
-		"6: a preview alone": {job("j").Fact(), policies(given.Policy("a").Preview().Default("0s")), nothing},
+		"6: a preview alone": {job("j").Fact(), policies(testbuilders.Policy("a").Preview().Default("0s")), nothing},
 		"6: a preview does not lengthen": {
-			job("j").Fact(), policies(given.Policy("a").Preview().Default("never"), given.Policy("b").Default("0s")), expired("b/default", "0s")},
+			job("j").Fact(), policies(testbuilders.Policy("a").Preview().Default("never"), testbuilders.Policy("b").Default("0s")), expired("b/default", "0s")},
 		"6: nor does it shut out a default": {
-			job("j").Fact(), policies(given.Policy("a").Preview().Rules(given.Rule("r", "never")), given.Policy("b").Default("0s")), expired("b/default", "0s")},
+			job("j").Fact(), policies(testbuilders.Policy("a").Preview().Rules(testbuilders.Rule("r", "never")), testbuilders.Policy("b").Default("0s")), expired("b/default", "0s")},
 
 		// 7. A native TTL replaces the answer, if a policy matches.
-		"7: a shorter native TTL": {job("j").NativeTTL(60).Fact(), policies(given.Policy("p").Default("1d")), expired("p/default", "1m0s")},
-		"7: a longer native TTL":  {job("j").NativeTTL(7200).Fact(), policies(given.Policy("p").Default("0s")), notDue("p/default", "2h0m0s")},
-		"7: it replaces never":    {job("j").NativeTTL(0).Fact(), policies(given.Policy("p").Default("never")), expired("p/default", "0s")},
+		"7: a shorter native TTL": {job("j").NativeTTL(60).Fact(), policies(testbuilders.Policy("p").Default("1d")), expired("p/default", "1m0s")},
+		"7: a longer native TTL":  {job("j").NativeTTL(7200).Fact(), policies(testbuilders.Policy("p").Default("0s")), notDue("p/default", "2h0m0s")},
+		"7: it replaces never":    {job("j").NativeTTL(0).Fact(), policies(testbuilders.Policy("p").Default("never")), expired("p/default", "0s")},
 		"7: it replaces the latest of several": {
-			job("j").NativeTTL(60).Fact(), policies(given.Policy("a").Default("1h"), given.Policy("b").Default("never")), expired("b/default", "1m0s")},
+			job("j").NativeTTL(60).Fact(), policies(testbuilders.Policy("a").Default("1h"), testbuilders.Policy("b").Default("never")), expired("b/default", "1m0s")},
 
 		// 8. The annotations adjust last, see TestAnnotations.
-		"8: the annotation lengthens a native TTL": {job("j").NativeTTL(60).TTL("2h").Fact(), policies(given.Policy("p").Default("0s")), notDue("p/default", "2h0m0s")},
+		"8: the annotation lengthens a native TTL": {job("j").NativeTTL(60).TTL("2h").Fact(), policies(testbuilders.Policy("p").Default("0s")), notDue("p/default", "2h0m0s")},
 		"8: of several policies the strictest annotationTTL holds": {
-			job("j").TTL("0s").Fact(), policies(given.Policy("a").Default("30m").Annotations(gc.AnnotationAny), given.Policy("b").Default("2h")), notDue("b/default", "2h0m0s")},
+			job("j").TTL("0s").Fact(), policies(testbuilders.Policy("a").Default("30m").Annotations(gc.AnnotationAny), testbuilders.Policy("b").Default("2h")), notDue("b/default", "2h0m0s")},
 		"8: Ignore is the strictest": {
 			job("j").TTL("never").Fact(),
-			policies(given.Policy("a").Default("30m").Annotations(gc.AnnotationIgnore), given.Policy("b").Default("1m").Annotations(gc.AnnotationAny)), expired("a/default", "30m0s")},
+			policies(testbuilders.Policy("a").Default("30m").Annotations(gc.AnnotationIgnore), testbuilders.Policy("b").Default("1m").Annotations(gc.AnnotationAny)), expired("a/default", "30m0s")},
 		"8: also when another policy decides": {
 			job("j").TTL("never").Fact(),
-			policies(given.Policy("a").Default("1m").Annotations(gc.AnnotationIgnore), given.Policy("b").Default("30m").Annotations(gc.AnnotationAny)), expired("b/default", "30m0s")},
+			policies(testbuilders.Policy("a").Default("1m").Annotations(gc.AnnotationIgnore), testbuilders.Policy("b").Default("30m").Annotations(gc.AnnotationAny)), expired("b/default", "30m0s")},
 		"8: a policy that does not match is not asked": {
 			job("j").TTL("never").Fact(),
-			policies(given.Policy("a").Rules(given.Rule("r", "0s").For("pods")).Annotations(gc.AnnotationIgnore), given.Policy("b").Default("1m").Annotations(gc.AnnotationAny)),
+			policies(testbuilders.Policy("a").Rules(testbuilders.Rule("r", "0s").For("pods")).Annotations(gc.AnnotationIgnore), testbuilders.Policy("b").Default("1m").Annotations(gc.AnnotationAny)),
 			answer{keep, policy.ReasonNever, "b/default", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +194,7 @@ func TestAnnotations(t *testing.T) {
 	never := answer{keep, policy.ReasonNever, "p/default", ""}
 	// Three answers for each case: with ExtendOnly, Any and Ignore. The policy says 30m, so all are due but for their annotations.
 	for name, c := range map[string]struct {
-		job                     *given.JobBuilder
+		job                     *testbuilders.JobBuilder
 		extendOnly, any, ignore answer
 	}{
 		"none":            {job("j"), expired("30m0s"), expired("30m0s"), expired("30m0s")},
@@ -224,7 +229,12 @@ func TestAnnotations(t *testing.T) {
 			gc.AnnotationExtendOnly: c.extendOnly, gc.AnnotationAny: c.any, gc.AnnotationIgnore: c.ignore,
 		} {
 			t.Run(name+"/"+string(mode), func(t *testing.T) {
-				got, _, _ := decideAnswer(t, c.job.Fact(), lifecycle.OwnerNone, policies(given.Policy("p").Default("30m").Annotations(mode)))
+				got, _, _ := decideAnswer(
+					t,
+					c.job.Fact(),
+					lifecycle.OwnerNone,
+					policies(testbuilders.Policy("p").Default("30m").Annotations(mode)),
+				)
 				if got != want {
 					t.Errorf("got  %+v\nwant %+v", got, want)
 				}
@@ -234,15 +244,18 @@ func TestAnnotations(t *testing.T) {
 }
 
 func TestOwnersAndFinalizers(t *testing.T) {
-	owned := func() *given.PodBuilder { return pod("a").ControlledBy("batch/v1", "Job", "j") }
-	withOwner, afterOwner := given.Policy("p").Rules(given.Rule("r", "30m")), given.Policy("p").Rules(given.Rule("r", "30m").Dependents(gc.DependentsAfterOwnerFinished))
+	owned := func() *testbuilders.PodBuilder { return pod("a").ControlledBy("batch/v1", "Job", "j") }
+	withOwner, afterOwner := testbuilders.Policy("p").
+		Rules(testbuilders.Rule("r", "30m")),
+		testbuilders.Policy("p").
+			Rules(testbuilders.Rule("r", "30m").Dependents(gc.DependentsAfterOwnerFinished))
 	expired := answer{remove, policy.ReasonExpired, "p/r", "30m0s"}
 	left := answer{ignore, policy.ReasonLeftToOwner, "p/r", ""}
 	terminating := answer{await, policy.ReasonTerminating, "p/r", ""}
 	for name, c := range map[string]struct {
 		fact     *lifecycle.Fact
 		owner    lifecycle.OwnerState
-		policies []*given.PolicyBuilder
+		policies []*testbuilders.PolicyBuilder
 		want     answer
 		detail   string
 	}{
@@ -256,10 +269,10 @@ func TestOwnersAndFinalizers(t *testing.T) {
 		"a finished controller, after its owner": {
 			owned().Fact(), lifecycle.OwnerFinished, policies(afterOwner), expired, ""},
 		"a finished controller, under defaults": {
-			owned().Fact(), lifecycle.OwnerFinished, policies(given.Policy("p").Default("30m")),
+			owned().Fact(), lifecycle.OwnerFinished, policies(testbuilders.Policy("p").Default("30m")),
 			answer{ignore, policy.ReasonLeftToOwner, "p/default", ""}, "Job/j"},
 		"a finished controller, and policies that disagree: all must agree": {
-			owned().Fact(), lifecycle.OwnerFinished, policies(afterOwner, given.Policy("q").Rules(given.Rule("r", "0s"))), left, "Job/j"},
+			owned().Fact(), lifecycle.OwnerFinished, policies(afterOwner, testbuilders.Policy("q").Rules(testbuilders.Rule("r", "0s"))), left, "Job/j"},
 		"a controller that is not seen goes, and takes it along": {
 			owned().Fact(), lifecycle.OwnerAbsent, policies(afterOwner), left, "Job/j"},
 		"a controller of unknown kind, due": {
@@ -286,7 +299,7 @@ func TestOwnersAndFinalizers(t *testing.T) {
 		"an object being deleted that waits for nobody": {
 			pod("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), terminating, "no finalizers; it goes when its grace period ends"},
 		"a running object being deleted is no candidate": {
-			given.Job("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), answer{ignore, policy.ReasonNotFinished, "p/r", ""}, ""},
+			testbuilders.Job("a").Terminating().Fact(), lifecycle.OwnerNone, policies(withOwner), answer{ignore, policy.ReasonNotFinished, "p/r", ""}, ""},
 		"an object being deleted along with its owner is no candidate": {
 			owned().Terminating().Fact(), lifecycle.OwnerAbsent, policies(withOwner), left, "Job/j"},
 	} {
@@ -305,13 +318,13 @@ func TestDoubtMeansKeep(t *testing.T) {
 		want   answer
 		detail string
 	}{
-		"a finish time that is missing": {given.Job("j").Failed(time.Time{}).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
+		"a finish time that is missing": {testbuilders.Job("j").Failed(time.Time{}).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"its condition Failed has no transition time"},
 		"a finish time before the creation": {job("j").Created(now).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"its finish time 2026-03-01T11:00:00Z is before its creation"},
-		"a Pod of which nobody knows when it finished": {given.Pod("j").Phase(corev1.PodFailed).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
+		"a Pod of which nobody knows when it finished": {testbuilders.Pod("j").Phase(corev1.PodFailed).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"neither a container nor a condition says when it finished"},
-		"a finish time in the future counts from when it is reached": {given.Job("j").Complete(now.Add(time.Hour)).Fact(),
+		"a finish time in the future counts from when it is reached": {testbuilders.Job("j").Complete(now.Add(time.Hour)).Fact(),
 			answer{wait, policy.ReasonNotDue, "p/default", "30m0s"}, ""},
 		"a malformed annotation": {job("j").TTL("2 hours").Fact(), answer{hold, policy.ReasonInvalidAnnotation, "p/default", "30m0s"},
 			`annotation gc.winnow.dev/ttl: "2 hours" contains a space; did you mean "2h"?`},
@@ -319,7 +332,7 @@ func TestDoubtMeansKeep(t *testing.T) {
 			`annotation gc.winnow.dev/keep-until: "tomorrow" is not a time like "2026-01-02T15:04:05Z"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _, d := decideAnswer(t, c.fact, lifecycle.OwnerNone, policies(given.Policy("p").Default("30m")))
+			got, _, d := decideAnswer(t, c.fact, lifecycle.OwnerNone, policies(testbuilders.Policy("p").Default("30m")))
 			if got != c.want || d.Detail != c.detail {
 				t.Errorf("got  %+v, %q\nwant %+v, %q", got, d.Detail, c.want, c.detail)
 			}
@@ -329,15 +342,15 @@ func TestDoubtMeansKeep(t *testing.T) {
 
 func TestPropagation(t *testing.T) {
 	const background, foreground, orphan = metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan
-	ruled := func(name string, ttl gc.TTL, p metav1.DeletionPropagation) *given.PolicyBuilder {
-		return given.Policy(name).Rules(given.Rule("r", ttl).Propagation(p))
+	ruled := func(name string, ttl gc.TTL, p metav1.DeletionPropagation) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Propagation(p))
 	}
 	for name, c := range map[string]struct {
 		fact     *lifecycle.Fact
-		policies []*given.PolicyBuilder
+		policies []*testbuilders.PolicyBuilder
 		want     metav1.DeletionPropagation
 	}{
-		"defaults":                     {job("j").Fact(), policies(given.Policy("p").Default("0s")), background},
+		"defaults":                     {job("j").Fact(), policies(testbuilders.Policy("p").Default("0s")), background},
 		"a rule says Background":       {job("j").Fact(), policies(ruled("p", "0s", background)), background},
 		"a rule says Foreground":       {job("j").Fact(), policies(ruled("p", "0s", foreground)), foreground},
 		"the policy that decides says": {job("j").Fact(), policies(ruled("a", "1m", foreground), ruled("b", "0s", background)), foreground},
@@ -357,9 +370,12 @@ func TestPropagation(t *testing.T) {
 func BenchmarkResolve(b *testing.B) {
 	var voters []*policy.Policy
 	for _, name := range []string{"a", "b"} {
-		voters = append(voters, compiled(b, given.Policy(name).Default("7d").Rules(
-			given.Rule("nightly", "1d").Labelled("app", "nightly"), given.Rule("failed", "30d").Outcome(gc.OutcomeFailed), given.Rule("train", "2h").Labelled("app", "train"),
-		)))
+		voters = append(voters, compiled(b, testbuilders.Policy(name).Default("7d").Rules(
+			testbuilders.Rule("nightly", "1d").
+				Labelled("app", "nightly"),
+			testbuilders.Rule("failed", "30d").Outcome(gc.OutcomeFailed), testbuilders.Rule("train", "2h").Labelled("app", "train"),
+		),
+		))
 	}
 	f := job("a").Label("app", "train").Label("run", "1").Fact()
 	b.ReportAllocs()

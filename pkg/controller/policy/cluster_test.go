@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -43,7 +43,7 @@ func TestCompileCluster(t *testing.T) {
 		"a bound":       {policy: guarded(gc.Guardrails{MinTTL: new(gc.TTL("1h"))})},
 		"no bound":      {policy: guarded(gc.Guardrails{AllowNever: new(true)}), nothing: true},
 		"defaults": {
-			policy:    cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").Keeping(3).Capacity() }),
+			policy:    cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = testbuilders.Rule("r", "").Keeping(3).Capacity() }),
 			resources: []string{gc.ResourceJobs, gc.ResourcePods},
 		},
 		"a ceiling of Pods": {
@@ -84,16 +84,18 @@ func TestCompileClusterRefusesWhatItCannotRead(t *testing.T) {
 		"a ceiling of what":         {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int64(1))}}}), `ceilings[0].resources: "secrets" is not`},
 		"a ceiling of how many":     {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{}}}), "ceilings[0].maxObjects is missing"},
 		"a capacity below zero": {
-			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").Keeping(-1).Capacity() }), "maxObjects"},
+			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = testbuilders.Rule("r", "").Keeping(-1).Capacity() }), "maxObjects"},
 		"a rate of nothing": {guarded(gc.Guardrails{MaxDeletionsPerMinute: new(int64(0))}), "spec.guardrails: maxDeletionsPerMinute: "},
 		"a ceiling of too many": {
 			guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{MaxObjects: new(int64(gc.MaxNumber + 1))}}}), "ceilings[0].maxObjects: 2147483648 is not between 0 and 2147483647"},
 		"a capacity of too many": {
 			cluster(func(s *gc.ClusterCleanupPolicySpec) {
-				s.Capacity = given.Rule("r", "").Keeping(gc.MaxNumber + 1).Capacity()
+				s.Capacity = testbuilders.Rule("r", "").Keeping(gc.MaxNumber + 1).Capacity()
 			}), "maxObjects: 2147483648 is not"},
 		"a share of too much": {
-			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = given.Rule("r", "").KeepingPercent(101).Capacity() }), "percentOfQuota: 101 is not between 1 and 100"},
+			cluster(func(s *gc.ClusterCleanupPolicySpec) {
+				s.Capacity = testbuilders.Rule("r", "").KeepingPercent(101).Capacity()
+			}), "percentOfQuota: 101 is not between 1 and 100"},
 		"a hold below zero": {guarded(gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int64(-1))}}), "spec.guardrails: holdAbove.objects: "},
 	} {
 		t.Run(name, func(t *testing.T) {

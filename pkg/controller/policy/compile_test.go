@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 func TestCompile(t *testing.T) {
-	p, err := policy.Compile(given.Policy("p").Generation(7).Preview().Obj())
+	p, err := policy.Compile(testbuilders.Policy("p").Generation(7).Preview().Obj())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,28 +27,28 @@ func TestCompile(t *testing.T) {
 
 func TestCompileRefusesWhatItCannotRead(t *testing.T) {
 	badSelector := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
-	rule := func(r *given.RuleBuilder) *given.PolicyBuilder {
-		return given.Policy("p").Rules(given.Rule("good", "1h"), r)
+	rule := func(r *testbuilders.RuleBuilder) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").Rules(testbuilders.Rule("good", "1h"), r)
 	}
 	for name, c := range map[string]struct {
-		policy *given.PolicyBuilder
+		policy *testbuilders.PolicyBuilder
 		want   string
 	}{
-		"a mode of another version":           {given.Policy("p").Mode("Simulate"), `spec.mode: "Simulate" is not one of ["Enforce" "Preview"]`},
-		"an annotationTTL of another version": {given.Policy("p").Annotations("ShortenOnly"), `spec.annotationTTL: "ShortenOnly" is not one of`},
-		"no defaults":                         {given.Policy("p").Annotations(""), `spec.annotationTTL: "" is not one of`},
-		"a default TTL":                       {given.Policy("p").Default("1y"), "spec.ttlAfterFinished: has the unknown unit"},
-		"a TTL":                               {rule(given.Rule("r", "-1h")), "spec.rules[1]: ttl: must not be negative"},
-		"no TTL":                              {rule(given.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl and capacity are missing"},
-		"a selector":                          {rule(given.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
-		"a resource":                          {rule(given.Rule("r", "1h").For("jobs.batch", "secrets")), `spec.rules[1]: resources: "secrets" is not one of`},
-		"a name twice":                        {rule(given.Rule("good", "1h")), `spec.rules[1].name: "good" is taken`},
-		"a name of ours":                      {rule(given.Rule("default", "1h")), `spec.rules[1].name: "default" is taken`},
-		"an outcome":                          {rule(given.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},
-		"dependents":                          {rule(given.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
-		"a propagation":                       {rule(given.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
-		"what was not understood whole":       {given.Policy("p").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`), `unknown field "spec.x"`},
-		"a word of great length is cut":       {given.Policy("p").Mode(gc.PolicyMode(strings.Repeat("x", 1000))), `spec.mode: "` + strings.Repeat("x", 64) + `" is`},
+		"a mode of another version":           {testbuilders.Policy("p").Mode("Simulate"), `spec.mode: "Simulate" is not one of ["Enforce" "Preview"]`},
+		"an annotationTTL of another version": {testbuilders.Policy("p").Annotations("ShortenOnly"), `spec.annotationTTL: "ShortenOnly" is not one of`},
+		"no defaults":                         {testbuilders.Policy("p").Annotations(""), `spec.annotationTTL: "" is not one of`},
+		"a default TTL":                       {testbuilders.Policy("p").Default("1y"), "spec.ttlAfterFinished: has the unknown unit"},
+		"a TTL":                               {rule(testbuilders.Rule("r", "-1h")), "spec.rules[1]: ttl: must not be negative"},
+		"no TTL":                              {rule(testbuilders.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl and capacity are missing"},
+		"a selector":                          {rule(testbuilders.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
+		"a resource":                          {rule(testbuilders.Rule("r", "1h").For("jobs.batch", "secrets")), `spec.rules[1]: resources: "secrets" is not one of`},
+		"a name twice":                        {rule(testbuilders.Rule("good", "1h")), `spec.rules[1].name: "good" is taken`},
+		"a name of ours":                      {rule(testbuilders.Rule("default", "1h")), `spec.rules[1].name: "default" is taken`},
+		"an outcome":                          {rule(testbuilders.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},
+		"dependents":                          {rule(testbuilders.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
+		"a propagation":                       {rule(testbuilders.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
+		"what was not understood whole":       {testbuilders.Policy("p").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`), `unknown field "spec.x"`},
+		"a word of great length is cut":       {testbuilders.Policy("p").Mode(gc.PolicyMode(strings.Repeat("x", 1000))), `spec.mode: "` + strings.Repeat("x", 64) + `" is`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := policy.Compile(c.policy.Obj())
@@ -61,14 +61,14 @@ func TestCompileRefusesWhatItCannotRead(t *testing.T) {
 
 func TestResources(t *testing.T) {
 	for name, c := range map[string]struct {
-		policy *given.PolicyBuilder
+		policy *testbuilders.PolicyBuilder
 		want   []string
 	}{
-		"an empty policy":                   {given.Policy("p"), nil},
-		"defaults are for Jobs and Pods":    {given.Policy("p").Default("1h"), []string{"jobs.batch", "pods"}},
-		"so is a rule that names nothing":   {given.Policy("p").Rules(given.Rule("r", "1h")), []string{"jobs.batch", "pods"}},
-		"a rule for one":                    {given.Policy("p").Rules(given.Rule("r", "1h").For("pods")), []string{"pods"}},
-		"rules for both, each once, sorted": {given.Policy("p").Rules(given.Rule("r", "1h").For("pods", "pods"), given.Rule("s", "1h").For("jobs.batch", "pods")), []string{"jobs.batch", "pods"}},
+		"an empty policy":                   {testbuilders.Policy("p"), nil},
+		"defaults are for Jobs and Pods":    {testbuilders.Policy("p").Default("1h"), []string{"jobs.batch", "pods"}},
+		"so is a rule that names nothing":   {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h")), []string{"jobs.batch", "pods"}},
+		"a rule for one":                    {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("pods")), []string{"pods"}},
+		"rules for both, each once, sorted": {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("pods", "pods"), testbuilders.Rule("s", "1h").For("jobs.batch", "pods")), []string{"jobs.batch", "pods"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compiled(t, c.policy)
@@ -85,7 +85,7 @@ func TestResources(t *testing.T) {
 func compiled(t interface {
 	Helper()
 	Fatal(...any)
-}, b *given.PolicyBuilder) *policy.Policy {
+}, b *testbuilders.PolicyBuilder) *policy.Policy {
 	t.Helper()
 	p, err := policy.Compile(b.Obj())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -29,8 +29,8 @@ func (l *lookups) Lookup(key string) (string, bool) { l.n++; return l.Set.Lookup
 
 // TestPreviewsVoteBesideOthers decides for a Job as if one that previews had a vote, and asks no policy twice for that.
 func TestPreviewsVoteBesideOthers(t *testing.T) {
-	one := func(name string, ttl gc.TTL) *given.PolicyBuilder {
-		return given.Policy(name).Rules(given.Rule("r", ttl).Labelled("app", "x"))
+	one := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("app", "x"))
 	}
 	ofCluster := func(name string, ttl gc.TTL) *policy.Policy {
 		of := cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Rules = one(name, ttl).Obj().Spec.Rules })
@@ -41,7 +41,7 @@ func TestPreviewsVoteBesideOthers(t *testing.T) {
 		}
 		return p
 	}
-	own := func(all ...*given.PolicyBuilder) []*policy.Policy {
+	own := func(all ...*testbuilders.PolicyBuilder) []*policy.Policy {
 		var out []*policy.Policy
 		for _, b := range all {
 			out = append(out, compiled(t, b))
@@ -60,7 +60,7 @@ func TestPreviewsVoteBesideOthers(t *testing.T) {
 		"a cluster policy among others":          {cluster: []*policy.Policy{ofCluster("b", "1h")}, clusterPreviews: []*policy.Policy{ofCluster("c", "2h")}, want: []string{"c 2h0m0s"}},
 		"a cluster policy is silenced":           {own: own(one("b", "1h")), clusterPreviews: []*policy.Policy{ofCluster("c", "2h")}},
 		"alone":                                  {previews: own(one("c", "2h")), want: []string{"c 2h0m0s"}},
-		"no rule matches":                        {own: own(one("b", "1h")), previews: own(given.Policy("c").Rules(given.Rule("r", "2h").Labelled("app", "y")))},
+		"no rule matches":                        {own: own(one("b", "1h")), previews: own(testbuilders.Policy("c").Rules(testbuilders.Rule("r", "2h").Labelled("app", "y")))},
 		"annotations are ignored if it says so":  {own: own(one("b", "1h")), previews: own(one("c", "2h").Annotations(gc.AnnotationIgnore)), annotation: "9h", want: []string{"c 2h0m0s"}},
 		"annotations are read if only others do": {own: own(one("b", "1h")), previews: own(one("c", "2h")), annotation: "9h", want: []string{"c 9h0m0s"}},
 		"a silenced cluster policy ignores none": {cluster: []*policy.Policy{ofCluster("b", "3h")}, previews: own(one("c", "2h")), annotation: "9h", want: []string{"c 9h0m0s"}},

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -23,7 +23,17 @@ import (
 const forever = 1 << 40 // seconds
 
 // modelTTLs are the TTLs of the model and what they mean in seconds.
-var modelTTLs = map[string]int{"0s": 0, "59s": 59, "1m": 60, "10m": 600, "600s": 600, "1h": 3600, "1d": 86400, "3650d": 315360000, "never": forever}
+var modelTTLs = map[string]int{
+	"0s":    0,
+	"59s":   59,
+	"1m":    60,
+	"10m":   600,
+	"600s":  600,
+	"1h":    3600,
+	"1d":    86400,
+	"3650d": 315360000,
+	"never": forever,
+}
 
 // malformed are texts that are no TTL; those of modelUntil that are no time are missing in it.
 var malformed = []string{"", "1", "x", "1.5h", "1m1h", "-1s", "NEVER", "3651d"}
@@ -152,7 +162,7 @@ func annotated(o modelObject, ttl int, mode gc.AnnotationTTLMode) (due int, inva
 }
 
 func TestDecisionsAgreeWithTheModel(t *testing.T) {
-	given.Checks(t, 10000)
+	testbuilders.Checks(t, 10000)
 	seen := map[policy.Reason]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		o, all := drawObject(t), rapid.SliceOfN(rapid.Custom(drawPolicy), 0, 4).Draw(t, "policies")
@@ -175,7 +185,8 @@ func TestDecisionsAgreeWithTheModel(t *testing.T) {
 		if got != want {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}
-		if due := d.Action == policy.Hold || d.Action == policy.Delete || d.Action == policy.Await; d.Due() != due || d.Candidate() != (d.Action != policy.Ignore) {
+		if due := d.Action == policy.Hold || d.Action == policy.Delete || d.Action == policy.Await; d.Due() != due ||
+			d.Candidate() != (d.Action != policy.Ignore) {
 			t.Fatalf("%+v: due %v, candidate %v", d, d.Due(), d.Candidate())
 		}
 		seen[d.Reason]++
@@ -193,8 +204,9 @@ func TestDecisionsAgreeWithTheModel(t *testing.T) {
 func drawPolicy(t *rapid.T) modelPolicy {
 	ttls := rapid.SampledFrom([]string{"0s", "59s", "1m", "10m", "600s", "1h", "1d", "3650d", "never"})
 	p := modelPolicy{
-		preview:    rapid.IntRange(0, 4).Draw(t, "preview") == 0,
-		annotation: rapid.SampledFrom([]gc.AnnotationTTLMode{gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore}).Draw(t, "annotationTTL"),
+		preview: rapid.IntRange(0, 4).Draw(t, "preview") == 0,
+		annotation: rapid.SampledFrom([]gc.AnnotationTTLMode{gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore}).
+			Draw(t, "annotationTTL"),
 	}
 	if rapid.Bool().Draw(t, "hasDefault") {
 		p.defaultTTL = ttls.Draw(t, "default")
@@ -223,7 +235,8 @@ func drawObject(t *rapid.T) modelObject {
 		terminating: chance(8, "terminating"),
 		doubtful:    chance(8, "doubtful"),
 		owner: rapid.SampledFrom([]lifecycle.OwnerState{lifecycle.OwnerNone, lifecycle.OwnerNone, lifecycle.OwnerNone, lifecycle.OwnerRunning,
-			lifecycle.OwnerFinished, lifecycle.OwnerAbsent, lifecycle.OwnerUnknown}).Draw(t, "owner"),
+			lifecycle.OwnerFinished, lifecycle.OwnerAbsent, lifecycle.OwnerUnknown}).
+			Draw(t, "owner"),
 	}
 	if o.resource == gc.ResourceJobs && chance(4, "hasNative") {
 		o.native = rapid.SampledFrom([]int{0, 60, 3600, 2147483647}).Draw(t, "native")
@@ -244,13 +257,13 @@ func drawObject(t *rapid.T) modelObject {
 }
 
 func realObject(o modelObject) *lifecycle.Fact {
-	at := given.Now.Add(-time.Duration(o.sinceFinish) * time.Second)
+	at := testbuilders.Now.Add(-time.Duration(o.sinceFinish) * time.Second)
 	until := o.keepUntil
 	if o.untilReadable {
 		until = at.Add(time.Duration(o.untilFromFinish) * time.Second).Format(time.RFC3339)
 	}
 	if o.resource == gc.ResourceJobs {
-		return shape(given.Job("o"), o, until, func(b *given.JobBuilder) *lifecycle.Fact {
+		return shape(testbuilders.Job("o"), o, until, func(b *testbuilders.JobBuilder) *lifecycle.Fact {
 			if o.native >= 0 {
 				b.NativeTTL(int32(o.native))
 			}
@@ -262,7 +275,7 @@ func realObject(o modelObject) *lifecycle.Fact {
 			return b.Fact()
 		})
 	}
-	return shape(given.Pod("o"), o, until, func(b *given.PodBuilder) *lifecycle.Fact {
+	return shape(testbuilders.Pod("o"), o, until, func(b *testbuilders.PodBuilder) *lifecycle.Fact {
 		if o.uncounted {
 			b.Finalizer(batchv1.JobTrackingFinalizer)
 		}
@@ -290,7 +303,7 @@ func shape[B shaped[B]](b B, o modelObject, until string, fact func(B) *lifecycl
 		b.Label("app", o.label)
 	}
 	if !o.doubtful {
-		b.Created(given.Now.Add(-20 * 365 * 24 * time.Hour))
+		b.Created(testbuilders.Now.Add(-20 * 365 * 24 * time.Hour))
 	}
 	if o.hasTTL {
 		b.TTL(o.ttl)
@@ -307,8 +320,8 @@ func shape[B shaped[B]](b B, o modelObject, until string, fact func(B) *lifecycl
 	return fact(b)
 }
 
-func realPolicy(name string, p modelPolicy) *given.PolicyBuilder {
-	b := given.Policy(name).Annotations(p.annotation)
+func realPolicy(name string, p modelPolicy) *testbuilders.PolicyBuilder {
+	b := testbuilders.Policy(name).Annotations(p.annotation)
 	if p.preview {
 		b.Preview()
 	}
@@ -316,7 +329,7 @@ func realPolicy(name string, p modelPolicy) *given.PolicyBuilder {
 		b.Default(gc.TTL(p.defaultTTL))
 	}
 	for i, r := range p.rules {
-		rule := given.Rule(fmt.Sprintf("r%d", i), gc.TTL(r.ttl)).Outcome(gc.Outcome(r.outcome))
+		rule := testbuilders.Rule(fmt.Sprintf("r%d", i), gc.TTL(r.ttl)).Outcome(gc.Outcome(r.outcome))
 		if r.resource != "" {
 			rule.For(r.resource)
 		}

@@ -33,8 +33,13 @@ func (s *Standing) Notice(votes []Vote, b *Bounds) (Notice, bool) {
 	case s.annotationTTL == gc.AnnotationIgnore:
 		i := slices.IndexFunc(votes, func(v Vote) bool { return v.Policy.annotationTTL == gc.AnnotationIgnore })
 		n.Policy = votes[i].Policy
-		n.Text = fmt.Sprintf("%s has no effect: %s ignores annotations. Remove the annotation, or set spec.annotationTTL of the policy to %s or %s.",
-			s.quote(), n.Policy.title(), gc.AnnotationExtendOnly, gc.AnnotationAny)
+		n.Text = fmt.Sprintf(
+			"%s has no effect: %s ignores annotations. Remove the annotation, or set spec.annotationTTL of the policy to %s or %s.",
+			s.quote(),
+			n.Policy.title(),
+			gc.AnnotationExtendOnly,
+			gc.AnnotationAny,
+		)
 	case s.goesWithJob():
 		n.Text = fmt.Sprintf("%s has no effect: this Pod is deleted together with %s. Annotate the Job instead.", s.quote(), s.Controller)
 	case s.Endless:

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -40,32 +40,32 @@ func TestNotices(t *testing.T) {
 		ttl10m  = `Annotation gc.winnow.dev/ttl: "10m" `
 		noRead  = `CleanupPolicy "p" does not delete this object until you correct or remove annotation gc.winnow.dev/`
 	)
-	hour := policies(given.Policy("p").Default("1h"))
+	hour := policies(testbuilders.Policy("p").Default("1h"))
 	month, never := gc.TTL("30d"), false
 	max30d := limited(t, gc.Guardrails{MaxTTL: &month})
 	noNever := limited(t, gc.Guardrails{MaxTTL: &month, AllowNever: &never})
-	running := given.Pod("j").Phase(corev1.PodRunning).Restarts(corev1.RestartPolicyAlways).TTL("10m")
+	running := testbuilders.Pod("j").Phase(corev1.PodRunning).Restarts(corev1.RestartPolicyAlways).TTL("10m")
 	inYears := finished.Add(1000 * 24 * time.Hour).Format(time.RFC3339)
 
 	for name, c := range map[string]struct {
 		fact     *lifecycle.Fact
 		owner    lifecycle.OwnerState
-		policies []*given.PolicyBuilder
+		policies []*testbuilders.PolicyBuilder
 		bounds   policy.Bounds
 		want     string
 	}{
 		"no annotation":        {fact: job("j").Fact(), policies: hour},
 		"no policy":            {fact: job("j").TTL("nonsense").Fact()},
-		"only a preview":       {fact: job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Default("1h").Preview())},
+		"only a preview":       {fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Default("1h").Preview())},
 		"it is being deleted":  {fact: job("j").TTL("10m").Terminating().Fact(), policies: hour},
 		"longer":               {fact: job("j").TTL("2h").Fact(), policies: hour},
 		"as long":              {fact: job("j").TTL("60m").Fact(), policies: hour},
 		"until long ago":       {fact: job("j").KeepUntil("2026-01-01T00:00:00Z").Fact(), policies: hour},
-		"shorter, and allowed": {fact: job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Default("1h").Annotations(gc.AnnotationAny))},
+		"shorter, and allowed": {fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Default("1h").Annotations(gc.AnnotationAny))},
 		"shorter than the TTL, but capacity could come first": {
-			fact: job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Rules(given.Rule("r", "1h").Keeping(3)))},
+			fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Keeping(3)))},
 		"shorter than that of an outcome that is not known yet": {
-			fact: given.Job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Default("1m").Rules(given.Rule("r", "1h").Outcome(gc.OutcomeFailed)))},
+			fact: testbuilders.Job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Default("1m").Rules(testbuilders.Rule("r", "1h").Outcome(gc.OutcomeFailed)))},
 
 		"not readable": {fact: job("j").TTL("2 hours").Fact(), policies: hour,
 			want: invalid + noRead + `ttl: "2 hours" contains a space; did you mean "2h"?`},
@@ -74,25 +74,25 @@ func TestNotices(t *testing.T) {
 		"shorter": {fact: job("j").TTL("10m").Fact(), policies: hour,
 			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" keeps this object for 1h, and an annotation can only keep it longer (annotationTTL: ExtendOnly). ` +
 				"Set a longer time, or set annotationTTL of the policy to Any."},
-		"shorter while it runs": {fact: given.Job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Rules(given.Rule("r", "1h30m"))),
+		"shorter while it runs": {fact: testbuilders.Job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h30m"))),
 			want: ignored + ttl10m + `has no effect: rule "r" of CleanupPolicy "p" keeps this object for 1h30m, and`},
-		"shorter than never": {fact: job("j").TTL("10m").Fact(), policies: policies(given.Policy("p").Default("never")),
+		"shorter than never": {fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("p").Default("never")),
 			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" never deletes this object, and an annotation cannot change that (annotationTTL: ExtendOnly). Set`},
 		"shorter than the longest of several": {
-			fact: job("j").TTL("10m").Fact(), policies: policies(given.Policy("a").Default("5m"), given.Policy("p").Default("1h"), given.Policy("z").Default("30m")),
+			fact: job("j").TTL("10m").Fact(), policies: policies(testbuilders.Policy("a").Default("5m"), testbuilders.Policy("p").Default("1h"), testbuilders.Policy("z").Default("30m")),
 			want: ignored + ttl10m + `has no effect: CleanupPolicy "p" keeps this object for 1h`},
-		"not looked at": {fact: job("j").TTL("nonsense").Fact(), policies: policies(given.Policy("a").Default("1h"), given.Policy("p").Default("1m").Annotations(gc.AnnotationIgnore)),
+		"not looked at": {fact: job("j").TTL("nonsense").Fact(), policies: policies(testbuilders.Policy("a").Default("1h"), testbuilders.Policy("p").Default("1m").Annotations(gc.AnnotationIgnore)),
 			want: ignored + `Annotation gc.winnow.dev/ttl: "nonsense" has no effect: CleanupPolicy "p" ignores annotations. Remove the annotation, ` +
 				"or set spec.annotationTTL of the policy to ExtendOnly or Any."},
 		"goes with its Job": {
 			fact: pod("j").ControlledBy("batch/v1", "Job", "owner").KeepUntil(inYears).Fact(), owner: lifecycle.OwnerRunning, policies: hour,
 			want: ignored + `Annotation gc.winnow.dev/keep-until: "` + inYears + `" has no effect: this Pod is deleted together with Job/owner. Annotate the Job instead.`},
 		"goes with a Job that is yet to be seen": {fact: pod("j").ControlledBy("batch/v1", "Job", "owner").TTL("2h").Fact(), owner: lifecycle.OwnerAbsent, policies: hour},
-		"never ends": {fact: running.Fact(), policies: policies(given.Policy("p").Default("1h").Annotations(gc.AnnotationAny)),
+		"never ends": {fact: running.Fact(), policies: policies(testbuilders.Policy("p").Default("1h").Annotations(gc.AnnotationAny)),
 			want: ignored + ttl10m + "has no effect while this Pod runs: the TTL counts from when the Pod finishes, and a Pod with restartPolicy: Always " +
 				"does not finish by itself. Delete the Pod yourself, or create it with restartPolicy: OnFailure or Never."},
 		"is to run for ever": {
-			fact:     given.Pod("j").Restarts(corev1.RestartPolicyAlways).TTL("10m").ControlledBy("apps/v1", "ReplicaSet", "web-5d7").Fact(),
+			fact:     testbuilders.Pod("j").Restarts(corev1.RestartPolicyAlways).TTL("10m").ControlledBy("apps/v1", "ReplicaSet", "web-5d7").Fact(),
 			policies: hour, want: ignored + ttl10m + "has no effect while this Pod runs: the TTL counts from when the Pod finishes, and a Pod with restartPolicy: Always " +
 				"does not finish by itself. To remove the Pod, scale down or delete ReplicaSet/web-5d7."},
 		"was evicted": {fact: pod("j").Restarts(corev1.RestartPolicyAlways).TTL("2h").Fact(), policies: hour},

@@ -129,7 +129,10 @@ func (t *teller) deletions(now time.Time, most int) []event {
 		case len(d.byRule) == 0:
 			delete(t.sums, of)
 		case len(out) < most:
-			out = append(out, event{subject: of.subject, object: d.last, kind: corev1.EventTypeNormal, reason: "Deleted", note: d.note() + of.by()})
+			out = append(
+				out,
+				event{subject: of.subject, object: d.last, kind: corev1.EventTypeNormal, reason: "Deleted", note: d.note() + of.by()},
+			)
 			d.byRule, d.after = nil, now.Add(sumFor)
 		}
 	}
@@ -194,7 +197,10 @@ func (t *teller) warnings(r *tracker.Report, now time.Time) (out []event, settle
 		tell("", g, r.Waiting)
 	}
 	for _, in := range r.Within {
-		holds := slices.DeleteFunc(slices.Clone(r.Waiting), func(h gc.PolicyHold) bool { return h.Namespace != "" && h.Namespace != in.Namespace })
+		holds := slices.DeleteFunc(
+			slices.Clone(r.Waiting),
+			func(h gc.PolicyHold) bool { return h.Namespace != "" && h.Namespace != in.Namespace },
+		)
 		for _, g := range slices.Concat(in.Holds, in.Awaiting) {
 			tell(in.Namespace, g, holds)
 		}
@@ -253,7 +259,8 @@ func (t *teller) forget(namespace string, reports []tracker.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool {
-		return key.namespace == namespace && !slices.ContainsFunc(reports, func(r tracker.Report) bool { return r.Stored.UID == key.policy })
+		return key.namespace == namespace &&
+			!slices.ContainsFunc(reports, func(r tracker.Report) bool { return r.Stored.UID == key.policy })
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -49,10 +49,12 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	o := &office{T: t}
 	all := newTeller()
 	gone := func(namespace, name, rule string) deletion.Confirmed {
-		f := given.Job(name).In(namespace).Fact()
-		return deletion.Confirmed{Order: &deletion.Order{Fact: f, Policy: types.NamespacedName{Name: "defaults"}, PolicyUID: "uid", Rule: rule}}
+		f := testbuilders.Job(name).In(namespace).Fact()
+		return deletion.Confirmed{
+			Order: &deletion.Order{Fact: f, Policy: types.NamespacedName{Name: "defaults"}, PolicyUID: "uid", Rule: rule},
+		}
 	}
-	now := given.Now
+	now := testbuilders.Now
 	all.gone([]deletion.Confirmed{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
 	o.tells(all.deletions(now, 1+2),
 		"batch/v1 Job team-a/b: Normal Deleted: Deleted 2 jobs.batch by rule default of ClusterCleanupPolicy defaults",
@@ -70,8 +72,14 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	waits := tracker.Group{Reason: policy.ReasonHeld, Object: "team-b/jobs.batch/c", Detail: "5f3c", Count: 60}
 	r := &tracker.Report{
 		Stored: tracker.StoredClusterPolicy(p), Holds: []tracker.Group{refused, waits},
-		Waiting: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change", Resources: []string{"pods"}}, {ID: "7d1e", Namespace: "team-c", Objects: 1, Why: "another"}},
-		Within:  []tracker.Within{{Namespace: "team-a", Holds: []tracker.Group{refused}}, {Namespace: "team-b", Holds: []tracker.Group{waits}}},
+		Waiting: []gc.PolicyHold{
+			{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change", Resources: []string{"pods"}},
+			{ID: "7d1e", Namespace: "team-c", Objects: 1, Why: "another"},
+		},
+		Within: []tracker.Within{
+			{Namespace: "team-a", Holds: []tracker.Group{refused}},
+			{Namespace: "team-b", Holds: []tracker.Group{waits}},
+		},
 	}
 	warn := func(at metav1.Time) []event {
 		out, _ := all.warnings(r, at.Time)
@@ -109,23 +117,25 @@ func TestEventOnAnObject(t *testing.T) {
 
 // TestNoticesAreWrittenOnce: on the object, by whatever replica, and few at a time.
 func TestNoticesAreWrittenOnce(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("1h"))
-	short := given.Job("short").TTL("10m").Fact()
+	o := newOffice(t, testbuilders.Policy("p").Default("1h"))
+	short := testbuilders.Job("short").TTL("10m").Fact()
 	o.upsert(short)
 	_, events := o.after(time.Second)
 	if len(events) != 1 {
 		t.Fatalf("wrote %+v", events)
 	}
 	e := events[0]
-	if e.Namespace != given.Home || e.Regarding.Kind != "Job" || e.Regarding.UID != short.UID || e.Related == nil || e.Related.Name != "p" ||
-		e.Related.Kind != "CleanupPolicy" || e.Type != corev1.EventTypeWarning || e.Reason != "AnnotationIgnored" || !strings.Contains(e.Note, `ttl: "10m" has no effect`) {
+	if e.Namespace != testbuilders.Home || e.Regarding.Kind != "Job" || e.Regarding.UID != short.UID || e.Related == nil || e.Related.Name != "p" ||
+		e.Related.Kind != "CleanupPolicy" || e.Type != corev1.EventTypeWarning || e.Reason != "AnnotationIgnored" ||
+		!strings.Contains(e.Note, `ttl: "10m" has no effect`) {
 		t.Errorf("wrote %+v", e)
 	}
-	o.upsert(given.Job("short").TTL("10m").Complete(given.Now).Fact()) // It is looked at again.
+	o.upsert(testbuilders.Job("short").TTL("10m").Complete(testbuilders.Now).Fact()) // It is looked at again.
 	if _, events := o.after(time.Minute); len(events) != 1 || events[0].Name != e.Name {
 		t.Errorf("wrote %+v, not the same as before", events)
 	}
-	if list, err := o.cluster.EventsV1().Events(given.Home).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
+	if list, err := o.cluster.EventsV1().Events(testbuilders.Home).List(t.Context(), metav1.ListOptions{}); err != nil ||
+		len(list.Items) != 1 {
 		t.Errorf("there are %+v, %v", list, err)
 	}
 	o.writes(time.Minute, nil, nil)
@@ -139,12 +149,12 @@ func TestNoticesLeaveTheBudgetToOthers(t *testing.T) {
 		Spec: gc.ClusterCleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, NamespaceSelector: &metav1.LabelSelector{}, TTLAfterFinished: new(gc.TTL("1h")),
 		},
-	}, given.Now)
+	}, testbuilders.Now)
 	for n := range 2 * noticesMost {
 		team := fmt.Sprintf("team-%d", n)
-		o.Tracker.SetNamespace(given.Namespace(team, "2"), given.Now)
+		o.Tracker.SetNamespace(testbuilders.Namespace(team, "2"), testbuilders.Now)
 		for i := range 50 {
-			o.upsert(given.Job(fmt.Sprint(team, "-", i)).In(team).TTL("10 m").Fact())
+			o.upsert(testbuilders.Job(fmt.Sprint(team, "-", i)).In(team).TTL("10 m").Fact())
 		}
 	}
 	told := map[string]int{}

@@ -78,7 +78,10 @@ func needs(r *tracker.Report) (policy.Reason, string) {
 	switch {
 	case r.Unreadable != nil:
 		return policy.ReasonPolicyUnreadable,
-			fmt.Sprintf("Winnow cannot read the stored policy, so it deletes nothing that the policy could select: %v. Replace or delete the policy.", r.Unreadable)
+			fmt.Sprintf(
+				"Winnow cannot read the stored policy, so it deletes nothing that the policy could select: %v. Replace or delete the policy.",
+				r.Unreadable,
+			)
 	case r.Closed == policy.ReasonNamespaceProtected:
 		return r.Closed, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected + " and --protected-namespaces."
 	case r.Closed == policy.ReasonNamespaceTerminating:
@@ -107,7 +110,10 @@ func suspended(r *tracker.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
 	case r.Suspended != "":
-		c.Message = fmt.Sprintf("ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to resume.", r.Suspended)
+		c.Message = fmt.Sprintf(
+			"ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to resume.",
+			r.Suspended,
+		)
 	case r.Unselected:
 		c.Message = "Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode " +
 			"Enforce that selects the namespace, or restart Winnow without the flag."
@@ -200,7 +206,10 @@ func message(r *tracker.Report) string {
 		parts = append(parts, "Deletes what is due.")
 	}
 	if len(r.WithoutQuota) > 0 {
-		parts = append(parts, fmt.Sprintf("No ResourceQuota limits %s, so percentOfQuota has no effect there.", strings.Join(r.WithoutQuota, ", ")))
+		parts = append(
+			parts,
+			fmt.Sprintf("No ResourceQuota limits %s, so percentOfQuota has no effect there.", strings.Join(r.WithoutQuota, ", ")),
+		)
 	}
 	for _, g := range r.Holds {
 		parts = append(parts, "Held, "+g.String()+".")

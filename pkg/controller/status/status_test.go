@@ -14,34 +14,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-var now = metav1.NewTime(given.Now)
+var now = metav1.NewTime(testbuilders.Now)
 
 func TestCondition(t *testing.T) {
 	held := tracker.Group{Reason: policy.ReasonRefused, Object: "pods/a", Detail: "no", Count: 2}
 	odd := tracker.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
-	going := tracker.Group{Reason: policy.ReasonTerminating, Object: "jobs.batch/c", Detail: `waits for finalizers ["example.com/f"]`, Count: 1}
-	unauthorized := func(n int64) tracker.Group {
-		return tracker.Group{Reason: policy.ReasonUnauthorized, Object: "pods/a", Detail: "Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a", Count: n}
+	going := tracker.Group{
+		Reason: policy.ReasonTerminating,
+		Object: "jobs.batch/c",
+		Detail: `waits for finalizers ["example.com/f"]`,
+		Count:  1,
 	}
-	waits := []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: "generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due"}}
+	unauthorized := func(n int64) tracker.Group {
+		return tracker.Group{
+			Reason: policy.ReasonUnauthorized,
+			Object: "pods/a",
+			Detail: "Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a",
+			Count:  n,
+		}
+	}
+	waits := []gc.PolicyHold{
+		{ID: "5f3c", Namespace: "team-a", Objects: 60, Why: "generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due"},
+	}
 	const approve = "In namespace team-a, 60 objects wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p made too many due. " +
 		"To look at them: kubectl get jobs.batch,pods -n team-a; to approve: kubectl annotate --overwrite cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=5f3c"
-	enforcing, preview := given.Policy("p").Default("1h"), given.Policy("p").Default("1h").Preview()
+	enforcing, preview := testbuilders.Policy("p").Default("1h"), testbuilders.Policy("p").Default("1h").Preview()
 	for name, c := range map[string]struct {
-		policy          *given.PolicyBuilder
+		policy          *testbuilders.PolicyBuilder
 		report          tracker.Report
 		status          metav1.ConditionStatus
 		reason, message string
 	}{
 		"enforcing":                   {enforcing, tracker.Report{}, "True", "Enforcing", "Deletes what is due."},
 		"previewing":                  {preview, tracker.Report{}, "True", "Previewing", "Counts objects, deletes nothing."},
-		"an empty spec":               {given.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
-		"an empty spec that previews": {given.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
+		"an empty spec":               {testbuilders.Policy("p"), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
+		"an empty spec that previews": {testbuilders.Policy("p").Preview(), tracker.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
 		"what is held does not make it less ready": {enforcing, tracker.Report{Holds: []tracker.Group{odd, held}, Awaiting: []tracker.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
 		"a right is missing": {enforcing, tracker.Report{Holds: []tracker.Group{held, unauthorized(1)}}, "False", "Unauthorized",
@@ -68,7 +80,14 @@ func TestCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.report.Stored = tracker.StoredPolicy(c.policy.Generation(3).Obj())
 			got := Of(&c.report, now)
-			want := metav1.Condition{Type: "Ready", Status: c.status, Reason: c.reason, Message: c.message, ObservedGeneration: 3, LastTransitionTime: now}
+			want := metav1.Condition{
+				Type:               "Ready",
+				Status:             c.status,
+				Reason:             c.reason,
+				Message:            c.message,
+				ObservedGeneration: 3,
+				LastTransitionTime: now,
+			}
 			if got.ObservedGeneration != 3 || got.Conditions[0] != want {
 				t.Errorf("got  %+v\nwant %+v", got.Conditions, want)
 			}
@@ -78,7 +97,7 @@ func TestCondition(t *testing.T) {
 
 // TestManyHolds: each message has room for so many; all are in the status.
 func TestManyHolds(t *testing.T) {
-	r := tracker.Report{Stored: tracker.StoredPolicy(given.Policy("p").Obj()), Unlisted: 9}
+	r := tracker.Report{Stored: tracker.StoredPolicy(testbuilders.Policy("p").Obj()), Unlisted: 9}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		r.Waiting = append(r.Waiting, gc.PolicyHold{ID: id, Namespace: "team-" + id, Objects: 2, Why: "of " + id})
 	}
@@ -95,9 +114,21 @@ func TestManyHolds(t *testing.T) {
 // TestSuspendedAndThrottled: conditions of their own tell of what slows a policy down, from when they are true for the first time.
 func TestSuspendedAndThrottled(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: 1, LastTransitionTime: now}
+		return metav1.Condition{
+			Type:               kind,
+			Status:             status,
+			Reason:             reason,
+			Message:            message,
+			ObservedGeneration: 1,
+			LastTransitionTime: now,
+		}
 	}
-	throttled := condition("Throttled", "True", "Throttled", "Deletes as fast as guardrails.maxDeletionsPerMinute allows in team-a, team-b.")
+	throttled := condition(
+		"Throttled",
+		"True",
+		"Throttled",
+		"Deletes as fast as guardrails.maxDeletionsPerMinute allows in team-a, team-b.",
+	)
 	for name, c := range map[string]struct {
 		before []metav1.Condition
 		change func(*tracker.Report)
@@ -112,7 +143,7 @@ func TestSuspendedAndThrottled(t *testing.T) {
 		"the policy is suspended": {change: func(r *tracker.Report) { r.Suspend = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			"Deletes nothing; set spec.suspend to false to resume.")}},
 		"it was suspended": {
-			before: []metav1.Condition{{Type: "Suspended", Status: "True", LastTransitionTime: metav1.NewTime(given.Now.Add(-time.Hour))}},
+			before: []metav1.Condition{{Type: "Suspended", Status: "True", LastTransitionTime: metav1.NewTime(testbuilders.Now.Add(-time.Hour))}},
 			change: func(*tracker.Report) {}, want: []metav1.Condition{condition("Suspended", "False", "NotSuspended", "")},
 		},
 		"it waits for its turn": {change: func(r *tracker.Report) { r.Paced = []string{"team-a", "team-b"} }, want: []metav1.Condition{throttled}},
@@ -122,7 +153,7 @@ func TestSuspendedAndThrottled(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := given.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: c.before}).Obj()
+			p := testbuilders.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: c.before}).Obj()
 			r := tracker.Report{Stored: tracker.StoredPolicy(p)}
 			c.change(&r)
 			got := slices.DeleteFunc(Of(&r, now).Conditions, func(c metav1.Condition) bool { return c.Type == "Ready" })
@@ -134,10 +165,19 @@ func TestSuspendedAndThrottled(t *testing.T) {
 }
 
 func TestTransitionTimeIsKept(t *testing.T) {
-	before := metav1.NewTime(given.Now.Add(-time.Hour))
-	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Enforcing", Message: "Deletes what is due.", ObservedGeneration: 1, LastTransitionTime: before}
+	before := metav1.NewTime(testbuilders.Now.Add(-time.Hour))
+	ready := metav1.Condition{
+		Type:               "Ready",
+		Status:             "True",
+		Reason:             "Enforcing",
+		Message:            "Deletes what is due.",
+		ObservedGeneration: 1,
+		LastTransitionTime: before,
+	}
 	other := metav1.Condition{Type: "Other", Status: "True", Reason: "Because", LastTransitionTime: before}
-	stored := tracker.StoredPolicy(given.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: []metav1.Condition{other, ready}}).Obj())
+	stored := tracker.StoredPolicy(
+		testbuilders.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: []metav1.Condition{other, ready}}).Obj(),
+	)
 
 	same := Of(&tracker.Report{Stored: stored}, now)
 	if !apiequality.Semantic.DeepEqual(same.Conditions, []metav1.Condition{other, ready}) {
@@ -157,9 +197,17 @@ func TestTransitionTimeIsKept(t *testing.T) {
 }
 
 func TestNumbersAndTimes(t *testing.T) {
-	at := metav1.NewTime(given.Now.Add(123456789))
-	r := tracker.Report{Stored: tracker.StoredPolicy(given.Policy("p").Obj()), Candidates: 4, Due: 3, Held: 2, Deleted: 1, NextDeletion: &at, LastDeletion: &at,
-		Ceilings: []gc.CeilingStatus{{Resource: "pods", Objects: 5, MaxObjects: 2, Over: 3}}}
+	at := metav1.NewTime(testbuilders.Now.Add(123456789))
+	r := tracker.Report{
+		Stored:       tracker.StoredPolicy(testbuilders.Policy("p").Obj()),
+		Candidates:   4,
+		Due:          3,
+		Held:         2,
+		Deleted:      1,
+		NextDeletion: &at,
+		LastDeletion: &at,
+		Ceilings:     []gc.CeilingStatus{{Resource: "pods", Objects: 5, MaxObjects: 2, Over: 3}},
+	}
 	got := Of(&r, now)
 	if !slices.Equal(got.Ceilings, r.Ceilings) {
 		t.Errorf("ceilings %+v", got.Ceilings)

@@ -32,7 +32,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
@@ -53,8 +53,13 @@ type office struct {
 	version  uint64
 }
 
-func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
-	o := &office{T: t, clock: clocktesting.NewFakePassiveClock(given.Now), cluster: fake.NewClientset(), policies: map[string]*gc.CleanupPolicy{}}
+func newOffice(t *testing.T, policies ...*testbuilders.PolicyBuilder) *office {
+	o := &office{
+		T:        t,
+		clock:    clocktesting.NewFakePassiveClock(testbuilders.Now),
+		cluster:  fake.NewClientset(),
+		policies: map[string]*gc.CleanupPolicy{},
+	}
 	client := gcfake.NewSimpleClientset()
 	client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchAction)
@@ -68,11 +73,19 @@ func newOffice(t *testing.T, policies ...*given.PolicyBuilder) *office {
 		}
 		return true, &v1alpha1.CleanupPolicy{}, o.refuse
 	})
-	o.Writer = New(Config{Tracker: tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}), Policies: client.GcV1alpha1(), Events: o.cluster, Clock: o.clock, Instance: "replica-1"})
-	o.Tracker.ReplacePolicies(nil, "", given.Now)
-	o.Tracker.ReplaceClusterPolicies(nil, "", given.Now)
-	o.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "", given.Now)
-	o.Tracker.ReplaceCronJobs(nil, given.Now)
+	o.Writer = New(
+		Config{
+			Tracker:  tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}),
+			Policies: client.GcV1alpha1(),
+			Events:   o.cluster,
+			Clock:    o.clock,
+			Instance: "replica-1",
+		},
+	)
+	o.Tracker.ReplacePolicies(nil, "", testbuilders.Now)
+	o.Tracker.ReplaceClusterPolicies(nil, "", testbuilders.Now)
+	o.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "", testbuilders.Now)
+	o.Tracker.ReplaceCronJobs(nil, testbuilders.Now)
 	for _, p := range policies {
 		o.policy(p.Obj())
 	}
@@ -83,7 +96,7 @@ func (o *office) policy(p *gc.CleanupPolicy) {
 	o.policies[p.Name] = p
 	o.Tracker.SetPolicy(p, o.clock.Now())
 	for resource := range o.Tracker.Coverage() {
-		o.Tracker.BeginMerge(resource, given.Home).End(true, o.clock.Now())
+		o.Tracker.BeginMerge(resource, testbuilders.Home).End(true, o.clock.Now())
 	}
 }
 
@@ -91,7 +104,7 @@ func (o *office) upsert(all ...*lifecycle.Fact) {
 	for _, f := range all {
 		o.version++
 		f.ResourceVersion = o.version
-		o.Tracker.Upsert(facts.Keep(f), o.clock.Now())
+		o.Tracker.Upsert(facts.Compress(f), o.clock.Now())
 	}
 }
 
@@ -153,14 +166,15 @@ func (o *office) writes(d time.Duration, wantPatches []string, wantNotes []strin
 }
 
 func TestPatch(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("1h").Generation(2))
-	o.upsert(given.Job("a").Complete(given.Now).Fact())
+	o := newOffice(t, testbuilders.Policy("p").Default("1h").Generation(2))
+	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact())
 	patches, _ := o.after(time.Second)
 	if len(patches) != 1 {
 		t.Fatalf("%d patches", len(patches))
 	}
 	p := patches[0]
-	if p.GetPatchType() != types.MergePatchType || p.GetSubresource() != "status" || p.GetNamespace() != given.Home || p.GetName() != "p" {
+	if p.GetPatchType() != types.MergePatchType || p.GetSubresource() != "status" || p.GetNamespace() != testbuilders.Home ||
+		p.GetName() != "p" {
 		t.Errorf("got %+v", p)
 	}
 	var got, want any
@@ -181,17 +195,17 @@ func TestPatch(t *testing.T) {
 }
 
 func TestStatusIsWrittenOnceItChanges(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("1h"), given.Policy("q").Rules(given.Rule("r", "2h").For("pods")))
+	o := newOffice(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").For("pods")))
 	o.writes(0, []string{"p", "q"}, nil)
 	o.writes(time.Second, nil, nil)
-	o.upsert(given.Job("a").Complete(given.Now).Fact())
+	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact())
 	o.writes(time.Second, []string{"p"}, nil)
-	o.upsert(given.Job("a").Complete(given.Now).Label("no", "matter").Fact())
+	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Label("no", "matter").Fact())
 	o.writes(time.Second, nil, nil)
 }
 
 func TestStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("1h"))
+	o := newOffice(t, testbuilders.Policy("p").Default("1h"))
 	o.refuse = errors.New("etcd is away")
 	for range 3 {
 		if patches, _ := o.after(time.Second); len(patches) != 1 {
@@ -206,14 +220,14 @@ func TestStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 }
 
 func TestNothingIsWrittenOverAPolicyThatIsNotUnderstood(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Annotated(gc.AnnotationUnreadable, "why"))
+	o := newOffice(t, testbuilders.Policy("p").Annotated(gc.AnnotationUnreadable, "why"))
 	o.writes(time.Second, nil, nil)
 }
 
 func TestWarnings(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("0s"))
-	pod := func() *given.PodBuilder {
-		return given.Pod("a").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(given.Now)
+	o := newOffice(t, testbuilders.Policy("p").Default("0s"))
+	pod := func() *testbuilders.PodBuilder {
+		return testbuilders.Pod("a").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now)
 	}
 	o.upsert(pod().Fact())
 	const held = "Warning Uncounted: Held, Uncounted: pods/a (the Job controller has not counted this Pod yet)"
@@ -225,7 +239,7 @@ func TestWarnings(t *testing.T) {
 	o.upsert(pod().Fact())
 	o.writes(1, nil, []string{held}) // And again while it stands.
 
-	o.upsert(given.Pod("a").TTL("1h").Succeeded(o.clock.Now()).Fact())
+	o.upsert(testbuilders.Pod("a").TTL("1h").Succeeded(o.clock.Now()).Fact())
 	o.writes(time.Second, []string{"p"}, nil)
 	o.upsert(pod().Fact())
 	o.writes(time.Second, []string{"p"}, nil) // Another time, so it settles again.
@@ -238,8 +252,11 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestWhatWaitsForAFinalizerIsToldOf(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("0s"))
-	o.upsert(given.Job("a").Complete(given.Now).Finalizer("example.com/f").Terminating().Fact(), given.Pod("b").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(given.Now).Fact())
+	o := newOffice(t, testbuilders.Policy("p").Default("0s"))
+	o.upsert(
+		testbuilders.Job("a").Complete(testbuilders.Now).Finalizer("example.com/f").Terminating().Fact(),
+		testbuilders.Pod("b").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now).Fact(),
+	)
 	o.after(0)
 	_, events := o.after(settleFor)
 	got := notes(events)
@@ -253,7 +270,7 @@ func gone(policy, rule string, facts ...*lifecycle.Fact) []deletion.Confirmed {
 	var out []deletion.Confirmed
 	for _, f := range facts {
 		out = append(out, deletion.Confirmed{Order: &deletion.Order{
-			Fact: f, Policy: types.NamespacedName{Namespace: given.Home, Name: policy}, PolicyUID: given.UID(policy), Rule: rule,
+			Fact: f, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: policy}, PolicyUID: testbuilders.UID(policy), Rule: rule,
 		}})
 	}
 	return out
@@ -261,7 +278,7 @@ func gone(policy, rule string, facts ...*lifecycle.Fact) []deletion.Confirmed {
 
 func TestDeletionsAreSummedUp(t *testing.T) {
 	o := newOffice(t)
-	job, pod := given.Job("a").Fact(), given.Pod("a").Fact()
+	job, pod := testbuilders.Job("a").Fact(), testbuilders.Pod("a").Fact()
 	o.Gone(gone("p", "default", job))
 	o.writes(0, nil, []string{"Normal Deleted: Deleted 1 jobs.batch by rule default"}) // The first at once.
 	o.Gone(gone("p", "default", job, pod, job))
@@ -294,21 +311,26 @@ func TestEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t)
-			e := event{subject: subject{types.NamespacedName{Namespace: given.Home, Name: c.policy}, "uid-p"}, kind: "Normal", reason: "Deleted", note: c.note}
+			e := event{
+				subject: subject{types.NamespacedName{Namespace: testbuilders.Home, Name: c.policy}, "uid-p"},
+				kind:    "Normal",
+				reason:  "Deleted",
+				note:    c.note,
+			}
 			if err := o.createEvent(context.Background(), e); err != nil {
 				t.Fatal(err)
 			}
 			got := o.cluster.Actions()[0].(clienttesting.CreateAction).GetObject().(*eventsv1.Event)
-			if want := fmt.Sprintf("%s%x", c.wantName, given.Now.UnixNano()); got.Name != want {
+			if want := fmt.Sprintf("%s%x", c.wantName, testbuilders.Now.UnixNano()); got.Name != want {
 				t.Errorf("it is called %s, want %s", got.Name, want)
 			}
 			if got.Note != c.wantNote || len(got.Note) > noteMost || !utf8.ValidString(got.Note) {
 				t.Errorf("it says %q", got.Note)
 			}
 			r := got.Regarding
-			if got.Namespace != given.Home || got.Type != "Normal" || got.Reason != "Deleted" || got.Action != "Cleanup" ||
-				got.ReportingController != "gc.winnow.dev/winnow" || got.ReportingInstance != "replica-1" || !got.EventTime.Time.Equal(given.Now) ||
-				r.APIVersion != "gc.winnow.dev/v1alpha1" || r.Kind != "CleanupPolicy" || r.Namespace != given.Home || r.Name != c.policy || r.UID != "uid-p" {
+			if got.Namespace != testbuilders.Home || got.Type != "Normal" || got.Reason != "Deleted" || got.Action != "Cleanup" ||
+				got.ReportingController != "gc.winnow.dev/winnow" || got.ReportingInstance != "replica-1" || !got.EventTime.Time.Equal(testbuilders.Now) ||
+				r.APIVersion != "gc.winnow.dev/v1alpha1" || r.Kind != "CleanupPolicy" || r.Namespace != testbuilders.Home || r.Name != c.policy || r.UID != "uid-p" {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -317,9 +339,14 @@ func TestEvent(t *testing.T) {
 
 // TestBudget: statuses and events spend from one budget, and what it does not reach for is written later.
 func TestBudget(t *testing.T) {
-	o := newOffice(t, given.Policy("a").Default("1h"), given.Policy("b").Default("1h"), given.Policy("c").Default("1h"))
+	o := newOffice(
+		t,
+		testbuilders.Policy("a").Default("1h"),
+		testbuilders.Policy("b").Default("1h"),
+		testbuilders.Policy("c").Default("1h"),
+	)
 	o.Writer.budget = rate.NewLimiter(rate.Every(time.Hour), 4)
-	o.Gone(append(gone("a", "default", given.Job("a").Fact()), gone("b", "default", given.Job("b").Fact())...))
+	o.Gone(append(gone("a", "default", testbuilders.Job("a").Fact()), gone("b", "default", testbuilders.Job("b").Fact())...))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	o.flush(ctx)
@@ -329,7 +356,7 @@ func TestBudget(t *testing.T) {
 	if n := len(o.cluster.Actions()); n != 1 {
 		t.Errorf("wrote %d events, want 1", n)
 	}
-	o.upsert(given.Job("x").Complete(given.Now).Fact())
+	o.upsert(testbuilders.Job("x").Complete(testbuilders.Now).Fact())
 	o.flush(ctx)
 	if n := len(o.patches); n != 3 {
 		t.Errorf("wrote %d statuses beyond the budget", n-3)
@@ -346,11 +373,14 @@ func TestTurns(t *testing.T) {
 	o := newOffice(t)
 	o.takes = flushEvery * 2 / 5
 	for _, ns := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		p := given.Policy("of-" + ns).Default("1h").Obj()
+		p := testbuilders.Policy("of-" + ns).Default("1h").Obj()
 		p.Namespace = ns
-		o.Tracker.SetPolicy(p, given.Now)
+		o.Tracker.SetPolicy(p, testbuilders.Now)
 	}
-	o.Tracker.SetClusterPolicy(&gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "everywhere", UID: "everywhere"}}, given.Now)
+	o.Tracker.SetClusterPolicy(
+		&gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "everywhere", UID: "everywhere"}},
+		testbuilders.Now,
+	)
 	if patches, _ := o.after(0); !slices.Equal(names(patches), []string{"everywhere", "everywhere", "of-g"}) {
 		t.Errorf("wrote the status of %q, want the cluster policy first, and then the newest specs", names(patches))
 	}
@@ -370,7 +400,7 @@ func TestTurns(t *testing.T) {
 }
 
 func TestRunWritesAllThatIsKnownAtItsStart(t *testing.T) {
-	o := newOffice(t, given.Policy("p").Default("1h"))
+	o := newOffice(t, testbuilders.Policy("p").Default("1h"))
 	o.Tracker.TakeDirty() // By the leader before, say.
 	o.wrote = make(chan string, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -26,12 +26,12 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 	} {
 		t.Run(resource, func(t *testing.T) {
 			w := newWorld(t, keep("0s", 1))
-			w.upsert(job(0, "j"), given.Pod("a").Succeeded(w.now).Fact())
+			w.upsert(job(0, "j"), testbuilders.Pod("a").Succeeded(w.now).Fact())
 			w.TakeDirty()
 			w.Observing(resource, errors.New("no right"), w.now)
 			for name, why := range c.held {
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
-				if got := w.explain(w.records.get(given.UID(name))).Detail; got != why {
+				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != why {
 					t.Errorf("%s is held because %q", name, got)
 				}
 			}
@@ -56,7 +56,7 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 		})
 	}
 	t.Run("and others are not", func(t *testing.T) {
-		w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "0s").For(gc.ResourceJobs)))
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 		w.upsert(job(0, "j"))
 		w.Observing("pods", errors.New("no right"), w.now)
 		if w.report("p").Blind != "" {
@@ -86,21 +86,21 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t,
-				given.Policy("p").Rules(given.Rule("half", "1h").For(gc.ResourceJobs).Labelled("both", "").KeepingPercent(50),
-					given.Rule("alone", "1h").For(gc.ResourceJobs).KeepingPercent(25)),
-				given.Policy("q").Rules(given.Rule("both", "30s").Labelled("both", "")))
+				testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).Labelled("both", "").KeepingPercent(50),
+					testbuilders.Rule("alone", "1h").For(gc.ResourceJobs).KeepingPercent(25)),
+				testbuilders.Policy("q").Rules(testbuilders.Rule("both", "30s").Labelled("both", "")))
 			w.ReplaceQuotas([]*Quota{quota(4)}, w.now)
 			w.Heard(ResourceQuotas, w.now)
 			c.begin(w)
 			now := w.now.Add(-2 * time.Minute)
-			w.upsert(given.Job("kept").Complete(now.Add(time.Second)).Fact(), given.Job("over").Complete(now).Fact(),
-				given.Job("old").Complete(w.now.Add(-2*time.Hour)).Fact())
+			w.upsert(testbuilders.Job("kept").Complete(now.Add(time.Second)).Fact(), testbuilders.Job("over").Complete(now).Fact(),
+				testbuilders.Job("old").Complete(w.now.Add(-2*time.Hour)).Fact())
 			for i, name := range []string{"x", "y", "z"} {
-				w.upsert(given.Job(name).Label("both", "").Complete(now.Add(-time.Duration(i) * time.Second)).Fact())
+				w.upsert(testbuilders.Job(name).Label("both", "").Complete(now.Add(-time.Duration(i) * time.Second)).Fact())
 			}
 			for _, name := range []string{"over", "z"} { // The second has outlived its TTL, and the first policy must agree.
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
-				if got := w.explain(w.records.get(given.UID(name))).Detail; got != c.why {
+				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != c.why {
 					t.Errorf("%s is held because %q", name, got)
 				}
 			}
@@ -120,12 +120,12 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		})
 	}
 	t.Run("until its time has come", func(t *testing.T) {
-		w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
 		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
 		w.takes()
-		if next, ok := w.Next(); !ok || !next.Equal(given.Now.Add(59*time.Minute)) {
+		if next, ok := w.Next(); !ok || !next.Equal(testbuilders.Now.Add(59*time.Minute)) {
 			t.Errorf("there is something to do at %s, %v", next, ok)
 		}
 		w.pass(59 * time.Minute)
@@ -133,7 +133,7 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		w.takes("a", "b")
 	})
 	t.Run("in a preview too", func(t *testing.T) {
-		w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Preview())
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Preview())
 		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.upsert(job(2*time.Hour, "old"))
@@ -141,8 +141,8 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		w.counts("p", counts{candidates: 3, due: 2, held: 1})
 	})
 	t.Run("and other limits go on", func(t *testing.T) {
-		w := newWorld(t, given.Policy("p").Rules(given.Rule("one", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)),
-			given.Policy("q").Rules(given.Rule("half", "").For(gc.ResourcePods).WithoutTTL().KeepingPercent(50)))
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("one", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)),
+			testbuilders.Policy("q").Rules(testbuilders.Rule("half", "").For(gc.ResourcePods).WithoutTTL().KeepingPercent(50)))
 		w.ReplaceQuotas(nil, w.now)
 		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)

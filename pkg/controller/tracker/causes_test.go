@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -30,13 +30,13 @@ func TestATotalIsNotLost(t *testing.T) {
 		name := fmt.Sprint("ns-", i)
 		w.namespace(name)
 		for _, job := range names(name+"-", each) {
-			w.upsert(given.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	w.cronJobsListed = false
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
 	for i := range namespaces {
-		w.policy(given.Policy("own").In(fmt.Sprint("ns-", i)).Rules(given.Rule("r", "1h").Labelled("app", "none")))
+		w.policy(testbuilders.Policy("own").In(fmt.Sprint("ns-", i)).Rules(testbuilders.Rule("r", "1h").Labelled("app", "none")))
 	}
 	w.ReplaceCronJobs(nil, w.now)
 	w.listed()
@@ -107,7 +107,7 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 	var all []*metav1.PartialObjectMetadata
 	w.namespaces = revisions{}
 	for i := range namespaces {
-		m := given.Namespace(fmt.Sprint("ns-", i), w.next())
+		m := testbuilders.Namespace(fmt.Sprint("ns-", i), w.next())
 		w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 		all = append(all, m)
 	}
@@ -119,7 +119,7 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 	w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
 	for i := range namespaces {
 		for _, n := range names(fmt.Sprint("ns-", i, "-"), each) {
-			w.upsert(given.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	w.listed()
@@ -131,32 +131,32 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 func TestMoreHoldsThanFit(t *testing.T) {
 	var told []gc.PolicyHold
 	for i := range holdsMost + 3 {
-		told = append(told, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: given.Home, Objects: 1})
+		told = append(told, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
 	}
-	of := func(name string, ttl gc.TTL) *given.PolicyBuilder {
-		return given.Policy(name).Rules(given.Rule("r", ttl).Labelled("of", name))
+	of := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("of", name))
 	}
 	job := func(name, of string) *lifecycle.Fact {
-		return given.Job(name).Label("of", of).Complete(given.Now.Add(-30 * time.Minute)).Fact()
+		return testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-30 * time.Minute)).Fact()
 	}
 	w := newWorld(t)
 	w.holdAbove = 2
 	w.tellPolicy(of("z", "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: told}))
 	w.upsert(job("z-0", "z"))
 	w.policy(of("p", "never"))
-	if n := len(w.Tracker.namespaces[given.Home].holds); n != holdsMost {
+	if n := len(w.Tracker.namespaces[testbuilders.Home].holds); n != holdsMost {
 		t.Fatalf("there are %d holds, want %d", n, holdsMost)
 	}
 	for _, name := range names("p-", 4) {
 		w.upsert(job(name, "p"))
 	}
-	last := w.Tracker.namespaces[given.Home].holds[holdsMost-1].id
+	last := w.Tracker.namespaces[testbuilders.Home].holds[holdsMost-1].id
 	w.policy(of("p", "10m").Generation(2))
 	told = w.report("p").Waiting
-	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != given.Home+"/z" {
+	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != testbuilders.Home+"/z" {
 		t.Fatalf("policy p tells of %+v", told)
 	}
-	if id := told[0].ID; id == last || id == HoldID(given.UID("p"), 2, given.Home) {
+	if id := told[0].ID; id == last || id == HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
 		t.Errorf("the hold has the id %s of one of both", id)
 	}
 	w.tellPolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, told[0].ID))
@@ -169,15 +169,15 @@ func TestCausesAreFolded(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.cronJobsListed = false
 	for i := range 1000 {
-		q := func() *given.PolicyBuilder {
-			return given.Policy("q").Rules(given.Rule("r", "1h").Labelled("no", "ne"))
+		q := func() *testbuilders.PolicyBuilder {
+			return testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne"))
 		}
 		p := q().Version(w.next()).Obj()
 		p.UID = types.UID(fmt.Sprint("u-", i))
 		w.SetPolicy(p, w.now)
 		w.RemovePolicy(p, w.now)
 	}
-	if n := len(w.Tracker.namespaces[given.Home].causes); n > 50 {
+	if n := len(w.Tracker.namespaces[testbuilders.Home].causes); n > 50 {
 		t.Errorf("%d causes", n)
 	}
 }
@@ -187,10 +187,10 @@ func TestSnapshotWhileHoldsCome(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.holdAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-	w.policy(given.Policy("q").Rules(given.Rule("r", "1h").Labelled("no", "ne")))
+	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne")))
 	w.tellPolicy(keep("1h", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 	w.cronJobsListed = false // A change is pending, so that clearances are copied.
-	w.tellPolicy(given.Policy("q").Rules(given.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
+	w.tellPolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
 	w.inSlices(1)
 	done := false
 	w.others = func() {
@@ -206,8 +206,8 @@ func TestSnapshotWhileHoldsCome(t *testing.T) {
 	if !done {
 		t.Fatal("no yield")
 	}
-	t.Logf("held %d, copied %v", len(w.Tracker.namespaces[given.Home].holds), s.Tracker.namespaces[given.Home].copied)
-	for _, k := range s.Kept {
+	t.Logf("held %d, copied %v", len(w.Tracker.namespaces[testbuilders.Home].holds), s.Tracker.namespaces[testbuilders.Home].copied)
+	for _, k := range s.Facts {
 		s.Tracker.Upsert(k, w.now)
 	}
 }

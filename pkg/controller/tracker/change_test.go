@@ -16,7 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -34,7 +34,7 @@ func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
 	w.takes("a")
 	o := w.orders["a"]
 	if o.Policy.String() != "team-a/p" || o.PolicyUID != "uid-p" || o.Rule != "default" || o.Propagation != "Background" || o.Reread ||
-		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Keep(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(freshness.For)) {
+		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Compress(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(freshness.For)) {
 		t.Errorf("got %+v", o)
 	}
 	w.takes() // It is under way.
@@ -42,11 +42,11 @@ func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
 
 // TestWhatChangesBeforeTake: every change that keeps an object takes effect on what waits to be deleted already.
 func TestWhatChangesBeforeTake(t *testing.T) {
-	p := func() *given.PolicyBuilder {
-		return given.Policy("p").Rules(given.Rule("r", "0s").Labelled("app", "train"))
+	p := func() *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").Labelled("app", "train"))
 	}
-	due := func() *given.JobBuilder {
-		return given.Job("a").Label("app", "train").Complete(given.Now.Add(-time.Hour))
+	due := func() *testbuilders.JobBuilder {
+		return testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now.Add(-time.Hour))
 	}
 	for name, c := range map[string]struct {
 		change func(*world)
@@ -57,22 +57,22 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 		"the object is kept":          {func(w *world) { w.upsert(due().TTL("never").Fact()) }, policy.Keep, policy.ReasonNever},
 		"the object is kept until":    {func(w *world) { w.upsert(due().KeepUntil("2026-03-01T13:00:00Z").Fact()) }, policy.Wait, policy.ReasonNotDue},
 		"its annotation is malformed": {func(w *world) { w.upsert(due().TTL("?").Fact()) }, policy.Hold, policy.ReasonInvalidAnnotation},
-		"its label goes":              {func(w *world) { w.upsert(given.Job("a").Complete(given.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
+		"its label goes":              {func(w *world) { w.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
 		"somebody deletes it":         {func(w *world) { w.upsert(due().Terminating().Fact()) }, policy.Await, policy.ReasonTerminating},
-		"the policy is lengthened":    {func(w *world) { w.policy(given.Policy("p").Default("2h").Generation(2)) }, policy.Wait, policy.ReasonNotDue},
+		"the policy is lengthened":    {func(w *world) { w.policy(testbuilders.Policy("p").Default("2h").Generation(2)) }, policy.Wait, policy.ReasonNotDue},
 		"the policy is lengthened past the API, under its generation": {func(w *world) {
-			w.policy(given.Policy("p").Default("2h"))
+			w.policy(testbuilders.Policy("p").Default("2h"))
 		}, policy.Wait, policy.ReasonNotDue},
 		"the policy previews":                {func(w *world) { w.policy(p().Preview().Generation(2)) }, policy.Ignore, policy.ReasonNoPolicy},
-		"the policy is made anew, longer":    {func(w *world) { w.policy(given.Policy("p").WithUID("uid-2").Default("2h")) }, policy.Wait, policy.ReasonNotDue},
-		"another policy wants it kept":       {func(w *world) { w.policy(given.Policy("q").Default("never")) }, policy.Keep, policy.ReasonNever},
-		"another policy cannot be read":      {func(w *world) { w.policy(given.Policy("q").Mode("Simulate")) }, policy.Hold, policy.ReasonPolicyUnreadable},
+		"the policy is made anew, longer":    {func(w *world) { w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("2h")) }, policy.Wait, policy.ReasonNotDue},
+		"another policy wants it kept":       {func(w *world) { w.policy(testbuilders.Policy("q").Default("never")) }, policy.Keep, policy.ReasonNever},
+		"another policy cannot be read":      {func(w *world) { w.policy(testbuilders.Policy("q").Mode("Simulate")) }, policy.Hold, policy.ReasonPolicyUnreadable},
 		"the policy cannot be read any more": {func(w *world) { w.policy(p().Annotations("x").Generation(2)) }, -1, ""},
 		"the policy is not understood any more, though it says to be the same": {func(w *world) {
 			w.policy(p().Annotated(gc.AnnotationUnreadable, "why"))
 		}, -1, ""},
 		"another policy is not understood": {func(w *world) {
-			w.policy(given.Policy("q").Annotated(gc.AnnotationUnreadable, "why"))
+			w.policy(testbuilders.Policy("q").Annotated(gc.AnnotationUnreadable, "why"))
 		}, policy.Hold, policy.ReasonPolicyUnreadable},
 		"a cluster policy is not understood, which says to select another namespace": {func(w *world) {
 			q := everywhere(1, gc.Guardrails{})
@@ -81,13 +81,13 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 			w.clusterPolicy(q)
 		}, policy.Hold, policy.ReasonPolicyUnreadable},
 		"the policy is deleted":      {func(w *world) { w.withoutPolicy(p()) }, -1, ""},
-		"the namespace is protected": {func(w *world) { w.namespace(given.Home, gc.LabelProtected, "true") }, policy.Ignore, policy.ReasonNamespaceProtected},
+		"the namespace is protected": {func(w *world) { w.namespace(testbuilders.Home, gc.LabelProtected, "true") }, policy.Ignore, policy.ReasonNamespaceProtected},
 		"the namespace is being deleted": {func(w *world) {
-			m := given.Namespace(given.Home, w.next())
+			m := testbuilders.Namespace(testbuilders.Home, w.next())
 			m.DeletionTimestamp = &m.CreationTimestamp
 			w.SetNamespace(m, w.now)
 		}, policy.Ignore, policy.ReasonNamespaceTerminating},
-		"the namespace is gone": {func(w *world) { w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now) }, policy.Ignore, policy.ReasonNamespaceUnknown},
+		"the namespace is gone": {func(w *world) { w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now) }, policy.Ignore, policy.ReasonNamespaceUnknown},
 		"the object is gone":    {func(w *world) { w.removed("a") }, -1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,15 +110,15 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 
 // TestWhatIsNotUnderstoodIsToldWhereItHolds: what else holds for its objects goes on once all is understood.
 func TestWhatIsNotUnderstoodIsToldWhereItHolds(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("1h"))
-	w.policy(given.Policy("q").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`))
-	w.upsert(given.Job("a").Complete(w.now.Add(-time.Hour)).Fact())
+	w := newWorld(t, testbuilders.Policy("p").Default("1h"))
+	w.policy(testbuilders.Policy("q").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`))
+	w.upsert(testbuilders.Job("a").Complete(w.now.Add(-time.Hour)).Fact())
 	w.takes()
 	w.holds("p", Group{policy.ReasonPolicyUnreadable, `policy team-a/q: unknown field "spec.x"`, "jobs.batch/a", 1})
 	if why := w.report("q").Unreadable; why == nil || why.Error() != `unknown field "spec.x"` {
 		t.Errorf("q cannot be read: %v", why)
 	}
-	w.policy(given.Policy("q").Default("30m"))
+	w.policy(testbuilders.Policy("q").Default("30m"))
 	w.takes("a")
 }
 
@@ -175,7 +175,7 @@ func TestTheClockOfTakeMayBeBehind(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	before := w.now
 	w.now = w.now.Add(time.Millisecond)
-	w.upsert(given.Job("a").Complete(before.Add(time.Millisecond - time.Hour)).Fact())
+	w.upsert(testbuilders.Job("a").Complete(before.Add(time.Millisecond - time.Hour)).Fact())
 	w.decided("a", policy.Delete, policy.ReasonExpired)
 	if o, ok := w.Take(before); ok {
 		t.Fatalf("took %s before its time", o.Fact.Name)
@@ -189,10 +189,10 @@ func TestTheClockOfTakeMayBeBehind(t *testing.T) {
 
 func TestAnOlderStateIsPassedOver(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
-	w.upsert(given.Job("a").Complete(w.now).TTL("2h").Fact())
+	w.upsert(testbuilders.Job("a").Complete(w.now).TTL("2h").Fact())
 	old := job(time.Hour, "a")
 	old.ResourceVersion = w.version - 1
-	w.Upsert(facts.Keep(old), w.now)
+	w.Upsert(facts.Compress(old), w.now)
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 	w.takes()
 }
@@ -216,10 +216,10 @@ func TestNamespaces(t *testing.T) {
 		"being deleted": {namespace: "team-b", terminate: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, given.Policy("p").In(c.namespace).Default("0s"))
-			w.upsert(given.Job("a").In(c.namespace).Complete(w.now).Fact())
+			w := newWorld(t, testbuilders.Policy("p").In(c.namespace).Default("0s"))
+			w.upsert(testbuilders.Job("a").In(c.namespace).Complete(w.now).Fact())
 			w.decided("a", policy.Ignore, policy.ReasonNamespaceUnknown)
-			m := given.Namespace(c.namespace, w.next(), c.labels...)
+			m := testbuilders.Namespace(c.namespace, w.next(), c.labels...)
 			if c.terminate {
 				m.DeletionTimestamp = &m.CreationTimestamp
 			}
@@ -238,18 +238,18 @@ func TestNamespaces(t *testing.T) {
 
 func TestANamespaceThatIsMadeAnew(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
-	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	w.upsert(job(0, "a"))
 	w.takes()
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	w.takes("a")
 }
 
 func TestReplaceNamespaces(t *testing.T) {
-	w := newWorld(t, keep("0s", 1), given.Policy("q").In("team-b").Default("0s"))
+	w := newWorld(t, keep("0s", 1), testbuilders.Policy("q").In("team-b").Default("0s"))
 	w.namespace("team-b")
-	w.upsert(job(0, "a"), given.Job("b").In("team-b").Complete(w.now).Fact())
-	protected := given.Namespace(given.Home, w.next(), gc.LabelProtected, "true")
+	w.upsert(job(0, "a"), testbuilders.Job("b").In("team-b").Complete(w.now).Fact())
+	protected := testbuilders.Namespace(testbuilders.Home, w.next(), gc.LabelProtected, "true")
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{protected}, w.next(), w.now)
 	w.decided("a", policy.Ignore, policy.ReasonNamespaceProtected)
 	w.decided("b", policy.Ignore, policy.ReasonNamespaceUnknown)
@@ -258,11 +258,11 @@ func TestReplaceNamespaces(t *testing.T) {
 func TestForgetsNamespacesOfWhichNothingIsKnown(t *testing.T) {
 	w := newWorld(t)
 	w.namespace("team-b")
-	p := given.Policy("q").In("team-b").Default("0s")
+	p := testbuilders.Policy("q").In("team-b").Default("0s")
 	w.policy(p)
-	w.upsert(given.Job("b").In("team-b").Complete(w.now).Fact())
+	w.upsert(testbuilders.Job("b").In("team-b").Complete(w.now).Fact())
 	w.removed("b")
-	w.RemoveNamespace(given.Namespace("team-b", w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace("team-b", w.next()), w.now)
 	w.withoutPolicy(p)
 	if len(w.Tracker.namespaces) != 1 {
 		t.Errorf("%d namespaces are left, want that of the test alone", len(w.Tracker.namespaces))
@@ -273,13 +273,13 @@ func TestForgetsNamespacesOfWhichNothingIsKnown(t *testing.T) {
 }
 
 func TestPoliciesFromANewList(t *testing.T) {
-	w := newWorld(t, keep("1h", 1), given.Policy("q").Default("never"))
+	w := newWorld(t, keep("1h", 1), testbuilders.Policy("q").Default("never"))
 	w.upsert(job(2*time.Hour, "a"))
 	w.decided("a", policy.Keep, policy.ReasonNever)
-	list := []*gc.CleanupPolicy{keep("1h", 1).Obj(), given.Policy("r").Default("30m").Obj()}
+	list := []*gc.CleanupPolicy{keep("1h", 1).Obj(), testbuilders.Policy("r").Default("30m").Obj()}
 	w.ReplacePolicies(list, w.next(), w.now)
 	w.decided("a", policy.Delete, policy.ReasonExpired)
-	if got := len(w.Reports(given.Home)); got != 2 {
+	if got := len(w.Reports(testbuilders.Home)); got != 2 {
 		t.Errorf("%d reports, want 2", got)
 	}
 	// A list may be older than what was known: then that is what holds, until a reading says otherwise.
@@ -290,7 +290,7 @@ func TestPoliciesFromANewList(t *testing.T) {
 func TestFamilies(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.namespace("team-b")
-	if got := w.Families(); len(got) != 2 || got[0] != "" || got[1] != given.Home {
+	if got := w.Families(); len(got) != 2 || got[0] != "" || got[1] != testbuilders.Home {
 		t.Errorf("got %q", got)
 	}
 }
@@ -302,8 +302,8 @@ func TestDecisionOfWhatWaits(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.upsert(job(0, "a"), job(time.Hour, "b"))
 	for name, want := range map[string]policy.Decision{
-		"a": {Action: policy.Wait, Reason: policy.ReasonNotDue, At: given.Now.Add(time.Hour)},
-		"b": {Action: policy.Delete, Reason: policy.ReasonExpired, At: given.Now},
+		"a": {Action: policy.Wait, Reason: policy.ReasonNotDue, At: testbuilders.Now.Add(time.Hour)},
+		"b": {Action: policy.Delete, Reason: policy.ReasonExpired, At: testbuilders.Now},
 	} {
 		if _, got := w.Decision(w.facts[name].UID); got != want {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
@@ -313,18 +313,18 @@ func TestDecisionOfWhatWaits(t *testing.T) {
 
 // TestASuspendedPolicy: what it would delete is held, and comes due anew when it goes on; other policies delete.
 func TestASuspendedPolicy(t *testing.T) {
-	p := func(generation int64, suspend bool) *given.PolicyBuilder {
-		b := given.Policy("p").Rules(given.Rule("r", "10m").Labelled("of", "p")).Generation(generation)
+	p := func(generation int64, suspend bool) *testbuilders.PolicyBuilder {
+		b := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "p")).Generation(generation)
 		if suspend {
 			b = b.Suspended()
 		}
 		return b
 	}
-	w := newWorld(t, p(1, true), given.Policy("q").Rules(given.Rule("r", "10m").Labelled("of", "q")))
+	w := newWorld(t, p(1, true), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "10m").Labelled("of", "q")))
 	w.holdAbove = 2
 	for _, of := range []string{"p", "q"} {
 		for _, name := range names(of+"-", 3) {
-			w.upsert(given.Job(name).Label("of", of).Complete(w.now).Fact())
+			w.upsert(testbuilders.Job(name).Label("of", of).Complete(w.now).Fact())
 		}
 	}
 	w.pass(10 * time.Minute)

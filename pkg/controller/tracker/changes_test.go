@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -56,7 +56,7 @@ func TestANamespaceIsWeighedOnceItIsListed(t *testing.T) {
 	w := newWorld(t)
 	for _, ns := range []string{"x", "y"} {
 		w.tellNamespace(ns)
-		w.tellPolicy(given.Policy("p").In(ns).WithUID(given.UID("p-" + ns)).Default("10m"))
+		w.tellPolicy(testbuilders.Policy("p").In(ns).WithUID(testbuilders.UID("p-" + ns)).Default("10m"))
 		w.jobsIn(ns, 2, time.Hour)
 	}
 	w.agree()
@@ -73,8 +73,8 @@ func TestALostNamespaceIsLaidNothingTo(t *testing.T) {
 	w.holdAbove = 0
 	w.clusterPolicy(jobCeiling(1, 2))
 	w.namespace("y")
-	w.policy(given.Policy("stays").In("y").Default("never"))
-	w.RemoveNamespace(given.Namespace("y", w.next()), w.now)
+	w.policy(testbuilders.Policy("stays").In("y").Default("never"))
+	w.RemoveNamespace(testbuilders.Namespace("y", w.next()), w.now)
 	delete(w.namespaces, types.NamespacedName{Name: "y"})
 	w.upsert(job(time.Minute, "a"), job(time.Hour, "b"), job(2*time.Hour, "c"))
 	w.agree()
@@ -86,9 +86,9 @@ func TestObjectsOutliveTheirNamespace(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 0))
 	w.upsert(job(time.Hour, "a"))
-	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	w.decided("a", policy.Ignore, policy.ReasonNamespaceUnknown)
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	w.agree()
 	w.takes("a")
 }
@@ -103,22 +103,22 @@ func TestReportsTellWhenAChangeIsWeighed(t *testing.T) {
 		t.Fatal("the change is weighed before all under its ceiling is listed")
 	}
 	w.listed()
-	if w.report("p").Unweighed || !slices.Contains(w.TakeDirty(), given.Home) {
+	if w.report("p").Unweighed || !slices.Contains(w.TakeDirty(), testbuilders.Home) {
 		t.Error("nobody is to tell that the change was weighed")
 	}
 }
 
 // TestThePolicyThatStopsIsNamed: of several, the first by name.
 func TestThePolicyThatStopsIsNamed(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("0s"), given.Policy("x").Default("1y"), given.Policy("y").Default("1y"))
+	w := newWorld(t, testbuilders.Policy("p").Default("0s"), testbuilders.Policy("x").Default("1y"), testbuilders.Policy("y").Default("1y"))
 	w.upsert(job(time.Hour, "a"))
 	if got := w.explain(w.records.get("uid-a")).Detail; got[:len("policy team-a/x:")] != "policy team-a/x:" {
 		t.Errorf("a is held because %q", got)
 	}
-	w = newWorld(t, given.Policy("p").Default("0s"))
+	w = newWorld(t, testbuilders.Policy("p").Default("0s"))
 	for _, name := range []string{"b", "a", "c"} {
 		p := everywhere(1, gc.Guardrails{SuspendAll: true})
-		p.Name, p.UID = name, given.UID(name)
+		p.Name, p.UID = name, testbuilders.UID(name)
 		w.clusterPolicy(p)
 	}
 	w.upsert(job(time.Hour, "a"))
@@ -131,7 +131,7 @@ func TestThePolicyThatStopsIsNamed(t *testing.T) {
 func TestWhatNeverWaitedKeepsNoHold(t *testing.T) {
 	w := newWorld(t)
 	w.tellPolicy(keep("10m", 1).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 1}},
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1}},
 	}))
 	w.upsert(job(time.Hour, "a"))
 	w.listed()
@@ -146,10 +146,10 @@ func TestWhatNeverWaitedKeepsNoHold(t *testing.T) {
 
 // TestAHoldThatEndedHereIsNotTakenOver: a status that is on its way tells another policy of it, too, once it is over.
 func TestAHoldThatEndedHereIsNotTakenOver(t *testing.T) {
-	z := func(generation int64, ttl gc.TTL) *given.PolicyBuilder {
-		return given.Policy("z").Rules(given.Rule("r", ttl).Labelled("of", "z")).Generation(generation)
+	z := func(generation int64, ttl gc.TTL) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("z").Rules(testbuilders.Rule("r", ttl).Labelled("of", "z")).Generation(generation)
 	}
-	p := given.Policy("p").Rules(given.Rule("r", "10m").Labelled("of", "b"))
+	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "b"))
 	w := newWorld(t, z(1, "1h"), p)
 	w.holdAbove = 2
 	w.Follow()
@@ -160,7 +160,7 @@ func TestAHoldThatEndedHereIsNotTakenOver(t *testing.T) {
 	w.upsert(partJobs("b", 1)...)
 	w.removed(names("z-", 4)...)
 	w.waitsForNothing("z")
-	told[0].Policy = given.Home + "/z"
+	told[0].Policy = testbuilders.Home + "/z"
 	w.policy(p.Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: told}))
 	w.Lead()
 	w.agree()
@@ -181,20 +181,20 @@ func TestAFasterPaceIsTakenUpAtOnce(t *testing.T) {
 
 // TestALostNamespaceIsWhatItWas: a policy that changes while a list leaves out its namespace takes nothing from a hold of another one.
 func TestALostNamespaceIsWhatItWas(t *testing.T) {
-	own := func(generation int64) *given.PolicyBuilder {
-		return given.Policy("own").Rules(given.Rule("r", "never").For(gc.ResourceJobs)).Generation(generation)
+	own := func(generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("own").Rules(testbuilders.Rule("r", "never").For(gc.ResourceJobs)).Generation(generation)
 	}
 	w := newWorld(t, own(1))
 	w.holdAbove = 2
 	w.clusterPolicy(clusterDefault("c", "never", 1))
 	for _, name := range names("pod-", 4) {
-		w.upsert(given.Pod(name).Succeeded(w.now.Add(-time.Hour)).Fact())
+		w.upsert(testbuilders.Pod(name).Succeeded(w.now.Add(-time.Hour)).Fact())
 	}
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
 	before := w.Reports("")[0].Waiting
-	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	w.policy(own(2))
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	w.agree()
 	w.takes()
 	after := w.Reports("")[0].Waiting

@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -33,13 +33,16 @@ func TestFreshnessHeedsBothClocks(t *testing.T) {
 			w := newWorld(t)
 			w.now = time.Now()
 			w.policy(keep("0s", 1))
-			w.upsert(given.Job("a").Complete(w.now.Add(-24*time.Hour)).Fact(), given.Job("b").Complete(w.now.Add(-23*time.Hour)).Fact())
+			w.upsert(
+				testbuilders.Job("a").Complete(w.now.Add(-24*time.Hour)).Fact(),
+				testbuilders.Job("b").Complete(w.now.Add(-23*time.Hour)).Fact(),
+			)
 			w.agree()
 			order, ok := w.Take(w.now)
 			if !ok {
 				t.Fatal("took nothing at the time of the reading")
 			}
-			later := given.Clocks(w.now, c.wall, c.monotonic)
+			later := testbuilders.Clocks(w.now, c.wall, c.monotonic)
 			if _, ok := w.Take(later); ok != c.fresh {
 				t.Errorf("took one: %v", ok)
 			}
@@ -63,11 +66,14 @@ func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
 		"the clock was set back in a short silence": {-time.Hour, time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, given.Policy("p").Rules(given.Rule("few", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)))
+			w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("few", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)))
 			w.now = time.Now()
 			w.Heard(gc.ResourceJobs, w.now)
-			w.upsert(given.Job("a").Complete(w.now.Add(-48*time.Hour)).Fact(), given.Job("b").Complete(w.now.Add(-49*time.Hour)).Fact())
-			w.Expire(given.Clocks(w.now, c.wall, c.monotonic))
+			w.upsert(
+				testbuilders.Job("a").Complete(w.now.Add(-48*time.Hour)).Fact(),
+				testbuilders.Job("b").Complete(w.now.Add(-49*time.Hour)).Fact(),
+			)
+			w.Expire(testbuilders.Clocks(w.now, c.wall, c.monotonic))
 			if c.stale {
 				w.decided("b", policy.Hold, policy.ReasonUnobserved)
 			} else {

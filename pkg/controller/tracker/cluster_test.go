@@ -15,7 +15,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -197,13 +197,21 @@ func (c *cluster) reading() freshness.ConsistentRead {
 		r.Policies.Revisions[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = freshness.PolicyRevision(p.uid, p.generation)
 	}
 	for name, ns := range c.namespaces.now() {
-		r.Namespaces.Revisions[types.NamespacedName{Name: name}] = freshness.Revision{UID: types.UID("ns-" + name), Version: strconv.Itoa(ns.version)}
+		r.Namespaces.Revisions[types.NamespacedName{Name: name}] = freshness.Revision{
+			UID:     types.UID("ns-" + name),
+			Version: strconv.Itoa(ns.version),
+		}
 	}
 	return r
 }
 
 func realPolicy(k key, p *simPolicy, version int) *gc.CleanupPolicy {
-	b := given.Policy(k.name).In(k.namespace).WithUID(p.uid).Generation(p.generation).Version(strconv.Itoa(version)).Default(ttlTexts[p.ttl])
+	b := testbuilders.Policy(k.name).
+		In(k.namespace).
+		WithUID(p.uid).
+		Generation(p.generation).
+		Version(strconv.Itoa(version)).
+		Default(ttlTexts[p.ttl])
 	if p.preview {
 		b.Preview()
 	}
@@ -211,7 +219,7 @@ func realPolicy(k key, p *simPolicy, version int) *gc.CleanupPolicy {
 }
 
 func realNamespace(name string, ns *simNamespace) *metav1.PartialObjectMetadata {
-	m := given.Namespace(name, strconv.Itoa(ns.version))
+	m := testbuilders.Namespace(name, strconv.Itoa(ns.version))
 	if ns.protected {
 		m.Labels = map[string]string{gc.LabelProtected: "true"}
 	}
@@ -222,7 +230,7 @@ func realNamespace(name string, ns *simNamespace) *metav1.PartialObjectMetadata 
 }
 
 func realJob(j *simJob) *lifecycle.Fact {
-	b := given.Job(j.name).In(j.namespace).WithUID(j.uid).Version(strconv.Itoa(j.version))
+	b := testbuilders.Job(j.name).In(j.namespace).WithUID(j.uid).Version(strconv.Itoa(j.version))
 	if !j.finished.IsZero() {
 		b.Complete(j.finished)
 	}

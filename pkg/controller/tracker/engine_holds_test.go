@@ -411,7 +411,8 @@ func (e *engine) candidate(uid types.UID, key model.PolicyInNamespace, which fun
 	var first *simHold
 	for _, h := range e.holds {
 		before := first == nil || h.since.Before(first.since) || h.since.Equal(first.since) && h.owner < first.owner
-		if before && h.namespace == key.Namespace && which(h) && h.deciders.Has(e.uidOf(key.Policy)) && (h.since.IsZero() || !finished.After(h.since.Add(freshness.ClockSkew))) {
+		if before && h.namespace == key.Namespace && which(h) && h.deciders.Has(e.uidOf(key.Policy)) &&
+			(h.since.IsZero() || !finished.After(h.since.Add(freshness.ClockSkew))) {
 			first = h
 		}
 	}

@@ -187,7 +187,15 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 			continue
 		}
 		for h := range ns.allHolds() {
-			sim := &simHold{owner: h.owner, namespace: name, since: h.since, id: h.id, was: h.id, deciders: maps.Clone(h.deciders), searched: h.searched}
+			sim := &simHold{
+				owner:     h.owner,
+				namespace: name,
+				since:     h.since,
+				id:        h.id,
+				was:       h.id,
+				deciders:  maps.Clone(h.deciders),
+				searched:  h.searched,
+			}
 			e.holds = append(e.holds, sim)
 			for _, rec := range ns.records {
 				if rec.hold() == h {
@@ -232,7 +240,8 @@ func (e *engine) followerAgrees(t *rapid.T) {
 		if got.At = want.At; got != want {
 			t.Fatalf("%s: a follower has decided %+v, the leader %+v", f.UID, got, want)
 		}
-		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) || got != nil && (got.owner != want.owner || got.id != want.id) {
+		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) ||
+			got != nil && (got.owner != want.owner || got.id != want.id) {
 			t.Fatalf("%s waits under %+v with a follower, under %+v with the leader", f.UID, got, want)
 		}
 	}

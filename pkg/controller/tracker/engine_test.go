@@ -20,8 +20,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -29,8 +29,8 @@ import (
 // each of many random changes of objects, owners, policies of both kinds, labels, quotas, annotations, clocks and leaders
 // they must agree on every decision, on its time, and on the order of deletions.
 func TestEngine(t *testing.T) {
-	given.Checks(t, 150)
-	given.Steps(t, 60)
+	testbuilders.Checks(t, 150)
+	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) { newEngine(t).run(t) })
 }
 
@@ -147,7 +147,7 @@ func (e *engine) coverOne(t *Tracker) {
 
 // remember has a tracker know the name of an object as one that came back too often, or not at all.
 func (e *engine) remember(t *Tracker, f *lifecycle.Fact) {
-	name := nameOf(facts.Keep(f))
+	name := nameOf(facts.Compress(f))
 	t.recreated.names.Remove(name)
 	if e.Recreated[f.UID] {
 		t.recreated.names.Add(name, returns{deleted: f.Created.Add(-time.Minute), times: recreateMost, last: "another"})
@@ -177,7 +177,7 @@ func (e *engine) object(t *rapid.T) {
 		e.Objects = append(e.Objects, f)
 		e.each(func(t *Tracker) { e.remember(t, f) })
 	}
-	e.each(func(t *Tracker) { t.Upsert(facts.Keep(f), e.Now) })
+	e.each(func(t *Tracker) { t.Upsert(facts.Compress(f), e.Now) })
 	e.settle()
 }
 
@@ -193,9 +193,9 @@ func (e *engine) deleted(t *rapid.T, uid types.UID) {
 	e.next()
 	f.ResourceVersion, f.Terminating, f.Finalizers = uint64(e.version), true, []string{"example.com/hold"}
 	e.Objects[i] = &f
-	e.follower.Upsert(facts.Keep(&f), e.Now)
+	e.follower.Upsert(facts.Compress(&f), e.Now)
 	if rapid.Bool().Draw(t, "seen") {
-		e.tracker.Upsert(facts.Keep(&f), e.Now)
+		e.tracker.Upsert(facts.Compress(&f), e.Now)
 	}
 }
 
@@ -203,7 +203,7 @@ func (e *engine) deleted(t *rapid.T, uid types.UID) {
 func (e *engine) watch(*rapid.T) {
 	for _, f := range e.Objects {
 		if f.Terminating {
-			e.tracker.Upsert(facts.Keep(f), e.Now)
+			e.tracker.Upsert(facts.Compress(f), e.Now)
 		}
 	}
 	e.settle()
@@ -222,7 +222,7 @@ func (e *engine) finalizers(*rapid.T) {
 func (e *engine) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
 	e.each(func(t *Tracker) {
-		t.Remove(facts.Keep(f), e.Now)
+		t.Remove(facts.Compress(f), e.Now)
 		t.recreated = newMemory()
 		for _, f := range e.Objects {
 			e.remember(t, f)
@@ -283,7 +283,7 @@ func (e *engine) tellNamespace(t *Tracker, name string, version string) {
 
 // namespaceOf is the metadata of a namespace, of which a tracker learns whether a flag protects it.
 func (e *engine) namespaceOf(t *Tracker, name, version string) *metav1.PartialObjectMetadata {
-	m, ns := given.Namespace(name, version), e.Namespaces[name]
+	m, ns := testbuilders.Namespace(name, version), e.Namespaces[name]
 	m.Labels = labels.Merge(m.Labels, ns.Labels)
 	if ns.Protected {
 		t.protected.Insert(name)
@@ -309,7 +309,7 @@ func (e *engine) namespace(t *rapid.T) {
 	name := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	if e.known(name) && rapid.IntRange(0, 9).Draw(t, "remove") == 5 {
 		delete(e.Namespaces, name)
-		m := given.Namespace(name, e.next())
+		m := testbuilders.Namespace(name, e.next())
 		e.each(func(t *Tracker) {
 			t.protected.Delete(name) // As with a replica that starts now.
 			t.RemoveNamespace(m, e.Now)

@@ -17,7 +17,7 @@ import (
 
 // Upsert takes in a state of an object. States of namespaces that no policy covers, and states older than the known one, are
 // passed over.
-func (t *Tracker) Upsert(k *facts.Kept, now time.Time) {
+func (t *Tracker) Upsert(k *facts.Compact, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.upsert(k, now)
@@ -25,7 +25,7 @@ func (t *Tracker) Upsert(k *facts.Kept, now time.Time) {
 }
 
 // Remove takes in that the object of k is gone; k is the last state of it that is known.
-func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
+func (t *Tracker) Remove(k *facts.Compact, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ns, ok := t.namespaces[k.Namespace]; ok {
@@ -41,7 +41,7 @@ func (t *Tracker) Remove(k *facts.Kept, now time.Time) {
 
 // Replace takes in all objects of a resource as they were at resource version rv. What is known to be newer stays. Until all are taken
 // in, nothing is deleted that they may bear upon: what is known in between never was so.
-func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now time.Time) {
+func (t *Tracker) Replace(resource string, all []*facts.Compact, rv uint64, now time.Time) {
 	all = byNamespace(all)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +77,8 @@ func (t *Tracker) Replace(resource string, all []*facts.Kept, rv uint64, now tim
 
 // byNamespace puts objects of the same namespace next to each other. Their records come to lie in memory as they are taken in here, and
 // are judged anew by namespace: to read what is all over memory takes longer than to judge it.
-func byNamespace(all []*facts.Kept) []*facts.Kept {
-	parts := map[string][]*facts.Kept{}
+func byNamespace(all []*facts.Compact) []*facts.Compact {
+	parts := map[string][]*facts.Compact{}
 	for _, k := range all {
 		parts[k.Namespace] = append(parts[k.Namespace], k)
 	}
@@ -86,7 +86,7 @@ func byNamespace(all []*facts.Kept) []*facts.Kept {
 }
 
 // without are the records of a resource that a list does not have, and that are not newer than it.
-func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Set[*record] {
+func (t *Tracker) without(resource string, all []*facts.Compact, rv uint64) sets.Set[*record] {
 	out := sets.New[*record]()
 	for rec := range t.records.all() {
 		if rec.Resource == resource && rec.ResourceVersion <= rv {
@@ -104,7 +104,7 @@ func (t *Tracker) without(resource string, all []*facts.Kept, rv uint64) sets.Se
 	return out
 }
 
-func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
+func (t *Tracker) upsert(k *facts.Compact, now time.Time) {
 	ns, ok := t.namespaces[k.Namespace]
 	if !ok || !ns.keeps(k.Resource) {
 		return
@@ -133,8 +133,8 @@ func (t *Tracker) upsert(k *facts.Kept, now time.Time) {
 }
 
 // insert makes the record of an object that was not known.
-func (t *Tracker) insert(ns *namespace, k *facts.Kept) *record {
-	rec := &record{Kept: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
+func (t *Tracker) insert(ns *namespace, k *facts.Compact) *record {
+	rec := &record{Compact: *k, ns: ns, verdict: verdict{recreated: t.recreated.met(k)}}
 	t.records.put(rec)
 	ns.seat(rec)
 	if c := ns.copied[k.UID()]; c != unweighed {
@@ -144,7 +144,7 @@ func (t *Tracker) insert(ns *namespace, k *facts.Kept) *record {
 }
 
 // update takes in a newer state of a record.
-func (t *Tracker) update(rec *record, k *facts.Kept) {
+func (t *Tracker) update(rec *record, k *facts.Compact) {
 	t.unlink(rec)
 	if rec.extra != nil {
 		rec.extra.retry.Updated()
@@ -153,7 +153,7 @@ func (t *Tracker) update(rec *record, k *facts.Kept) {
 		t.leave(rec) // It ranks elsewhere, and has another turn.
 		t.ready.Remove(&rec.ns.lane, rec)
 	}
-	rec.Kept, t.matched = *k, nil
+	rec.Compact, t.matched = *k, nil
 }
 
 // remove takes a record out because its object is gone.

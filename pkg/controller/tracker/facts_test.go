@@ -15,37 +15,37 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-func podOf(job, name string) *given.PodBuilder {
-	return given.Pod(name).Succeeded(given.Now).ControlledBy("batch/v1", "Job", job)
+func podOf(job, name string) *testbuilders.PodBuilder {
+	return testbuilders.Pod(name).Succeeded(testbuilders.Now).ControlledBy("batch/v1", "Job", job)
 }
 
 func cronJob(name string, active ...string) *lifecycle.CronJob {
-	return lifecycle.FromCronJob(given.CronJob(name, active...))
+	return lifecycle.FromCronJob(testbuilders.CronJob(name, active...))
 }
 
 func TestPodsOfJobs(t *testing.T) {
-	after := given.Policy("p").Rules(given.Rule("pods", "0s").For("pods").Dependents(gc.DependentsAfterOwnerFinished))
+	after := testbuilders.Policy("p").Rules(testbuilders.Rule("pods", "0s").For("pods").Dependents(gc.DependentsAfterOwnerFinished))
 	t.Run("go once their Job has finished and counted them", func(t *testing.T) {
 		w := newWorld(t, after)
 		w.upsert(podOf("j", "a").Finalizer(batchv1.JobTrackingFinalizer).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner) // The Job was not seen yet.
-		w.upsert(given.Job("j").Fact())
+		w.upsert(testbuilders.Job("j").Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 		w.takes()
-		w.upsert(given.Job("j").Complete(w.now).Fact())
+		w.upsert(testbuilders.Job("j").Complete(w.now).Fact())
 		w.decided("a", policy.Hold, policy.ReasonUncounted)
 		w.takes()
 		w.upsert(podOf("j", "a").Fact())
 		w.takes("a")
 	})
 	t.Run("go with their Job", func(t *testing.T) {
-		w := newWorld(t, given.Policy("p").Default("1h"))
-		w.upsert(podOf("j", "a").Fact(), given.Job("j").Complete(w.now).Fact())
+		w := newWorld(t, testbuilders.Policy("p").Default("1h"))
+		w.upsert(podOf("j", "a").Fact(), testbuilders.Job("j").Complete(w.now).Fact())
 		w.pass(time.Hour)
 		w.deletes("j")
 		w.removed("j")
@@ -55,7 +55,7 @@ func TestPodsOfJobs(t *testing.T) {
 	})
 	t.Run("are left to the garbage collector once their Job is gone", func(t *testing.T) {
 		w := newWorld(t, after)
-		w.upsert(given.Job("j").Complete(w.now).Fact(), podOf("j", "a").Fact())
+		w.upsert(testbuilders.Job("j").Complete(w.now).Fact(), podOf("j", "a").Fact())
 		w.decided("a", policy.Delete, policy.ReasonExpired)
 		w.removed("j")
 		w.takes()
@@ -63,23 +63,23 @@ func TestPodsOfJobs(t *testing.T) {
 	})
 	t.Run("are not taken for those of another Job of the name", func(t *testing.T) {
 		w := newWorld(t, after)
-		w.upsert(podOf("j", "a").Fact(), given.Job("j").WithUID("uid-2").Complete(w.now).Fact())
+		w.upsert(podOf("j", "a").Fact(), testbuilders.Job("j").WithUID("uid-2").Complete(w.now).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
 	t.Run("nor for those of a Pod that poses as a Job", func(t *testing.T) {
 		w := newWorld(t, after)
-		w.upsert(podOf("j", "a").Fact(), given.Pod("j").Succeeded(w.now).Fact())
+		w.upsert(podOf("j", "a").Fact(), testbuilders.Pod("j").Succeeded(w.now).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
 	t.Run("nor for those of a Job of another namespace", func(t *testing.T) {
-		w := newWorld(t, after, given.Policy("p").In("team-b").Default("1h"))
-		w.upsert(podOf("j", "a").Fact(), given.Job("j").In("team-b").Complete(w.now).Fact())
+		w := newWorld(t, after, testbuilders.Policy("p").In("team-b").Default("1h"))
+		w.upsert(podOf("j", "a").Fact(), testbuilders.Job("j").In("team-b").Complete(w.now).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
 	t.Run("change their owner", func(t *testing.T) {
 		w := newWorld(t, after)
-		w.upsert(given.Job("j").Fact(), podOf("j", "a").Fact())
-		w.upsert(given.Pod("a").Succeeded(w.now).Fact()) // Orphaned.
+		w.upsert(testbuilders.Job("j").Fact(), podOf("j", "a").Fact())
+		w.upsert(testbuilders.Pod("a").Succeeded(w.now).Fact()) // Orphaned.
 		w.takes("a")
 		w.removed("a", "j")
 		w.done("a", deletion.Accepted)
@@ -96,7 +96,7 @@ func TestPodsOfJobs(t *testing.T) {
 
 func TestJobsOfCronJobs(t *testing.T) {
 	ofCronJob := func() *lifecycle.Fact {
-		return given.Job("a").Complete(given.Now).ControlledBy("batch/v1", "CronJob", "c").Fact()
+		return testbuilders.Job("a").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "c").Fact()
 	}
 	w := newWorld(t, keep("0s", 1))
 	w.upsert(ofCronJob())
@@ -121,12 +121,12 @@ func TestJobsOfCronJobs(t *testing.T) {
 // TestJobsThatACronJobIsYetToList: it notes for when they were scheduled, which is a change even where its list is not.
 func TestJobsThatACronJobIsYetToList(t *testing.T) {
 	noted := func(at time.Time) *lifecycle.CronJob {
-		cj := given.CronJob("c")
+		cj := testbuilders.CronJob("c")
 		cj.Status.LastScheduleTime = new(metav1.NewTime(at))
 		return lifecycle.FromCronJob(cj)
 	}
 	w := newWorld(t, keep("0s", 1))
-	w.upsert(given.Job("a").Complete(w.now).ControlledBy("batch/v1", "CronJob", "c").
+	w.upsert(testbuilders.Job("a").Complete(w.now).ControlledBy("batch/v1", "CronJob", "c").
 		Annotation(batchv1.CronJobScheduledTimestampAnnotation, w.now.Format(time.RFC3339)).Fact())
 	w.SetCronJob(noted(w.now.Add(-time.Hour)), w.now)
 	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
@@ -136,22 +136,22 @@ func TestJobsThatACronJobIsYetToList(t *testing.T) {
 }
 
 func TestControllersOfUnknownKind(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "0s").Dependents(gc.DependentsAfterOwnerFinished)))
-	w.upsert(given.Pod("a").Succeeded(w.now).ControlledBy("example.com/v1", "Workflow", "w").Fact())
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").Dependents(gc.DependentsAfterOwnerFinished)))
+	w.upsert(testbuilders.Pod("a").Succeeded(w.now).ControlledBy("example.com/v1", "Workflow", "w").Fact())
 	w.decided("a", policy.Hold, policy.ReasonOwnerActive)
 	w.takes()
-	w.upsert(given.Pod("b").Succeeded(w.now).ControlledBy("apps/v1", "ReplicaSet", "r").Fact())
+	w.upsert(testbuilders.Pod("b").Succeeded(w.now).ControlledBy("apps/v1", "ReplicaSet", "r").Fact())
 	w.takes("b")
 }
 
 func TestReplaceTakesOutOnlyWhatIsOlder(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.upsert(jobs(0, "listed", "gone")...)
-	w.upsert(given.Pod("pod").Succeeded(w.now).Fact())
+	w.upsert(testbuilders.Pod("pod").Succeeded(w.now).Fact())
 	listed := w.version
 	w.upsert(jobs(0, "newer")...)
 	w.Replace("jobs.batch", kept(w.facts["listed"], inVersion(job(0, "new"), listed)), listed, w.now)
-	tracked := func(name string) bool { return w.records.get(given.UID(name)) != nil }
+	tracked := func(name string) bool { return w.records.get(testbuilders.UID(name)) != nil }
 	for name, want := range map[string]bool{"listed": true, "gone": false, "pod": true, "newer": true, "new": true} {
 		if tracked(name) != want {
 			t.Errorf("%s is tracked: %v", name, tracked(name))
@@ -170,24 +170,24 @@ func TestMerge(t *testing.T) {
 		tracked   bool
 	}{
 		"nothing":                   {func(*world) {}, true},
-		"the watch brings it first": {func(w *world) { w.Upsert(facts.Keep(inVersion(job(0, "a"), 5)), w.now) }, true},
+		"the watch brings it first": {func(w *world) { w.Upsert(facts.Compress(inVersion(job(0, "a"), 5)), w.now) }, true},
 		"the watch brings it, and it goes": {func(w *world) {
-			w.Upsert(facts.Keep(inVersion(job(0, "a"), 5)), w.now)
-			w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now)
+			w.Upsert(facts.Compress(inVersion(job(0, "a"), 5)), w.now)
+			w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now)
 		}, false},
-		"it goes, though the watch never brought it": {func(w *world) { w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now) }, false},
+		"it goes, though the watch never brought it": {func(w *world) { w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now) }, false},
 		"a newer list of all does not have it":       {func(w *world) { w.Replace("jobs.batch", nil, 9, w.now) }, false},
 		"an older list of all does not have it":      {func(w *world) { w.Replace("jobs.batch", nil, 4, w.now) }, true},
 		"a newer list of others":                     {func(w *world) { w.Replace("pods", nil, 9, w.now) }, true},
 		"a newer list has it":                        {func(w *world) { w.Replace("jobs.batch", kept(jobs(0, "a")...), 9, w.now) }, true},
-		"another goes":                               {func(w *world) { w.Remove(facts.Keep(inVersion(job(0, "b"), 9)), w.now) }, true},
+		"another goes":                               {func(w *world) { w.Remove(facts.Compress(inVersion(job(0, "b"), 9)), w.now) }, true},
 		"a second list begins and ends": {func(w *world) {
-			w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now)
-			w.BeginMerge("jobs.batch", given.Home).End(true, w.now)
+			w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now)
+			w.BeginMerge("jobs.batch", testbuilders.Home).End(true, w.now)
 		}, false},
 		"it goes while nobody asks for it": {func(w *world) {
 			w.withoutPolicy(keep("1h", 1))
-			w.Remove(facts.Keep(inVersion(job(0, "a"), 9)), w.now)
+			w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now)
 			w.policy(keep("1h", 1))
 		}, false},
 		"a list of all comes while nobody asks for it; the next list of the namespace brings it": {func(w *world) {
@@ -199,7 +199,7 @@ func TestMerge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, keep("1h", 1))
-			m := w.BeginMerge("jobs.batch", given.Home)
+			m := w.BeginMerge("jobs.batch", testbuilders.Home)
 			c.meanwhile(w)
 			m.Add(kept(inVersion(job(0, "a"), 5)), w.now)
 			m.Add(nil, w.now)
@@ -207,7 +207,7 @@ func TestMerge(t *testing.T) {
 			if got := w.records.get("uid-a") != nil; got != c.tracked {
 				t.Errorf("tracked: %v", got)
 			}
-			if n := len(w.Tracker.namespaces[given.Home].merges); n != 0 {
+			if n := len(w.Tracker.namespaces[testbuilders.Home].merges); n != 0 {
 				t.Errorf("%d merges are left", n)
 			}
 		})
@@ -215,7 +215,7 @@ func TestMerge(t *testing.T) {
 	t.Run("of a namespace of which nothing is known leaves nothing", func(t *testing.T) {
 		w := newWorld(t)
 		m := w.BeginMerge("jobs.batch", "team-b")
-		m.Add(kept(given.Job("a").In("team-b").Complete(w.now).Fact()), w.now)
+		m.Add(kept(testbuilders.Job("a").In("team-b").Complete(w.now).Fact()), w.now)
 		m.End(true, w.now)
 		w.forgotten()
 		if len(w.Tracker.namespaces) != 1 {
@@ -227,17 +227,17 @@ func TestMerge(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	none := map[string][]string{}
 	for name, c := range map[string]struct {
-		policies []*given.PolicyBuilder
+		policies []*testbuilders.PolicyBuilder
 		want     map[string][]string
 	}{
 		"no policies":                     {nil, none},
-		"an empty policy":                 {[]*given.PolicyBuilder{given.Policy("p")}, none},
-		"one that cannot be read":         {[]*given.PolicyBuilder{given.Policy("p").Default("1y")}, none},
-		"defaults":                        {[]*given.PolicyBuilder{given.Policy("p").Default("1h")}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
-		"a preview too":                   {[]*given.PolicyBuilder{given.Policy("p").Default("1h").Preview()}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
-		"Jobs alone":                      {[]*given.PolicyBuilder{given.Policy("p").Rules(given.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a"}}},
-		"Pods, and Jobs as their owners":  {[]*given.PolicyBuilder{given.Policy("p").Rules(given.Rule("r", "1h").For("pods"))}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
-		"several policies and namespaces": {[]*given.PolicyBuilder{given.Policy("p").In("team-b").Default("1h"), given.Policy("q").Rules(given.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a", "team-b"}, "pods": {"team-b"}}},
+		"an empty policy":                 {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p")}, none},
+		"one that cannot be read":         {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1y")}, none},
+		"defaults":                        {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1h")}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
+		"a preview too":                   {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1h").Preview()}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
+		"Jobs alone":                      {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a"}}},
+		"Pods, and Jobs as their owners":  {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("pods"))}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
+		"several policies and namespaces": {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").In("team-b").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a", "team-b"}, "pods": {"team-b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]string{}
@@ -253,14 +253,14 @@ func TestCoverage(t *testing.T) {
 
 func TestCoverageIsNumbered(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
-	covering := func() Covering { return w.Coverage()["jobs.batch"][given.Home] }
+	covering := func() Covering { return w.Coverage()["jobs.batch"][testbuilders.Home] }
 	first := covering()
 	w.policy(keep("2h", 2))
-	w.policy(given.Policy("q").Default("1h"))
+	w.policy(testbuilders.Policy("q").Default("1h"))
 	if covering() != first {
 		t.Error("a policy that changes nothing about it changed the number")
 	}
-	w.withoutPolicy(given.Policy("q"))
+	w.withoutPolicy(testbuilders.Policy("q"))
 	w.withoutPolicy(keep("2h", 2))
 	w.policy(keep("2h", 1))
 	if covering() == first || covering() == 0 {
@@ -269,19 +269,19 @@ func TestCoverageIsNumbered(t *testing.T) {
 }
 
 func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("1h"), given.Policy("q").Rules(given.Rule("r", "1h").For("jobs.batch")))
-	w.upsert(podOf("j", "a").Fact(), given.Pod("b").Succeeded(w.now).Fact(), given.Job("j").Complete(w.now).Fact())
-	w.Upsert(facts.Keep(given.Job("abroad").In("team-b").Complete(w.now).Fact()), w.now)
+	w := newWorld(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").For("jobs.batch")))
+	w.upsert(podOf("j", "a").Fact(), testbuilders.Pod("b").Succeeded(w.now).Fact(), testbuilders.Job("j").Complete(w.now).Fact())
+	w.Upsert(facts.Compress(testbuilders.Job("abroad").In("team-b").Complete(w.now).Fact()), w.now)
 	if n := w.Totals().Objects; n != 3 {
 		t.Fatalf("%d objects are tracked, want 3", n)
 	}
-	w.withoutPolicy(given.Policy("p"))
+	w.withoutPolicy(testbuilders.Policy("p"))
 	if n := w.Totals().Objects; n != 1 || w.records.get("uid-j") == nil {
 		t.Fatalf("%d objects are tracked, want the Job", n)
 	}
 	w.pass(time.Hour)
 	w.takes("j")
-	w.withoutPolicy(given.Policy("q"))
+	w.withoutPolicy(testbuilders.Policy("q"))
 	w.done("j", deletion.Accepted)
 	w.forgotten()
 	if gone := w.TakeConfirmed(); len(gone) != 0 {

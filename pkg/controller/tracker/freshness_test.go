@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
@@ -45,7 +45,11 @@ func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
 		t.Fatal("took one after a new list of policies, without a reading")
 	}
 	w.agree()
-	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, strconv.FormatUint(w.version, 10), w.now)
+	w.ReplaceNamespaces(
+		[]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")},
+		strconv.FormatUint(w.version, 10),
+		w.now,
+	)
 	if take(0) {
 		t.Fatal("took one after a new list of namespaces, without a reading")
 	}
@@ -60,20 +64,20 @@ func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
 	w.upsert(job(0, "a"))
 	w.now = w.now.Add(time.Second / 2)
 	w.takes("a")
-	if until := w.orders["a"].Until; !until.Equal(given.Now.Add(freshness.For)) {
+	if until := w.orders["a"].Until; !until.Equal(testbuilders.Now.Add(freshness.For)) {
 		t.Errorf("until %v", until)
 	}
 	w.Release(w.orders["a"], w.now)
 	w.takes("a")
 }
 
-var home = types.NamespacedName{Name: given.Home}
+var home = types.NamespacedName{Name: testbuilders.Home}
 
 // TestAgree holds a reading against a memory that has seen policy p of generation 3 at version 10 and namespace team-a at
 // version 20, and has come as far as 12 and 22.
 func TestAgree(t *testing.T) {
-	p := types.NamespacedName{Namespace: given.Home, Name: "p"}
-	q := types.NamespacedName{Namespace: given.Home, Name: "q"}
+	p := types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}
+	q := types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}
 	for name, c := range map[string]struct {
 		change func(*freshness.ConsistentRead)
 		agrees bool
@@ -127,25 +131,25 @@ func TestAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
 			allListed(tr)
-			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), given.Now)
-			tr.SetNamespace(given.Namespace(given.Home, "20"), given.Now)
+			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), testbuilders.Now)
+			tr.SetNamespace(testbuilders.Namespace(testbuilders.Home, "20"), testbuilders.Now)
 			tr.ObservePolicies("12")
 			tr.ObserveNamespaces("22")
 			tr.ObservePolicies("9") // Never back.
 			tr.ObservePolicies("nonsense")
-			tr.ReplaceCronJobs(nil, given.Now)
-			tr.Replace(gc.ResourcePods, nil, 0, given.Now)
-			tr.Replace(gc.ResourceJobs, kept(job(0, "a")), 0, given.Now)
+			tr.ReplaceCronJobs(nil, testbuilders.Now)
+			tr.Replace(gc.ResourcePods, nil, 0, testbuilders.Now)
+			tr.Replace(gc.ResourceJobs, kept(job(0, "a")), 0, testbuilders.Now)
 			r := freshness.ConsistentRead{
-				Began: given.Now, ClusterPolicies: freshness.Contents{Version: "1"},
+				Began: testbuilders.Now, ClusterPolicies: freshness.Contents{Version: "1"},
 				Policies:   freshness.Contents{Version: "12", Revisions: revisions{p: freshness.PolicyRevision("uid-p", 3)}},
 				Namespaces: freshness.Contents{Version: "22", Revisions: revisions{home: {UID: "ns-team-a", Version: "20"}}},
 			}
 			c.change(&r)
-			if got := tr.ConfirmFresh(r, given.Now); got != c.agrees {
+			if got := tr.ConfirmFresh(r, testbuilders.Now); got != c.agrees {
 				t.Errorf("agrees: %v", got)
 			}
-			if _, ok := tr.Take(given.Now); ok != c.agrees {
+			if _, ok := tr.Take(testbuilders.Now); ok != c.agrees {
 				t.Errorf("took one: %v", ok)
 			}
 		})
@@ -160,7 +164,7 @@ func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
 	w.now = w.now.Add(freshness.For - 1)
 	r := w.reading()
 	r.Policies.Version, r.Policies.Revisions = "99", nil
-	if w.ConfirmFresh(r, given.Now) {
+	if w.ConfirmFresh(r, testbuilders.Now) {
 		t.Fatal("agrees")
 	}
 	w.takes("a")
@@ -172,12 +176,12 @@ func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
 // TestAWatchThatLagsGoesThroughThePast: memory that says what a newer reading says agrees with it, until the watch tells of
 // what came and went in between.
 func TestAWatchThatLagsGoesThroughThePast(t *testing.T) {
-	hasty := given.Policy("q").Default("0s")
+	hasty := testbuilders.Policy("q").Default("0s")
 	for name, pass := range map[string]func(w *world, rv string){
 		"a policy that is gone by now comes":   func(w *world, rv string) { w.SetPolicy(hasty.Version(rv).Obj(), w.now) },
 		"a policy goes that is back by now":    func(w *world, rv string) { w.RemovePolicy(keep("1h", 1).Version(rv).Obj(), w.now) },
-		"a namespace comes that went":          func(w *world, rv string) { w.SetNamespace(given.Namespace("team-b", rv), w.now) },
-		"a namespace goes that is back by now": func(w *world, rv string) { w.RemoveNamespace(given.Namespace(given.Home, rv), w.now) },
+		"a namespace comes that went":          func(w *world, rv string) { w.SetNamespace(testbuilders.Namespace("team-b", rv), w.now) },
+		"a namespace goes that is back by now": func(w *world, rv string) { w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, rv), w.now) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, keep("1h", 1))
@@ -218,10 +222,10 @@ func TestAListMaySetMemoryBack(t *testing.T) {
 func TestRemovalsCountAsSeen(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
 	w.withoutPolicy(keep("0s", 1))
-	w.RemoveNamespace(given.Namespace(given.Home, w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	delete(w.namespaces, home)
 	r := w.reading()
-	if !w.ConfirmFresh(r, given.Now) {
+	if !w.ConfirmFresh(r, testbuilders.Now) {
 		t.Error("memory has seen the removals, but disagrees")
 	}
 }
@@ -244,7 +248,7 @@ func TestWakes(t *testing.T) {
 		"an object":      func() { w.upsert(job(2*time.Hour, "a")) },
 		"a reading":      func() { w.agree() },
 		"a policy":       func() { w.policy(keep("2h", 2)) },
-		"a namespace":    func() { w.namespace(given.Home, gc.LabelProtected, "true") },
+		"a namespace":    func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") },
 		"of one, a time": func() { w.Expire(w.now); w.upsert(job(0, "b")) },
 	} {
 		woken(w.Changed())

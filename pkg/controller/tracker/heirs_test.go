@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 // TestAnApprovalIsOfItsOwnPolicy: the id of a hold on another policy releases nothing.
 func TestAnApprovalIsOfItsOwnPolicy(t *testing.T) {
-	other := given.Policy("q").Rules(given.Rule("r", "1h").Labelled("no", "such"))
+	other := testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such"))
 	w := newWorld(t, keep("1h", 1), other)
 	w.holdAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
@@ -68,11 +68,11 @@ func TestAHoldThatGrowsToAllNamespaces(t *testing.T) {
 	for _, ns := range []string{"x", "y"} {
 		w.namespace(ns)
 		for _, name := range names(ns+"-", 3) {
-			w.upsert(given.Job(name).In(ns).Label("part", "all").Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(name).In(ns).Label("part", "all").Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	for _, name := range names("first-", 3) {
-		w.upsert(given.Job(name).In("x").Label("part", "x").Complete(w.now.Add(-time.Hour)).Fact())
+		w.upsert(testbuilders.Job(name).In("x").Label("part", "x").Complete(w.now.Add(-time.Hour)).Fact())
 	}
 	w.clusterPolicy(parts(2, "x"))
 	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "x" || waiting[0].Objects != 3 {
@@ -92,11 +92,11 @@ func TestAHoldThatGrowsToAllNamespaces(t *testing.T) {
 }
 
 // part is a policy for the objects with these labels.
-func part(name string, generation int64, ttls map[string]gc.TTL) *given.PolicyBuilder {
-	b := given.Policy(name).Generation(generation)
+func part(name string, generation int64, ttls map[string]gc.TTL) *testbuilders.PolicyBuilder {
+	b := testbuilders.Policy(name).Generation(generation)
 	for _, of := range []string{"b", "c", "z"} {
 		if ttl, ok := ttls[of]; ok {
-			b.Rules(given.Rule(of, ttl).Labelled("of", of))
+			b.Rules(testbuilders.Rule(of, ttl).Labelled("of", of))
 		}
 	}
 	return b
@@ -106,7 +106,7 @@ func part(name string, generation int64, ttls map[string]gc.TTL) *given.PolicyBu
 func partJobs(of string, n int) []*lifecycle.Fact {
 	var out []*lifecycle.Fact
 	for _, name := range names(of+"-", n) {
-		out = append(out, given.Job(name).Label("of", of).Complete(given.Now.Add(-30*time.Minute)).Fact())
+		out = append(out, testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-30*time.Minute)).Fact())
 	}
 	return out
 }
@@ -184,7 +184,7 @@ func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
 		w, id := start(t)
 		ids := map[string]bool{id: true}
 		for _, ns := range []string{"x", "y"} {
-			w.policy(given.Policy("p").In(ns).WithUID(given.UID("p-" + ns)).Default("10m"))
+			w.policy(testbuilders.Policy("p").In(ns).WithUID(testbuilders.UID("p-" + ns)).Default("10m"))
 		}
 		without(w)
 		for _, ns := range []string{"x", "y"} {
@@ -232,13 +232,15 @@ func TestAClockInDoubtEndsNoHold(t *testing.T) {
 		return w, id
 	}
 	for name, meanwhile := range map[string]func(w *world){
-		"until it is right":   func(*world) {},
-		"whatever is changed": func(w *world) { w.policy(given.Policy("q").Rules(given.Rule("r", "1h").Labelled("no", "such"))) },
+		"until it is right": func(*world) {},
+		"whatever is changed": func(w *world) {
+			w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, id := start(t)
 			meanwhile(w)
-			w.now = given.Now
+			w.now = testbuilders.Now
 			w.agree()
 			w.pass(0)
 			if h := w.waits("p", 4); h.ID != id {
@@ -262,18 +264,18 @@ func TestAClockInDoubtEndsNoHold(t *testing.T) {
 // TestApprovalsInAdvanceOfWhatHappensToANamespace: the id of what a namespace's label or coming makes due can be computed, too.
 func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 	for name, c := range map[string]struct{ namespace, cause string }{
-		"its labels": {given.Home, "namespace 100"},
+		"its labels": {testbuilders.Home, "namespace 100"},
 		"it comes":   {"late", "start ns-late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.holdAbove = 2
-			w.namespace(given.Home, gc.LabelProtected, "true")
-			id := holdID(given.UID("p"), c.namespace, c.cause)
-			w.policy(given.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
+			w.namespace(testbuilders.Home, gc.LabelProtected, "true")
+			id := holdID(testbuilders.UID("p"), c.namespace, c.cause)
+			w.policy(testbuilders.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
 				Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 			for _, name := range names("a-", 4) {
-				w.upsert(given.Job(name).In(c.namespace).Complete(w.now.Add(-time.Hour)).Fact())
+				w.upsert(testbuilders.Job(name).In(c.namespace).Complete(w.now.Add(-time.Hour)).Fact())
 			}
 			w.version = 99
 			w.namespace(c.namespace)
@@ -291,7 +293,7 @@ func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 func TestHoldsSaysWhetherTheyAreAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(w *world)
-		ask  *given.PolicyBuilder
+		ask  *testbuilders.PolicyBuilder
 		want bool
 	}{
 		"all is known":              {func(*world) {}, keep("1h", 1), true},
@@ -321,10 +323,10 @@ func TestSinceIsNotBeforeTheChange(t *testing.T) {
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.now = w.now.Add(300 * time.Millisecond)
 	w.policy(keep("10m", 2))
-	if h := w.waits("p", 4); h.Since == nil || !h.Since.Time.Equal(given.Now.Add(time.Second)) {
+	if h := w.waits("p", 4); h.Since == nil || !h.Since.Time.Equal(testbuilders.Now.Add(time.Second)) {
 		t.Errorf("the hold is since %s", h.Since)
 	}
-	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: given.Now.Add(d)} }
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: testbuilders.Now.Add(d)} }
 	first, second := gc.PolicyHold{ID: "X", Since: at(0)}, gc.PolicyHold{ID: "X", Since: at(1)}
 	for _, both := range [][]gc.PolicyHold{{first, second}, {second, first}} {
 		if one := together(both); len(one) != 1 || !one[0].Since.Equal(at(1)) {

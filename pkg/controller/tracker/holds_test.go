@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -89,15 +89,15 @@ func TestTimeIsNotTheWorkOfALaterChange(t *testing.T) {
 func TestAHoldIsNotSplit(t *testing.T) {
 	for name, takeAway := range map[string]bool{"held policy stays": false, "held policy is deleted": true} {
 		t.Run(name, func(t *testing.T) {
-			held := func(ttl gc.TTL, generation int64) *given.PolicyBuilder {
-				return given.Policy("z").Default(ttl).Generation(generation)
+			held := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+				return testbuilders.Policy("z").Default(ttl).Generation(generation)
 			}
 			w := newWorld(t, held("never", 1))
 			w.holdAbove = 5
 			var all []string
 			for part := range 4 {
 				for _, name := range names(fmt.Sprint("job-", part, "-"), 5) {
-					f := given.Job(name).Label("part", fmt.Sprint(part)).Complete(w.now.Add(-time.Hour)).Fact()
+					f := testbuilders.Job(name).Label("part", fmt.Sprint(part)).Complete(w.now.Add(-time.Hour)).Fact()
 					w.upsert(f)
 					all = append(all, name)
 				}
@@ -105,7 +105,7 @@ func TestAHoldIsNotSplit(t *testing.T) {
 			w.policy(held("10m", 2))
 			w.waits("z", 20)
 			for part := range 4 {
-				w.policy(given.Policy(fmt.Sprint("a", part)).Rules(given.Rule("r", "10m").Labelled("part", fmt.Sprint(part))))
+				w.policy(testbuilders.Policy(fmt.Sprint("a", part)).Rules(testbuilders.Rule("r", "10m").Labelled("part", fmt.Sprint(part))))
 				w.takes()
 			}
 			approver := "z"
@@ -119,7 +119,8 @@ func TestAHoldIsNotSplit(t *testing.T) {
 			if len(r.Waiting) != 1 || r.Waiting[0].Objects != 20 || r.Waiting[0].Policy != "" {
 				t.Fatalf("policy %s has these holds: %+v", approver, r.Waiting)
 			}
-			if other := w.report("a3").Waiting; len(other) != 1 || other[0].ID != r.Waiting[0].ID || other[0].Policy != given.Home+"/"+approver {
+			if other := w.report("a3").Waiting; len(other) != 1 || other[0].ID != r.Waiting[0].ID ||
+				other[0].Policy != testbuilders.Home+"/"+approver {
 				t.Errorf("policy a3 tells of %+v, want that %s waits", other, approver)
 			}
 			w.policy(builderOf(r).Annotated(gc.AnnotationApprovedHold, r.Waiting[0].ID))
@@ -129,23 +130,23 @@ func TestAHoldIsNotSplit(t *testing.T) {
 }
 
 // builderOf is a policy as it is stored.
-func builderOf(r Report) *given.PolicyBuilder {
-	b := given.Policy(r.Name).Generation(r.Generation)
+func builderOf(r Report) *testbuilders.PolicyBuilder {
+	b := testbuilders.Policy(r.Name).Generation(r.Generation)
 	if r.Name == "z" {
 		return b.Default("10m")
 	}
-	return b.Rules(given.Rule("r", "10m").Labelled("part", r.Name[1:]))
+	return b.Rules(testbuilders.Rule("r", "10m").Labelled("part", r.Name[1:]))
 }
 
 // TestSmallChangesCountTogether: twenty changes of one object each are one of twenty, until ten minutes later.
 func TestSmallChangesCountTogether(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "1h").Labelled("go", "yes")))
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Labelled("go", "yes")))
 	w.holdAbove = 5
-	var rules []*given.RuleBuilder
+	var rules []*testbuilders.RuleBuilder
 	edit := func(i int) {
-		w.upsert(given.Job(fmt.Sprint("job-", i)).Label("part", fmt.Sprint(i)).Complete(w.now.Add(-2 * time.Hour)).Fact())
-		rules = append(rules, given.Rule(fmt.Sprint("r", i), "1h").Labelled("part", fmt.Sprint(i)))
-		w.policy(given.Policy("p").Rules(rules...).Generation(int64(len(rules) + 1)))
+		w.upsert(testbuilders.Job(fmt.Sprint("job-", i)).Label("part", fmt.Sprint(i)).Complete(w.now.Add(-2 * time.Hour)).Fact())
+		rules = append(rules, testbuilders.Rule(fmt.Sprint("r", i), "1h").Labelled("part", fmt.Sprint(i)))
+		w.policy(testbuilders.Policy("p").Rules(rules...).Generation(int64(len(rules) + 1)))
 		w.agree()
 	}
 	for i := range 5 {
@@ -175,7 +176,7 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 		name := fmt.Sprint("ns-", i)
 		w.namespace(name)
 		for _, job := range names(name+"-", each) {
-			w.upsert(given.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	p := clusterDefault("c", "10m", 2)
@@ -202,8 +203,8 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 // TestAnApprovalCoversNothingUnweighed: an approval of what a first change made due releases nothing that a second one, which cannot be
 // weighed yet, has added.
 func TestAnApprovalCoversNothingUnweighed(t *testing.T) {
-	jobsAfter := func(ttl gc.TTL, generation int64) *given.PolicyBuilder {
-		return given.Policy("p").Rules(given.Rule("jobs", ttl).For(gc.ResourceJobs)).Generation(generation)
+	jobsAfter := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs)).Generation(generation)
 	}
 	w := newWorld(t, jobsAfter("never", 1))
 	w.holdAbove = 2
@@ -212,7 +213,9 @@ func TestAnApprovalCoversNothingUnweighed(t *testing.T) {
 	w.policy(jobsAfter("30m", 2))
 	id := w.waits("p", 4).ID
 	// Pods are not listed yet, so that nothing can be weighed.
-	both := given.Policy("p").Rules(given.Rule("jobs", "5m").For(gc.ResourceJobs), given.Rule("pods", "5m").For(gc.ResourcePods)).Generation(3)
+	both := testbuilders.Policy("p").
+		Rules(testbuilders.Rule("jobs", "5m").For(gc.ResourceJobs), testbuilders.Rule("pods", "5m").For(gc.ResourcePods)).
+		Generation(3)
 	w.tellPolicy(both)
 	w.tellPolicy(both.Annotated(gc.AnnotationApprovedHold, id))
 	w.agree()
@@ -239,7 +242,7 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 	w.holdAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.takes()
-	ids := map[string]bool{HoldID(given.UID("p"), 1, given.Home): true}
+	ids := map[string]bool{HoldID(testbuilders.UID("p"), 1, testbuilders.Home): true}
 	for _, ttl := range []gc.TTL{"10m", "5m"} {
 		w.policy(keep(ttl, 1))
 		id := w.waits("p", 4).ID
@@ -247,7 +250,7 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 			t.Errorf("%s: the id %s is that of another change", ttl, id)
 		}
 		ids[id] = true
-		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, HoldID(given.UID("p"), 1, given.Home)))
+		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, HoldID(testbuilders.UID("p"), 1, testbuilders.Home)))
 		if again := w.waits("p", 4).ID; again != id {
 			t.Errorf("%s: the id %s became %s", ttl, id, again)
 		}
@@ -287,7 +290,7 @@ func TestAPolicyThatIsWrittenBack(t *testing.T) {
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.agree()
 	w.takes()
-	id := HoldID(given.UID("p"), 1, given.Home)
+	id := HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
 	saved := keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
 	w.policy(saved)
 	w.agree()
@@ -307,7 +310,7 @@ func TestWindowsAreForgotten(t *testing.T) {
 			return p
 		}
 		w.clusterPolicy(c("never", 1))
-		w.upsert(given.Job(fmt.Sprint("job-", i)).Complete(w.now.Add(-time.Hour)).Fact())
+		w.upsert(testbuilders.Job(fmt.Sprint("job-", i)).Complete(w.now.Add(-time.Hour)).Fact())
 		w.clusterPolicy(c("9m", 2))
 		w.now = w.now.Add(time.Hour)
 	}

@@ -12,16 +12,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // TestIndexIsAMap puts records in and takes them out at random, many at a time, so that parts grow and shrink.
 func TestIndexIsAMap(t *testing.T) {
-	given.Checks(t, 30)
-	given.Steps(t, 20)
+	testbuilders.Checks(t, 30)
+	testbuilders.Steps(t, 20)
 	all := make([]*record, 8_000)
 	for i := range all {
-		all[i] = &record{Kept: *facts.Keep(given.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
+		all[i] = &record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		x, want := newIndex(), map[types.UID]*record{}
@@ -77,7 +77,7 @@ func TestIndexWhileItChanges(t *testing.T) {
 	x, stay := newIndex(), sets.New[*record]()
 	records := make([]*record, 5000)
 	for i := range records {
-		records[i] = &record{Kept: *facts.Keep(given.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
+		records[i] = &record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
 		x.put(records[i])
 		if i%2 == 0 {
 			stay.Insert(records[i])
@@ -90,7 +90,7 @@ func TestIndexWhileItChanges(t *testing.T) {
 			if i%2 == 1 {
 				x.delete(records[i].UID())
 			} else {
-				x.put(&record{Kept: *facts.Keep(given.Job("b").WithUID(types.UID(fmt.Sprintf("other-%d", i))).Fact())})
+				x.put(&record{Compact: *facts.Compress(testbuilders.Job("b").WithUID(types.UID(fmt.Sprintf("other-%d", i))).Fact())})
 			}
 		}
 		i++

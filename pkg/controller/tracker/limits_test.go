@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -45,7 +45,7 @@ func (w *world) fill(namespace string, n int) {
 	w.namespace(namespace)
 	for i := range n {
 		name := fmt.Sprintf("%s-%d", namespace, i)
-		w.upsert(given.Job(name).In(namespace).Complete(w.now.Add(-time.Duration(i) * time.Second)).Fact())
+		w.upsert(testbuilders.Job(name).In(namespace).Complete(w.now.Add(-time.Duration(i) * time.Second)).Fact())
 	}
 }
 
@@ -66,11 +66,11 @@ func (w *world) work() {
 		}
 		for i, o := range batch {
 			if i%2 == 0 { // The watch is as often faster than the answer.
-				w.Remove(facts.Keep(o.Fact), w.now)
+				w.Remove(facts.Compress(o.Fact), w.now)
 			}
 			w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
 			if i%2 != 0 {
-				w.Remove(facts.Keep(o.Fact), w.now)
+				w.Remove(facts.Compress(o.Fact), w.now)
 			}
 			delete(w.facts, o.Fact.Name)
 		}
@@ -109,7 +109,7 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 		{func() {
 			w.clusterPolicy(jobCeiling(1, 600))
 			for _, f := range w.facts { // What was passed over before is listed now.
-				w.Upsert(facts.Keep(f), w.now)
+				w.Upsert(facts.Compress(f), w.now)
 			}
 		}, map[string]int{"a": 10, "b": 200, "c": 390}},
 		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 197, "c": 197, "d": 196}},
@@ -121,7 +121,7 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 			t.Fatalf("left %v, want %v", got, step.want)
 		}
 	}
-	w.upsert(given.Job("one too many").In("d").Complete(w.now).Fact())
+	w.upsert(testbuilders.Job("one too many").In("d").Complete(w.now).Fact())
 	w.takes("d-195")
 }
 
@@ -174,10 +174,13 @@ func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
 	w.clusterPolicy(jobCeiling(1, 0))
 	w.pass(time.Hour)
 	until := func(d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
-	at := func(name string, ago time.Duration) *given.JobBuilder {
-		return given.Job(name).Complete(w.now.Add(-ago))
+	at := func(name string, ago time.Duration) *testbuilders.JobBuilder {
+		return testbuilders.Job(name).Complete(w.now.Add(-ago))
 	}
-	w.upsert(at("until", 2*time.Minute).KeepUntil(until(100*24*time.Hour)).Fact(), at("soon", time.Minute).KeepUntil(until(time.Minute)).Fact())
+	w.upsert(
+		at("until", 2*time.Minute).KeepUntil(until(100*24*time.Hour)).Fact(),
+		at("soon", time.Minute).KeepUntil(until(time.Minute)).Fact(),
+	)
 	w.upsert(at("never", 3*time.Minute).TTL("never").Fact(), at("plain", 0).Fact())
 	taken := func(want ...string) {
 		t.Helper()
@@ -210,7 +213,7 @@ func TestACeilingWaitsForWhatIsLate(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 1))
 	w.upsert(jobs(time.Minute, "plain")...)
-	w.upsert(given.Job("kept").Complete(w.now.Add(-time.Hour)).KeepUntil(w.now.Add(time.Minute).Format(time.RFC3339)).Fact())
+	w.upsert(testbuilders.Job("kept").Complete(w.now.Add(-time.Hour)).KeepUntil(w.now.Add(time.Minute).Format(time.RFC3339)).Fact())
 	w.decided("plain", policy.Delete, policy.ReasonOverCeiling)
 	w.now = w.now.Add(time.Minute)
 	w.agree()
@@ -254,7 +257,11 @@ func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
 }
 
 func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Rules(given.Rule("few", "").WithoutTTL().Keeping(1), given.Rule("r", "0s").For(gc.ResourcePods)))
+	w := newWorld(
+		t,
+		testbuilders.Policy("p").
+			Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(1), testbuilders.Rule("r", "0s").For(gc.ResourcePods)),
+	)
 	w.Heard(gc.ResourceJobs, w.now)
 	w.Heard(kinds.CronJobs, w.now)
 	w.pass(freshness.StaleAfter - time.Second)
@@ -274,13 +281,13 @@ func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
 // quota allows so many Jobs.
 func quota(n int64) *Quota {
 	return QuotaOf(&corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": *resource.NewQuantity(n, resource.DecimalSI)}},
 	})
 }
 
 func TestQuotasMoveLimits(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Rules(given.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
 	w.upsert(jobs(time.Minute, "a", "b", "c")...)
 	w.takes()
 	w.ReplaceQuotas(nil, w.now)
@@ -341,21 +348,21 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 		held bool
 	}{
 		"nobody ran before":               {held: false},
-		"they came due since":             {last: given.Now.Add(-time.Hour), held: false},
-		"they should have gone":           {last: given.Now, held: true},
-		"they should have gone, but held": {last: given.Now, told: 4, held: false},
+		"they came due since":             {last: testbuilders.Now.Add(-time.Hour), held: false},
+		"they should have gone":           {last: testbuilders.Now, held: true},
+		"they should have gone, but held": {last: testbuilders.Now, told: 4, held: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.Tracker = New(Config{HoldAbove: 2, HoldAboveTotal: -1})
 			w.Resume(c.last)
 			w.ReplaceCronJobs(nil, w.now)
-			m := given.Namespace(given.Home, w.next())
+			m := testbuilders.Namespace(testbuilders.Home, w.next())
 			w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 			w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
 			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
 			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
-			w.policies[types.NamespacedName{Namespace: given.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
+			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
 			allListed(w.Tracker) // Policies come last.
 			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
 			w.listed()
@@ -419,7 +426,7 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 // TestPreviewsTellOfJobsAndPods: what a Preview policy would delete it tells, of either resource.
 func TestPreviewsTellOfJobsAndPods(t *testing.T) {
 	w := newWorld(t, keep("0s", 1).Preview())
-	w.upsert(job(time.Minute, "job"), given.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
+	w.upsert(job(time.Minute, "job"), testbuilders.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
 	for _, name := range []string{"job", "pod"} {
 		previews := w.records.get(w.facts[name].UID).previews()
 		if len(previews) != 1 || previews[0].decision.Action != policy.Delete {

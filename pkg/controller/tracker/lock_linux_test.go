@@ -15,7 +15,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // BenchmarkLock is for how long one caller has the lock at the most, in CPU time: while a cluster policy with a ceiling changes, so that all
@@ -28,35 +28,35 @@ func BenchmarkLock(b *testing.B) {
 		t := scaled(spec)
 		t.longest(b, func(generation int) {
 			p := scaleClusterPolicy(generation, scaleCeiling(int64(scaleJobs*8/10-generation)))
-			t.Snapshot(b.Context(), gc.PolicyChange{After: p}, 50_000, given.Now)
-			t.SetClusterPolicy(p, given.Now)
+			t.Snapshot(b.Context(), gc.PolicyChange{After: p}, 50_000, testbuilders.Now)
+			t.SetClusterPolicy(p, testbuilders.Now)
 		})
 	})
 	b.Run("tenant", func(b *testing.B) {
 		const jobs = 400
 		t := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
-		t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, "1")}, "1", given.Now)
+		t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 		policies := crowd(120, 100, "30d", jobs/2)
 		var all []*gc.CleanupPolicy
 		for _, p := range policies {
 			all = append(all, p.Version("1").Obj())
 		}
-		t.ReplacePolicies(all, "1", given.Now)
-		t.ReplaceClusterPolicies(nil, "1", given.Now)
-		t.ReplaceCronJobs(nil, given.Now)
-		t.Replace(gc.ResourcePods, nil, 1, given.Now)
-		job := func(i, version int) *facts.Kept {
-			return facts.Keep(given.Job(fmt.Sprint("job-", i)).Version(fmt.Sprint(version)).Label("app", "mine").
-				Complete(given.Now.Add(time.Duration(i-jobs) * time.Second)).Fact())
+		t.ReplacePolicies(all, "1", testbuilders.Now)
+		t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+		t.ReplaceCronJobs(nil, testbuilders.Now)
+		t.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+		job := func(i, version int) *facts.Compact {
+			return facts.Compress(testbuilders.Job(fmt.Sprint("job-", i)).Version(fmt.Sprint(version)).Label("app", "mine").
+				Complete(testbuilders.Now.Add(time.Duration(i-jobs) * time.Second)).Fact())
 		}
-		var known []*facts.Kept
+		var known []*facts.Compact
 		for i := range jobs {
 			known = append(known, job(i, 1))
 		}
-		t.Replace(gc.ResourceJobs, known, 1, given.Now)
+		t.Replace(gc.ResourceJobs, known, 1, testbuilders.Now)
 		t.longest(b, func(generation int) {
-			t.SetPolicy(policies[0].Generation(int64(generation+1)).Version(fmt.Sprint(generation+1)).Obj(), given.Now)
-			t.Upsert(job(generation%jobs, generation+1), given.Now)
+			t.SetPolicy(policies[0].Generation(int64(generation+1)).Version(fmt.Sprint(generation+1)).Obj(), testbuilders.Now)
+			t.Upsert(job(generation%jobs, generation+1), testbuilders.Now)
 		})
 	})
 }
@@ -72,7 +72,7 @@ func (t *Tracker) longest(b *testing.B, change func(generation int)) {
 	for b.Loop() {
 		generation++
 		change(generation)
-		for t.CatchUp(given.Now) {
+		for t.CatchUp(testbuilders.Now) {
 		}
 		for _, ns := range t.TakeDirty() {
 			t.Reports(ns)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // Namespaces that are not known: seen late, or left out of a list.
@@ -21,13 +21,13 @@ import (
 // TestANamespaceThatIsSeenLate: the watch of namespaces may lag behind those of policies and objects. What is due when a namespace becomes
 // known is weighed then.
 func TestANamespaceThatIsSeenLate(t *testing.T) {
-	late := func() *given.PolicyBuilder { return given.Policy("p").In("late").Default("10m") }
+	late := func() *testbuilders.PolicyBuilder { return testbuilders.Policy("p").In("late").Default("10m") }
 	start := func(t *testing.T, n int) *world {
 		w := newWorld(t)
 		w.holdAbove = 2
 		w.policy(late())
 		for _, name := range names("job-", n) {
-			w.upsert(given.Job(name).In("late").Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(name).In("late").Complete(w.now.Add(-time.Hour)).Fact())
 		}
 		w.agree()
 		w.takes()
@@ -57,7 +57,7 @@ func TestAStaleListOfNamespaces(t *testing.T) {
 	if waiting := w.report("p").Waiting; len(waiting) != 1 || waiting[0].ID != id {
 		t.Errorf("while the namespace is not known: %+v", waiting)
 	}
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	w.agree()
 	w.takes()
 	if h := w.waits("p", 4); h.ID != id {
@@ -72,9 +72,9 @@ func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	w.holdAbove, w.holdAboveTotal = 10, 5
 	w.clusterPolicy(clusterDefault("c", "never", 1))
 	w.namespace("b")
-	for _, ns := range []string{given.Home, "b"} {
+	for _, ns := range []string{testbuilders.Home, "b"} {
 		for _, n := range names(ns+"-", 4) {
-			w.upsert(given.Job(n).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(n).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
@@ -87,11 +87,11 @@ func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	c := clusterDefault("c", "10m", 2)
 	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: told}
 	w.clusterPolicy(c)
-	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace("b", w.next())}, w.next(), w.now)
+	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace("b", w.next())}, w.next(), w.now)
 	w.namespaces[types.NamespacedName{Name: "b"}] = w.Tracker.namespaces["b"].revision
 	t.Logf("meanwhile: %+v", w.Reports("")[0].Waiting)
-	w.tellNamespace(given.Home)
-	for _, n := range names(given.Home+"-", 4) {
+	w.tellNamespace(testbuilders.Home)
+	for _, n := range names(testbuilders.Home+"-", 4) {
 		w.upsert(w.facts[n])
 	}
 	w.listed()
@@ -118,7 +118,7 @@ func TestALostNamespaceIsNotWeighedAnew(t *testing.T) {
 	w.agree()
 	w.takes()
 	w.ReplaceNamespaces(nil, w.next(), w.now)
-	w.tellNamespace(given.Home)
+	w.tellNamespace(testbuilders.Home)
 	for _, n := range names("a-", 4) {
 		w.upsert(w.facts[n])
 	}
@@ -140,16 +140,22 @@ func TestAReplicaThatStartsHoldsInLateNamespaces(t *testing.T) {
 				c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
 			}
 			c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Due: 4, Held: 4, Holds: []gc.PolicyHold{
-				{ID: "X", Namespace: given.Home, Objects: 4, Resources: []string{gc.ResourceJobs}, Since: &metav1.Time{Time: w.now}}}}
+				{
+					ID:        "X",
+					Namespace: testbuilders.Home,
+					Objects:   4,
+					Resources: []string{gc.ResourceJobs},
+					Since:     &metav1.Time{Time: w.now},
+				}}}
 			var all []*metav1.PartialObjectMetadata
 			if how != "unknown at first" {
-				all = append(all, given.Namespace(given.Home, w.next()))
+				all = append(all, testbuilders.Namespace(testbuilders.Home, w.next()))
 			}
 			w.ReplaceNamespaces(all, w.next(), w.now)
 			w.ReplacePolicies(nil, w.next(), w.now)
 			w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
 			w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
-			w.tellNamespace(given.Home, "team", "a")
+			w.tellNamespace(testbuilders.Home, "team", "a")
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 			w.listed()
 			w.agree()
@@ -171,7 +177,7 @@ func TestGuardrailsGuardTheirEndInALostNamespace(t *testing.T) {
 	p := everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
 	p.ResourceVersion = w.next()
 	w.RemoveClusterPolicy(p, w.now)
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	w.agree()
 	w.takes()
 }
@@ -181,8 +187,8 @@ func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 2))
 	w.namespace("gone")
-	w.tellPolicy(given.Policy("p").In("gone").Default("1h"))
-	w.RemoveNamespace(given.Namespace("gone", w.next()), w.now)
+	w.tellPolicy(testbuilders.Policy("p").In("gone").Default("1h"))
+	w.RemoveNamespace(testbuilders.Namespace("gone", w.next()), w.now)
 	delete(w.namespaces, types.NamespacedName{Name: "gone"})
 	w.upsert(jobs(time.Hour, names("a-", 3)...)...)
 	w.clusterPolicy(clusterDefault("c", "10m", 1))
@@ -196,17 +202,17 @@ func TestNamespacesThatKeepComing(t *testing.T) {
 	w.Tracker = New(Config{HoldAbove: 2, HoldAboveTotal: -1})
 	w.Resume(w.now.Add(-time.Minute))
 	w.ReplaceCronJobs(nil, w.now)
-	m := given.Namespace(given.Home, w.next())
+	m := testbuilders.Namespace(testbuilders.Home, w.next())
 	w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
 	allListed(w.Tracker)
-	for _, ns := range []string{given.Home, "new"} {
+	for _, ns := range []string{testbuilders.Home, "new"} {
 		w.tellNamespace(ns)
-		w.tellPolicy(given.Policy("p").In(ns).Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 2}))
+		w.tellPolicy(testbuilders.Policy("p").In(ns).Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 2}))
 	}
 	w.upsert(jobs(time.Hour, "a", "b")...)
 	for resource := range w.Coverage() {
-		w.BeginMerge(resource, given.Home).End(true, w.now)
+		w.BeginMerge(resource, testbuilders.Home).End(true, w.now)
 	}
 	w.agree()
 	w.takes("a", "b")
@@ -219,7 +225,7 @@ func TestNamespacesThatKeepComing(t *testing.T) {
 func TestAStaleListOfPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
-	p := func() *given.PolicyBuilder {
+	p := func() *testbuilders.PolicyBuilder {
 		return keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1})
 	}
 	w.policy(p())

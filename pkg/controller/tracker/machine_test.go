@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -27,8 +27,8 @@ import (
 // it no DELETE may reach an object that must stay, or one that is being deleted; and once the cluster has come to rest,
 // all that is due is gone.
 func TestTracker(t *testing.T) {
-	given.Checks(t, 1500)
-	given.Steps(t, 80)
+	testbuilders.Checks(t, 1500)
+	testbuilders.Steps(t, 80)
 	t.Run("with namespaces that stay covered", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) { newMachine(true).run(t) })
 	})
@@ -76,7 +76,9 @@ type tally struct {
 
 func newMachine(covered bool) *machine {
 	m := &machine{
-		cluster: &cluster{now: given.Now}, tracker: New(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
+		cluster: &cluster{
+			now: testbuilders.Now,
+		}, tracker: New(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
 		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}},
 	}
 	m.tracker.ReplaceCronJobs(nil, m.now)
@@ -217,10 +219,10 @@ func (m *machine) tellJob() {
 	e := m.jobs.events[m.jobs.told]
 	m.jobs.told++
 	if e.state == nil {
-		m.tracker.Remove(facts.Keep(realJob(e.last)), m.now)
+		m.tracker.Remove(facts.Compress(realJob(e.last)), m.now)
 		m.tally.goes(e.last.uid)
 	} else {
-		m.tracker.Upsert(facts.Keep(realJob(e.state)), m.now)
+		m.tracker.Upsert(facts.Compress(realJob(e.state)), m.now)
 	}
 }
 
@@ -376,7 +378,7 @@ func (m *machine) request(t *rapid.T, o *deletion.Order, f fault) deletion.Outco
 	case m.deleted[j.uid] || j.terminating:
 		t.Fatalf("a second DELETE of %+v", j)
 	case !m.mayGo(j):
-		t.Fatalf("a DELETE of %+v at %v, which must stay", j, m.now.Sub(given.Now))
+		t.Fatalf("a DELETE of %+v at %v, which must stay", j, m.now.Sub(testbuilders.Now))
 	default:
 		m.deleted[j.uid] = true
 		m.deleteJob(*j)
@@ -438,7 +440,8 @@ func (m *machine) audit(t *rapid.T) {
 		for _, j := range m.jobs.now() {
 			decides := ""
 			for _, k := range sortedKeys(policies) {
-				if k.namespace == j.namespace && j.namespace == name && !policies[k].preview && (decides == "" || later(policies[k].ttl, policies[key{name, decides}].ttl)) {
+				if k.namespace == j.namespace && j.namespace == name && !policies[k].preview &&
+					(decides == "" || later(policies[k].ttl, policies[key{name, decides}].ttl)) {
 					decides = k.name
 				}
 			}

@@ -14,19 +14,20 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // crowd are policies of one namespace, every other of which previews. The last of their rules matches, and keeps so many.
-func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*given.PolicyBuilder {
-	var out []*given.PolicyBuilder
+func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*testbuilders.PolicyBuilder {
+	var out []*testbuilders.PolicyBuilder
 	for i := range policies {
-		var all []*given.RuleBuilder
+		var all []*testbuilders.RuleBuilder
 		for r := range rules - 1 {
-			all = append(all, given.Rule(fmt.Sprint("other-", r), "1h").Labelled("app", fmt.Sprint("other-", r)))
+			all = append(all, testbuilders.Rule(fmt.Sprint("other-", r), "1h").Labelled("app", fmt.Sprint("other-", r)))
 		}
-		p := given.Policy(fmt.Sprintf("p-%03d", i)).Rules(append(all, given.Rule("mine", ttl).Labelled("app", "mine").Keeping(keeping))...)
+		p := testbuilders.Policy(fmt.Sprintf("p-%03d", i)).
+			Rules(append(all, testbuilders.Rule("mine", ttl).Labelled("app", "mine").Keeping(keeping))...)
 		if i%2 == 1 {
 			p.Preview()
 		}
@@ -39,8 +40,8 @@ func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*given.PolicyBuilde
 // to be asked again for each that previews.
 func TestPoliciesAreAskedOnce(t *testing.T) {
 	const known = 3
-	mine := func(name string, age time.Duration) *given.JobBuilder {
-		return given.Job(name).Label("app", "mine").Complete(given.Now.Add(-age))
+	mine := func(name string, age time.Duration) *testbuilders.JobBuilder {
+		return testbuilders.Job(name).Label("app", "mine").Complete(testbuilders.Now.Add(-age))
 	}
 	policies := crowd(12, 3, "30d", known)
 	for name, c := range map[string]struct {
@@ -48,9 +49,9 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 		want int
 	}{
 		"a new state":                        {func(w *world) { w.upsert(mine("1", time.Hour).Label("run", "2").Fact()) }, 1},
-		"one that runs":                      {func(w *world) { w.upsert(given.Job("runs").Label("app", "mine").Fact()) }, 1},
+		"one that runs":                      {func(w *world) { w.upsert(testbuilders.Job("runs").Label("app", "mine").Fact()) }, 1},
 		"one that pushes one out of pools":   {func(w *world) { w.upsert(mine("new", 0).Fact()) }, 2},
-		"one that nobody matches":            {func(w *world) { w.upsert(given.Job("other").Complete(w.now).Fact()) }, 1},
+		"one that nobody matches":            {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
 		"one that goes":                      {func(w *world) { w.removed("1") }, 0},
 		"time":                               {func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.Expire(w.now) }, known},
 		"a policy: all counted, then judged": {func(w *world) { w.policy(crowd(12, 3, "20d", known)[4].Generation(2)) }, 2 * known},
@@ -73,26 +74,26 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 func TestOneNamespaceIsLookedAt(t *testing.T) {
 	for name, do := range map[string]func(*world){
 		"a new namespace":     func(w *world) { w.namespace("new") },
-		"with a policy":       func(w *world) { w.policy(given.Policy("p").In("new").Default("1h")); w.namespace("new") },
+		"with a policy":       func(w *world) { w.policy(testbuilders.Policy("p").In("new").Default("1h")); w.namespace("new") },
 		"labels":              func(w *world) { w.namespace("other", gc.LabelProtected, "true") },
-		"its end":             func(w *world) { w.RemoveNamespace(given.Namespace("other", w.next()), w.now) },
+		"its end":             func(w *world) { w.RemoveNamespace(testbuilders.Namespace("other", w.next()), w.now) },
 		"an object":           func(w *world) { w.upsert(job(time.Hour, "new")) },
 		"one that is due":     func(w *world) { w.upsert(job(60*24*time.Hour, "new")) },
-		"one that goes":       func(w *world) { w.removed(given.Home + "-0") },
+		"one that goes":       func(w *world) { w.removed(testbuilders.Home + "-0") },
 		"a policy":            func(w *world) { w.policy(keep("20d", 2)) },
 		"the end of a policy": func(w *world) { w.withoutPolicy(keep("30d", 1)) },
 		"a quota": func(w *world) {
-			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: given.Home, Name: "q"}}, w.now)
+			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}}, w.now)
 		},
 		"time":    func(w *world) { w.pass(31 * 24 * time.Hour) },
-		"reports": func(w *world) { w.Reports(given.Home); w.Reports(""); w.Totals() },
+		"reports": func(w *world) { w.Reports(testbuilders.Home); w.Reports(""); w.Totals() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.Resume(w.now)
 			w.policy(keep("30d", 1))
 			w.namespace("other")
-			w.fill(given.Home, 4)
+			w.fill(testbuilders.Home, 4)
 			before := w.records.scans
 			if do(w); w.records.scans != before {
 				t.Errorf("all objects were looked at %d times", w.records.scans-before)
@@ -109,33 +110,33 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 		"a policy changes": func(w *world) { w.tellPolicy(keep("20d", 2)) },
 		"a ceiling comes":  func(w *world) { w.tellClusterPolicy(jobCeiling(1, objects/2)) },
 		"a list":           func(w *world) { w.Replace(gc.ResourceJobs, w.listing(objects), w.version, w.now) },
-		"a merge":          func(w *world) { w.BeginMerge(gc.ResourceJobs, given.Home).Add(w.listing(objects), w.now) },
+		"a merge":          func(w *world) { w.BeginMerge(gc.ResourceJobs, testbuilders.Home).Add(w.listing(objects), w.now) },
 		"time":             func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.expireAll() },
 		"a watch is lost":  func(w *world) { w.Observing(gc.ResourceJobs, errors.New("no"), w.now) },
 		"an owner of many": func(w *world) {
-			w.SetCronJob(&lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: given.Home, UID: given.UID("nightly")}}, w.now)
+			w.SetCronJob(&lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, UID: testbuilders.UID("nightly")}}, w.now)
 		},
 		"others that take a share of a ceiling": func(w *world) {
 			w.clusterPolicy(jobCeiling(1, objects+2))
 			w.tellNamespace("other", gc.LabelProtected, "true")
-			w.policy(given.Policy("p").In("other").Default("never"))
+			w.policy(testbuilders.Policy("p").In("other").Default("never"))
 			for i := range objects {
-				w.upsert(given.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
+				w.upsert(testbuilders.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
 			}
 			w.catchUp()
 			w.tellNamespace("other")
 		},
 		"a quota": func(w *world) {
-			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: given.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
+			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.policy(given.Policy("q").Rules(given.Rule("half", "30d").KeepingPercent(50)))
+			w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("half", "30d").KeepingPercent(50)))
 			w.policy(keep("30d", 1))
-			w.fill(given.Home, objects)
+			w.fill(testbuilders.Home, objects)
 			for i := range objects {
-				w.upsert(given.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
+				w.upsert(testbuilders.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
 			}
 			w.inSlices(1)
 			before, longest := w.matchings, 0
@@ -161,8 +162,8 @@ func (w *world) catchUp() {
 }
 
 // listing is a list of so many objects that are new.
-func (w *world) listing(objects int) []*facts.Kept {
-	var out []*facts.Kept
+func (w *world) listing(objects int) []*facts.Compact {
+	var out []*facts.Compact
 	for i := range objects {
 		out = append(out, kept(w.written(job(time.Duration(i)*time.Second, fmt.Sprint("listed-", i)))...)...)
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -40,12 +40,12 @@ func (w *world) noneTaken() {
 
 // TestARelistIsNotHalfTaken: while a list is taken in, what came and what went since the last one never count together.
 func TestARelistIsNotHalfTaken(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "").WithoutTTL().Keeping(4)))
-	w.fill(given.Home, 4)
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "").WithoutTTL().Keeping(4)))
+	w.fill(testbuilders.Home, 4)
 	w.meanwhile(4, w.noneTaken)
 	now := w.written(jobs(0, "new-0", "new-1")...)
 	// The two newest of four went and two came, none of which is one too many.
-	w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-2"], w.facts[given.Home+"-3"])...), w.version, w.now)
+	w.Replace(gc.ResourceJobs, kept(append(now, w.facts[testbuilders.Home+"-2"], w.facts[testbuilders.Home+"-3"])...), w.version, w.now)
 	w.noneTaken()
 	if n := w.records.count; n != 4 {
 		t.Errorf("%d objects are known after the list", n)
@@ -54,18 +54,18 @@ func TestARelistIsNotHalfTaken(t *testing.T) {
 
 // TestNothingIsWeighedOnHalfARelist: when what went is known and what came is not, a policy that keeps fewer seems to make nothing due.
 func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
-	keeping := func(n, generation int64) *given.PolicyBuilder {
-		return given.Policy("p").Rules(given.Rule("r", "").WithoutTTL().Keeping(n)).Generation(generation)
+	keeping := func(n, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "").WithoutTTL().Keeping(n)).Generation(generation)
 	}
 	for name, c := range map[string]struct{ before, meanwhile func(*world) }{
 		"a change comes":        {func(*world) {}, func(w *world) { w.policy(keeping(2, 2)) }},
-		"a hold is reported":    {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.Reports(given.Home) }},
+		"a hold is reported":    {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.Reports(testbuilders.Home) }},
 		"a held policy changes": {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.policy(keeping(2, 3)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, keeping(6, 1))
 			w.holdAbove = 1
-			w.fill(given.Home, 6)
+			w.fill(testbuilders.Home, 6)
 			c.before(w)
 			now := w.written(jobs(0, "new-0", "new-1", "new-2", "new-3")...)
 			last, done := w.version, false
@@ -78,7 +78,7 @@ func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
 				}
 				w.noneTaken()
 			})
-			w.Replace(gc.ResourceJobs, kept(append(now, w.facts[given.Home+"-4"], w.facts[given.Home+"-5"])...), last, w.now)
+			w.Replace(gc.ResourceJobs, kept(append(now, w.facts[testbuilders.Home+"-4"], w.facts[testbuilders.Home+"-5"])...), last, w.now)
 			w.others = func() {}
 			for w.CatchUp(w.now) {
 			}
@@ -99,12 +99,13 @@ func TestWhatIsCoveredDuringARelist(t *testing.T) {
 	w := newWorld(t, keep("30d", 1))
 	w.holdAbove = 3
 	w.namespace(late)
-	listed := w.written(append(jobs(time.Hour, "a", "b", "c", "d"), given.Job("late-0").In(late).Complete(w.now.Add(-time.Hour)).Fact())...)
+	listed := w.written(
+		append(jobs(time.Hour, "a", "b", "c", "d"), testbuilders.Job("late-0").In(late).Complete(w.now.Add(-time.Hour)).Fact())...)
 	last := w.version
 	made := 0
 	w.meanwhile(1, func() {
 		if made++; made == len(listed) { // That of the other namespace may have been passed over.
-			w.tellPolicy(given.Policy("late").In(late).Rules(given.Rule("r", "0s").For(gc.ResourceJobs)))
+			w.tellPolicy(testbuilders.Policy("late").In(late).Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 		}
 	})
 	w.Replace(gc.ResourceJobs, kept(listed...), last, w.now)
@@ -115,7 +116,7 @@ func TestWhatIsCoveredDuringARelist(t *testing.T) {
 	w.agree()
 	merge := w.BeginMerge(gc.ResourceJobs, late)
 	for i := range 5 {
-		f := given.Job(fmt.Sprintf("late-%d", i)).In(late).Complete(w.now.Add(-time.Hour)).Fact()
+		f := testbuilders.Job(fmt.Sprintf("late-%d", i)).In(late).Complete(w.now.Add(-time.Hour)).Fact()
 		f.ResourceVersion = last
 		merge.Add(kept(f), w.now)
 	}
@@ -128,44 +129,46 @@ func TestWhatIsCoveredDuringARelist(t *testing.T) {
 
 // TestASecondChangeIsWeighed: what a first change has kept, a second one makes due, even while neither could be weighed yet.
 func TestASecondChangeIsWeighed(t *testing.T) {
-	withPods := func(ttl gc.TTL, generation int64) *given.PolicyBuilder {
-		return given.Policy("p").Rules(given.Rule("jobs", ttl).For(gc.ResourceJobs), given.Rule("pods", "1h").For(gc.ResourcePods)).Generation(generation)
+	withPods := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").
+			Rules(testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs), testbuilders.Rule("pods", "1h").For(gc.ResourcePods)).
+			Generation(generation)
 	}
-	set := func(w *world, b *given.PolicyBuilder) { // Pods are not listed yet.
+	set := func(w *world, b *testbuilders.PolicyBuilder) { // Pods are not listed yet.
 		w.tellPolicy(b)
 		w.agree()
 	}
-	w := newWorld(t, given.Policy("p").Rules(given.Rule("jobs", "1h").For(gc.ResourceJobs)))
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1h").For(gc.ResourceJobs)))
 	w.holdAbove = 3
-	w.fill(given.Home, 5)
+	w.fill(testbuilders.Home, 5)
 	w.pass(2 * time.Hour)
-	w.decided(given.Home+"-0", policy.Delete, policy.ReasonExpired)
+	w.decided(testbuilders.Home+"-0", policy.Delete, policy.ReasonExpired)
 	set(w, withPods("never", 2))
-	w.decided(given.Home+"-0", policy.Keep, policy.ReasonNever)
+	w.decided(testbuilders.Home+"-0", policy.Keep, policy.ReasonNever)
 	set(w, withPods("1h", 3))
-	w.decided(given.Home+"-0", policy.Hold, policy.ReasonUnobserved)
+	w.decided(testbuilders.Home+"-0", policy.Hold, policy.ReasonUnobserved)
 	w.noneTaken()
 	w.listed()
-	w.decided(given.Home+"-0", policy.Hold, policy.ReasonHeld)
+	w.decided(testbuilders.Home+"-0", policy.Hold, policy.ReasonHeld)
 	w.noneTaken()
 }
 
 // TestWhatIsNotDueForAMoment: a change that takes nothing from what is due makes none of it wait, in whatever order objects are listed.
 func TestWhatIsNotDueForAMoment(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("never"))
+	w := newWorld(t, testbuilders.Policy("p").Default("never"))
 	w.clusterPolicy(jobCeiling(1, 0))
-	w.fill(given.Home, 3)
-	w.decided(given.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
+	w.fill(testbuilders.Home, 3)
+	w.decided(testbuilders.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
 	w.holdAbove = 0
 	w.tellNamespace("other")
-	w.tellPolicy(given.Policy("q").In("other").Default("never"))
+	w.tellPolicy(testbuilders.Policy("q").In("other").Default("never"))
 	w.tellClusterPolicy(jobCeiling(2, 3)) // None is too many while no other namespace is known to have any.
-	w.decided(given.Home+"-2", policy.Keep, policy.ReasonNever)
+	w.decided(testbuilders.Home+"-2", policy.Keep, policy.ReasonNever)
 	for i := range 5 {
-		w.upsert(given.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
+		w.upsert(testbuilders.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
 	}
 	w.listed()
-	w.decided(given.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
+	w.decided(testbuilders.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
 	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "other" {
 		t.Errorf("these wait for approval: %+v", waiting)
 	}
@@ -175,38 +178,38 @@ func TestWhatIsNotDueForAMoment(t *testing.T) {
 func TestOthersDoNotStartAChangeOver(t *testing.T) {
 	const objects = 20
 	w := newWorld(t, keep("30d", 1))
-	w.fill(given.Home, objects)
+	w.fill(testbuilders.Home, objects)
 	w.inSlices(1)
 	w.policy(keep("20d", 2))
 	for i := range 2 * (objects + 1) {
 		w.CatchUp(w.now)
-		if !w.Judging(given.Home) {
+		if !w.Judging(testbuilders.Home) {
 			return
 		}
-		w.SetNamespace(given.Namespace(fmt.Sprint("passing-", i), w.next()), w.now)
+		w.SetNamespace(testbuilders.Namespace(fmt.Sprint("passing-", i), w.next()), w.now)
 		w.CatchUp(w.now) // That one has none.
 	}
-	t.Errorf("%d objects are still to be judged", w.Tracker.namespaces[given.Home].unsettled)
+	t.Errorf("%d objects are still to be judged", w.Tracker.namespaces[testbuilders.Home].unsettled)
 }
 
 // TestANamespaceMadeAnewIsNotForgotten: the end of a namespace is followed by one of the same name before all that follows is done.
 func TestANamespaceMadeAnewIsNotForgotten(t *testing.T) {
 	const name = "again"
-	w := newWorld(t, given.Policy("p").Default("never"))
+	w := newWorld(t, testbuilders.Policy("p").Default("never"))
 	w.clusterPolicy(jobCeiling(1, 2))
-	w.fill(given.Home, 5)
+	w.fill(testbuilders.Home, 5)
 	w.tellNamespace(name)
-	w.upsert(given.Job("last").In(name).Complete(w.now).Fact())
+	w.upsert(testbuilders.Job("last").In(name).Complete(w.now).Fact())
 	w.tellClusterPolicy(jobCeiling(2, 1)) // It waits until all under it are known.
 	begun := false
 	w.meanwhile(1, func() {
 		if !begun {
 			begun = true
-			w.SetNamespace(given.Namespace(name, w.next()), w.now)
-			w.SetPolicy(given.Policy("q").In(name).Default("never").WithUID("another").Version(w.next()).Obj(), w.now)
+			w.SetNamespace(testbuilders.Namespace(name, w.next()), w.now)
+			w.SetPolicy(testbuilders.Policy("q").In(name).Default("never").WithUID("another").Version(w.next()).Obj(), w.now)
 		}
 	})
-	w.RemoveNamespace(given.Namespace(name, w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace(name, w.next()), w.now)
 	for w.CatchUp(w.now) {
 	}
 	if !begun {
@@ -224,8 +227,8 @@ func TestFollowersKeepNoReports(t *testing.T) {
 	for i := range 10 {
 		name := fmt.Sprint("passing-", i)
 		w.namespace(name)
-		w.policy(given.Policy("p").In(name).Default("1h"))
-		w.withoutPolicy(given.Policy("p").In(name))
+		w.policy(testbuilders.Policy("p").In(name).Default("1h"))
+		w.withoutPolicy(testbuilders.Policy("p").In(name))
 		w.RemoveNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: w.next()}}, w.now)
 	}
 	w.upsert(job(0, "a"))
@@ -233,7 +236,7 @@ func TestFollowersKeepNoReports(t *testing.T) {
 		t.Errorf("a follower keeps %v and %v", w.dirty, w.urgent)
 	}
 	w.Lead()
-	if !w.dirty.HasAll("", given.Home) {
+	if !w.dirty.HasAll("", testbuilders.Home) {
 		t.Errorf("a new leader tells of %v", w.dirty)
 	}
 }

@@ -34,7 +34,7 @@ func (t *Tracker) BeginMerge(resource, name string) *Merge {
 }
 
 // Add takes in a page of the list.
-func (m *Merge) Add(page []*facts.Kept, now time.Time) {
+func (m *Merge) Add(page []*facts.Compact, now time.Time) {
 	m.tracker.mu.Lock()
 	defer m.tracker.mu.Unlock()
 	for _, k := range page {

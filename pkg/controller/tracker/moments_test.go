@@ -10,7 +10,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -62,7 +62,7 @@ func TestAPolicyThatCanBeReadAgainIsAChangeOfItsOwn(t *testing.T) {
 		w.upsert(f)
 	}
 	w.listed()
-	if id := w.waits("p", 4).ID; id == HoldID(given.UID("p"), 2, given.Home) {
+	if id := w.waits("p", 4).ID; id == HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
 		t.Errorf("the hold has the id %s of the generation", id)
 	}
 }
@@ -71,7 +71,10 @@ func TestAPolicyThatCanBeReadAgainIsAChangeOfItsOwn(t *testing.T) {
 func TestNothingIsWeighedBeforeWhatItDependsOnIsListed(t *testing.T) {
 	four := func() (out []*lifecycle.Fact) {
 		for _, name := range names("a-", 4) {
-			out = append(out, given.Job(name).ControlledBy("batch/v1", "CronJob", "cj").Complete(given.Now.Add(-time.Hour)).Fact())
+			out = append(
+				out,
+				testbuilders.Job(name).ControlledBy("batch/v1", "CronJob", "cj").Complete(testbuilders.Now.Add(-time.Hour)).Fact(),
+			)
 		}
 		return out
 	}
@@ -89,7 +92,9 @@ func TestNothingIsWeighedBeforeWhatItDependsOnIsListed(t *testing.T) {
 		w.waits("p", 4)
 	})
 	t.Run("quotas", func(t *testing.T) {
-		half := given.Policy("p").Rules(given.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)).Generation(2)
+		half := testbuilders.Policy("p").
+			Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)).
+			Generation(2)
 		w := newWorld(t, keep("never", 1))
 		w.holdAbove = 2
 		w.upsert(jobs(time.Hour, names("a-", 4)...)...)
@@ -105,9 +110,9 @@ func TestNothingIsWeighedBeforeWhatItDependsOnIsListed(t *testing.T) {
 
 // TestTheNextTimeIsTheEarliest: what a Preview would do later puts off nothing that is to be done before.
 func TestTheNextTimeIsTheEarliest(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("1h"), given.Policy("q").Default("2h").Preview())
+	w := newWorld(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Default("2h").Preview())
 	w.upsert(job(0, "a"))
-	if next, ok := w.Next(); !ok || !next.Equal(given.Now.Add(time.Hour)) {
+	if next, ok := w.Next(); !ok || !next.Equal(testbuilders.Now.Add(time.Hour)) {
 		t.Errorf("there is something to do at %s, %v", next, ok)
 	}
 	w.pass(time.Hour)
@@ -116,7 +121,7 @@ func TestTheNextTimeIsTheEarliest(t *testing.T) {
 
 // TestPreviewsAreHindered: a Preview tells as held what would be held if it enforced, and nothing once it is gone.
 func TestPreviewsAreHindered(t *testing.T) {
-	w := newWorld(t, keep("0s", 1).Preview(), given.Policy("q").Rules(given.Rule("r", "never").Labelled("no", "such")))
+	w := newWorld(t, keep("0s", 1).Preview(), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
 	w.upsert(jobs(time.Minute, "a", "b")...)
 	w.counts("p", counts{candidates: 2, due: 2})
 	w.clusterPolicy(everywhere(1, gc.Guardrails{SuspendAll: true}))
@@ -147,9 +152,9 @@ func TestWhatIsJudgedAnewIsNotTakenBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.clusterPolicy(jobCeiling(1, 1))
-			w.upsert(job(time.Minute, "new"), given.Job("kept").TTL("never").Complete(w.now.Add(-12*time.Hour)).Fact())
+			w.upsert(job(time.Minute, "new"), testbuilders.Job("kept").TTL("never").Complete(w.now.Add(-12*time.Hour)).Fact())
 			for _, name := range names("running-", 20) {
-				w.upsert(given.Job(name).Fact())
+				w.upsert(testbuilders.Job(name).Fact())
 			}
 			w.agree()
 			w.decided("new", policy.Delete, policy.ReasonOverCeiling)
@@ -159,7 +164,7 @@ func TestWhatIsJudgedAnewIsNotTakenBefore(t *testing.T) {
 			bounds.Name, bounds.UID = "bounds", "uid-bounds"
 			w.clusterPolicy(bounds)
 			turns := 0
-			for ; w.Judging(given.Home); turns++ {
+			for ; w.Judging(testbuilders.Home); turns++ {
 				meanwhile()
 				w.noneTaken()
 				w.CatchUp(w.now)
@@ -179,13 +184,16 @@ func TestWhatIsPutOffIsDecided(t *testing.T) {
 		}
 	}
 	t.Run("dependents", func(t *testing.T) {
-		w := newWorld(t, given.Policy("p").Rules(given.Rule("r", "0s").For(gc.ResourcePods).Dependents(gc.DependentsAfterOwnerFinished)))
-		w.upsert(given.Job("owner").Fact())
+		w := newWorld(
+			t,
+			testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods).Dependents(gc.DependentsAfterOwnerFinished)),
+		)
+		w.upsert(testbuilders.Job("owner").Fact())
 		for _, name := range names("pod-", 10) {
 			w.upsert(podOf("owner", name).Succeeded(w.now.Add(-time.Minute)).Fact())
 		}
 		w.inSlices(1)
-		w.upsert(given.Job("owner").Complete(w.now).Fact())
+		w.upsert(testbuilders.Job("owner").Complete(w.now).Fact())
 		catchUp(w)
 		w.agree()
 		w.takes(names("pod-", 10)...)
@@ -198,7 +206,7 @@ func TestWhatIsPutOffIsDecided(t *testing.T) {
 		p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "c"}
 		w.clusterPolicy(p)
 		w.namespace("x", "team", "c")
-		w.policy(given.Policy("q").In("y").Default("never"))
+		w.policy(testbuilders.Policy("q").In("y").Default("never"))
 		w.fillAgain("x", "y")
 		w.inSlices(1)
 		for _, c := range []struct {
@@ -208,7 +216,7 @@ func TestWhatIsPutOffIsDecided(t *testing.T) {
 			w.tellNamespace("y", "team", c.label)
 			catchUp(w)
 			for _, name := range []string{"x-5", "x-6", "x-7", "x-8", "x-9"} {
-				if d := w.records.get(given.UID(name)).decision(); d.Action != c.action {
+				if d := w.records.get(testbuilders.UID(name)).decision(); d.Action != c.action {
 					t.Errorf("with label %s, of %s is decided %+v", c.label, name, d)
 				}
 			}
@@ -220,7 +228,7 @@ func TestWhatIsPutOffIsDecided(t *testing.T) {
 func (w *world) fillAgain(namespaces ...string) {
 	for _, f := range w.facts {
 		if slices.Contains(namespaces, f.Namespace) {
-			w.Upsert(facts.Keep(f), w.now)
+			w.Upsert(facts.Compress(f), w.now)
 		}
 	}
 }

@@ -372,7 +372,14 @@ func (t *Tracker) setNamespace(m *metav1.PartialObjectMetadata, first bool, now 
 	}
 	switch c, interrupted := t.unseenCause(); {
 	case wasKnown:
-		t.blame(ns, cause{id: "namespace " + m.ResourceVersion, text: fmt.Sprintf("a change of the labels of namespace %q", m.Name), write: t.writes + 1})
+		t.blame(
+			ns,
+			cause{
+				id:    "namespace " + m.ResourceVersion,
+				text:  fmt.Sprintf("a change of the labels of namespace %q", m.Name),
+				write: t.writes + 1,
+			},
+		)
 	case !first: // Its policies and objects may have been seen before it.
 		t.blame(ns, cause{
 			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("the creation of namespace %q", m.Name), write: t.writes + 1,
@@ -395,7 +402,10 @@ func (t *Tracker) removeNamespace(name string) *namespace {
 	for _, c := range causes {
 		t.note(ns, c)
 	}
-	t.blame(ns, cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: t.writes + 1})
+	t.blame(
+		ns,
+		cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: t.writes + 1},
+	)
 	return ns
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -35,9 +35,9 @@ func (w *world) notifies(want ...string) {
 
 // TestNoticesFollowAnnotations: each is told once, and again when it changes, not whenever its object is judged.
 func TestNoticesFollowAnnotations(t *testing.T) {
-	p := given.Policy("p").Default("1h")
+	p := testbuilders.Policy("p").Default("1h")
 	w := newWorld(t, p)
-	shorter := func() *given.JobBuilder { return given.Job("a").TTL("10m").Complete(given.Now) }
+	shorter := func() *testbuilders.JobBuilder { return testbuilders.Job("a").TTL("10m").Complete(testbuilders.Now) }
 	w.upsert(shorter().Fact())
 	w.notifies("a: AnnotationIgnored by p")
 	w.notifies()
@@ -57,25 +57,28 @@ func TestNoticesFollowAnnotations(t *testing.T) {
 
 // TestNoticesOnceFinished: what depends on the outcome is told when that is known.
 func TestNoticesOnceFinished(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("1m").Rules(given.Rule("failed", "1h").Outcome(gc.OutcomeFailed)))
-	w.upsert(given.Job("a").TTL("10m").Fact(), given.Job("b").TTL("10m").Fact())
+	w := newWorld(t, testbuilders.Policy("p").Default("1m").Rules(testbuilders.Rule("failed", "1h").Outcome(gc.OutcomeFailed)))
+	w.upsert(testbuilders.Job("a").TTL("10m").Fact(), testbuilders.Job("b").TTL("10m").Fact())
 	w.notifies()
 	w.notifies()
-	w.upsert(given.Job("a").TTL("10m").Complete(given.Now).Fact(), given.Job("b").TTL("10m").Failed(given.Now).Fact())
+	w.upsert(
+		testbuilders.Job("a").TTL("10m").Complete(testbuilders.Now).Fact(),
+		testbuilders.Job("b").TTL("10m").Failed(testbuilders.Now).Fact(),
+	)
 	w.notifies()
 	w.notifies("b: AnnotationIgnored by p")
 }
 
 // TestNoticesNeedAPolicyThatEnforces, and a namespace in which something is deleted.
 func TestNoticesNeedAPolicyThatEnforces(t *testing.T) {
-	p := given.Policy("p").Default("1h").Preview()
+	p := testbuilders.Policy("p").Default("1h").Preview()
 	w := newWorld(t, p)
-	w.upsert(given.Job("a").TTL("nonsense").Complete(given.Now).Fact())
+	w.upsert(testbuilders.Job("a").TTL("nonsense").Complete(testbuilders.Now).Fact())
 	w.notifies()
-	w.namespace(given.Home, gc.LabelProtected, "true")
+	w.namespace(testbuilders.Home, gc.LabelProtected, "true")
 	w.policy(p.Generation(2).Mode(gc.ModeEnforce))
 	w.notifies()
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	w.notifies("a: InvalidAnnotation by p")
 }
 
@@ -86,10 +89,10 @@ func TestNoticesAreBounded(t *testing.T) {
 	w.clusterPolicy(clusterDefault("all", "1h", 1))
 	const flood = 1000
 	for i := range flood {
-		w.upsert(given.Job(fmt.Sprintf("a-%04d", i)).TTL("1m").Complete(given.Now).Fact())
+		w.upsert(testbuilders.Job(fmt.Sprintf("a-%04d", i)).TTL("1m").Complete(testbuilders.Now).Fact())
 	}
-	w.upsert(given.Job("b").In("team-b").TTL("1m").Complete(given.Now).Fact())
-	if n := cap(w.Tracker.namespaces[given.Home].annotated.waiting); n > 3*annotatedMost {
+	w.upsert(testbuilders.Job("b").In("team-b").TTL("1m").Complete(testbuilders.Now).Fact())
+	if n := cap(w.Tracker.namespaces[testbuilders.Home].annotated.waiting); n > 3*annotatedMost {
 		t.Errorf("%d objects wait to be looked at", n)
 	}
 	all, dropped := w.TakeNotices(10, w.now)

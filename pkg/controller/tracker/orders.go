@@ -75,9 +75,13 @@ func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 	if rec == nil || rec.removed() || read.UID != rec.UID() {
 		return nil, false
 	}
-	t.upsert(facts.Keep(read), now)
+	t.upsert(facts.Compress(read), now)
 	if !rec.extra.retry.Reread(rec.ResourceVersion) {
-		rec.after(o, deletion.Result{Outcome: deletion.Conflict, Detail: "the API server reports a conflict, although the object has not changed"}, now)
+		rec.after(
+			o,
+			deletion.Result{Outcome: deletion.Conflict, Detail: "the API server reports a conflict, although the object has not changed"},
+			now,
+		)
 		return nil, false
 	}
 	if !t.fresh.Allows(now) || rec.ns.lane.Paused() || t.late(rec, now) {

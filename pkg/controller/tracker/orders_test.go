@@ -9,7 +9,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -46,7 +46,7 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 			if got := w.orders["a"].Reread; got != c.reread {
 				t.Errorf("reread before the next delete: %v", got)
 			}
-			if !w.orders["a"].Due.Equal(given.Now.Add(-time.Minute)) {
+			if !w.orders["a"].Due.Equal(testbuilders.Now.Add(-time.Minute)) {
 				t.Errorf("due since %v", w.orders["a"].Due)
 			}
 		})
@@ -98,7 +98,7 @@ func TestConflicts(t *testing.T) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
-		w.upsert(given.Job("a").Complete(w.now).TTL("1h").Fact())
+		w.upsert(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact())
 		w.done("a", deletion.Conflict)
 		w.decided("a", policy.Wait, policy.ReasonNotDue)
 		w.takes()
@@ -171,7 +171,7 @@ func TestConflicts(t *testing.T) {
 			w.upsert(job(0, "a"))
 			w.done("a", deletion.Conflict)
 		}
-		w.upsert(given.Job("a").Complete(w.now).TTL("1h").Fact())
+		w.upsert(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact())
 		w.pass(time.Hour)
 		w.takes("a")
 		if w.orders["a"].Reread {
@@ -200,13 +200,13 @@ func TestJudge(t *testing.T) {
 		"the same state": {func(w *world) *lifecycle.Fact { return w.facts["a"] }, true, policy.Delete, policy.ReasonExpired},
 		"a newer state":  {func(*world) *lifecycle.Fact { return inVersion(job(0, "a"), 99) }, true, policy.Delete, policy.ReasonExpired},
 		"an older state, memory knows better": {func(w *world) *lifecycle.Fact {
-			return inVersion(given.Job("a").Complete(w.now).TTL("1h").Fact(), 0)
+			return inVersion(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact(), 0)
 		}, true, policy.Delete, policy.ReasonExpired},
 		"a newer state that is kept": {func(w *world) *lifecycle.Fact {
-			return inVersion(given.Job("a").Complete(w.now).TTL("1h").Fact(), 99)
+			return inVersion(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact(), 99)
 		}, false, policy.Wait, policy.ReasonNotDue},
 		"a newer state that is being deleted": {func(w *world) *lifecycle.Fact {
-			return inVersion(given.Job("a").Complete(w.now).Terminating().Fact(), 99)
+			return inVersion(testbuilders.Job("a").Complete(w.now).Terminating().Fact(), 99)
 		}, false, policy.Await, policy.ReasonTerminating},
 		"memory is not fresh any more": {func(w *world) *lifecycle.Fact {
 			w.now = w.now.Add(freshness.For)
@@ -217,7 +217,7 @@ func TestJudge(t *testing.T) {
 			return w.facts["a"]
 		}, false, policy.Wait, policy.ReasonNotDue},
 		"another object of the name": {func(w *world) *lifecycle.Fact {
-			return inVersion(given.Job("a").WithUID("uid-2").Complete(w.now).Fact(), 99)
+			return inVersion(testbuilders.Job("a").WithUID("uid-2").Complete(w.now).Fact(), 99)
 		}, false, policy.Delete, policy.ReasonExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,11 +271,11 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 		"gone, then accepted": {func(w *world) { w.removed("a"); w.done("a", deletion.Accepted) }, 1},
 		"accepted, terminating, then gone": {func(w *world) {
 			w.done("a", deletion.Accepted)
-			w.upsert(given.Job("a").Complete(w.now).Terminating().Fact())
+			w.upsert(testbuilders.Job("a").Complete(w.now).Terminating().Fact())
 			w.removed("a")
 		}, 1},
 		"terminating, then accepted, then gone": {func(w *world) {
-			w.upsert(given.Job("a").Complete(w.now).Terminating().Fact())
+			w.upsert(testbuilders.Job("a").Complete(w.now).Terminating().Fact())
 			w.done("a", deletion.Accepted)
 			w.removed("a")
 		}, 1},
@@ -287,12 +287,12 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 		"gone before anything was sent":      {func(w *world) { w.Release(w.orders["a"], w.now); w.removed("a") }, 0},
 		"accepted, but the policy is another of its name": {func(w *world) {
 			w.done("a", deletion.Accepted)
-			w.policy(given.Policy("p").WithUID("uid-2").Default("0s"))
+			w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("0s"))
 			w.removed("a")
 		}, 0},
 		"accepted, but nobody looks any more": {func(w *world) {
-			w.policy(given.Policy("p").Generation(2).Rules(given.Rule("r", "0s").For("pods")))
-			w.policy(given.Policy("p").Generation(3))
+			w.policy(testbuilders.Policy("p").Generation(2).Rules(testbuilders.Rule("r", "0s").For("pods")))
+			w.policy(testbuilders.Policy("p").Generation(3))
 			w.done("a", deletion.Accepted)
 		}, 0},
 	} {
@@ -331,7 +331,7 @@ func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
 		w.counts("p", counts{candidates: 1, due: 1})
 		w.pass(time.Hour)
 		w.takes()
-		w.upsert(given.Job("a").Complete(given.Now).Terminating().Finalizer("example.com/f").Fact())
+		w.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Terminating().Finalizer("example.com/f").Fact())
 		w.pass(time.Hour)
 		w.takes()
 		w.counts("p", counts{candidates: 1, due: 1})
@@ -343,11 +343,20 @@ func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
 }
 
 func TestNamespacesTakeTurns(t *testing.T) {
-	w := newWorld(t, keep("0s", 1), given.Policy("p").In("team-b").Default("0s"), given.Policy("p").In("team-c").Default("0s"))
+	w := newWorld(
+		t,
+		keep("0s", 1),
+		testbuilders.Policy("p").In("team-b").Default("0s"),
+		testbuilders.Policy("p").In("team-c").Default("0s"),
+	)
 	w.namespace("team-b")
 	w.namespace("team-c")
 	w.upsert(job(2*time.Minute, "a3"), job(4*time.Minute, "a1"), job(3*time.Minute, "a2"), job(time.Minute, "a4"))
-	w.upsert(given.Job("b1").In("team-b").Complete(w.now.Add(-time.Second)).Fact(), given.Job("c1").In("team-c").Complete(w.now).Fact(), given.Job("b2").In("team-b").Complete(w.now).Fact())
+	w.upsert(
+		testbuilders.Job("b1").In("team-b").Complete(w.now.Add(-time.Second)).Fact(),
+		testbuilders.Job("c1").In("team-c").Complete(w.now).Fact(),
+		testbuilders.Job("b2").In("team-b").Complete(w.now).Fact(),
+	)
 	w.agree()
 	var got []string
 	take := func() {

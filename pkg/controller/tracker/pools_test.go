@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -19,14 +19,14 @@ func previewing(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicy {
 }
 
 // counting keeps so many Jobs and Pods together, whatever their age.
-func counting(name string, most int64) *given.PolicyBuilder {
-	return given.Policy(name).Rules(given.Rule("few", "").WithoutTTL().Keeping(most))
+func counting(name string, most int64) *testbuilders.PolicyBuilder {
+	return testbuilders.Policy(name).Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(most))
 }
 
 // dueSince fails unless the object is deleted for a limit that it is beyond since then.
 func (w *world) dueSince(name string, since time.Time) {
 	w.Helper()
-	if d := w.records.get(given.UID(name)).decision(); d.Action != policy.Delete || !d.At.Equal(since) {
+	if d := w.records.get(testbuilders.UID(name)).decision(); d.Action != policy.Delete || !d.At.Equal(since) {
 		w.Errorf("%s: action %d, due since %s, want it deleted since %s", name, d.Action, d.At, since)
 	}
 }
@@ -34,21 +34,21 @@ func (w *world) dueSince(name string, since time.Time) {
 // TestAPreviewMakesNothingDue: since when an object is beyond a limit that enforces does not depend on what a Preview policy counts.
 func TestAPreviewMakesNothingDue(t *testing.T) {
 	t.Run("its ceiling", func(t *testing.T) {
-		w := newWorld(t, counting("few", 1), given.Policy("q").Default("never"))
+		w := newWorld(t, counting("few", 1), testbuilders.Policy("q").Default("never"))
 		w.clusterPolicy(previewing(jobCeiling(1, 2)))
 		w.upsert(job(2*time.Hour, "a"), job(time.Hour, "b"))
 		w.pass(time.Minute)
 		w.upsert(job(0, "c")) // It puts a beyond the ceiling.
-		w.withoutPolicy(given.Policy("q"))
-		w.dueSince("a", given.Now)
-		w.dueSince("b", given.Now.Add(time.Minute))
+		w.withoutPolicy(testbuilders.Policy("q"))
+		w.dueSince("a", testbuilders.Now)
+		w.dueSince("b", testbuilders.Now.Add(time.Minute))
 	})
 	t.Run("its pool, until it enforces", func(t *testing.T) {
 		w := newWorld(t, counting("few", 1).Preview())
 		w.upsert(job(2*time.Hour, "a"), job(time.Hour, "b"))
 		w.pass(time.Minute)
 		w.policy(counting("few", 1).Generation(2))
-		w.dueSince("a", given.Now.Add(time.Minute))
+		w.dueSince("a", testbuilders.Now.Add(time.Minute))
 	})
 }
 
@@ -79,10 +79,10 @@ func TestCeilingsOfTwoResources(t *testing.T) {
 		w.clusterPolicy(both(generation + 1))
 	}
 	w.upsert(jobs(time.Minute, "job-1")...)
-	w.upsert(given.Pod("pod-1").Succeeded(w.now.Add(-time.Minute)).Fact())
+	w.upsert(testbuilders.Pod("pod-1").Succeeded(w.now.Add(-time.Minute)).Fact())
 	w.agree()
 	w.takes()
-	w.upsert(job(time.Hour, "job-2"), given.Pod("pod-2").Succeeded(w.now.Add(-time.Hour)).Fact())
+	w.upsert(job(time.Hour, "job-2"), testbuilders.Pod("pod-2").Succeeded(w.now.Add(-time.Hour)).Fact())
 	w.takes("job-2", "pod-2")
 	if got := w.Reports("")[0]; got.Due != 2 {
 		t.Errorf("the policy of the second generation tells of %d that are due, want 2", got.Due)
@@ -105,7 +105,7 @@ func TestANamespaceThatGoesTakesNoShare(t *testing.T) {
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.fill("x", 3)
 	w.fill("y", 1)
-	m := given.Namespace("x", w.next())
+	m := testbuilders.Namespace("x", w.next())
 	m.DeletionTimestamp = &m.CreationTimestamp
 	w.SetNamespace(m, w.now)
 	w.fill("y", 4)
@@ -119,7 +119,7 @@ func TestPreviewedPoolsHeedAnnotations(t *testing.T) {
 	for mode, due := range map[gc.AnnotationTTLMode]int64{gc.AnnotationExtendOnly: 0, gc.AnnotationIgnore: 1} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t, counting("p", 1).Annotations(mode).Preview())
-			w.upsert(job(time.Hour, "plain"), given.Job("kept").TTL("never").Complete(w.now).Fact())
+			w.upsert(job(time.Hour, "plain"), testbuilders.Job("kept").TTL("never").Complete(w.now).Fact())
 			w.counts("p", counts{candidates: 2, due: due})
 		})
 	}
@@ -127,10 +127,10 @@ func TestPreviewedPoolsHeedAnnotations(t *testing.T) {
 
 // TestAnObjectInOneOfTwoPools: a limit whose pool does not have the object never lets it go, though the pool of another policy is full.
 func TestAnObjectInOneOfTwoPools(t *testing.T) {
-	perLabel := given.Rule("each", "").WithoutTTL().Keeping(0)
+	perLabel := testbuilders.Rule("each", "").WithoutTTL().Keeping(0)
 	*perLabel.Capacity() = gc.Capacity{MaxObjects: new(int64(0)), Per: gc.CapacityPerLabel, LabelKey: "batch"}
-	w := newWorld(t, given.Policy("each").Rules(perLabel), counting("few", 0))
-	w.upsert(job(time.Hour, "without"), given.Job("with").Label("batch", "1").Complete(w.now).Fact())
+	w := newWorld(t, testbuilders.Policy("each").Rules(perLabel), counting("few", 0))
+	w.upsert(job(time.Hour, "without"), testbuilders.Job("with").Label("batch", "1").Complete(w.now).Fact())
 	w.agree()
 	w.takes("with")
 	w.decided("without", policy.Keep, policy.ReasonNever)

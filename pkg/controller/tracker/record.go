@@ -18,7 +18,7 @@ import (
 // record is what is known of one object. There may be a million, so what most of them lack is kept apart, and what can be derived
 // again is not kept at all. Only settle changes the verdict and previews, only enlist the places, and only Take and Done the order.
 type record struct {
-	facts.Kept
+	facts.Compact
 	ns *namespace
 	// verdict is what was decided last: rule is nil where a ceiling of the policy decides, or nobody.
 	policy *policy.Policy
@@ -213,7 +213,9 @@ func (rec *record) more() *extra {
 
 // trim drops an extra that says nothing.
 func (rec *record) trim() {
-	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.order == nil && x.sent == nil && x.retry == (deletion.Retry{}) && !x.gone {
+	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.order == nil && x.sent == nil &&
+		x.retry == (deletion.Retry{}) &&
+		!x.gone {
 		rec.extra = nil
 	}
 }
@@ -302,9 +304,14 @@ type (
 
 // reasons and propagations by their codes, and the other way.
 var (
-	reasons          = append([]policy.Reason{""}, policy.Reasons...)
-	reasonCodes      = codes[reasonCode](reasons)
-	propagations     = []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
+	reasons      = append([]policy.Reason{""}, policy.Reasons...)
+	reasonCodes  = codes[reasonCode](reasons)
+	propagations = []metav1.DeletionPropagation{
+		"",
+		metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground,
+		metav1.DeletePropagationOrphan,
+	}
 	propagationCodes = codes[propagationCode](propagations)
 )
 

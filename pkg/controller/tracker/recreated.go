@@ -36,7 +36,7 @@ type returns struct {
 	last    types.UID
 }
 
-func nameOf(k *facts.Kept) objectName { return objectName{k.Resource, k.Namespace, k.Name()} }
+func nameOf(k *facts.Compact) objectName { return objectName{k.Resource, k.Namespace, k.Name()} }
 
 // deleted remembers that an object was deleted by us.
 func (m *memory) deleted(f *lifecycle.Fact, now time.Time) {
@@ -48,7 +48,7 @@ func (m *memory) deleted(f *lifecycle.Fact, now time.Time) {
 }
 
 // met counts the return of an object that is seen for the first time, and tells whether it came back too often.
-func (m *memory) met(k *facts.Kept) bool {
+func (m *memory) met(k *facts.Compact) bool {
 	if m.names.Len() == 0 { // Nothing was deleted yet; to ask for a name takes some memory.
 		return false
 	}

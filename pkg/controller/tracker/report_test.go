@@ -13,25 +13,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 func TestReportCountsWhatThePolicyDecides(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("1h").Rules(
-		given.Rule("kept", "never").Outcome(gc.OutcomeFailed),
-	), given.Policy("q").Rules(given.Rule("longer", "2h").Labelled("app", "train")))
+	w := newWorld(t, testbuilders.Policy("p").Default("1h").Rules(
+		testbuilders.Rule("kept", "never").Outcome(gc.OutcomeFailed),
+	), testbuilders.Policy("q").Rules(testbuilders.Rule("longer", "2h").Labelled("app", "train")))
 	w.upsert(
-		given.Job("running").Fact(),
-		given.Job("fresh").Complete(w.now.Add(-30*time.Minute)).Fact(),
-		given.Job("fresher").Complete(w.now.Add(-10*time.Minute)).Fact(),
-		given.Job("due").Complete(w.now.Add(-time.Hour)).Fact(),
-		given.Job("failed").Failed(w.now.Add(-time.Hour)).Fact(),
-		given.Job("train").Label("app", "train").Complete(w.now.Add(-time.Hour)).Fact(),
-		given.Job("odd").TTL("?").Complete(w.now.Add(-time.Hour)).Fact(),
-		given.Job("odd-2").TTL("??").Complete(w.now.Add(-time.Hour)).Fact(),
-		given.Job("old").Complete(time.Time{}).Fact(),
-		given.Job("going").Complete(w.now.Add(-time.Hour)).Terminating().Finalizer("example.com/f").Fact(),
+		testbuilders.Job("running").Fact(),
+		testbuilders.Job("fresh").Complete(w.now.Add(-30*time.Minute)).Fact(),
+		testbuilders.Job("fresher").Complete(w.now.Add(-10*time.Minute)).Fact(),
+		testbuilders.Job("due").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("failed").Failed(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("train").Label("app", "train").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("odd").TTL("?").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("odd-2").TTL("??").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("old").Complete(time.Time{}).Fact(),
+		testbuilders.Job("going").Complete(w.now.Add(-time.Hour)).Terminating().Finalizer("example.com/f").Fact(),
 		podOf("running", "left").Fact(),
 	)
 	w.counts("p", counts{candidates: 8, due: 5, held: 3})
@@ -70,7 +70,15 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 		change(&p.Spec)
 		return p
 	}
-	jobs, pods := gc.CeilingStatus{Resource: gc.ResourceJobs, Objects: 5, MaxObjects: 3, Over: 2}, gc.CeilingStatus{Resource: gc.ResourcePods, MaxObjects: 1}
+	jobs, pods := gc.CeilingStatus{
+		Resource:   gc.ResourceJobs,
+		Objects:    5,
+		MaxObjects: 3,
+		Over:       2,
+	}, gc.CeilingStatus{
+		Resource:   gc.ResourcePods,
+		MaxObjects: 1,
+	}
 	counted, none := []gc.CeilingStatus{jobs, pods}, []gc.CeilingStatus{{Resource: gc.ResourceJobs, MaxObjects: 3}, pods}
 	jobs.Objects, jobs.Over = 6, 3
 	withHook := []gc.CeilingStatus{jobs, pods}
@@ -94,13 +102,13 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.clusterPolicy(governs(1, c.change))
-			w.fill(given.Home, 2)
+			w.fill(testbuilders.Home, 2)
 			w.fill("b", 2)
 			w.upsert(
-				given.Job("runs").Fact(),
-				given.Job("kept").TTL("never").Complete(w.now).Fact(),
-				given.Job("held").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(w.now).Fact(),
-				given.Job("going").Complete(w.now).Terminating().Finalizer("example.com/f").Fact(),
+				testbuilders.Job("runs").Fact(),
+				testbuilders.Job("kept").TTL("never").Complete(w.now).Fact(),
+				testbuilders.Job("held").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(w.now).Fact(),
+				testbuilders.Job("going").Complete(w.now).Terminating().Finalizer("example.com/f").Fact(),
 			)
 			got := w.Reports("")[0].Ceilings
 			if !slices.Equal(got, c.want) {
@@ -114,17 +122,30 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 }
 
 func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
-	w := newWorld(t, given.Policy("b-unreadable").Default("1y"), given.Policy("a-empty"), given.Policy("c").Default("0s"))
+	w := newWorld(
+		t,
+		testbuilders.Policy("b-unreadable").Default("1y"),
+		testbuilders.Policy("a-empty"),
+		testbuilders.Policy("c").Default("0s"),
+	)
 	w.upsert(job(0, "a"))
-	reports := w.Reports(given.Home)
+	reports := w.Reports(testbuilders.Home)
 	if len(reports) != 3 || !reports[0].DoesNothing || reports[1].Unreadable == nil || reports[1].DoesNothing || reports[2].DoesNothing {
 		t.Fatalf("got %+v", reports)
 	}
 	w.takes()
-	w.holds("c", Group{policy.ReasonPolicyUnreadable, "policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit \"y\"; units are w, d, h, m and s", "jobs.batch/a", 1})
-	w.policy(given.Policy("b-unreadable").Default("1w").Generation(2))
+	w.holds(
+		"c",
+		Group{
+			policy.ReasonPolicyUnreadable,
+			"policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit \"y\"; units are w, d, h, m and s",
+			"jobs.batch/a",
+			1,
+		},
+	)
+	w.policy(testbuilders.Policy("b-unreadable").Default("1w").Generation(2))
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
-	w.withoutPolicy(given.Policy("b-unreadable"))
+	w.withoutPolicy(testbuilders.Policy("b-unreadable"))
 	w.takes("a")
 	if got := w.Reports("team-b"); got != nil {
 		t.Errorf("reports of a namespace that nobody knows: %+v", got)
@@ -134,7 +155,7 @@ func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
 	w.upsert(job(0, "a"))
-	w.namespace(given.Home, gc.LabelProtected, "true")
+	w.namespace(testbuilders.Home, gc.LabelProtected, "true")
 	if r := w.report("p"); r.Closed != policy.ReasonNamespaceProtected || r.Candidates != 0 || r.Due != 0 {
 		t.Errorf("got %+v", r)
 	}
@@ -142,21 +163,21 @@ func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
 
 // TestPreview: a preview counts what it would decide, with a vote among those that enforce, and deletes nothing.
 func TestPreview(t *testing.T) {
-	preview := func(ttl gc.TTL) *given.PolicyBuilder { return given.Policy("p").Preview().Default(ttl) }
+	preview := func(ttl gc.TTL) *testbuilders.PolicyBuilder { return testbuilders.Policy("p").Preview().Default(ttl) }
 	for name, c := range map[string]struct {
-		preview, enforced *given.PolicyBuilder
+		preview, enforced *testbuilders.PolicyBuilder
 		want              counts
 		next              time.Duration
 		taken             []string
 	}{
 		"alone":                           {preview("1h"), nil, counts{candidates: 3, due: 1, held: 0}, 30 * time.Minute, nil},
-		"it would be the latest":          {preview("90m"), given.Policy("q").Default("1h"), counts{candidates: 3}, 30 * time.Minute, []string{"a"}},
-		"another is later":                {preview("0s"), given.Policy("q").Default("2h"), counts{}, 0, nil},
-		"equal ones: the first by name":   {preview("1h"), given.Policy("q").Default("1h"), counts{candidates: 3, due: 1}, 30 * time.Minute, []string{"a"}},
-		"equal ones: the second by name":  {preview("1h"), given.Policy("a").Default("1h"), counts{}, 0, []string{"a"}},
-		"where no other matches":          {preview("1h"), given.Policy("q").Rules(given.Rule("r", "never").For("pods")), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
-		"unlike another preview":          {preview("1h"), given.Policy("q").Preview().Default("never"), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
-		"it would keep what another ends": {preview("never"), given.Policy("q").Default("0s"), counts{candidates: 3}, 0, []string{"a", "b", "c"}},
+		"it would be the latest":          {preview("90m"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3}, 30 * time.Minute, []string{"a"}},
+		"another is later":                {preview("0s"), testbuilders.Policy("q").Default("2h"), counts{}, 0, nil},
+		"equal ones: the first by name":   {preview("1h"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3, due: 1}, 30 * time.Minute, []string{"a"}},
+		"equal ones: the second by name":  {preview("1h"), testbuilders.Policy("a").Default("1h"), counts{}, 0, []string{"a"}},
+		"where no other matches":          {preview("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "never").For("pods")), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
+		"unlike another preview":          {preview("1h"), testbuilders.Policy("q").Preview().Default("never"), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
+		"it would keep what another ends": {preview("never"), testbuilders.Policy("q").Default("0s"), counts{candidates: 3}, 0, []string{"a", "b", "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.preview)
@@ -184,7 +205,7 @@ func TestPreview(t *testing.T) {
 
 // TestDeletedGoesOn: a leader that takes over goes on from what the status says, and never back.
 func TestDeletedGoesOn(t *testing.T) {
-	last := metav1.NewTime(given.Now.Add(-time.Hour))
+	last := metav1.NewTime(testbuilders.Now.Add(-time.Hour))
 	w := newWorld(t, keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 40, LastDeletionTime: &last}))
 	w.counts("p", counts{deleted: 40})
 	if r := w.report("p"); !r.LastDeletion.Equal(&last) {
@@ -198,7 +219,7 @@ func TestDeletedGoesOn(t *testing.T) {
 	w.counts("p", counts{deleted: 42})
 	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 50})) // Of another leader.
 	w.counts("p", counts{deleted: 50})
-	w.policy(given.Policy("p").WithUID("uid-2").Default("0s"))
+	w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("0s"))
 	w.counts("p", counts{})
 }
 
@@ -211,9 +232,9 @@ func TestDirty(t *testing.T) {
 		"time":           func() { w.upsert(job(0, "a")); w.TakeDirty(); w.pass(time.Hour) },
 		"its going":      func() { w.upsert(job(0, "b")); w.TakeDirty(); w.removed("b") },
 		"a policy":       func() { w.policy(keep("1h", w.report("p").Stored.Generation+1)) },
-		"its protection": func() { w.namespace(given.Home, gc.LabelProtected, "true"); w.namespace(given.Home) },
+		"its protection": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true"); w.namespace(testbuilders.Home) },
 	} {
-		if do(); !slices.Equal(w.TakeDirty(), []string{given.Home}) {
+		if do(); !slices.Equal(w.TakeDirty(), []string{testbuilders.Home}) {
 			t.Errorf("%s makes no report stale", name)
 		}
 		if got := w.TakeDirty(); len(got) != 0 {
@@ -239,7 +260,7 @@ func TestGroupsSpeak(t *testing.T) {
 func TestGroupNamesTheFirst(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
 	for _, name := range []string{"d", "b", "c"} {
-		w.upsert(given.Job(name).Complete(w.now).TTL(name).Fact())
+		w.upsert(testbuilders.Job(name).Complete(w.now).TTL(name).Fact())
 	}
 	for range 10 {
 		if g := w.report("p").Holds[0]; g.Object != "jobs.batch/b" || !strings.Contains(g.Detail, `"b"`) || g.Count != 3 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -30,10 +30,10 @@ func restarted(t *testing.T, last time.Time) *world {
 }
 
 // lists takes in the first lists of namespaces and policies.
-func (w *world) lists(namespaces []string, all ...*given.PolicyBuilder) {
+func (w *world) lists(namespaces []string, all ...*testbuilders.PolicyBuilder) {
 	var found []*metav1.PartialObjectMetadata
 	for _, name := range namespaces {
-		m := given.Namespace(name, w.next(), "kubernetes.io/metadata.name", name)
+		m := testbuilders.Namespace(name, w.next(), "kubernetes.io/metadata.name", name)
 		w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 		found = append(found, m)
 	}
@@ -53,77 +53,82 @@ func (w *world) lists(namespaces []string, all ...*given.PolicyBuilder) {
 func TestWhatNobodySawAfterARestart(t *testing.T) {
 	const dueFor = 30 * time.Minute
 	four := names("a-", 4)
-	of := func(name string) *given.PolicyBuilder {
-		return given.Policy(name).Rules(given.Rule("r", "30m").Labelled("of", name))
+	of := func(name string) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", "30m").Labelled("of", name))
 	}
 	labelled := func(of string, n int) (out []*lifecycle.Fact) {
 		for _, name := range names(of+"-", n) {
-			out = append(out, given.Job(name).Label("of", of).Complete(given.Now.Add(-time.Hour)).Fact())
+			out = append(out, testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-time.Hour)).Fact())
 		}
 		return out
 	}
 	going := func(n int) (out []*lifecycle.Fact) {
 		for _, name := range names("going-", n) {
-			out = append(out, given.Job(name).Terminating().Finalizer("example.com/f").Complete(given.Now.Add(-time.Hour)).Fact())
+			out = append(
+				out,
+				testbuilders.Job(name).Terminating().Finalizer("example.com/f").Complete(testbuilders.Now.Add(-time.Hour)).Fact(),
+			)
 		}
 		return out
 	}
 	status := func(due, held int64) gc.CleanupPolicyStatus {
 		return gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: due, Held: held}
 	}
-	since := metav1.NewTime(given.Now.Add(-20 * time.Minute))
+	since := metav1.NewTime(testbuilders.Now.Add(-20 * time.Minute))
 	under := func(due, held int64) gc.CleanupPolicyStatus { // another policy's hold
 		out := status(due, held)
-		out.Holds = []gc.PolicyHold{{ID: "X", Namespace: given.Home, Policy: given.Home + "/other", Objects: held, Since: &since}}
+		out.Holds = []gc.PolicyHold{
+			{ID: "X", Namespace: testbuilders.Home, Policy: testbuilders.Home + "/other", Objects: held, Since: &since},
+		}
 		return out
 	}
-	other := given.Policy("other").Rules(given.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 4, Since: &since}},
+	other := testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since}},
 	})
 	for name, c := range map[string]struct {
 		last     time.Duration // ago
-		policies []*given.PolicyBuilder
+		policies []*testbuilders.PolicyBuilder
 		objects  []*lifecycle.Fact
 		taken    []string
 	}{
-		"due before": {0, []*given.PolicyBuilder{keep("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), nil},
+		"due before": {0, []*testbuilders.PolicyBuilder{keep("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), nil},
 		"due in the last seconds before": {
-			dueFor - 5*time.Second, []*given.PolicyBuilder{keep("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), four,
+			dueFor - 5*time.Second, []*testbuilders.PolicyBuilder{keep("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), four,
 		},
 		"finished before, due since": {
-			45 * time.Minute, []*given.PolicyBuilder{keep("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), four,
+			45 * time.Minute, []*testbuilders.PolicyBuilder{keep("30m", 1).Status(status(0, 0))}, jobs(time.Hour, four...), four,
 		},
 		"beyond a limit": {
-			0, []*given.PolicyBuilder{counting("p", 1).Status(status(0, 0))}, jobs(time.Hour, "d", "c", "b", "a"), nil,
+			0, []*testbuilders.PolicyBuilder{counting("p", 1).Status(status(0, 0))}, jobs(time.Hour, "d", "c", "b", "a"), nil,
 		},
-		"told as due, but held": {0, []*given.PolicyBuilder{keep("30m", 1).Status(status(4, 4))}, jobs(time.Hour, four...), nil},
+		"told as due, but held": {0, []*testbuilders.PolicyBuilder{keep("30m", 1).Status(status(4, 4))}, jobs(time.Hour, four...), nil},
 		"told as due while others are being deleted": {
-			0, []*given.PolicyBuilder{keep("30m", 1).Status(status(3, 0))}, append(going(3), jobs(time.Hour, four...)...), nil,
+			0, []*testbuilders.PolicyBuilder{keep("30m", 1).Status(status(3, 0))}, append(going(3), jobs(time.Hour, four...)...), nil,
 		},
 		"told of each policy": {
-			0, []*given.PolicyBuilder{of("x").Status(status(3, 0)), of("y").Status(status(3, 0))}, append(labelled("x", 3), labelled("y", 3)...),
+			0, []*testbuilders.PolicyBuilder{of("x").Status(status(3, 0)), of("y").Status(status(3, 0))}, append(labelled("x", 3), labelled("y", 3)...),
 			append(names("x-", 3), names("y-", 3)...),
 		},
 		"held, and approved since": {
-			0, []*given.PolicyBuilder{keep("30m", 1).Annotated(gc.AnnotationApprovedHold, "X").Status(gc.CleanupPolicyStatus{
-				ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 4}},
+			0, []*testbuilders.PolicyBuilder{keep("30m", 1).Annotated(gc.AnnotationApprovedHold, "X").Status(gc.CleanupPolicyStatus{
+				ObservedGeneration: 1, Due: 4, Held: 4, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4}},
 			})}, jobs(time.Hour, four...), four,
 		},
 		"the status tells of others that are held": {
-			0, []*given.PolicyBuilder{other, keep("10m", 1).Status(under(4, 4))}, jobs(15*time.Minute, four...), nil,
+			0, []*testbuilders.PolicyBuilder{other, keep("10m", 1).Status(under(4, 4))}, jobs(15*time.Minute, four...), nil,
 		},
 		"others are held": {
-			0, []*given.PolicyBuilder{other, keep("10m", 1).Status(under(7, 4))},
+			0, []*testbuilders.PolicyBuilder{other, keep("10m", 1).Status(under(7, 4))},
 			append(jobs(time.Hour, four...), jobs(15*time.Minute, "x", "y", "z")...),
 			[]string{"x", "y", "z"},
 		},
 		"a generation that nobody observed": {
-			15 * time.Minute, []*given.PolicyBuilder{keep("50m", 2).Status(status(0, 0))}, jobs(time.Hour, four...), nil,
+			15 * time.Minute, []*testbuilders.PolicyBuilder{keep("50m", 2).Status(status(0, 0))}, jobs(time.Hour, four...), nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, given.Now.Add(-c.last))
-			w.lists([]string{given.Home}, c.policies...)
+			w := restarted(t, testbuilders.Now.Add(-c.last))
+			w.lists([]string{testbuilders.Home}, c.policies...)
 			w.upsert(c.objects...)
 			w.listed()
 			w.agree()
@@ -134,7 +139,7 @@ func TestWhatNobodySawAfterARestart(t *testing.T) {
 
 // TestWhatNobodySawIsCountedByNamespace: a cluster policy with few in each of several namespaces goes on.
 func TestWhatNobodySawIsCountedByNamespace(t *testing.T) {
-	w := restarted(t, given.Now)
+	w := restarted(t, testbuilders.Now)
 	c := clusterDefault("c", "10m", 1)
 	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
 	w.tellClusterPolicy(c)
@@ -164,7 +169,7 @@ func TestWhatNobodySawInAllNamespaces(t *testing.T) {
 		"too many for a second one":      {total: 1000, strict: "y"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, given.Now)
+			w := restarted(t, testbuilders.Now)
 			w.holdAboveTotal = int(c.total)
 			p, guard := clusterDefault("c", "10m", 1), everywhere(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(3))}})
 			p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told}
@@ -176,12 +181,13 @@ func TestWhatNobodySawInAllNamespaces(t *testing.T) {
 			w.jobsIn("x", 2, time.Hour)
 			w.jobsIn("y", 2, time.Hour)
 			for _, name := range names("going-", c.going) {
-				w.upsert(given.Job(name).In("x").Terminating().Finalizer("example.com/f").Complete(w.now.Add(-time.Hour)).Fact())
+				w.upsert(testbuilders.Job(name).In("x").Terminating().Finalizer("example.com/f").Complete(w.now.Add(-time.Hour)).Fact())
 			}
 			w.listed()
 			w.agree()
 			w.takes(c.taken...)
-			if waiting := w.Reports("")[0].Waiting; c.taken == nil && (len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 4) {
+			if waiting := w.Reports("")[0].Waiting; c.taken == nil &&
+				(len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 4) {
 				t.Errorf("waiting: %+v", waiting)
 			}
 		})
@@ -190,8 +196,8 @@ func TestWhatNobodySawInAllNamespaces(t *testing.T) {
 
 // TestWhatNobodySawCountsWithNothing: a change after a restart is weighed without what was let go at it.
 func TestWhatNobodySawCountsWithNothing(t *testing.T) {
-	w := restarted(t, given.Now)
-	w.lists([]string{given.Home}, keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+	w := restarted(t, testbuilders.Now)
+	w.lists([]string{testbuilders.Home}, keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 	w.upsert(jobs(time.Hour, "a", "b")...)
 	w.upsert(job(20*time.Minute, "c"))
 	w.listed()
@@ -204,10 +210,10 @@ func TestWhatNobodySawCountsWithNothing(t *testing.T) {
 
 // TestARestartKeepsHoldsAsTheyAre: what waits under a hold that the status tells of is no part of a change that is weighed after a restart.
 func TestARestartKeepsHoldsAsTheyAre(t *testing.T) {
-	since := metav1.NewTime(given.Now.Add(-20 * time.Minute))
-	w := restarted(t, given.Now.Add(-time.Hour))
-	w.lists([]string{given.Home}, keep("10m", 2).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 4, Since: &since}},
+	since := metav1.NewTime(testbuilders.Now.Add(-20 * time.Minute))
+	w := restarted(t, testbuilders.Now.Add(-time.Hour))
+	w.lists([]string{testbuilders.Home}, keep("10m", 2).Status(gc.CleanupPolicyStatus{
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since}},
 	}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(job(15*time.Minute, "b")) // It finished after the change that is held.
@@ -223,13 +229,13 @@ func TestARestartKeepsHoldsAsTheyAre(t *testing.T) {
 func TestHoldsOfAClusterPolicyInAnyOrder(t *testing.T) {
 	for name, policiesFirst := range map[string]bool{"policies first": true, "namespaces first": false} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, given.Now.Add(-time.Hour))
+			w := restarted(t, testbuilders.Now.Add(-time.Hour))
 			c := clusterDefault("c", "10m", 2)
 			c.Status = gc.CleanupPolicyStatus{
-				ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 1}},
+				ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1}},
 			}
 			all := []func(){
-				func() { w.lists([]string{given.Home}) },
+				func() { w.lists([]string{testbuilders.Home}) },
 				func() { w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now) },
 			}
 			if policiesFirst {
@@ -249,11 +255,11 @@ func TestHoldsOfAClusterPolicyInAnyOrder(t *testing.T) {
 // all are known, and later ones go when their time has come.
 func TestWhatMayWaitIsKeptUntilItIsLookedFor(t *testing.T) {
 	w := newWorld(t)
-	w.tellPolicy(given.Policy("other").Rules(given.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 1}},
+	w.tellPolicy(testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1}},
 	}))
-	w.tellPolicy(given.Policy("own").Default("10m").Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 1, Policy: given.Home + "/other"}},
+	w.tellPolicy(testbuilders.Policy("own").Default("10m").Status(gc.CleanupPolicyStatus{
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1, Policy: testbuilders.Home + "/other"}},
 	}))
 	w.upsert(job(time.Hour, "a"))
 	w.agree()
@@ -268,18 +274,27 @@ func TestWhatMayWaitIsKeptUntilItIsLookedFor(t *testing.T) {
 func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
 	for _, first := range []string{"own", "other"} {
 		t.Run(first+" first", func(t *testing.T) {
-			own := given.Policy("own").Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{
-				{ID: "own", Namespace: given.Home, Objects: 2}, {ID: "other", Namespace: given.Home, Objects: 2, Policy: given.Home + "/other"},
+			own := testbuilders.Policy("own").Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{
+				{
+					ID:        "own",
+					Namespace: testbuilders.Home,
+					Objects:   2,
+				}, {ID: "other", Namespace: testbuilders.Home, Objects: 2, Policy: testbuilders.Home + "/other"},
 			}})
-			other := given.Policy("other").Rules(given.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
-				ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "other", Namespace: given.Home, Objects: 2}},
-			})
+			other := testbuilders.Policy("other").
+				Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
+				Status(gc.CleanupPolicyStatus{
+					ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "other", Namespace: testbuilders.Home, Objects: 2}},
+				})
 			w := newWorld(t)
 			w.tellPolicy(own)
 			w.tellPolicy(other)
 			w.upsert(jobs(time.Hour, "a", "b")...)
 			w.listed()
-			all := []*given.PolicyBuilder{own.Annotated(gc.AnnotationApprovedHold, "own"), other.Annotated(gc.AnnotationApprovedHold, "other")}
+			all := []*testbuilders.PolicyBuilder{
+				own.Annotated(gc.AnnotationApprovedHold, "own"),
+				other.Annotated(gc.AnnotationApprovedHold, "other"),
+			}
 			if first == "other" {
 				slices.Reverse(all)
 			}
@@ -295,7 +310,7 @@ func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
 
 // TestMayHave: no status names objects, but what finished more than the clocks may lie apart after a change was not made due by it.
 func TestMayHave(t *testing.T) {
-	since := given.Now
+	since := testbuilders.Now
 	for name, c := range map[string]struct {
 		since    time.Time
 		finished time.Duration // after since
@@ -310,7 +325,7 @@ func TestMayHave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, keep("1d", 1))
-			w.upsert(given.Job("a").Complete(since.Add(c.finished)).Fact())
+			w.upsert(testbuilders.Job("a").Complete(since.Add(c.finished)).Fact())
 			h := hold{since: c.since, deciders: sets.New[types.UID]("p")}
 			if got := h.mayHave(w.records.get("uid-a"), c.policy); got != c.want {
 				t.Errorf("it may wait: %v", got)
@@ -322,14 +337,14 @@ func TestMayHave(t *testing.T) {
 // TestJoinedHolds: two holds that become one need one approval that covers both, and keep all that either may have kept.
 func TestJoinedHolds(t *testing.T) {
 	for name, c := range map[string]struct{ first, second time.Time }{
-		"the older one first": {given.Now, given.Now.Add(time.Hour)},
-		"the newer one first": {given.Now.Add(time.Hour), given.Now},
+		"the older one first": {testbuilders.Now, testbuilders.Now.Add(time.Hour)},
+		"the newer one first": {testbuilders.Now.Add(time.Hour), testbuilders.Now},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &hold{id: "1", owner: "p", since: c.first, total: true}
 			other := &hold{id: "2", owner: "q", since: c.second}
-			h.join(&namespace{name: given.Home}, other)
-			if h.id == "1" || h.id == "2" || h.total || !h.since.Equal(given.Now.Add(time.Hour)) {
+			h.join(&namespace{name: testbuilders.Home}, other)
+			if h.id == "1" || h.id == "2" || h.total || !h.since.Equal(testbuilders.Now.Add(time.Hour)) {
 				t.Errorf("joined: %+v", h)
 			}
 		})
@@ -339,7 +354,7 @@ func TestJoinedHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &hold{id: "1", deciders: sets.New[types.UID]("p"), searched: searched[0]}
-			h.join(&namespace{name: given.Home}, &hold{id: "2", deciders: sets.New[types.UID]("q"), searched: searched[1]})
+			h.join(&namespace{name: testbuilders.Home}, &hold{id: "2", deciders: sets.New[types.UID]("q"), searched: searched[1]})
 			if h.searched != (searched[0] && searched[1]) || !h.deciders.HasAll("p", "q") {
 				t.Errorf("joined: %+v", h)
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 const (
@@ -24,18 +24,18 @@ const (
 )
 
 // scaleJob is one of many finished Jobs, as a batch system makes them.
-func scaleJob(i int) *facts.Kept {
+func scaleJob(i int) *facts.Compact {
 	ns := i % scaleNamespaces
-	return facts.Keep(given.Job(fmt.Sprintf("train-%02d-%08d", ns, i)).In(fmt.Sprintf("team-%02d", ns)).
+	return facts.Compress(testbuilders.Job(fmt.Sprintf("train-%02d-%08d", ns, i)).In(fmt.Sprintf("team-%02d", ns)).
 		WithUID(types.UID(fmt.Sprintf("%08x-1111-4222-8333-%012x", i, i))).Version(fmt.Sprint(i+1)).
 		Label("app", "train").Label("team", fmt.Sprint("team-", ns)).Label("run", fmt.Sprint(i%20)).
-		Created(given.Now.Add(-24 * time.Hour)).Complete(given.Now.Add(-time.Duration(i*7919%scaleJobs/10) * time.Second)).Fact())
+		Created(testbuilders.Now.Add(-24 * time.Hour)).Complete(testbuilders.Now.Add(-time.Duration(i*7919%scaleJobs/10) * time.Second)).Fact())
 }
 
 // scaled is a tracker of many namespaces, each with a policy, and their Jobs.
 func scaled(p gc.CleanupPolicySpec) *Tracker {
 	t := New(Config{HoldAbove: -1, HoldAboveTotal: -1, Clock: time.Now})
-	var all []*facts.Kept
+	var all []*facts.Compact
 	for i := range scaleJobs {
 		all = append(all, scaleJob(i))
 	}
@@ -43,26 +43,26 @@ func scaled(p gc.CleanupPolicySpec) *Tracker {
 	var namespaces []*metav1.PartialObjectMetadata
 	for ns := range scaleNamespaces {
 		policies = append(policies, scalePolicy(ns, 1, p))
-		namespaces = append(namespaces, given.Namespace(fmt.Sprintf("team-%02d", ns), "1"))
+		namespaces = append(namespaces, testbuilders.Namespace(fmt.Sprintf("team-%02d", ns), "1"))
 	}
-	t.ReplaceNamespaces(namespaces, "1", given.Now)
-	t.ReplacePolicies(policies, "1", given.Now)
-	t.ReplaceClusterPolicies(nil, "1", given.Now)
-	t.ReplaceCronJobs(nil, given.Now)
-	t.Replace(gc.ResourcePods, nil, 1, given.Now)
-	t.Replace(gc.ResourceJobs, all, uint64(scaleJobs), given.Now)
+	t.ReplaceNamespaces(namespaces, "1", testbuilders.Now)
+	t.ReplacePolicies(policies, "1", testbuilders.Now)
+	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+	t.ReplaceCronJobs(nil, testbuilders.Now)
+	t.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+	t.Replace(gc.ResourceJobs, all, uint64(scaleJobs), testbuilders.Now)
 	return t
 }
 
 func scalePolicy(ns, generation int, spec gc.CleanupPolicySpec) *gc.CleanupPolicy {
 	name := fmt.Sprintf("team-%02d", ns)
 	return &gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{
-		Namespace: name, Name: "p", UID: "uid-" + given.UID(name), Generation: int64(generation), ResourceVersion: fmt.Sprint(generation),
+		Namespace: name, Name: "p", UID: "uid-" + testbuilders.UID(name), Generation: int64(generation), ResourceVersion: fmt.Sprint(generation),
 	}, Spec: spec}
 }
 
 func scaleSpec(ttl string) gc.CleanupPolicySpec {
-	spec := given.Policy("p").Default(gc.TTL(ttl)).Obj().Spec
+	spec := testbuilders.Policy("p").Default(gc.TTL(ttl)).Obj().Spec
 	return spec
 }
 
@@ -133,8 +133,8 @@ func BenchmarkRejudge(b *testing.B) {
 			generation := 0
 			for b.Loop() {
 				generation++
-				t.SetClusterPolicy(scaleClusterPolicy(generation, c.guardrails(generation)), given.Now)
-				for t.CatchUp(given.Now) {
+				t.SetClusterPolicy(scaleClusterPolicy(generation, c.guardrails(generation)), testbuilders.Now)
+				for t.CatchUp(testbuilders.Now) {
 				}
 			}
 			t.readable(b)
@@ -151,19 +151,19 @@ func BenchmarkListed(b *testing.B) {
 		t := New(Config{HoldAbove: -1, HoldAboveTotal: -1})
 		var all []*metav1.PartialObjectMetadata
 		for i := range namespaces {
-			all = append(all, given.Namespace(fmt.Sprint("ns-", i), "1"))
+			all = append(all, testbuilders.Namespace(fmt.Sprint("ns-", i), "1"))
 		}
-		t.ReplaceNamespaces(all, "1", given.Now)
-		t.ReplacePolicies(nil, "1", given.Now)
-		t.ReplaceClusterPolicies(nil, "1", given.Now)
-		t.ReplaceCronJobs(nil, given.Now)
+		t.ReplaceNamespaces(all, "1", testbuilders.Now)
+		t.ReplacePolicies(nil, "1", testbuilders.Now)
+		t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+		t.ReplaceCronJobs(nil, testbuilders.Now)
 		p := clusterDefault("c", "10m", 1)
 		p.ResourceVersion = "2"
-		t.SetClusterPolicy(p, given.Now)
+		t.SetClusterPolicy(p, testbuilders.Now)
 		b.StartTimer()
 		for resource, covered := range t.Coverage() {
 			for name := range covered {
-				t.BeginMerge(resource, name).End(true, given.Now)
+				t.BeginMerge(resource, name).End(true, testbuilders.Now)
 			}
 		}
 		if len(t.pending) > 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -25,8 +25,8 @@ import (
 // TestSlices tells two trackers the same: one judges all at once, the other a few objects at a time, with whatever else happens in
 // between. It never deletes what the first would not, and once it has caught up it has decided the same.
 func TestSlices(t *testing.T) {
-	given.Checks(t, 300)
-	given.Steps(t, 80)
+	testbuilders.Checks(t, 300)
+	testbuilders.Steps(t, 80)
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSliced(t)
 		t.Repeat(map[string]func(*rapid.T){
@@ -57,7 +57,7 @@ type sliced struct {
 }
 
 func newSliced(t *rapid.T) *sliced {
-	s := &sliced{now: given.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
+	s := &sliced{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
 	s.whole, s.parts = New(Config{HoldAbove: -1, HoldAboveTotal: -1}), New(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	s.parts.inSlices(rapid.IntRange(1, 4).Draw(t, "slice"))
 	s.both(func(t *Tracker) {
@@ -68,7 +68,7 @@ func newSliced(t *rapid.T) *sliced {
 		t.ReplaceQuotas(nil, s.now)
 	})
 	for _, name := range model.DrawnNamespaces {
-		s.both(func(t *Tracker) { t.SetNamespace(given.Namespace(name, s.next()), s.now) })
+		s.both(func(t *Tracker) { t.SetNamespace(testbuilders.Namespace(name, s.next()), s.now) })
 	}
 	for range 3 {
 		s.policy(t)
@@ -110,10 +110,10 @@ func (s *sliced) next() string {
 }
 
 func (s *sliced) list(resource string) {
-	var all []*facts.Kept
+	var all []*facts.Compact
 	for _, f := range s.objects {
 		if f.Resource == resource {
-			all = append(all, facts.Keep(f))
+			all = append(all, facts.Compress(f))
 		}
 	}
 	s.version += model.DrawnObjects
@@ -128,14 +128,14 @@ func (s *sliced) object(t *rapid.T) {
 	i := rapid.IntRange(0, model.DrawnObjects-1).Draw(t, "object")
 	if f := s.objects[i]; f != nil && rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
 		delete(s.objects, i)
-		s.both(func(t *Tracker) { t.Remove(facts.Keep(f), s.now) })
+		s.both(func(t *Tracker) { t.Remove(facts.Compress(f), s.now) })
 		return
 	}
 	f := model.DrawObject(t, s.now, i)
 	s.next()
 	f.ResourceVersion = uint64(s.version)
 	s.objects[i] = f
-	s.both(func(t *Tracker) { t.Upsert(facts.Keep(f), s.now) })
+	s.both(func(t *Tracker) { t.Upsert(facts.Compress(f), s.now) })
 }
 
 // generation is the next of a policy that comes, changes or goes; zero when it goes.
@@ -179,7 +179,7 @@ func (s *sliced) clusterPolicy(t *rapid.T) {
 }
 
 func (s *sliced) namespace(t *rapid.T) {
-	m := given.Namespace(rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), s.next())
+	m := testbuilders.Namespace(rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), s.next())
 	if rapid.IntRange(0, 9).Draw(t, "remove") == 0 {
 		s.both(func(t *Tracker) { t.RemoveNamespace(m, s.now) })
 		return
@@ -189,7 +189,11 @@ func (s *sliced) namespace(t *rapid.T) {
 }
 
 func (s *sliced) quota(t *rapid.T) {
-	q := model.DrawQuota(t, rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), rapid.SampledFrom(model.DrawnQuotas).Draw(t, "name"))
+	q := model.DrawQuota(
+		t,
+		rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"),
+		rapid.SampledFrom(model.DrawnQuotas).Draw(t, "name"),
+	)
 	s.both(func(t *Tracker) { t.SetQuota(QuotaOf(q), s.now) })
 }
 
@@ -258,28 +262,28 @@ func (s *sliced) decisions(t *Tracker) []string {
 
 // TestReportsWaitForSlices: a report on objects that are being judged anew would tell but a part, and cost as much as one on all.
 func TestReportsWaitForSlices(t *testing.T) {
-	w := newWorld(t, given.Policy("p").Default("30d"), given.Policy("p").In("other").Default("30d"))
+	w := newWorld(t, testbuilders.Policy("p").Default("30d"), testbuilders.Policy("p").In("other").Default("30d"))
 	w.clusterPolicy(everywhere(1, gc.Guardrails{}))
-	w.fill(given.Home, 4)
+	w.fill(testbuilders.Home, 4)
 	w.fill("other", 1)
 	w.TakeDirty()
 	for _, ok := w.PopUrgent(); ok; _, ok = w.PopUrgent() {
 	}
 	w.inSlices(2)
-	w.policy(given.Policy("p").Default("20d").Generation(2))
-	w.upsert(given.Job("elsewhere").In("other").Complete(w.now).Fact())
+	w.policy(testbuilders.Policy("p").Default("20d").Generation(2))
+	w.upsert(testbuilders.Job("elsewhere").In("other").Complete(w.now).Fact())
 	if got := w.TakeDirty(); !slices.Equal(got, []string{"other"}) {
-		t.Errorf("while objects in %s are judged, %v are to be reported", given.Home, got)
+		t.Errorf("while objects in %s are judged, %v are to be reported", testbuilders.Home, got)
 	}
 	if ns, ok := w.PopUrgent(); ok {
-		t.Errorf("while objects in %s are judged, %q is urgent", given.Home, ns)
+		t.Errorf("while objects in %s are judged, %q is urgent", testbuilders.Home, ns)
 	}
 	for w.CatchUp(w.now) {
 	}
-	if got := w.TakeDirty(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", given.Home}) {
+	if got := w.TakeDirty(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", testbuilders.Home}) {
 		t.Errorf("once they were judged, %v are to be reported", got)
 	}
-	if ns, ok := w.PopUrgent(); !ok || ns != given.Home {
+	if ns, ok := w.PopUrgent(); !ok || ns != testbuilders.Home {
 		t.Errorf("once they were judged, %q is urgent: %v", ns, ok)
 	}
 }
@@ -287,9 +291,9 @@ func TestReportsWaitForSlices(t *testing.T) {
 // TestSlicesAreReported: whoever reads the report on a namespace while objects elsewhere are still being judged is told to read it again,
 // since the change is weighed only once all are.
 func TestSlicesAreReported(t *testing.T) {
-	names := []string{given.Home, "other"}
-	changed := func(ns string, generation int64) *given.PolicyBuilder {
-		return given.Policy("p").In(ns).Default("30d").Generation(generation)
+	names := []string{testbuilders.Home, "other"}
+	changed := func(ns string, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").In(ns).Default("30d").Generation(generation)
 	}
 	w := newWorld(t, changed(names[0], 1), changed(names[1], 1))
 	for _, ns := range names {

@@ -26,8 +26,8 @@ import (
 type Snapshot struct {
 	// Tracker has the namespaces with their policies and holds, and no objects yet.
 	Tracker *Tracker
-	// Kept are the finished objects alone: nothing follows from others. Quotas and CronJobs are all of the namespaces.
-	Kept     []*facts.Kept
+	// Facts are of the finished objects alone: nothing follows from others. Quotas and CronJobs are all of the namespaces.
+	Facts    []*facts.Compact
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*Quota
 	// Cut says that there are more facts than were asked for.
@@ -43,7 +43,10 @@ const snapshotSlice = 100
 func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &Snapshot{Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal, StartSuspended: t.startSuspended}), Missing: map[string][]string{}}
+	s := &Snapshot{
+		Tracker: New(Config{HoldAbove: t.holdAbove, HoldAboveTotal: t.holdAboveTotal, StartSuspended: t.startSuspended}),
+		Missing: map[string][]string{},
+	}
 	s.Tracker.protected, s.Tracker.fresh, s.Tracker.writes, s.Tracker.resumed = t.protected, t.fresh.WhatIsListed(), t.writes, t.resumed
 	s.Tracker.mu.clock, s.Tracker.mu.lookEvery = t.mu.clock, t.mu.lookEvery // So that CatchUp returns now and then.
 	for uid, w := range t.recent {
@@ -185,12 +188,12 @@ func (t *Tracker) copyFacts(ctx context.Context, s *Snapshot, ns *namespace, hol
 		rec := ns.records[i]
 		switch {
 		case !rec.Finished || rec.sent() != nil:
-		case len(s.Kept) >= most, i%snapshotSlice == 0 && ctx.Err() != nil:
+		case len(s.Facts) >= most, i%snapshotSlice == 0 && ctx.Err() != nil:
 			s.Cut = true
 			return
 		default:
-			kept := rec.Kept
-			s.Kept = append(s.Kept, &kept)
+			kept := rec.Compact
+			s.Facts = append(s.Facts, &kept)
 			s.copyClearance(rec, holds)
 			if rec.recreated {
 				s.Tracker.recreated.names.Add(nameOf(&kept), returns{times: recreateMost + 1, last: kept.UID()})
@@ -232,7 +235,7 @@ func (t *Tracker) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 
 // Due is an object that a policy has deleted now, or would if nothing held it or if it enforced.
 type Due struct {
-	*facts.Kept
+	*facts.Compact
 	Policy types.NamespacedName
 	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold, and why there is one.
 	Reason    policy.Reason
@@ -252,13 +255,21 @@ func (t *Tracker) Due() []Due {
 	add := func(rec *record, p *policy.Policy, d policy.Decision, preview bool) {
 		switch {
 		case d.Action == policy.Delete:
-			out = append(out, Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
+			out = append(out, Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
 		case d.Reason == policy.ReasonHeld:
 			h := rec.heldBy(p.UID)
 			if h == nil {
 				h = &hold{} // Of what a preview would do: it is yet to be settled anew.
 			}
-			due := Due{Kept: &rec.Kept, Policy: p.NamespacedName, Reason: d.Reason, Hold: h.id, Why: h.why, HoldOf: p.NamespacedName, Preview: preview}
+			due := Due{
+				Compact: &rec.Compact,
+				Policy:  p.NamespacedName,
+				Reason:  d.Reason,
+				Hold:    h.id,
+				Why:     h.why,
+				HoldOf:  p.NamespacedName,
+				Preview: preview,
+			}
 			if owner := t.policyOf(rec.ns, h.owner); owner != nil {
 				due.HoldOf, due.HoldTotal = owner.stored.named(), h.total
 			}

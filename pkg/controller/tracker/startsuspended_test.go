@@ -13,7 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -68,7 +68,7 @@ func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
 			for i := range c.namespaces {
 				ns := fmt.Sprintf("n%d", i)
 				w.namespace(ns)
-				w.policy(given.Policy("p").In(ns).Default("1h"))
+				w.policy(testbuilders.Policy("p").In(ns).Default("1h"))
 				w.jobsIn(ns, c.jobs, 30*time.Minute) // They come due by time.
 			}
 			w.pass(time.Hour)
@@ -91,8 +91,8 @@ func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
 
 // TestARestartWithoutTheFlag: the status told of no object that was free to go, so none of what came due meanwhile goes unheld.
 func TestARestartWithoutTheFlag(t *testing.T) {
-	w := restarted(t, given.Now)
-	w.lists([]string{given.Home}, keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4, Held: 4}))
+	w := restarted(t, testbuilders.Now)
+	w.lists([]string{testbuilders.Home}, keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4, Held: 4}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.listed()
 	w.agree()
@@ -104,10 +104,10 @@ func TestARestartWithoutTheFlag(t *testing.T) {
 func TestARestartWithTheFlag(t *testing.T) {
 	for name, order := range map[string][]int{"cluster policies first": {0, 1, 2}, "cluster policies last": {1, 2, 0}} {
 		t.Run(name, func(t *testing.T) {
-			w := restarted(t, given.Now.Add(-45*time.Minute))
+			w := restarted(t, testbuilders.Now.Add(-45*time.Minute))
 			w.startSuspended = true
 			c, p := everywhere(1, gc.Guardrails{}), keep("30m", 1).Version(w.next()).Obj()
-			ns := given.Namespace(given.Home, w.next())
+			ns := testbuilders.Namespace(testbuilders.Home, w.next())
 			c.ResourceVersion, c.Status.ObservedGeneration, p.Status.ObservedGeneration = w.next(), 1, 1
 			w.clusterPolicies[types.NamespacedName{Name: c.Name}] = freshness.PolicyRevision(c.UID, c.Generation)
 			w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)

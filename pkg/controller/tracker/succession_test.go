@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -26,7 +26,12 @@ func TestFollowersEndHolds(t *testing.T) {
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.policy(keep("10m", 2))
 	id := w.waits("p", 4).ID
-	w.policy(keep("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: id, Namespace: given.Home, Objects: 4}}}))
+	w.policy(
+		keep(
+			"10m",
+			2,
+		).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: id, Namespace: testbuilders.Home, Objects: 4}}}),
+	)
 	w.waits("p", 4)
 	w.policy(keep("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
 	w.waitsForNothing("p")
@@ -69,7 +74,7 @@ func TestManyHoldsAreCounted(t *testing.T) {
 		for i := range namespaces {
 			name := name(i)
 			for _, job := range names(name+"-", 2) {
-				w.upsert(given.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
+				w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
 			}
 		}
 		w.listed()
@@ -98,8 +103,8 @@ func TestStatusOfHoldsIsRepaired(t *testing.T) {
 	w.policy(keep("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{want}}))
 	w.TakeDirty()
 	w.policy(keep("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
-	if !slices.Contains(w.TakeDirty(), given.Home) {
-		t.Errorf("nobody is to write the status of namespace %s again", given.Home)
+	if !slices.Contains(w.TakeDirty(), testbuilders.Home) {
+		t.Errorf("nobody is to write the status of namespace %s again", testbuilders.Home)
 	}
 	w.waits("p", 4)
 	w.agree()
@@ -109,14 +114,16 @@ func TestStatusOfHoldsIsRepaired(t *testing.T) {
 // TestAReplicaThatStartsHoldsForAllApprovals: the status does not tell which of two holds an object waits under, so that it waits for both.
 func TestAReplicaThatStartsHoldsForAllApprovals(t *testing.T) {
 	hold := func(id, of string) gc.PolicyHold {
-		return gc.PolicyHold{ID: id, Namespace: given.Home, Objects: 4, Policy: of}
+		return gc.PolicyHold{ID: id, Namespace: testbuilders.Home, Objects: 4, Policy: of}
 	}
-	own := func() *given.PolicyBuilder { return given.Policy("own").Default("10m") }
-	other := func() *given.PolicyBuilder {
-		return given.Policy("other").Rules(given.Rule("r", "10m").Labelled("none", "such"))
+	own := func() *testbuilders.PolicyBuilder { return testbuilders.Policy("own").Default("10m") }
+	other := func() *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such"))
 	}
 	w := newWorld(t)
-	w.tellPolicy(own().Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{hold("1", ""), hold("2", given.Home+"/other")}}))
+	w.tellPolicy(
+		own().Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{hold("1", ""), hold("2", testbuilders.Home+"/other")}}),
+	)
 	w.tellPolicy(other().Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{hold("2", "")}}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.listed()
@@ -160,7 +167,11 @@ func TestListsComeInAnyOrder(t *testing.T) {
 			p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
 			lists := []func(){
 				func() {
-					w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, w.next())}, w.next(), w.now)
+					w.ReplaceNamespaces(
+						[]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, w.next())},
+						w.next(),
+						w.now,
+					)
 				},
 				func() { w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{p}, w.next(), w.now) },
 			}
@@ -192,12 +203,12 @@ func TestAHoldIsListedOnce(t *testing.T) {
 		w.tellNamespace(ns)
 	}
 	w.tellClusterPolicy(c)
-	w.tellPolicy(given.Policy("a1").In("ns-a").Default("10m").Status(gc.CleanupPolicyStatus{
+	w.tellPolicy(testbuilders.Policy("a1").In("ns-a").Default("10m").Status(gc.CleanupPolicyStatus{
 		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: "ns-a", Policy: "c", Objects: 4}},
 	}))
 	for _, ns := range all {
 		for _, name := range names(ns+"-", 4) {
-			w.upsert(given.Job(name).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(name).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	w.listed()
@@ -220,9 +231,9 @@ func TestSomebodyCanBeAsked(t *testing.T) {
 	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 3}
 	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
 	w.ReplacePolicies([]*gc.CleanupPolicy{keep("10m", 1).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: given.Home, Policy: "c", Objects: 4}},
+		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: testbuilders.Home, Policy: "c", Objects: 4}},
 	}).Obj()}, w.next(), w.now)
-	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{given.Namespace(given.Home, w.next())}, w.next(), w.now)
+	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, w.next())}, w.next(), w.now)
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.listed()
 	if h := w.waits("p", 4); h.Policy != "" {
@@ -233,14 +244,19 @@ func TestSomebodyCanBeAsked(t *testing.T) {
 // TestDueOfAPreviewThatWasHeld: what a preview would do under a hold that was taken over can be listed before it is settled anew.
 func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 	told := func(of string) gc.CleanupPolicyStatus {
-		return gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: given.Home, Objects: 4, Policy: of}}}
+		return gc.CleanupPolicyStatus{
+			ObservedGeneration: 1,
+			Holds:              []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of}},
+		}
 	}
 	w := newWorld(t)
-	w.tellPolicy(given.Policy("z").Rules(given.Rule("r", "10m").Labelled("of", "z")).Status(told("")))
-	w.tellPolicy(given.Policy("p").Rules(given.Rule("r", "10m").Labelled("of", "p")).Preview().Status(told(given.Home + "/z")))
+	w.tellPolicy(testbuilders.Policy("z").Rules(testbuilders.Rule("r", "10m").Labelled("of", "z")).Status(told("")))
+	w.tellPolicy(
+		testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "p")).Preview().Status(told(testbuilders.Home + "/z")),
+	)
 	for _, of := range []string{"z", "p"} {
 		for _, name := range names(of+"-", 4) {
-			w.upsert(given.Job(name).Label("of", of).Complete(w.now.Add(-time.Hour)).Fact())
+			w.upsert(testbuilders.Job(name).Label("of", of).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
 	w.listed()

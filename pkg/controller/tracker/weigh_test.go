@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -21,7 +21,7 @@ import (
 // jobsIn are n Jobs of a namespace that finished this long ago.
 func (w *world) jobsIn(namespace string, n int, age time.Duration) {
 	for _, name := range names(namespace+"-", n) {
-		w.upsert(given.Job(name).In(namespace).Complete(w.now.Add(-age)).Fact())
+		w.upsert(testbuilders.Job(name).In(namespace).Complete(w.now.Add(-age)).Fact())
 	}
 }
 
@@ -59,7 +59,7 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 			w.clusterPolicy(rules(1))
 			for i := range 6 {
 				part := fmt.Sprint(i / 3)
-				w.upsert(given.Job(fmt.Sprint("x-", i)).In("x").Label("part", part).Complete(w.now.Add(-time.Hour)).Fact())
+				w.upsert(testbuilders.Job(fmt.Sprint("x-", i)).In("x").Label("part", part).Complete(w.now.Add(-time.Hour)).Fact())
 			}
 			w.clusterPolicy(rules(2, "0"))
 			w.agree()
@@ -68,8 +68,8 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 		},
 		"labels of namespaces": func(w *world) {
 			w.clusterPolicy(selected())
-			w.policy(given.Policy("none").In("x").Rules(given.Rule("r", "never").Labelled("no", "such")))
-			w.policy(given.Policy("none").In("y").Rules(given.Rule("r", "never").Labelled("no", "such")))
+			w.policy(testbuilders.Policy("none").In("x").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
+			w.policy(testbuilders.Policy("none").In("y").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
 			w.jobsIn("x", 3, time.Hour)
 			w.jobsIn("y", 3, time.Hour)
 			w.namespace("x", "team", "c")
@@ -112,7 +112,7 @@ func TestAGuardrailOfAllNamespacesIsWeighedInAll(t *testing.T) {
 			w.clusterPolicy(everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
 			for _, ns := range []string{"x", "y"} {
 				w.namespace(ns)
-				w.policy(given.Policy("p").In(ns).WithUID(given.UID("p-" + ns)).Default("10m"))
+				w.policy(testbuilders.Policy("p").In(ns).WithUID(testbuilders.UID("p-" + ns)).Default("10m"))
 				w.jobsIn(ns, 3, time.Hour)
 			}
 			w.clusterPolicy(everywhere(2, gc.Guardrails{}))
@@ -192,10 +192,10 @@ func TestANamespaceThatGoesBeforeItIsListed(t *testing.T) {
 	w.clusterPolicy(clusterDefault("c", "never", 1))
 	w.upsert(jobs(time.Hour, "a")...)
 	w.tellNamespace("gone")
-	w.tellPolicy(given.Policy("p").In("gone").Default("1h"))
+	w.tellPolicy(testbuilders.Policy("p").In("gone").Default("1h"))
 	w.tellClusterPolicy(clusterDefault("c", "10m", 2))
 	w.decided("a", policy.Hold, policy.ReasonUnobserved)
-	w.RemoveNamespace(given.Namespace("gone", w.next()), w.now)
+	w.RemoveNamespace(testbuilders.Namespace("gone", w.next()), w.now)
 	w.decided("a", policy.Delete, policy.ReasonExpired)
 }
 
@@ -207,9 +207,9 @@ func TestWhatIsStoppedIsWeighedWhenItGoesOn(t *testing.T) {
 			func(w *world) { w.clusterPolicy(everywhere(2, gc.Guardrails{})) },
 		},
 		"an unreadable policy": {
-			func(w *world) { w.policy(given.Policy("bad").Default("1y")) },
+			func(w *world) { w.policy(testbuilders.Policy("bad").Default("1y")) },
 			func(w *world) {
-				w.policy(given.Policy("bad").Rules(given.Rule("r", "1h").Labelled("no", "such")).Generation(2))
+				w.policy(testbuilders.Policy("bad").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")).Generation(2))
 			},
 		},
 	}
@@ -245,7 +245,7 @@ func TestWhatIsStoppedIsWeighedWhenItGoesOn(t *testing.T) {
 // TestAChangeElsewhereIsWeighedWhereItTakes: objects that a change in another namespace puts beyond a ceiling wait like its own.
 func TestAChangeElsewhereIsWeighedWhereItTakes(t *testing.T) {
 	hooked := func(name string) *lifecycle.Fact {
-		return given.Job(name).In("y").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(given.Now).Fact()
+		return testbuilders.Job(name).In("y").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(testbuilders.Now).Fact()
 	}
 	for name, c := range map[string]struct{ before, change func(w *world) }{
 		"labels": {
@@ -255,7 +255,7 @@ func TestAChangeElsewhereIsWeighedWhereItTakes(t *testing.T) {
 		"a policy": {
 			func(w *world) { w.namespace("y", "team", "c") },
 			func(w *world) {
-				p := given.Policy("hooks").In("y").Rules(given.Rule("r", "never")).Generation(2).Version(w.next()).Obj()
+				p := testbuilders.Policy("hooks").In("y").Rules(testbuilders.Rule("r", "never")).Generation(2).Version(w.next()).Obj()
 				p.Spec.Rules[0].GitOpsManaged = gc.GitOpsManagedDelete
 				w.SetPolicy(p, w.now)
 			},
@@ -269,11 +269,11 @@ func TestAChangeElsewhereIsWeighedWhereItTakes(t *testing.T) {
 			w.clusterPolicy(p)
 			w.namespace("x", "team", "c")
 			c.before(w)
-			w.policy(given.Policy("hooks").In("y").Rules(given.Rule("r", "never")))
+			w.policy(testbuilders.Policy("hooks").In("y").Rules(testbuilders.Rule("r", "never")))
 			w.jobsIn("x", 8, time.Hour)
 			for _, job := range names("y-", 8) {
 				if name == "labels" {
-					w.upsert(given.Job(job).In("y").Complete(w.now).Fact())
+					w.upsert(testbuilders.Job(job).In("y").Complete(w.now).Fact())
 				} else {
 					w.upsert(hooked(job))
 				}
@@ -282,7 +282,7 @@ func TestAChangeElsewhereIsWeighedWhereItTakes(t *testing.T) {
 			c.change(w)
 			held := 0
 			for _, job := range names("x-", 8) {
-				if rec := w.records.get(given.UID(job)); rec.hold() != nil {
+				if rec := w.records.get(testbuilders.UID(job)); rec.hold() != nil {
 					held++
 				}
 			}
@@ -324,12 +324,12 @@ func TestWhoLeftACeilingIsLaidNothingTo(t *testing.T) {
 
 // TestTheLastChangeIsNamed: where several changes are weighed together, people are told of the last one.
 func TestTheLastChangeIsNamed(t *testing.T) {
-	w := newWorld(t, keep("never", 1), given.Policy("q").Rules(given.Rule("r", "1h").Labelled("no", "such")))
+	w := newWorld(t, keep("never", 1), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
 	w.holdAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.cronJobsListed = false
 	w.policy(keep("10m", 2))
-	w.policy(given.Policy("q").Rules(given.Rule("r", "2h").Labelled("no", "such")).Generation(2))
+	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "such")).Generation(2))
 	w.ReplaceCronJobs(nil, w.now)
 	if why := w.waits("p", 4).Why; why != "generation 2 of cleanuppolicies.gc.winnow.dev/q made more objects due at once than --default-hold-above allows (2 in ten minutes)" {
 		t.Errorf("the hold is because of %s", why)
@@ -369,9 +369,9 @@ func TestWindow(t *testing.T) {
 		0: 5, 5*time.Minute - 1: 5, 5 * time.Minute: 3, 10*time.Minute - 1: 3, 10 * time.Minute: 0,
 	} {
 		w := &window{}
-		w.add(2, given.Now.Add(-5*time.Minute))
-		w.add(3, given.Now)
-		if got := w.sum(given.Now.Add(after)); got != want {
+		w.add(2, testbuilders.Now.Add(-5*time.Minute))
+		w.add(3, testbuilders.Now)
+		if got := w.sum(testbuilders.Now.Add(after)); got != want {
 			t.Errorf("%d objects after %s, want %d", got, after, want)
 		}
 	}
@@ -394,7 +394,7 @@ func TestWhatWasApprovedCountsNoMore(t *testing.T) {
 	w.holdAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(jobs(20*time.Minute, "b")...)
-	approved := HoldID(given.UID("p"), 2, given.Home)
+	approved := HoldID(testbuilders.UID("p"), 2, testbuilders.Home)
 	w.policy(keep("30m", 2).Annotated(gc.AnnotationApprovedHold, approved))
 	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, approved))
 	w.agree()

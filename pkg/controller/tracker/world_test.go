@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -42,15 +42,15 @@ func allListed(t *Tracker) {
 	}
 }
 
-// newWorld has the namespace given.Home, and agrees.
-func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
+// newWorld has the namespace testbuilders.Home, and agrees.
+func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	w := &world{
-		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: given.Now,
+		T: t, Tracker: New(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
 		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
 		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
 	}
 	w.begin()
-	w.namespace(given.Home)
+	w.namespace(testbuilders.Home)
 	for _, p := range policies {
 		w.policy(p)
 	}
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, policies ...*given.PolicyBuilder) *world {
 
 // inSlices has others get the lock after so many objects.
 func (t *Tracker) inSlices(objects int) {
-	now, each := given.Now, (slice+time.Duration(objects)-1)/time.Duration(objects)
+	now, each := testbuilders.Now, (slice+time.Duration(objects)-1)/time.Duration(objects)
 	t.mu.lookEvery = 1
 	t.mu.clock = func() time.Time {
 		now = now.Add(each)
@@ -86,7 +86,7 @@ func (w *world) namespace(name string, labels ...string) {
 
 // tellNamespace does so before anything that is newly covered was listed, as tellPolicy and tellClusterPolicy do.
 func (w *world) tellNamespace(name string, labels ...string) {
-	m := given.Namespace(name, w.next(), labels...)
+	m := testbuilders.Namespace(name, w.next(), labels...)
 	w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	w.SetNamespace(m, w.now)
 }
@@ -102,12 +102,12 @@ func (w *world) listed() {
 	}
 }
 
-func (w *world) policy(b *given.PolicyBuilder) {
+func (w *world) policy(b *testbuilders.PolicyBuilder) {
 	w.tellPolicy(b)
 	w.listed()
 }
 
-func (w *world) tellPolicy(b *given.PolicyBuilder) {
+func (w *world) tellPolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
 	w.SetPolicy(p, w.now)
@@ -124,7 +124,7 @@ func (w *world) tellClusterPolicy(p *gc.ClusterCleanupPolicy) {
 	w.SetClusterPolicy(p, w.now)
 }
 
-func (w *world) withoutPolicy(b *given.PolicyBuilder) {
+func (w *world) withoutPolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	delete(w.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	w.RemovePolicy(p, w.now)
@@ -134,7 +134,7 @@ func (w *world) withoutPolicy(b *given.PolicyBuilder) {
 func (w *world) upsert(all ...*lifecycle.Fact) {
 	for _, f := range w.written(all...) {
 		w.facts[f.Name] = f
-		w.Upsert(facts.Keep(f), w.now)
+		w.Upsert(facts.Compress(f), w.now)
 	}
 }
 
@@ -149,7 +149,7 @@ func (w *world) written(all ...*lifecycle.Fact) []*lifecycle.Fact {
 
 func (w *world) removed(names ...string) {
 	for _, name := range names {
-		w.Remove(facts.Keep(w.facts[name]), w.now)
+		w.Remove(facts.Compress(w.facts[name]), w.now)
 		delete(w.facts, name)
 	}
 }
@@ -223,7 +223,7 @@ type counts struct{ candidates, due, held, deleted int64 }
 
 func (w *world) report(name string) Report {
 	w.Helper()
-	for _, r := range w.Reports(given.Home) {
+	for _, r := range w.Reports(testbuilders.Home) {
 		if r.Name == name {
 			return r
 		}
@@ -275,10 +275,10 @@ func (w *world) forgotten() {
 }
 
 // kept are facts in the form in which a list brings them.
-func kept(all ...*lifecycle.Fact) []*facts.Kept {
-	var out []*facts.Kept
+func kept(all ...*lifecycle.Fact) []*facts.Compact {
+	var out []*facts.Compact
 	for _, f := range all {
-		out = append(out, facts.Keep(f))
+		out = append(out, facts.Compress(f))
 	}
 	return out
 }
@@ -287,7 +287,7 @@ func kept(all ...*lifecycle.Fact) []*facts.Kept {
 func jobs(age time.Duration, names ...string) []*lifecycle.Fact {
 	var out []*lifecycle.Fact
 	for _, name := range names {
-		out = append(out, given.Job(name).Complete(given.Now.Add(-age)).Fact())
+		out = append(out, testbuilders.Job(name).Complete(testbuilders.Now.Add(-age)).Fact())
 	}
 	return out
 }
@@ -295,6 +295,6 @@ func jobs(age time.Duration, names ...string) []*lifecycle.Fact {
 func job(age time.Duration, name string) *lifecycle.Fact { return jobs(age, name)[0] }
 
 // keep is a policy with a default of this generation.
-func keep(ttl gc.TTL, generation int64) *given.PolicyBuilder {
-	return given.Policy("p").Default(ttl).Generation(generation)
+func keep(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+	return testbuilders.Policy("p").Default(ttl).Generation(generation)
 }

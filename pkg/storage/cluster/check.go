@@ -44,8 +44,11 @@ func CheckHost(ctx context.Context, config *rest.Config) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("the storage in the cluster is not ready for this version of Winnow: %s; run `%s` of this version as a cluster administrator",
-			strings.Join(missing, "; "), installCommand)
+		return fmt.Errorf(
+			"the storage in the cluster is not ready for this version of Winnow: %s; run `%s` of this version as a cluster administrator",
+			strings.Join(missing, "; "),
+			installCommand,
+		)
 	}
 	for _, definition := range definitions {
 		plural, _, _ := strings.Cut(definition.GetName(), ".")

@@ -39,9 +39,13 @@ const (
 
 // manifestResources are the resources of the kinds in the manifests.
 var manifestResources = map[string]schema.GroupVersionResource{
-	"CustomResourceDefinition":         {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-	"ValidatingAdmissionPolicy":        {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
-	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
+	"CustomResourceDefinition":  {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	"ValidatingAdmissionPolicy": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
+	"ValidatingAdmissionPolicyBinding": {
+		Group:    "admissionregistration.k8s.io",
+		Version:  "v1",
+		Resource: "validatingadmissionpolicybindings",
+	},
 }
 
 // EnsureHost prepares the cluster to hold Winnow's objects: it applies the custom resource
@@ -179,7 +183,11 @@ func awaitServed(ctx context.Context, client dynamic.Interface, definition strin
 	case apierrors.IsForbidden(last):
 		return fmt.Errorf("the right to list %s is missing, Winnow keeps its objects there: %w", definition, last)
 	case !applied && apierrors.IsNotFound(last):
-		return fmt.Errorf("%s is not installed in the cluster, and the right to install it is missing: run `%s` as a cluster administrator", definition, installCommand)
+		return fmt.Errorf(
+			"%s is not installed in the cluster, and the right to install it is missing: run `%s` as a cluster administrator",
+			definition,
+			installCommand,
+		)
 	}
 	return fmt.Errorf("%s is not served after %s: %w", definition, establishTimeout, errors.Join(last, err))
 }

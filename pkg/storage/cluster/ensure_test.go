@@ -105,7 +105,8 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	if err := policyStore(t, winnow).ReadinessCheck(); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("not installed: got %v", err)
 	}
-	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 4 || !strings.Contains(err.Error(), installCommand) {
+	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 4 ||
+		!strings.Contains(err.Error(), installCommand) {
 		t.Errorf("the check of what is not installed: got %v", err)
 	}
 	for range 2 { // the second finds all there
@@ -119,7 +120,8 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	testCheckHost(t, c)
 	stranger := rest.CopyConfig(admin)
 	stranger.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
-	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the right to list stored") {
+	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "the right to list stored") {
 		t.Errorf("a stranger: got %v", err)
 	}
 	if err := policyStore(t, winnow).ReadinessCheck(); err != nil {
@@ -133,7 +135,8 @@ func testCheckHost(t *testing.T, c *testcluster.Cluster) {
 	const definition, binding = "crd/storedcleanuppolicies.internal.gc.winnow.dev", "validatingadmissionpolicybinding/storage.internal.gc.winnow.dev"
 	check := func(want string) {
 		t.Helper()
-		if err := CheckHost(t.Context(), c.RESTConfig()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := CheckHost(t.Context(), c.RESTConfig()); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("the check says %v, want %q", err, want)
 		}
 	}
@@ -171,7 +174,15 @@ func testReserved(t *testing.T, s, others *store) {
 		"create": func(ctx context.Context) error {
 			err := others.Create(ctx, "/cleanuppolicies/default/b", podNamed("b"), nil, 0)
 			if err == nil { // the policy is not in force yet
-				_ = others.Delete(ctx, "/cleanuppolicies/default/b", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+				_ = others.Delete(
+					ctx,
+					"/cleanuppolicies/default/b",
+					&example.Pod{},
+					nil,
+					storage.ValidateAllObjectFunc,
+					nil,
+					storage.DeleteOptions{},
+				)
 			}
 			return err
 		},
@@ -185,7 +196,8 @@ func testReserved(t *testing.T, s, others *store) {
 			err = attempt(ctx)
 			return err != nil, nil
 		})
-		if !storage.IsInternalError(err) || !strings.Contains(err.Error(), "the cluster forbids this to the storage of cleanuppolicies.gc.winnow.dev") {
+		if !storage.IsInternalError(err) ||
+			!strings.Contains(err.Error(), "the cluster forbids this to the storage of cleanuppolicies.gc.winnow.dev") {
 			t.Errorf("%s by another user: got %v", name, err)
 		}
 	}
@@ -220,7 +232,8 @@ func testNamespaceDeletion(t *testing.T, s *store, admin kubernetes.Interface) {
 		err = s.Create(ctx, "/cleanuppolicies/team/late", podNamed("late"), nil, 0)
 		return apierrors.IsForbidden(err), nil
 	})
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "namespace team because it is being terminated") || strings.Contains(err.Error(), "stored") {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "namespace team because it is being terminated") ||
+		strings.Contains(err.Error(), "stored") {
 		t.Errorf("create in a namespace that is being deleted: got %v", err)
 	}
 	holdNamespace(t, admin, "team", false)
@@ -232,7 +245,8 @@ func testNamespaceDeletion(t *testing.T, s *store, admin kubernetes.Interface) {
 		t.Errorf("the namespace stays: %v", err)
 	}
 	list := &example.PodList{}
-	if err := s.GetList(t.Context(), "/cleanuppolicies/team", storage.ListOptions{Predicate: storage.Everything, Recursive: true}, list); err != nil || len(list.Items) > 0 {
+	if err := s.GetList(t.Context(), "/cleanuppolicies/team", storage.ListOptions{Predicate: storage.Everything, Recursive: true}, list); err != nil ||
+		len(list.Items) > 0 {
 		t.Errorf("%d policies left, %v", len(list.Items), err)
 	}
 }
@@ -276,7 +290,8 @@ func testRestart(t *testing.T, s *store, c *testcluster.Cluster) {
 	case <-time.After(wait.ForeverTestTimeout):
 		t.Error("the watch outlives the server")
 	}
-	if err := s.Get(t.Context(), key, storage.GetOptions{}, &example.Pod{}); !storage.IsInternalError(err) || !strings.Contains(err.Error(), "cannot be reached") {
+	if err := s.Get(t.Context(), key, storage.GetOptions{}, &example.Pod{}); !storage.IsInternalError(err) ||
+		!strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("got %v", err)
 	}
 	if err := s.ReadinessCheck(); err == nil {

@@ -67,7 +67,8 @@ func (s *store) translateStatus(ctx context.Context, status metav1.Status, at ta
 	case status.Code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "namespaces":
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, at.namespace)
 	}
-	klog.FromContext(ctx).Error(apierrors.FromObject(&status), "The cluster's API refused a request of the storage", "resource", s.table.resource)
+	klog.FromContext(ctx).
+		Error(apierrors.FromObject(&status), "The cluster's API refused a request of the storage", "resource", s.table.resource)
 	return s.refusal(status.Code, at)
 }
 
@@ -78,7 +79,10 @@ func (s *store) refusal(code int32, at target) error {
 	case http.StatusUnauthorized:
 		return internalError("the cluster does not accept the credentials of the storage of %s", s.groupResource)
 	case http.StatusForbidden:
-		return internalError("the cluster forbids this to the storage of %s: a right is missing, or an admission policy or webhook refused it", s.groupResource)
+		return internalError(
+			"the cluster forbids this to the storage of %s: a right is missing, or an admission policy or webhook refused it",
+			s.groupResource,
+		)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusConflict:
 		return internalError("the cluster does not take %s %q in its stored form", s.groupResource, at.name)
 	}

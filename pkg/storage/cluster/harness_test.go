@@ -188,7 +188,11 @@ func (c *transformingCodec) Encode(object runtime.Object, w io.Writer) error {
 	return err
 }
 
-func (c *transformingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *transformingCodec) Decode(
+	data []byte,
+	defaults *schema.GroupVersionKind,
+	into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	if c.fail.Load() {
 		return nil, nil, errors.New("synthetic error")
 	}

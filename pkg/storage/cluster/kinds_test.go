@@ -110,7 +110,12 @@ func (k servedKind) list(t *testing.T, username string, options metainternalvers
 
 func (k servedKind) deleteAll(t *testing.T) {
 	t.Helper()
-	_, err := k.registry.DeleteCollection(k.as(t, "deletecollection", "alice"), rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, &metainternalversion.ListOptions{})
+	_, err := k.registry.DeleteCollection(
+		k.as(t, "deletecollection", "alice"),
+		rest.ValidateAllObjectFunc,
+		&metav1.DeleteOptions{},
+		&metainternalversion.ListOptions{},
+	)
 	if err != nil {
 		t.Error(err)
 	}
@@ -193,7 +198,8 @@ func (k servedKind) testUnreadable(t *testing.T) {
 		created := k.create(t, name)
 		k.write(t, name, c.damage)
 		read := k.expectUnreadable(t, name, c.want)
-		if read.GetUID() != created.GetUID() || read.GetGeneration() != 1 || read.GetLabels()["is"] != name || read.GetCreationTimestamp().Time.IsZero() {
+		if read.GetUID() != created.GetUID() || read.GetGeneration() != 1 || read.GetLabels()["is"] != name ||
+			read.GetCreationTimestamp().Time.IsZero() {
 			t.Errorf("%s: metadata %+v", name, read)
 		}
 	}

@@ -65,7 +65,11 @@ func runTests(m *testing.M) (code int, err error) {
 		Flags: map[string][]string{
 			testcluster.Etcd: {"--listen-client-urls=" + etcdURL, "--advertise-client-urls=" + etcdURL},
 			// Some tests of the suite count revisions: nobody but they may write.
-			testcluster.APIServer: {"--etcd-servers=" + etcdURL, "--etcd-compaction-interval=1h", "--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false"},
+			testcluster.APIServer: {
+				"--etcd-servers=" + etcdURL,
+				"--etcd-compaction-interval=1h",
+				"--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false",
+			},
 		},
 	})
 	if err != nil {

@@ -101,7 +101,15 @@ func TestRegistryStore(t *testing.T) {
 		t.Errorf("created: %+v", first.ObjectMeta)
 	}
 	first.Spec.NodeName = "node"
-	updated, _, err := registry.Update(ctx, "a", rest.DefaultUpdatedObjectInfo(first), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	updated, _, err := registry.Update(
+		ctx,
+		"a",
+		rest.DefaultUpdatedObjectInfo(first),
+		rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc,
+		false,
+		&metav1.UpdateOptions{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,10 +122,12 @@ func TestRegistryStore(t *testing.T) {
 	if err != nil || meta.LenList(list) != 1 {
 		t.Errorf("listed %+v, %v", list, err)
 	}
-	if _, deleted, err := registry.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); err == nil || deleted {
+	if _, deleted, err := registry.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("other")}); err == nil ||
+		deleted {
 		t.Errorf("deleted against a precondition: %v", err)
 	}
-	if _, deleted, err := registry.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(first.UID))}); err != nil || !deleted {
+	if _, deleted, err := registry.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(first.UID))}); err != nil ||
+		!deleted {
 		t.Errorf("not deleted: %v", err)
 	}
 	if event := <-w.ResultChan(); event.Type != watch.Deleted {

@@ -39,7 +39,14 @@ type store struct {
 
 var _ storage.Interface = (*store)(nil)
 
-func newStore(host *Host, codec runtime.Codec, served schema.GroupResource, kind, resourcePrefix string, namespaced bool, newFunc func() runtime.Object) *store {
+func newStore(
+	host *Host,
+	codec runtime.Codec,
+	served schema.GroupResource,
+	kind, resourcePrefix string,
+	namespaced bool,
+	newFunc func() runtime.Object,
+) *store {
 	return &store{
 		table:          table{client: host.client, resource: HostResource(served).Resource, kind: "Stored" + kind},
 		codec:          codec,

@@ -123,7 +123,15 @@ func TestConcurrentCreateAndDelete(t *testing.T) {
 		group.Go(func() {
 			for range 5 {
 				createErr := s.Create(t.Context(), "/pods/ns/a", podNamed("a"), nil, 0)
-				deleteErr := s.Delete(t.Context(), "/pods/ns/a", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+				deleteErr := s.Delete(
+					t.Context(),
+					"/pods/ns/a",
+					&example.Pod{},
+					nil,
+					storage.ValidateAllObjectFunc,
+					nil,
+					storage.DeleteOptions{},
+				)
 				lock.Lock()
 				switch {
 				case createErr == nil:
@@ -153,7 +161,9 @@ func TestMetadataIsWholeInThePayloadAndOnlyLabelsAreTheHosts(t *testing.T) {
 	pod.Labels = map[string]string{"app": "x"}
 	pod.Finalizers = []string{"example.org/f"}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "o", UID: "u"}}
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")},
+	}
 	pod.DeletionTimestamp = ptr.To(metav1.Unix(1700000000, 0))
 	pod.CreationTimestamp = metav1.Unix(1600000000, 0)
 	mustCreate(t, s, pod.DeepCopy())
@@ -288,7 +298,8 @@ func TestUndecodable(t *testing.T) {
 		"list":   s.GetList(t.Context(), "/pods/ns", list, &example.PodList{}),
 		"update": update(t.Context(), s, "bad", &example.Pod{}, func(*example.Pod) {}),
 	} {
-		if !storage.IsInternalError(err) || !storage.IsCorruptObject(err) || !strings.Contains(err.Error(), `stored pods "ns/bad" cannot be decoded`) {
+		if !storage.IsInternalError(err) || !storage.IsCorruptObject(err) ||
+			!strings.Contains(err.Error(), `stored pods "ns/bad" cannot be decoded`) {
 			t.Errorf("%s: got %v", operation, err)
 		}
 	}
@@ -328,7 +339,8 @@ func TestMarked(t *testing.T) {
 	if len(list.Items) != 2 || list.Items[0].Name != "bad" || list.Items[1].Spec.NodeName != "" {
 		t.Errorf("listed %+v", list.Items)
 	}
-	if got.Name != "bad" || got.Namespace != "ns" || got.UID != created.UID || got.Generation != 1 || got.Labels["l"] != "v" || got.Spec.NodeName == "" {
+	if got.Name != "bad" || got.Namespace != "ns" || got.UID != created.UID || got.Generation != 1 || got.Labels["l"] != "v" ||
+		got.Spec.NodeName == "" {
 		t.Errorf("got %+v", got)
 	}
 	if err := s.Delete(t.Context(), "/pods/ns/bad", &example.Pod{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
@@ -406,7 +418,8 @@ func TestWatchFromTheFutureOrTheDistantPast(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := <-w.ResultChan()
-	if status, ok := event.Object.(*metav1.Status); !ok || status.Reason != metav1.StatusReasonExpired || strings.Contains(status.Message, "stored") {
+	if status, ok := event.Object.(*metav1.Status); !ok || status.Reason != metav1.StatusReasonExpired ||
+		strings.Contains(status.Message, "stored") {
 		t.Errorf("from the past: got %+v", event)
 	}
 	if _, open := <-w.ResultChan(); open {

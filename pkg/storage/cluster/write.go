@@ -86,7 +86,12 @@ func (s *store) retry(ctx context.Context, cached runtime.Object, load func() (*
 }
 
 // propose checks the preconditions and returns what the update function makes of the state.
-func (s *store) propose(at target, current *state, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc) (runtime.Object, string, error) {
+func (s *store) propose(
+	at target,
+	current *state,
+	preconditions *storage.Preconditions,
+	tryUpdate storage.UpdateFunc,
+) (runtime.Object, string, error) {
 	if err := preconditions.Check(at.key, current.object); err != nil {
 		return nil, "", err
 	}

@@ -69,8 +69,11 @@ func TestDefaults(t *testing.T) {
 	scheme := runtime.NewScheme()
 	Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
-	obj, err := runtime.Decode(codecs.UniversalDecoder(gc.SchemeGroupVersion), []byte(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "ClusterCleanupPolicy",
-		"spec": {"capacity": {"maxObjects": 0}, "rules": [{"name": "a", "capacity": {"percentOfQuota": 50}}]}}`))
+	obj, err := runtime.Decode(
+		codecs.UniversalDecoder(gc.SchemeGroupVersion),
+		[]byte(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "ClusterCleanupPolicy",
+		"spec": {"capacity": {"maxObjects": 0}, "rules": [{"name": "a", "capacity": {"percentOfQuota": 50}}]}}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,10 +31,19 @@ func ValidateClusterCleanupPolicyUpdate(p, old *gc.ClusterCleanupPolicy) field.E
 func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Mode == "" {
-		errs = append(errs, field.Required(path.Child("mode"), `must be set for a cluster policy: "Preview" shows what would be deleted, "Enforce" deletes it`))
+		errs = append(
+			errs,
+			field.Required(
+				path.Child("mode"),
+				`must be set for a cluster policy: "Preview" shows what would be deleted, "Enforce" deletes it`,
+			),
+		)
 	}
 	if selector := path.Child("namespaceSelector"); spec.NamespaceSelector == nil {
-		errs = append(errs, field.Required(selector, "select the namespaces that the policy applies to; {} selects all except protected ones"))
+		errs = append(
+			errs,
+			field.Required(selector, "select the namespaces that the policy applies to; {} selects all except protected ones"),
+		)
 	} else {
 		errs = append(errs, validateSelector(spec.NamespaceSelector, selector)...)
 	}
@@ -51,11 +60,19 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 	errs := validateDuration(g.MinTTL, path.Child("minTTL"))
 	errs = append(errs, validateDuration(g.MaxTTL, maxTTL)...)
 	if g.MaxTTL == nil && g.AllowNever != nil && !*g.AllowNever {
-		errs = append(errs, field.Required(maxTTL, `must be set when allowNever is false: the longest time that "never" keeps an object, for example "30d"`))
+		errs = append(
+			errs,
+			field.Required(
+				maxTTL,
+				`must be set when allowNever is false: the longest time that "never" keeps an object, for example "30d"`,
+			),
+		)
 	}
 	if g.HoldAbove != nil && g.HoldAbove.Objects == nil && g.HoldAbove.Total == nil {
-		errs = append(errs, field.Required(path.Child("holdAbove"),
-			"set objects (how many objects one change may make due in a namespace, for example 1000), total (in all namespaces, for example 5000), or both"))
+		errs = append(errs, field.Required(
+			path.Child("holdAbove"),
+			"set objects (how many objects one change may make due in a namespace, for example 1000), total (in all namespaces, for example 5000), or both",
+		))
 	}
 	return append(errs, validateCeilings(g.Ceilings, path.Child("ceilings"))...)
 }

@@ -43,7 +43,11 @@ func TestDidYouMean(t *testing.T) {
 	orphan.Detail += `; put the finalizer "orphan" on it`
 	modes := []gc.PolicyMode{gc.ModeEnforce, gc.ModePreview}
 	got := DidYouMean(field.ErrorList{
-		field.NotSupported(path, gc.PolicyMode("enforce"), modes), field.NotSupported(path, "PREVIEW", modes), field.NotSupported(path, "Dry", modes),
+		field.NotSupported(
+			path,
+			gc.PolicyMode("enforce"),
+			modes,
+		), field.NotSupported(path, "PREVIEW", modes), field.NotSupported(path, "Dry", modes),
 		field.NotSupported(path, "Previw", modes), field.NotSupported(path, "Enforced", modes), field.NotSupported(path, "Pre", modes),
 		field.NotSupported(path, "enforcing", modes), field.NotSupported(path, "En", modes), field.NotSupported(path, "", modes),
 		orphan, field.Invalid(path, "enforce", `is not "Enforce"`),

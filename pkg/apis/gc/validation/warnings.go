@@ -32,7 +32,10 @@ func ClusterWarnings(p *gc.ClusterCleanupPolicy) []string {
 	spec, defaults := field.NewPath("spec"), p.Spec.Defaults()
 	guardrails := p.Spec.Guardrails != nil && !apiequality.Semantic.DeepEqual(p.Spec.Guardrails, &gc.Guardrails{})
 	if decidesNothing(defaults) && !guardrails {
-		return warn(spec, "has no defaults, rules or guardrails, so the policy does nothing; set ttlAfterFinished, capacity, a rule or guardrails")
+		return warn(
+			spec,
+			"has no defaults, rules or guardrails, so the policy does nothing; set ttlAfterFinished, capacity, a rule or guardrails",
+		)
 	}
 	warnings := specWarnings(defaults, spec)
 	if p.Spec.Suspend && !p.Spec.SuspendsAll() {
@@ -71,7 +74,10 @@ func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {
 
 func guardrailWarnings(spec *gc.ClusterCleanupPolicySpec, path *field.Path) []string {
 	if spec.Mode == gc.ModePreview {
-		return warn(path, "have no effect in mode Preview; set mode: Enforce, and move them to a policy without defaults and rules if those must not delete yet")
+		return warn(
+			path,
+			"have no effect in mode Preview; set mode: Enforce, and move them to a policy without defaults and rules if those must not delete yet",
+		)
 	}
 	g := spec.Guardrails
 	var warnings []string
@@ -110,8 +116,12 @@ func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
 			"0 deletes objects as soon as they finish; set minAge to leave time to look at them")...)
 	}
 	if c.PercentOfQuota != nil && (c.Per == gc.CapacityPerOwner || c.Per == gc.CapacityPerLabel) {
-		warnings = append(warnings, warn(path.Child("percentOfQuota"),
-			"with per: %s each group may use %d %% of the quota, so a few groups fill it; use maxObjects, or per: Namespace", c.Per, *c.PercentOfQuota)...)
+		warnings = append(warnings, warn(
+			path.Child("percentOfQuota"),
+			"with per: %s each group may use %d %% of the quota, so a few groups fill it; use maxObjects, or per: Namespace",
+			c.Per,
+			*c.PercentOfQuota,
+		)...)
 	}
 	if limit, ok := duration(ttl); ok && c.MinAge != nil && age >= limit {
 		warnings = append(warnings, warn(path.Child("minAge"),
@@ -133,7 +143,11 @@ func duration(ttl *gc.TTL) (time.Duration, bool) {
 func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *field.Path) []string {
 	for i := range before {
 		if covers(&before[i], rule) {
-			return warn(path, "never applies: rule %q before it matches the same objects; move this rule first, or remove it", before[i].Name)
+			return warn(
+				path,
+				"never applies: rule %q before it matches the same objects; move this rule first, or remove it",
+				before[i].Name,
+			)
 		}
 	}
 	return nil

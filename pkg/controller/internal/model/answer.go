@@ -22,7 +22,7 @@ type settled struct {
 
 // settle goes through what adjusts the answer in the order of the contract. An object without votes never goes, unless a
 // ceiling takes it.
-func (c *recount) settle(f *lifecycle.Fact) settled {
+func (c *recomputation) settle(f *lifecycle.Fact) settled {
 	out := settled{moment: moment{never: true}}
 	if len(c.votes[f.UID]) > 0 {
 		out = c.latestVote(f)
@@ -45,7 +45,7 @@ func (c *recount) settle(f *lifecycle.Fact) settled {
 }
 
 // latestVote is the answer of the votes: all must agree that the object may go, and of equal ones the first decides.
-func (c *recount) latestVote(f *lifecycle.Fact) settled {
+func (c *recomputation) latestVote(f *lifecycle.Fact) settled {
 	var out settled
 	for i, v := range c.votes[f.UID] {
 		m, reason := c.answerOf(v, f)
@@ -57,7 +57,7 @@ func (c *recount) latestVote(f *lifecycle.Fact) settled {
 }
 
 // answerOf is the earlier of TTL and capacity, which takes nothing before minAge.
-func (c *recount) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
+func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
 	byTime := after(f, v.ttl)
 	if !c.beyond[f.UID][v.policy] {
 		return byTime, "Expired"
@@ -79,7 +79,7 @@ type annotations struct {
 	malformed bool
 }
 
-func (c *recount) annotations(f *lifecycle.Fact) annotations {
+func (c *recomputation) annotations(f *lifecycle.Fact) annotations {
 	var out annotations
 	if annotationMode(c.votes[f.UID]) == gc.AnnotationIgnore {
 		return out
@@ -105,7 +105,7 @@ func (c *recount) annotations(f *lifecycle.Fact) annotations {
 
 // annotated lets a TTL of the object's own lengthen the answer, or replace it where all votes say Any; keep-until only
 // lengthens.
-func (c *recount) annotated(f *lifecycle.Fact, m moment) moment {
+func (c *recomputation) annotated(f *lifecycle.Fact, m moment) moment {
 	own := c.annotations(f)
 	if own.ttl != nil {
 		if annotationMode(c.votes[f.UID]) == gc.AnnotationAny {
@@ -118,7 +118,7 @@ func (c *recount) annotated(f *lifecycle.Fact, m moment) moment {
 }
 
 // notAfterMaxTTL cuts to the smallest maxTTL; "never" only where it is not allowed.
-func (c *recount) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
+func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	allowNever := true
 	for _, p := range c.binding(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.AllowNever != nil && !*g.AllowNever {
@@ -137,7 +137,7 @@ func (c *recount) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 }
 
 // notBeforeMinTTL waits for the largest minTTL, whatever maxTTL and ceilings say.
-func (c *recount) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
+func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	for _, p := range c.binding(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
 			m = later(m, after(f, g.MinTTL))

@@ -16,8 +16,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// recount is one recomputation of the world, with the vote of at most one Preview policy.
-type recount struct {
+// recomputation is one recomputation of the world, with the vote of at most one Preview policy.
+type recomputation struct {
 	*World
 	votes map[types.UID][]vote
 	// beyond are, by object, the policies whose pools are full of newer objects.
@@ -26,8 +26,8 @@ type recount struct {
 	ceilings map[types.UID]PolicyRef
 }
 
-func (w *World) recount(previewed PolicyRef) *recount {
-	c := &recount{
+func (w *World) recomputation(previewed PolicyRef) *recomputation {
+	c := &recomputation{
 		World: w, votes: map[types.UID][]vote{}, beyond: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
 	}
 	for _, f := range w.Objects {
@@ -41,13 +41,13 @@ func (w *World) recount(previewed PolicyRef) *recount {
 
 // counts tells whether an object counts where objects are counted: it has finished, is not left to its owner, is not
 // being deleted, and nothing about itself holds it.
-func (c *recount) counts(f *lifecycle.Fact) bool {
+func (c *recomputation) counts(f *lifecycle.Fact) bool {
 	return f.Finished && !f.FinishedAt.After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
 		c.ownHold(f) == ""
 }
 
 // keptByAnnotation tells whether its own annotations keep the object now, as long as maxTTL and allowNever let them.
-func (c *recount) keptByAnnotation(f *lifecycle.Fact) bool {
+func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
 	own, m := c.annotations(f), moment{at: f.FinishedAt}
 	if own.ttl != nil {
 		m = after(f, own.ttl)
@@ -83,7 +83,7 @@ func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
 
 // countPools finds the objects beyond the limits of policies. A native TTL replaces what policies say, hence an object that
 // has one is in none of their pools.
-func (c *recount) countPools() {
+func (c *recomputation) countPools() {
 	members, limits := map[pool][]*lifecycle.Fact{}, map[pool]int{}
 	for _, f := range c.Objects {
 		for _, v := range c.votes[f.UID] {
@@ -104,7 +104,7 @@ func (c *recount) countPools() {
 }
 
 // limit is false when there is none: a share of a quota that does not exist.
-func (c *recount) limit(capacity *gc.Capacity, f *lifecycle.Fact) (int, bool) {
+func (c *recomputation) limit(capacity *gc.Capacity, f *lifecycle.Fact) (int, bool) {
 	if capacity.MaxObjects != nil {
 		return int(*capacity.MaxObjects), true
 	}
@@ -114,7 +114,7 @@ func (c *recount) limit(capacity *gc.Capacity, f *lifecycle.Fact) (int, bool) {
 }
 
 // quota is what the smallest quota without scopes allows; false when there is none.
-func (c *recount) quota(namespace, resource string) (int, bool) {
+func (c *recomputation) quota(namespace, resource string) (int, bool) {
 	smallest, found := 0, false
 	for _, q := range c.Quotas {
 		hard, ok := q.Spec.Hard[corev1.ResourceName("count/"+resource)]
@@ -129,7 +129,7 @@ func (c *recount) quota(namespace, resource string) (int, bool) {
 }
 
 // countCeilings finds the objects beyond the shares that ceilings leave to their namespaces.
-func (c *recount) countCeilings() {
+func (c *recomputation) countCeilings() {
 	for _, p := range c.clusterWide() {
 		if !readable(p) || p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
 			continue
@@ -143,7 +143,7 @@ func (c *recount) countCeilings() {
 }
 
 // under are the objects that a ceiling counts, by namespace.
-func (c *recount) under(p policy, resource string) map[string][]*lifecycle.Fact {
+func (c *recomputation) under(p policy, resource string) map[string][]*lifecycle.Fact {
 	members := map[string][]*lifecycle.Fact{}
 	for _, f := range c.Objects {
 		if f.Resource == resource && c.selects(p, f.Namespace) && c.namespaceForbids(f.Namespace) == "" && c.counts(f) {
@@ -153,7 +153,7 @@ func (c *recount) under(p policy, resource string) map[string][]*lifecycle.Fact 
 	return members
 }
 
-func (c *recount) countCeiling(p policy, resource string, most int) {
+func (c *recomputation) countCeiling(p policy, resource string, most int) {
 	members := c.under(p, resource)
 	shares := fairShares(members, most)
 	for namespace, facts := range members {
@@ -173,7 +173,7 @@ func (w *World) Ceilings() map[PolicyRef][]gc.CeilingStatus {
 		if !readable(p) || p.cluster.Guardrails == nil {
 			continue
 		}
-		c := w.recount(p.ref)
+		c := w.recomputation(p.ref)
 		for _, ceiling := range p.cluster.Guardrails.Ceilings {
 			for _, resource := range orJobsAndPods(ceiling.Resources) {
 				status := gc.CeilingStatus{Resource: resource, MaxObjects: *ceiling.MaxObjects}
@@ -208,14 +208,14 @@ func fairShares(members map[string][]*lifecycle.Fact, most int) map[string]int {
 }
 
 // older leaves out those that rank first.
-func (c *recount) older(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
+func (c *recomputation) older(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
 	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b) })
 	return facts[min(newest, len(facts)):]
 }
 
 // rank compares by who goes first: those that annotations keep go last, else those that finished first do, or at the same time have the
 // larger UID.
-func (c *recount) rank(a, b *lifecycle.Fact) int {
+func (c *recomputation) rank(a, b *lifecycle.Fact) int {
 	if kept := c.keptByAnnotation(a); kept != c.keptByAnnotation(b) {
 		if kept {
 			return 1

@@ -19,7 +19,7 @@ type verdict struct {
 	policy PolicyRef
 }
 
-func (c *recount) answers() map[types.UID]Answer {
+func (c *recomputation) answers() map[types.UID]Answer {
 	out := map[types.UID]Answer{}
 	for _, f := range c.Objects {
 		out[f.UID] = c.decide(f).Answer
@@ -28,7 +28,7 @@ func (c *recount) answers() map[types.UID]Answer {
 }
 
 // decide says what happens to an object now.
-func (c *recount) decide(f *lifecycle.Fact) verdict {
+func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 	v := c.judge(f)
 	if v.Action != Delete {
 		return v
@@ -43,7 +43,7 @@ func (c *recount) decide(f *lifecycle.Fact) verdict {
 }
 
 // judge says what would happen if nothing stopped all deletions in the namespace. The first reason that applies holds.
-func (c *recount) judge(f *lifecycle.Fact) verdict {
+func (c *recomputation) judge(f *lifecycle.Fact) verdict {
 	if reason := c.ignored(f); reason != "" {
 		return verdict{Answer: Answer{Action: Ignore, Reason: reason}}
 	}
@@ -72,7 +72,7 @@ func (c *recount) judge(f *lifecycle.Fact) verdict {
 }
 
 // ignored is why an object is no candidate.
-func (c *recount) ignored(f *lifecycle.Fact) string {
+func (c *recomputation) ignored(f *lifecycle.Fact) string {
 	switch {
 	case c.namespaceForbids(f.Namespace) != "":
 		return c.namespaceForbids(f.Namespace)
@@ -116,7 +116,7 @@ func (w *World) hasCeiling(f *lifecycle.Fact) bool {
 }
 
 // ownHold is what about the object itself forbids to delete it, empty when nothing does.
-func (c *recount) ownHold(f *lifecycle.Fact) string {
+func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	votes := c.votes[f.UID]
 	deletesApplied := len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied })
 	switch {

@@ -125,7 +125,10 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	case "both":
 		g.Ceilings = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
 	case "apart":
-		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[2], MaxObjects: ceiling()}, {Resources: drawnResources[1], MaxObjects: ceiling()}}
+		g.Ceilings = []gc.Ceiling{
+			{Resources: drawnResources[2], MaxObjects: ceiling()},
+			{Resources: drawnResources[1], MaxObjects: ceiling()},
+		}
 	case "Jobs":
 		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[1], MaxObjects: ceiling()}}
 	}
@@ -133,10 +136,13 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 }
 
 func drawSelector(t *rapid.T) *metav1.LabelSelector {
-	return pick(t,
+	return pick(
+		t,
 		&metav1.LabelSelector{},
 		&metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
-		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "run", Operator: metav1.LabelSelectorOpDoesNotExist}}},
+		&metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "run", Operator: metav1.LabelSelectorOpDoesNotExist}},
+		},
 		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"y"}},
 		}},

@@ -19,7 +19,7 @@ type PolicyInNamespace struct {
 // one whose ceiling it is. They include those that a stop button or an unreadable policy holds: the day that ends, they go.
 func (w *World) DueBy() map[PolicyInNamespace][]types.UID {
 	out := map[PolicyInNamespace][]types.UID{}
-	c := w.recount(PolicyRef{})
+	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
 		if v := c.judge(f); v.Action == Delete {
 			key := PolicyInNamespace{v.policy, f.Namespace}

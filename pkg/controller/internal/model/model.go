@@ -5,7 +5,7 @@
 // contract that docs/semantics.md explains. It sorts and counts, remembers nothing, and shares no code with the engine that
 // it judges: tests alone import it.
 //
-// A recount goes in passes over all objects: which policies vote on them (votes.go), which of them count in pools and whom
+// A recomputation goes in passes over all objects: which policies vote on them (votes.go), which of them count in pools and whom
 // the limits leave out (capacity.go), when each may go (answer.go), and what follows from that now (decide.go).
 package model
 
@@ -78,7 +78,7 @@ type Answer struct {
 
 // Answers are those of all objects. What only the controller knows is not in them: holds for approval, answers of the API
 // server, clocks and watches in doubt.
-func (w *World) Answers() map[types.UID]Answer { return w.recount(PolicyRef{}).answers() }
+func (w *World) Answers() map[types.UID]Answer { return w.recomputation(PolicyRef{}).answers() }
 
 // Previews are, for each Preview policy, the answers that it would decide if it enforced beside the others. Each is asked
 // alone: one Preview policy knows nothing of another.
@@ -89,7 +89,7 @@ func (w *World) Previews() map[PolicyRef]map[types.UID]Answer {
 			continue
 		}
 		out[p.ref] = map[types.UID]Answer{}
-		c := w.recount(p.ref)
+		c := w.recomputation(p.ref)
 		for _, f := range w.Objects {
 			if v := c.decide(f); v.policy == p.ref && v.Action != Ignore {
 				out[p.ref][f.UID] = v.Answer
@@ -102,7 +102,7 @@ func (w *World) Previews() map[PolicyRef]map[types.UID]Answer {
 // Propagations are how the objects that are to be deleted take their dependents along.
 func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	out := map[types.UID]metav1.DeletionPropagation{}
-	c := w.recount(PolicyRef{})
+	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
 		if c.decide(f).Action == Delete {
 			out[f.UID] = c.settle(f).propagation
@@ -114,7 +114,7 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 // DeletionOrder are the objects of a namespace that are to be deleted: those that annotations keep last, the others by their finish, and of
 // equals the larger UID first.
 func (w *World) DeletionOrder(namespace string) []types.UID {
-	c := w.recount(PolicyRef{})
+	c := w.recomputation(PolicyRef{})
 	var due []*lifecycle.Fact
 	for _, f := range w.Objects {
 		if f.Namespace == namespace && c.decide(f).Action == Delete {

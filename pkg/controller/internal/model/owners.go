@@ -57,7 +57,7 @@ func (w *World) cronJobOf(f *lifecycle.Fact) owner {
 }
 
 // leftToOwner tells whether the object goes when its owner goes. Without votes it is left to an owner that has finished.
-func (c *recount) leftToOwner(f *lifecycle.Fact) bool {
+func (c *recomputation) leftToOwner(f *lifecycle.Fact) bool {
 	votes := c.votes[f.UID]
 	withOwner := len(votes) == 0 || slices.ContainsFunc(votes, func(v vote) bool { return v.withOwner })
 	state := c.ownerOf(f)

@@ -15,14 +15,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // worlds has a property tried on many of them.
 func worlds(t *testing.T, property func(*rapid.T, *World)) {
 	t.Helper()
-	given.Checks(t, 1000)
+	testbuilders.Checks(t, 1000)
 	rapid.Check(t, func(t *rapid.T) { property(t, Draw(t)) })
 }
 
@@ -89,7 +89,7 @@ func calm(w *World) {
 func TestCeilingsHoldAndAreFair(t *testing.T) {
 	worlds(t, func(t *rapid.T, w *World) {
 		calm(w)
-		c := w.recount(PolicyRef{})
+		c := w.recomputation(PolicyRef{})
 		for _, p := range c.clusterWide() {
 			if p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
 				continue
@@ -103,7 +103,7 @@ func TestCeilingsHoldAndAreFair(t *testing.T) {
 	})
 }
 
-func checkCeiling(t *rapid.T, c *recount, p policy, resource string, most int) {
+func checkCeiling(t *rapid.T, c *recomputation, p policy, resource string, most int) {
 	total, kept, taken := map[string]int{}, 0, map[string]bool{}
 	for _, f := range c.Objects {
 		if f.Resource != resource || !c.selects(p, f.Namespace) || c.namespaceForbids(f.Namespace) != "" || !c.counts(f) {
@@ -219,7 +219,7 @@ func TestPreviewsComeTrue(t *testing.T) {
 				mode = &p.cluster.Mode
 			}
 			*mode = gc.ModeEnforce
-			c, decided := w.recount(PolicyRef{}), map[types.UID]Answer{}
+			c, decided := w.recomputation(PolicyRef{}), map[types.UID]Answer{}
 			for _, f := range w.Objects {
 				if v := c.decide(f); v.policy == p.ref && v.Action != Ignore {
 					decided[f.UID] = v.Answer
@@ -263,7 +263,7 @@ func TestNewlyDueAndOrder(t *testing.T) {
 		for _, namespace := range DrawnNamespaces {
 			last, lastKept := time.Time{}, false
 			for _, uid := range w.DeletionOrder(namespace) {
-				kept := w.recount(PolicyRef{}).keptByAnnotation(facts[uid])
+				kept := w.recomputation(PolicyRef{}).keptByAnnotation(facts[uid])
 				if kept && !lastKept {
 					last = time.Time{}
 				}
@@ -294,7 +294,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
 		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,
 	}
-	given.Checks(t, 1000)
+	testbuilders.Checks(t, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		w := Draw(t)
 		for _, a := range w.Answers() {

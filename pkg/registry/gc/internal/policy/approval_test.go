@@ -119,7 +119,10 @@ func TestApproval(t *testing.T) {
 
 // TestApprovalOfNewPolicy: only a hold that the policy causes by being created may be approved by creating it.
 func TestApprovalOfNewPolicy(t *testing.T) {
-	made := gc.PolicyForecast{Holds: []gc.PolicyHold{{ID: "made", Namespace: "team-a", Resources: []string{gc.ResourcePods}}}, Complete: true}
+	made := gc.PolicyForecast{
+		Holds:    []gc.PolicyHold{{ID: "made", Namespace: "team-a", Resources: []string{gc.ResourcePods}}},
+		Complete: true,
+	}
 	pods := []string{"alice delete pods team-a", "alice list pods team-a"}
 	approve := "alice approve cleanuppolicies.gc.winnow.dev/defaults team-a"
 	for name, tc := range map[string]struct {
@@ -143,7 +146,13 @@ func TestApprovalOfNewPolicy(t *testing.T) {
 
 // TestApprovalOfAHoldElsewhere: whoever may read the other policy is told of it, and nobody else.
 func TestApprovalOfAHoldElsewhere(t *testing.T) {
-	rights := []string{"alice approve cleanuppolicies.gc.winnow.dev/defaults team-a", "alice delete jobs.batch team-a", "alice list jobs.batch team-a", "alice delete pods team-a", "alice list pods team-a"}
+	rights := []string{
+		"alice approve cleanuppolicies.gc.winnow.dev/defaults team-a",
+		"alice delete jobs.batch team-a",
+		"alice list jobs.batch team-a",
+		"alice delete pods team-a",
+		"alice list pods team-a",
+	}
 	nothing := `"5f3c": is not the ID of a hold of this policy; nothing of this policy waits for approval`
 	for name, tc := range map[string]struct {
 		owner types.NamespacedName
@@ -183,7 +192,9 @@ func annotated(ids string) *gc.CleanupPolicy {
 
 // write is what stands between a request of alice and the store; old is nil for a new policy.
 func (a *asking) write(old, p *gc.CleanupPolicy, forecast gc.PolicyForecast) error {
-	o := (&REST{author: a.author(), forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast { return forecast }, advise: advice}).outlook(nil)
+	o := (&REST{author: a.author(), forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast { return forecast }, advise: advice}).forecastWarnings(
+		nil,
+	)
 	if old == nil {
 		return o.onCreate(a.author().onCreate(nil))(by("alice"), p)
 	}

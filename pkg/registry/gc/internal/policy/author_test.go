@@ -45,7 +45,9 @@ func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) 
 	if name := attributes.GetName(); name != "" {
 		resource += "/" + name
 	}
-	line := strings.TrimSpace(strings.Join([]string{attributes.GetUser().GetName(), attributes.GetVerb(), resource, attributes.GetNamespace()}, " "))
+	line := strings.TrimSpace(
+		strings.Join([]string{attributes.GetUser().GetName(), attributes.GetVerb(), resource, attributes.GetNamespace()}, " "),
+	)
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.asked = append(a.asked, line)
@@ -94,7 +96,10 @@ func TestAuthor(t *testing.T) {
 				if tc.missing == nil && err == nil {
 					continue
 				}
-				want := `"` + who + `" may not write this policy: it would delete objects that "` + who + `" cannot list and delete. Missing permissions: ` + commands(namespace, tc.missing)
+				want := `"` + who + `" may not write this policy: it would delete objects that "` + who + `" cannot list and delete. Missing permissions: ` + commands(
+					namespace,
+					tc.missing,
+				)
 				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
 					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, want)
 				}
@@ -163,7 +168,8 @@ func TestAuthorOfUpdate(t *testing.T) {
 // TestAuthorUnknown: doubt refuses.
 func TestAuthorUnknown(t *testing.T) {
 	broken := &asking{err: errors.New("no answer")}
-	if err := broken.author().onCreate(nil)(by("alice"), stored()); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "no answer") {
+	if err := broken.author().onCreate(nil)(by("alice"), stored()); !apierrors.IsInternalError(err) ||
+		!strings.Contains(err.Error(), "no answer") {
 		t.Errorf("an authorizer that fails: %v", err)
 	}
 	if err := broken.author().onCreate(nil)(context.Background(), stored()); !apierrors.IsInternalError(err) {

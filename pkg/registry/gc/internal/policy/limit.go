@@ -65,7 +65,11 @@ func (l *limit) check(ctx context.Context, p Policy) error {
 	if meta.LenList(list) < l.most {
 		return nil
 	}
-	why := fmt.Sprintf("namespace %q already has the maximum of %d policies; combine rules into one policy, delete a policy, or ask an operator "+
-		"to raise --max-policies-per-namespace of winnow-apiserver", p.GetNamespace(), l.most)
+	why := fmt.Sprintf(
+		"namespace %q already has the maximum of %d policies; combine rules into one policy, delete a policy, or ask an operator "+
+			"to raise --max-policies-per-namespace of winnow-apiserver",
+		p.GetNamespace(),
+		l.most,
+	)
 	return apierrors.NewInvalid(gc.Kind(l.kind), p.GetName(), field.ErrorList{field.Forbidden(field.NewPath("metadata", "namespace"), why)})
 }

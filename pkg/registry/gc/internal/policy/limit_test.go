@@ -59,7 +59,8 @@ func TestLimit(t *testing.T) {
 			group.Go(func() {
 				err := s.create(l, 1+i%2)
 				const want = `metadata.namespace: Forbidden: namespace "team-a" already has the maximum of 5 policies`
-				if err != nil && (!apierrors.IsInvalid(err) || tc.most > 0 && !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--max-policies-per-namespace")) {
+				if err != nil &&
+					(!apierrors.IsInvalid(err) || tc.most > 0 && !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--max-policies-per-namespace")) {
 					t.Errorf("%s: %v", name, err)
 				}
 			})
@@ -74,7 +75,12 @@ func TestLimit(t *testing.T) {
 // TestLimitLast: what is wrong otherwise is told first, and keeps nobody waiting; what cannot be counted is refused.
 func TestLimitLast(t *testing.T) {
 	refuse := errors.New("refused")
-	l := &limit{5, "CleanupPolicy", func(context.Context, *metainternalversion.ListOptions) (runtime.Object, error) { return nil, refuse }, keymutex.NewHashed(1)}
+	l := &limit{
+		5,
+		"CleanupPolicy",
+		func(context.Context, *metainternalversion.ListOptions) (runtime.Object, error) { return nil, refuse },
+		keymutex.NewHashed(1),
+	}
 	first, _ := l.onCreate(func(context.Context, runtime.Object) error { return errors.New("invalid") })
 	if err := first(context.Background(), stored()); err == nil || err.Error() != "invalid" {
 		t.Errorf("got %v", err)

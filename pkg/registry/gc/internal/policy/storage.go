@@ -86,12 +86,17 @@ var _ rest.ShortNamesProvider = (*REST)(nil)
 func (r *REST) ShortNames() []string { return []string{r.shortName} }
 
 // Create creates a policy whose author may delete what it reaches.
-func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	outlook := r.outlook(options.DryRun)
-	validate, done := r.limit.onCreate(outlook.onCreate(r.author.onCreate(validate)))
+func (r *REST) Create(
+	ctx context.Context,
+	obj runtime.Object,
+	validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions,
+) (runtime.Object, error) {
+	forecastWarnings := r.forecastWarnings(options.DryRun)
+	validate, done := r.limit.onCreate(forecastWarnings.onCreate(r.author.onCreate(validate)))
 	defer done()
 	created, err := r.Store.Create(ctx, obj, validate, options)
-	outlook.warn(ctx, err)
+	forecastWarnings.warn(ctx, err)
 	return created, err
 }
 
@@ -100,20 +105,25 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	outlook := r.outlook(options.DryRun)
-	createValidation, done := r.limit.onCreate(outlook.onCreate(r.author.onCreate(createValidation)))
+	forecastWarnings := r.forecastWarnings(options.DryRun)
+	createValidation, done := r.limit.onCreate(forecastWarnings.onCreate(r.author.onCreate(createValidation)))
 	defer done()
 	updated, created, err := r.Store.Update(ctx, name, objInfo, createValidation,
-		outlook.onUpdate(r.author.onUpdate(updateValidation)), forceAllowCreate, options)
-	outlook.warn(ctx, err)
+		forecastWarnings.onUpdate(r.author.onUpdate(updateValidation)), forceAllowCreate, options)
+	forecastWarnings.warn(ctx, err)
 	return updated, created, err
 }
 
 // Delete deletes a policy.
-func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	outlook := r.outlook(options.DryRun)
-	deleted, now, err := r.Store.Delete(ctx, name, outlook.onDelete(validate), options)
-	outlook.warn(ctx, err)
+func (r *REST) Delete(
+	ctx context.Context,
+	name string,
+	validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
+	forecastWarnings := r.forecastWarnings(options.DryRun)
+	deleted, now, err := r.Store.Delete(ctx, name, forecastWarnings.onDelete(validate), options)
+	forecastWarnings.warn(ctx, err)
 	return deleted, now, err
 }
 
@@ -135,8 +145,8 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	return list, err
 }
 
-func (r *REST) outlook(dryRun []string) *outlook {
-	return &outlook{author: r.author, forecast: r.forecast, advise: r.advise, dryRun: dryrun.IsDryRun(dryRun)}
+func (r *REST) forecastWarnings(dryRun []string) *forecastWarnings {
+	return &forecastWarnings{author: r.author, forecast: r.forecast, advise: r.advise, dryRun: dryrun.IsDryRun(dryRun)}
 }
 
 // StatusREST serves the status of the policies.

@@ -110,7 +110,7 @@ func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runt
 	return validation.DidYouMean(validation.OneErrorForEachField(errs))
 }
 
-// WarningsOnCreate is empty: REST tells first what a policy deletes, and then what was probably not meant; see outlook.
+// WarningsOnCreate is empty: REST tells first what a policy deletes, and then what was probably not meant; see forecastWarnings.
 func (strategy[P, S]) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
 // WarningsOnUpdate is as WarningsOnCreate.

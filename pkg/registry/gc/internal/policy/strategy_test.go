@@ -105,7 +105,9 @@ func TestErrorsAreMerged(t *testing.T) {
 	p.Spec.Mode = "enforce"
 	p.Spec.TTLAfterFinished = ttl(gc.TTL(strings.Repeat("1", 40)))
 	p.Spec.Rules = []gc.CleanupRule{{
-		Resources: []string{"jobs"}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
+		Resources: []string{
+			"jobs",
+		}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
 		GitOpsManaged: gc.GitOpsManagedHold,
 	}, {
 		Name: "Not_A_Label", TTL: ttl("1h"), Dependents: "Never", PropagationPolicy: metav1.DeletePropagationBackground,
@@ -159,7 +161,13 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if p.Generation != tc.generation || p.Status.Candidates != 12 {
-			t.Errorf("%s: generation %d, %d candidates; want generation %d, 12 candidates", name, p.Generation, p.Status.Candidates, tc.generation)
+			t.Errorf(
+				"%s: generation %d, %d candidates; want generation %d, 12 candidates",
+				name,
+				p.Generation,
+				p.Status.Candidates,
+				tc.generation,
+			)
 		}
 	}
 }
@@ -186,7 +194,8 @@ func TestUpdateOfStatus(t *testing.T) {
 		t.Errorf("a status writer was warned of %q", w.texts)
 	}
 	p.Status.Due = -1
-	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err == nil || !strings.Contains(err.Error(), "status.due") {
+	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err == nil ||
+		!strings.Contains(err.Error(), "status.due") {
 		t.Errorf("a negative count: %v", err)
 	}
 }
@@ -222,7 +231,9 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	all := &gc.CleanupPolicyList{Items: []gc.CleanupPolicy{*stored(), *unreadable(), *unreadable(), *unreadable(), *unreadable(), *unreadable()}}
+	all := &gc.CleanupPolicyList{
+		Items: []gc.CleanupPolicy{*stored(), *unreadable(), *unreadable(), *unreadable(), *unreadable(), *unreadable()},
+	}
 	r := &REST{Store: &genericregistry.Store{SingularQualifiedResource: gc.Resource("cleanuppolicy")}}
 	r.warnUnreadable(genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser}), all)
 	r.warnUnreadable(ctx, stored())
@@ -236,7 +247,10 @@ func TestUnreadable(t *testing.T) {
 	}
 	w.texts = nil
 	r.warnUnreadable(ctx, all)
-	if want := []string{text, text, text, "2 more policies cannot be changed either; see their annotation " + gc.AnnotationUnreadable}; !slices.Equal(w.texts, want) {
+	if want := []string{text, text, text, "2 more policies cannot be changed either; see their annotation " + gc.AnnotationUnreadable}; !slices.Equal(
+		w.texts,
+		want,
+	) {
 		t.Errorf("warned of %q, want %q", w.texts, want)
 	}
 }

@@ -66,8 +66,15 @@ func columns[P Policy, S any](kind Kind[P, S]) []Column[P] {
 			func(p P, now time.Time) any { return age(p.GetCreationTimestamp(), now) }},
 		{definition{Name: "Held", Type: "integer", Priority: 1, Description: "Due objects that Winnow cannot delete now."},
 			func(p P, _ time.Time) any { return status(p).Held }},
-		{definition{Name: "Holds", Type: "string", Priority: 1, Description: "Changes that wait for approval: their number, namespaces and IDs."},
-			func(p P, _ time.Time) any { return holds(status(p).Holds) }},
+		{
+			definition{
+				Name:        "Holds",
+				Type:        "string",
+				Priority:    1,
+				Description: "Changes that wait for approval: their number, namespaces and IDs.",
+			},
+			func(p P, _ time.Time) any { return holds(status(p).Holds) },
+		},
 		{definition{Name: "Rules", Type: "string", Priority: 1, Description: "Number and names of the rules."},
 			func(p P, _ time.Time) any { return rules(defaults(p).Rules) }},
 	})

@@ -35,8 +35,12 @@ func (r *REST) warnUnreadable(ctx context.Context, policies runtime.Object) {
 		}
 		if found++; found <= mostUnreadable {
 			name := types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
-			warning.AddWarning(ctx, "", fmt.Sprintf("%s %q cannot be changed, because this version of Winnow does not understand all of it: %s",
-				r.SingularQualifiedResource.Resource, strings.TrimPrefix(name.String(), "/"), gc.Unreadable(p)))
+			warning.AddWarning(
+				ctx,
+				"",
+				fmt.Sprintf("%s %q cannot be changed, because this version of Winnow does not understand all of it: %s",
+					r.SingularQualifiedResource.Resource, strings.TrimPrefix(name.String(), "/"), gc.Unreadable(p)),
+			)
 		}
 		return nil
 	}
@@ -46,6 +50,10 @@ func (r *REST) warnUnreadable(ctx context.Context, policies runtime.Object) {
 		_ = warn(policies)
 	}
 	if more := found - mostUnreadable; more > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("%d more policies cannot be changed either; see their annotation %s", more, gc.AnnotationUnreadable))
+		warning.AddWarning(
+			ctx,
+			"",
+			fmt.Sprintf("%d more policies cannot be changed either; see their annotation %s", more, gc.AnnotationUnreadable),
+		)
 	}
 }

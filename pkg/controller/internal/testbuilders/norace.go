@@ -3,6 +3,6 @@
 
 //go:build !race
 
-package given
+package testbuilders
 
 const raceDetector = false

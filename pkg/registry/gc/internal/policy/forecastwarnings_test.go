@@ -42,7 +42,7 @@ func TestOutlook(t *testing.T) {
 	refuse := errors.New("refused")
 	for name, tc := range map[string]struct {
 		dryRun  bool
-		request func(ctx context.Context, o *outlook, validate error) error
+		request func(ctx context.Context, o *forecastWarnings, validate error) error
 		invalid error // what validation says
 		failed  error // what the store says
 		refused bool  // by what the forecast says
@@ -76,13 +76,17 @@ func TestOutlook(t *testing.T) {
 			everybody := &asking{all: true}
 			r := &REST{author: everybody.author(), forecast: func(_ context.Context, change gc.PolicyChange) gc.PolicyForecast {
 				asked = append(asked, generations(change))
-				return gc.PolicyForecast{Lines: []string{generations(change)}, Holds: []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}}, Complete: true}
+				return gc.PolicyForecast{
+					Lines:    []string{generations(change)},
+					Holds:    []gc.PolicyHold{{ID: "5f3c", Namespace: "team-a"}},
+					Complete: true,
+				}
 			}, advise: advice}
 			var dryRun []string
 			if tc.dryRun {
 				dryRun = []string{metav1.DryRunAll}
 			}
-			o := r.outlook(dryRun)
+			o := r.forecastWarnings(dryRun)
 			err := tc.request(ctx, o, tc.invalid)
 			if apierrors.IsInvalid(err) != tc.refused || !tc.refused && !errors.Is(err, tc.invalid) {
 				t.Errorf("validation: got %v, want %v", err, tc.invalid)
@@ -95,17 +99,17 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-func creates(ctx context.Context, o *outlook, invalid error) error {
+func creates(ctx context.Context, o *forecastWarnings, invalid error) error {
 	return o.onCreate(func(context.Context, runtime.Object) error { return invalid })(ctx, generation(1))
 }
 
-func deletes(ctx context.Context, o *outlook, invalid error) error {
+func deletes(ctx context.Context, o *forecastWarnings, invalid error) error {
 	return o.onDelete(func(context.Context, runtime.Object) error { return invalid })(ctx, generation(1))
 }
 
 // updates tries with these pairs of generations.
-func updates(tries ...int64) func(context.Context, *outlook, error) error {
-	return func(ctx context.Context, o *outlook, invalid error) (err error) {
+func updates(tries ...int64) func(context.Context, *forecastWarnings, error) error {
+	return func(ctx context.Context, o *forecastWarnings, invalid error) (err error) {
 		validate := o.onUpdate(func(context.Context, runtime.Object, runtime.Object) error { return invalid })
 		for i := 0; i < len(tries); i += 2 {
 			err = validate(ctx, generation(tries[i+1]), generation(tries[i]))
@@ -114,8 +118,8 @@ func updates(tries ...int64) func(context.Context, *outlook, error) error {
 	}
 }
 
-func approves(id string) func(context.Context, *outlook, error) error {
-	return func(ctx context.Context, o *outlook, invalid error) error {
+func approves(id string) func(context.Context, *forecastWarnings, error) error {
+	return func(ctx context.Context, o *forecastWarnings, invalid error) error {
 		approved := generation(1)
 		approved.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
 		return o.onUpdate(func(context.Context, runtime.Object, runtime.Object) error { return invalid })(ctx, approved, generation(1))
@@ -125,13 +129,13 @@ func approves(id string) func(context.Context, *outlook, error) error {
 // TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.
 func TestNobodyForecasts(t *testing.T) {
 	ctx, w := request("")
-	silent := (&REST{author: (&asking{}).author(), advise: advice}).outlook(nil)
+	silent := (&REST{author: (&asking{}).author(), advise: advice}).forecastWarnings(nil)
 	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
 		t.Error(err)
 	}
 	o := (&REST{forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast {
 		return gc.PolicyForecast{Lines: []string{"due"}}
-	}}).outlook(nil)
+	}}).forecastWarnings(nil)
 	if err := o.onDelete(nil)(ctx, nil); err != nil {
 		t.Error(err)
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Kept is a fact in the form in which it is kept, since there may be a million: what it has in common with others is shared with
+// Compact is a fact in the form in which it is kept, since there may be a million: what it has in common with others is shared with
 // them. It is never changed once made.
-type Kept struct {
-	*kin
-	odd *lifecycle.Fact // the whole fact, where the other fields cannot say all of it; nil for most
+type Compact struct {
+	*shared
+	full *lifecycle.Fact // the whole fact, where the other fields cannot say all of it; nil for most
 	id  string          // UID, then name
 	// ResourceVersion of the state that was reduced.
 	ResourceVersion uint64
@@ -29,9 +29,9 @@ type Kept struct {
 	created, finished uint32
 }
 
-// Keep makes the small form of a fact.
-func Keep(f *lifecycle.Fact) *Kept {
-	k := &Kept{kin: kinOf(f), id: string(f.UID) + f.Name, ResourceVersion: f.ResourceVersion}
+// Compress makes the small form of a fact.
+func Compress(f *lifecycle.Fact) *Compact {
+	k := &Compact{shared: sharedOf(f), id: string(f.UID) + f.Name, ResourceVersion: f.ResourceVersion}
 	var fits [2]bool
 	k.created, fits[0] = seconds(f.Created)
 	if fits[1] = true; f.Finished {
@@ -40,9 +40,9 @@ func Keep(f *lifecycle.Fact) *Kept {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
 	stuck := f.Terminating || f.Uncounted || f.Doubt != "" || f.Contradictory
 	if annotated || stuck || fits != [2]bool{true, true} || !f.Scheduled.Equal(k.scheduledFor()) {
-		odd := *f
-		odd.Labels, odd.Controller = k.labels(), k.Controller
-		k.odd = &odd
+		full := *f
+		full.Labels, full.Controller = k.labels(), k.Controller
+		k.full = &full
 	}
 	return k
 }
@@ -54,24 +54,24 @@ func seconds(t time.Time) (uint32, bool) {
 }
 
 // UID of the object.
-func (k *Kept) UID() types.UID { return types.UID(k.id[:k.uidLength]) }
+func (k *Compact) UID() types.UID { return types.UID(k.id[:k.uidLength]) }
 
 // Name of the object.
-func (k *Kept) Name() string { return k.id[k.uidLength:] }
+func (k *Compact) Name() string { return k.id[k.uidLength:] }
 
 // Created is when the object was created.
-func (k *Kept) Created() time.Time {
-	if k.odd != nil {
-		return k.odd.Created
+func (k *Compact) Created() time.Time {
+	if k.full != nil {
+		return k.full.Created
 	}
 	return time.Unix(int64(k.created), 0).UTC()
 }
 
 // FinishedAt is as in the fact.
-func (k *Kept) FinishedAt() time.Time {
+func (k *Compact) FinishedAt() time.Time {
 	switch {
-	case k.odd != nil:
-		return k.odd.FinishedAt
+	case k.full != nil:
+		return k.full.FinishedAt
 	case !k.Finished:
 		return time.Time{}
 	}
@@ -79,7 +79,7 @@ func (k *Kept) FinishedAt() time.Time {
 }
 
 // scheduledFor is what the name says of that.
-func (k *Kept) scheduledFor() time.Time {
+func (k *Compact) scheduledFor() time.Time {
 	if k.scheduledBy == lifecycle.ScheduledByField {
 		return time.Time{}
 	}
@@ -87,30 +87,30 @@ func (k *Kept) scheduledFor() time.Time {
 }
 
 // Terminating says that the object is being deleted.
-func (k *Kept) Terminating() bool { return k.odd != nil && k.odd.Terminating }
+func (k *Compact) Terminating() bool { return k.full != nil && k.full.Terminating }
 
 // Annotated reports whether the object has any of our annotations.
-func (k *Kept) Annotated() bool { return k.odd != nil && (k.odd.TTL != nil || k.odd.KeepUntil != nil) }
+func (k *Compact) Annotated() bool { return k.full != nil && (k.full.TTL != nil || k.full.KeepUntil != nil) }
 
 // SameAnnotations reports whether both states have the same of our annotations.
-func (k *Kept) SameAnnotations(o *Kept) bool {
+func (k *Compact) SameAnnotations(o *Compact) bool {
 	if !k.Annotated() || !o.Annotated() {
 		return k.Annotated() == o.Annotated()
 	}
 	same := func(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
-	return same(k.odd.TTL, o.odd.TTL) && same(k.odd.KeepUntil, o.odd.KeepUntil)
+	return same(k.full.TTL, o.full.TTL) && same(k.full.KeepUntil, o.full.KeepUntil)
 }
 
 // labels are those of the object.
-func (k *Kept) labels() labels.Labels {
-	if k.kin.own {
-		return ownLabels{k.kin, k.id}
+func (k *Compact) labels() labels.Labels {
+	if k.shared.own {
+		return ownLabels{k.shared, k.id}
 	}
-	return k.kin
+	return k.shared
 }
 
 // Fact is the whole fact.
-func (k *Kept) Fact() *lifecycle.Fact {
+func (k *Compact) Fact() *lifecycle.Fact {
 	f := &lifecycle.Fact{}
 	if k.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
 		f.Scheduled, f.ScheduledBy = k.scheduledFor(), lifecycle.ScheduledByField
@@ -119,9 +119,9 @@ func (k *Kept) Fact() *lifecycle.Fact {
 }
 
 // Unpack makes f the fact, but for what its name says.
-func (k *Kept) Unpack(f *lifecycle.Fact) {
-	if k.odd != nil {
-		*f = *k.odd
+func (k *Compact) Unpack(f *lifecycle.Fact) {
+	if k.full != nil {
+		*f = *k.full
 		return
 	}
 	*f = lifecycle.Fact{
@@ -132,12 +132,12 @@ func (k *Kept) Unpack(f *lifecycle.Fact) {
 }
 
 // GetObjectMeta lets a reflector's store key and order what is kept as it does objects.
-func (k *Kept) GetObjectMeta() metav1.Object { return meta{nothing, k} }
+func (k *Compact) GetObjectMeta() metav1.Object { return meta{nothing, k} }
 
 // meta is the metadata of what is kept. It is made for each of a million objects that are listed, so it is small.
 type meta struct {
 	metav1.Object // all that is not kept: nothing
-	kept          *Kept
+	kept          *Compact
 }
 
 var nothing = &metav1.ObjectMeta{}

@@ -1,9 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package given builds the objects that the tests of the controller speak of, so that each test shows what matters to it.
+// Package testbuilders builds the objects that the tests of the controller speak of, so that each test shows what matters to it.
 // What is not said is as usual: namespace Home, a UID made of the name, resource version 1, created a day before Now.
-package given
+package testbuilders
 
 import (
 	"time"

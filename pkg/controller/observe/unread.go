@@ -22,25 +22,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewClients makes Clients whose answers in protobuf are thinned before they are decoded: a Job comes without its template, a Pod
+// NewClients makes Clients whose answers in protobuf are stripUnread before they are decoded: a Job comes without its template, a Pod
 // without most of its spec, since to decode these costs more than all else. Answers in JSON come whole.
 func NewClients(c *rest.Config) (Clients, error) {
-	batch, err := thinClient(c, "/apis", batchv1.SchemeGroupVersion)
+	batch, err := strippedClient(c, "/apis", batchv1.SchemeGroupVersion)
 	if err != nil {
 		return Clients{}, err
 	}
-	core, err := thinClient(c, "/api", corev1.SchemeGroupVersion)
+	core, err := strippedClient(c, "/api", corev1.SchemeGroupVersion)
 	if err != nil {
 		return Clients{}, err
 	}
 	return Clients{Batch: batchclient.New(batch), Core: coreclient.New(core)}, nil
 }
 
-func thinClient(c *rest.Config, path string, gv schema.GroupVersion) (rest.Interface, error) {
+func strippedClient(c *rest.Config, path string, gv schema.GroupVersion) (rest.Interface, error) {
 	c = rest.CopyConfig(c)
 	c.GroupVersion, c.APIPath = &gv, path
 	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return largeReads{rt} })
-	c.NegotiatedSerializer = thinCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
+	c.NegotiatedSerializer = strippedCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
 	return rest.RESTClientFor(c)
 }
 
@@ -63,35 +63,39 @@ func (l largeReads) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// thinCodecs thin what they decode from protobuf.
-type thinCodecs struct{ runtime.NegotiatedSerializer }
+// strippedCodecs strip what they decode from protobuf.
+type strippedCodecs struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (c thinCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
+func (c strippedCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 	all := slices.Clone(c.NegotiatedSerializer.SupportedMediaTypes())
 	for i := range all {
 		if all[i].MediaType == runtime.ContentTypeProtobuf {
-			all[i].Serializer = thinDecoder{all[i].Serializer}
+			all[i].Serializer = strippedDecoder{all[i].Serializer}
 		}
 	}
 	return all
 }
 
-type thinDecoder struct{ runtime.Serializer }
+type strippedDecoder struct{ runtime.Serializer }
 
 // buffers are for what is left; whatever is decoded is copied out of them.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Decode implements runtime.Decoder.
-func (d thinDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d strippedDecoder) Decode(
+	data []byte,
+	defaults *schema.GroupVersionKind,
+	into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	thin, ok := thinned((*buffer)[:0], data)
+	stripped, ok := stripUnread((*buffer)[:0], data)
 	if !ok {
 		return d.Serializer.Decode(data, defaults, into)
 	}
-	*buffer = thin
-	return d.Serializer.Decode(thin, defaults, into)
+	*buffer = stripped
+	return d.Serializer.Decode(stripped, defaults, into)
 }
 
 // magic is what an object in protobuf begins with; a runtime.Unknown follows.
@@ -103,9 +107,9 @@ const (
 	typeKind                = 2
 )
 
-// thinned appends an object as it comes from the API server, without what is unread of its kind; false when nothing is, or when it
+// stripUnread appends an object as it comes from the API server, without what is unread of its kind; false when nothing is, or when it
 // cannot be read, of which the decoder can say more.
-func thinned(to, data []byte) ([]byte, bool) {
+func stripUnread(to, data []byte) ([]byte, bool) {
 	unknown, ok := bytes.CutPrefix(data, magic)
 	if !ok {
 		return nil, false
@@ -115,8 +119,8 @@ func thinned(to, data []byte) ([]byte, bool) {
 	if err != nil || without == nil {
 		return nil, false
 	}
-	thin, err := leave(append(to, magic...), unknown, unread{unknownRaw: without})
-	return thin, err == nil
+	stripped, err := leave(append(to, magic...), unknown, unread{unknownRaw: without})
+	return stripped, err == nil
 }
 
 // unread are the fields of a message by their numbers, in the .proto files of k8s.io/api, that no fact is made of: nil for one of
@@ -151,8 +155,15 @@ var (
 	}
 	unreadJob = unread{
 		1: unreadMetadata,
-		2: {4: nil, 6: nil, 9: nil, 11: nil, 16: nil, 17: nil}, // selector, template, completionMode, podFailurePolicy, successPolicy, scheduling
-		3: {1: unreadCondition, 7: nil, 8: nil, 10: nil},       // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
+		2: {
+			4:  nil,
+			6:  nil,
+			9:  nil,
+			11: nil,
+			16: nil,
+			17: nil,
+		}, // selector, template, completionMode, podFailurePolicy, successPolicy, scheduling
+		3: {1: unreadCondition, 7: nil, 8: nil, 10: nil}, // conditions; completedIndexes, uncountedTerminatedPods, failedIndexes
 	}
 	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
 	unreadPod     = unread{
@@ -191,7 +202,7 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 	return to, nil
 }
 
-// leaveInner appends a field that is a message itself. Its length is known only once that has been thinned.
+// leaveInner appends a field that is a message itself. Its length is known only once that has been stripUnread.
 func leaveInner(to, one []byte, without unread) ([]byte, error) {
 	number, kind, tag := protowire.ConsumeTag(one)
 	value, _ := protowire.ConsumeBytes(one[tag:])

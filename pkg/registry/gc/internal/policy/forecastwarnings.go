@@ -19,9 +19,9 @@ import (
 // happens.
 type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast
 
-// outlook asks for the forecast of one request: behind all else that may refuse it, and before anything is written, since what is due
+// forecastWarnings asks for the forecast of one request: behind all else that may refuse it, and before anything is written, since what is due
 // is gone soon after. What it was told becomes a warning once the request has succeeded, and then what is valid and probably not meant.
-type outlook struct {
+type forecastWarnings struct {
 	author   author
 	forecast Forecast
 	advise   func(Policy) []string
@@ -39,7 +39,7 @@ type state struct {
 	generation int64
 }
 
-func (o *outlook) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+func (o *forecastWarnings) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if err := then(ctx, obj); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (o *outlook) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc
 }
 
 // onUpdate leaves out what neither changes the spec nor approves a hold: nothing goes by it.
-func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+func (o *forecastWarnings) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		if err := then(ctx, obj, old); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (o *outlook) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObje
 }
 
 // onDelete leaves out what cannot be decoded any more.
-func (o *outlook) onDelete(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+func (o *forecastWarnings) onDelete(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if then != nil {
 			if err := then(ctx, obj); err != nil {
@@ -84,7 +84,7 @@ func (o *outlook) onDelete(then rest.ValidateObjectFunc) rest.ValidateObjectFunc
 	}
 }
 
-func (o *outlook) ask(ctx context.Context, before, after Policy) {
+func (o *forecastWarnings) ask(ctx context.Context, before, after Policy) {
 	if o.forecast == nil {
 		return
 	}
@@ -103,7 +103,7 @@ func (o *outlook) ask(ctx context.Context, before, after Policy) {
 }
 
 // warn tells the user, unless the request has failed.
-func (o *outlook) warn(ctx context.Context, err error) {
+func (o *forecastWarnings) warn(ctx context.Context, err error) {
 	if err != nil {
 		return
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// kin is what an object has in common with others: it is there once for all of them, for as long as there are any. The fields are
+// shared is what an object has in common with others: it is there once for all of them, for as long as there are any. The fields are
 // those of Fact. It is the labels of its objects, too, unless own says that some are of each object alone.
-type kin struct {
+type shared struct {
 	Resource, Namespace string
 	Finished            bool
 	Outcome             gc.Outcome
@@ -38,50 +38,50 @@ type kin struct {
 }
 
 // The values of labels that repeat the UID or the name of their object, as the API server gives to each Job that has no labels:
-// without these, every such Job would be kin to none. No value of a label may have such a character.
+// without these, every such Job would be shared to none. No value of a label may have such a character.
 const (
 	ownUID  = "\x00uid"
 	ownName = "\x00name"
 )
 
-// kins are all of them, by all that they say. They are held weakly: a kin goes with the last of its objects.
-var kins = struct {
+// interned are all of them, by all that they say. They are held weakly: a shared goes with the last of its objects.
+var interned = struct {
 	sync.Mutex
-	all map[string]weak.Pointer[kin]
+	all map[string]weak.Pointer[shared]
 	key []byte // scratch
-}{all: map[string]weak.Pointer[kin]{}}
+}{all: map[string]weak.Pointer[shared]{}}
 
-// kinOf is the kin of an object with this fact.
-func kinOf(f *lifecycle.Fact) *kin {
-	kins.Lock()
-	defer kins.Unlock()
-	key, list := appendKey(kins.key[:0], f)
-	kins.key = key
-	if k := kins.all[string(key)].Value(); k != nil {
+// sharedOf is the shared of an object with this fact.
+func sharedOf(f *lifecycle.Fact) *shared {
+	interned.Lock()
+	defer interned.Unlock()
+	key, list := appendKey(interned.key[:0], f)
+	interned.key = key
+	if k := interned.all[string(key)].Value(); k != nil {
 		return k
 	}
 	own := string(key)
 	all := own[list:]
-	k := &kin{
+	k := &shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
 		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(all), scheduledBy: scheduledBy(f),
 		own: strings.Contains(all, ownUID) || strings.Contains(all, ownName),
 	}
-	kins.all[own] = weak.Make(k)
-	runtime.AddCleanup(k, forgetKin, own)
+	interned.all[own] = weak.Make(k)
+	runtime.AddCleanup(k, forgetShared, own)
 	return k
 }
 
-// forgetKin is called when a kin is gone. Another of the same key may have come meanwhile.
-func forgetKin(key string) {
-	kins.Lock()
-	defer kins.Unlock()
-	if kins.all[key].Value() == nil {
-		delete(kins.all, key)
+// forgetShared is called when a shared is gone. Another of the same key may have come meanwhile.
+func forgetShared(key string) {
+	interned.Lock()
+	defer interned.Unlock()
+	if interned.all[key].Value() == nil {
+		delete(interned.all, key)
 	}
 }
 
-// appendKey appends all that makes up a kin; from list on, that are the labels.
+// appendKey appends all that makes up a shared; from list on, that are the labels.
 func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 	key = binary.AppendUvarint(key, uint64(len(f.UID)))
 	key = appendString(appendString(key, f.Resource), f.Namespace)
@@ -101,9 +101,9 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 	case nil:
 	case labels.Set:
 		for _, k := range slices.Sorted(maps.Keys(all)) {
-			key = appendString(appendString(key, k), shared(all[k], f))
+			key = appendString(appendString(key, k), placeholder(all[k], f))
 		}
-	case *kin:
+	case *shared:
 		key = append(key, all.list...)
 	case ownLabels:
 		key = append(key, all.list...)
@@ -124,8 +124,8 @@ func scheduledBy(f *lifecycle.Fact) lifecycle.ScheduledBy {
 	return lifecycle.ScheduledByCreation
 }
 
-// shared is the value of a label as it is kept for all that have the same.
-func shared(value string, f *lifecycle.Fact) string {
+// placeholder is the value of a label as it is kept for all that have the same.
+func placeholder(value string, f *lifecycle.Fact) string {
 	switch value {
 	case "":
 	case string(f.UID):
@@ -165,24 +165,24 @@ func (l labelList) cut() (first string, rest labelList) {
 }
 
 var (
-	_ labels.Labels = &kin{}
+	_ labels.Labels = &shared{}
 	_ labels.Labels = ownLabels{}
 )
 
 // Has implements labels.Labels.
-func (k *kin) Has(label string) bool {
+func (k *shared) Has(label string) bool {
 	_, ok := k.Lookup(label)
 	return ok
 }
 
 // Get implements labels.Labels.
-func (k *kin) Get(label string) string {
+func (k *shared) Get(label string) string {
 	value, _ := k.Lookup(label)
 	return value
 }
 
 // Lookup implements labels.Labels.
-func (k *kin) Lookup(label string) (string, bool) {
+func (k *shared) Lookup(label string) (string, bool) {
 	for l := k.list; l != ""; {
 		var key, value string
 		key, l = l.cut()
@@ -195,8 +195,8 @@ func (k *kin) Lookup(label string) (string, bool) {
 
 // ownLabels are those of an object with some of its own.
 type ownLabels struct {
-	*kin
-	id string // as in Kept
+	*shared
+	id string // as in Compact
 }
 
 // Get implements labels.Labels.
@@ -207,7 +207,7 @@ func (l ownLabels) Get(label string) string {
 
 // Lookup implements labels.Labels.
 func (l ownLabels) Lookup(label string) (string, bool) {
-	value, ok := l.kin.Lookup(label)
+	value, ok := l.shared.Lookup(label)
 	switch value {
 	case ownUID:
 		value = l.id[:l.uidLength]

@@ -19,8 +19,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -38,9 +38,9 @@ func plain(f *lifecycle.Fact, keys ...string) lifecycle.Fact {
 
 // TestKeptSaysAllOfTheFact: whatever it says, and whatever was kept before.
 func TestKeptSaysAllOfTheFact(t *testing.T) {
-	given.Checks(t, 2000)
+	testbuilders.Checks(t, 2000)
 	rapid.Check(t, func(t *rapid.T) {
-		f := model.DrawObject(t, given.Now, rapid.IntRange(0, 9).Draw(t, "i"))
+		f := model.DrawObject(t, testbuilders.Now, rapid.IntRange(0, 9).Draw(t, "i"))
 		switch rapid.IntRange(0, 5).Draw(t, "time") {
 		case 1:
 			f.Created = f.Created.Add(time.Nanosecond) // No time of Kubernetes has parts of a second, but nothing forbids it.
@@ -54,9 +54,13 @@ func TestKeptSaysAllOfTheFact(t *testing.T) {
 			f.Labels = labels.Merge(plain(f, keys...).Labels.(labels.Set), labels.Set{"own": own})
 		}
 		if f.Controller != nil && rapid.Bool().Draw(t, "named by its schedule") {
-			f.Name = fmt.Sprintf("%s-%d", f.Controller.Name, f.Scheduled.Add(rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "off")).Unix()/60)
+			f.Name = fmt.Sprintf(
+				"%s-%d",
+				f.Controller.Name,
+				f.Scheduled.Add(rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "off")).Unix()/60,
+			)
 		}
-		k := facts.Keep(f)
+		k := facts.Compress(f)
 		want, got := plain(f, keys...), plain(k.Fact(), append(keys, "none")...)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("kept\n%+v as\n%+v", want, got)
@@ -65,7 +69,7 @@ func TestKeptSaysAllOfTheFact(t *testing.T) {
 			k.Terminating() != f.Terminating {
 			t.Fatalf("kept\n%+v as\n%+v", want, k)
 		}
-		if again := facts.Keep(k.Fact()); !reflect.DeepEqual(again, k) {
+		if again := facts.Compress(k.Fact()); !reflect.DeepEqual(again, k) {
 			t.Fatalf("kept %+v anew as %+v", k, again)
 		}
 	})
@@ -73,34 +77,44 @@ func TestKeptSaysAllOfTheFact(t *testing.T) {
 
 // TestKeptIsSmall: there may be a million.
 func TestKeptIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(facts.Kept{}); size > 48 {
+	if size := unsafe.Sizeof(facts.Compact{}); size > 48 {
 		t.Errorf("%d bytes, more than 48", size)
 	}
 	same := map[string]*lifecycle.Fact{
-		"a": given.Job("a").Label("app", "train").Label("run", "1").Complete(given.Now).Fact(),
-		"b": given.Job("b").Label("app", "train").Label("run", "1").Complete(given.Now.Add(time.Hour)).Fact(),
+		"a": testbuilders.Job("a").Label("app", "train").Label("run", "1").Complete(testbuilders.Now).Fact(),
+		"b": testbuilders.Job("b").Label("app", "train").Label("run", "1").Complete(testbuilders.Now.Add(time.Hour)).Fact(),
 	}
-	kept := map[string]*facts.Kept{}
+	kept := map[string]*facts.Compact{}
 	for name, f := range same {
-		kept[name] = facts.Keep(f)
+		kept[name] = facts.Compress(f)
 	}
-	if unsafe.StringData(kept["a"].Namespace) != unsafe.StringData(kept["b"].Namespace) || kept["a"].Fact().Labels != kept["b"].Fact().Labels {
+	if unsafe.StringData(kept["a"].Namespace) != unsafe.StringData(kept["b"].Namespace) ||
+		kept["a"].Fact().Labels != kept["b"].Fact().Labels {
 		t.Error("what two objects have in common is kept twice")
 	}
 }
 
 // TestOwnLabelsAreNoReasonToShareNothing: the API server labels Jobs that have no labels with their own UID and name.
 func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
-	var kept []*facts.Kept
+	var kept []*facts.Compact
 	for _, name := range []string{"a", "b"} {
-		kept = append(kept, facts.Keep(given.Job(name).Label("controller-uid", string(given.UID(name))).Label("job-name", name).Complete(given.Now).Fact()))
+		kept = append(
+			kept,
+			facts.Compress(
+				testbuilders.Job(name).
+					Label("controller-uid", string(testbuilders.UID(name))).
+					Label("job-name", name).
+					Complete(testbuilders.Now).
+					Fact(),
+			),
+		)
 	}
 	if unsafe.StringData(kept[0].Namespace) != unsafe.StringData(kept[1].Namespace) {
 		t.Error("what two objects have in common is kept twice")
 	}
 	for i, name := range []string{"a", "b"} {
 		all := kept[i].Fact().Labels
-		selector := labels.SelectorFromSet(labels.Set{"controller-uid": string(given.UID(name)), "job-name": name})
+		selector := labels.SelectorFromSet(labels.Set{"controller-uid": string(testbuilders.UID(name)), "job-name": name})
 		if !selector.Matches(all) || all.Get("job-name") != name || all.Has("none") {
 			t.Errorf("%s has labels %v", name, all)
 		}
@@ -109,11 +123,11 @@ func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
 
 // TestScheduledJobsShareTheirCronJob: each is scheduled for a time of its own, which its name says.
 func TestScheduledJobsShareTheirCronJob(t *testing.T) {
-	run := func(name string, at time.Time) *facts.Kept {
-		return facts.Keep(given.Job(name).ControlledBy("batch/v1", "CronJob", "nightly").Created(at.Add(time.Second)).
-			Annotation(batchv1.CronJobScheduledTimestampAnnotation, at.Format(time.RFC3339)).Complete(given.Now).Fact())
+	run := func(name string, at time.Time) *facts.Compact {
+		return facts.Compress(testbuilders.Job(name).ControlledBy("batch/v1", "CronJob", "nightly").Created(at.Add(time.Second)).
+			Annotation(batchv1.CronJobScheduledTimestampAnnotation, at.Format(time.RFC3339)).Complete(testbuilders.Now).Fact())
 	}
-	tonight, lastNight := given.Now.Add(-9*time.Hour), given.Now.Add(-33*time.Hour)
+	tonight, lastNight := testbuilders.Now.Add(-9*time.Hour), testbuilders.Now.Add(-33*time.Hour)
 	first := run(fmt.Sprintf("nightly-%d", lastNight.Unix()/60), lastNight)
 	for name, same := range map[string]bool{fmt.Sprintf("nightly-%d", tonight.Unix()/60): true, "nightly-1": false, "nightly-": false, "other": false} {
 		k := run(name, tonight)
@@ -129,25 +143,25 @@ func TestScheduledJobsShareTheirCronJob(t *testing.T) {
 // TestWhatObjectsHaveInCommonGoesWithTheLast: labels may be different for each of the objects that come and go.
 func TestWhatObjectsHaveInCommonGoesWithTheLast(t *testing.T) {
 	eventually(t, 0) // Of other tests, which would be forgotten while this one counts.
-	all := map[int]*facts.Kept{}
+	all := map[int]*facts.Compact{}
 	for i := range 100 {
-		all[i] = facts.Keep(given.Job("a").Label("run", time.Duration(i).String()).Complete(given.Now).Fact())
+		all[i] = facts.Compress(testbuilders.Job("a").Label("run", time.Duration(i).String()).Complete(testbuilders.Now).Fact())
 	}
-	if n := facts.Kins(); n != len(all) {
+	if n := facts.Interned(); n != len(all) {
 		t.Errorf("%d for %d objects that have nothing in common", n, len(all))
 	}
-	maps.DeleteFunc(all, func(i int, _ *facts.Kept) bool { return i > 0 })
+	maps.DeleteFunc(all, func(i int, _ *facts.Compact) bool { return i > 0 })
 	eventually(t, 1)
 	runtime.KeepAlive(all)
 }
 
 // eventually waits until the garbage collector has found out what is in use no more, and it is forgotten.
-func eventually(t *testing.T, kins int) {
+func eventually(t *testing.T, interned int) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		runtime.GC()
-		return facts.Kins() == kins, nil
+		return facts.Interned() == interned, nil
 	}); err != nil {
-		t.Fatalf("%d, not %d", facts.Kins(), kins)
+		t.Fatalf("%d, not %d", facts.Interned(), interned)
 	}
 }

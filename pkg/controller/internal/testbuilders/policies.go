@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package given
+package testbuilders
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

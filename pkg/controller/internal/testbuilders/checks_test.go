@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package given_test
+package testbuilders_test
 
 import (
 	"flag"
@@ -10,7 +10,7 @@ import (
 
 	_ "pgregory.net/rapid" // It has the flags.
 
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 // TestEachTestHasItsOwnNumber: no test sets the number of another.
@@ -19,9 +19,9 @@ func TestEachTestHasItsOwnNumber(t *testing.T) {
 	before := number()
 	for _, n := range []int{70, 80} {
 		t.Run("", func(t *testing.T) {
-			given.Checks(t, n)
-			given.Steps(t, n)
-			if got, want := number(), strconv.Itoa(given.Cases(n)); got != want {
+			testbuilders.Checks(t, n)
+			testbuilders.Steps(t, n)
+			if got, want := number(), strconv.Itoa(testbuilders.Cases(n)); got != want {
 				t.Errorf("%s cases, want %s", got, want)
 			}
 		})

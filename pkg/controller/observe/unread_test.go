@@ -28,12 +28,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/winnow-dev/winnow/pkg/controller/internal/given"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
 var (
-	whole = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
-	thin  = thinDecoder{whole}
+	whole    = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	stripped = strippedDecoder{whole}
 )
 
 // encoded is an object as the API server sends it.
@@ -106,20 +106,20 @@ func TestThinLeavesOutNothingElse(t *testing.T) {
 			filler.Fill(object)
 			data := encoded(t, object)
 			before := bytes.Clone(data)
-			got, want := decoded(t, thin, data), decoded(t, whole, data)
+			got, want := decoded(t, stripped, data), decoded(t, whole, data)
 			if !apiequality.Semantic.DeepEqual(got, want) {
 				full++
 			}
 			blank(want)
 			if !apiequality.Semantic.DeepEqual(got, want) {
-				t.Fatalf("thinned to\n%+v\nnot\n%+v", got, want)
+				t.Fatalf("stripUnread to\n%+v\nnot\n%+v", got, want)
 			}
 			if !bytes.Equal(data, before) {
 				t.Fatal("the answer itself was changed")
 			}
 		}
 		if _, ok := empty.(*corev1.ResourceQuota); full == 0 != ok {
-			t.Errorf("%T: thinned %d times", empty, full)
+			t.Errorf("%T: stripUnread %d times", empty, full)
 		}
 	}
 }
@@ -127,14 +127,14 @@ func TestThinLeavesOutNothingElse(t *testing.T) {
 // TestThinReads: what facts are made of is there.
 func TestThinReads(t *testing.T) {
 	for _, object := range []runtime.Object{
-		given.Job("a").Label("app", "train").Complete(given.Now).Obj(),
-		given.Pod("b").Label("app", "train").Obj(),
+		testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now).Obj(),
+		testbuilders.Pod("b").Label("app", "train").Obj(),
 	} {
 		want, err := Reduce(object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Reduce(decoded(t, thin, encoded(t, object))); err != nil || !goreflect.DeepEqual(got, want) {
+		if got, err := Reduce(decoded(t, stripped, encoded(t, object))); err != nil || !goreflect.DeepEqual(got, want) {
 			t.Errorf("%+v, %v; not %+v", got, err, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestThinReads(t *testing.T) {
 // TestThinReadsWhetherAPodEnds: of its spec no more than that is there.
 func TestThinReadsWhetherAPodEnds(t *testing.T) {
 	for policy, want := range map[corev1.RestartPolicy]bool{corev1.RestartPolicyAlways: true, corev1.RestartPolicyOnFailure: false} {
-		got, err := Reduce(decoded(t, thin, encoded(t, given.Pod("a").TTL("1h").Restarts(policy).Obj())))
+		got, err := Reduce(decoded(t, stripped, encoded(t, testbuilders.Pod("a").TTL("1h").Restarts(policy).Obj())))
 		if err != nil || got.Fact().Endless != want {
 			t.Errorf("%s: %+v, %v", policy, got.Fact(), err)
 		}
@@ -154,8 +154,9 @@ func TestThinReadsWhetherAPodEnds(t *testing.T) {
 func TestThinLeavesErrorsToTheDecoder(t *testing.T) {
 	data := encoded(t, templated("a"))
 	for n := range data {
-		_, _, wrong := thin.Decode(data[:n], nil, nil)
-		if _, _, want := whole.Decode(data[:n], nil, nil); (wrong == nil) != (want == nil) || wrong != nil && wrong.Error() != want.Error() {
+		_, _, wrong := stripped.Decode(data[:n], nil, nil)
+		if _, _, want := whole.Decode(data[:n], nil, nil); (wrong == nil) != (want == nil) ||
+			wrong != nil && wrong.Error() != want.Error() {
 			t.Fatalf("cut off after %d bytes: %v, not %v", n, wrong, want)
 		}
 	}
@@ -163,15 +164,17 @@ func TestThinLeavesErrorsToTheDecoder(t *testing.T) {
 
 // templated is a Job as there are many: with the template that it was made from, and two owners of its fields.
 func templated(name string) *batchv1.Job {
-	job := given.Job(name).Label("app", "train").Complete(given.Now).Obj()
+	job := testbuilders.Job(name).Label("app", "train").Complete(testbuilders.Now).Obj()
 	job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": string(job.UID)}}
 	job.Spec.Template.Labels = map[string]string{"app": "train", "job-name": name, "batch.kubernetes.io/job-name": name}
 	job.Spec.Template.Spec = corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: "train", SecurityContext: &corev1.PodSecurityContext{},
 		Containers: []corev1.Container{{
 			Name: "main", Image: "registry.example.com/train:1", Command: []string{"/bin/train", "--epochs=3"},
-			Env:          []corev1.EnvVar{{Name: "DATA", Value: "/data"}, {Name: "MODEL", Value: "small"}},
-			Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}},
+			Env: []corev1.EnvVar{{Name: "DATA", Value: "/data"}, {Name: "MODEL", Value: "small"}},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")},
+			},
 			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
 		}},
 		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
@@ -251,7 +254,7 @@ func TestLargeReads(t *testing.T) {
 // BenchmarkDecode is of a small Job, reduced.
 func BenchmarkDecode(b *testing.B) {
 	data := encoded(b, templated("a"))
-	for name, by := range map[string]runtime.Decoder{"whole": whole, "thin": thin} {
+	for name, by := range map[string]runtime.Decoder{"whole": whole, "stripped": stripped} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

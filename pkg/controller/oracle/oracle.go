@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recount lets the programs below test ask the model which answer holds for each object of a world. It is never shipped.
-package recount
+// Package oracle lets the programs below test ask the model which answer holds for each object of a world. It is never shipped.
+package oracle
 
 import "github.com/winnow-dev/winnow/pkg/controller/internal/model"
 
