@@ -65,7 +65,7 @@ func (d renameDecoder) Decode(
 	obj, kind, err := d.Decoder.Decode(data, defaults, into)
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
-		return obj, kind, err //nolint:wrapcheck // The handlers look at what it is.
+		return obj, kind, err
 	}
 	errs := slices.Clone(strict.Errors())
 	for i, err := range errs {
@@ -75,5 +75,5 @@ func (d renameDecoder) Decode(
 			}
 		}
 	}
-	return obj, kind, runtime.NewStrictDecodingError(errs) //nolint:wrapcheck // As above.
+	return obj, kind, runtime.NewStrictDecodingError(errs)
 }

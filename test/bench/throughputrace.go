@@ -99,7 +99,8 @@ func (t *track) prepare(ctx context.Context, o options) (err error) {
 // prepareBare gives the bare loop the rights of Winnow, but the priority of any workload.
 func (t *track) prepareBare(ctx context.Context) (err error) {
 	const user = "system:serviceaccount:default:bare"
-	if _, _, err := t.cluster.Kubectl(ctx, "create", "clusterrolebinding", "bare", "--clusterrole=winnow:controller", "--user="+user); err != nil {
+	_, _, err = t.cluster.Kubectl(ctx, "create", "clusterrolebinding", "bare", "--clusterrole=winnow:controller", "--user="+user)
+	if err != nil {
 		return err
 	}
 	t.bareKubeconfig, err = t.cluster.KubeconfigFor(user, "system:serviceaccounts", "system:serviceaccounts:default")

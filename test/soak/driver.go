@@ -197,7 +197,8 @@ func (d *driver) meddle(ctx context.Context, r *rand.Rand, o metav1.Object) (gon
 	}
 	annotation := map[int]string{
 		0: `"gc.winnow.dev/ttl":"8s"`, 1: `"gc.winnow.dev/ttl":"20s"`, 2: `"gc.winnow.dev/ttl":"never"`, 3: `"gc.winnow.dev/ttl":"1s"`,
-		4: `"gc.winnow.dev/ttl":null,"gc.winnow.dev/keep-until":null`, 5: `"gc.winnow.dev/ttl":"soon"`, 6: `"example.com/seen":"` + fmt.Sprint(r.Uint32()) + `"`,
+		4: `"gc.winnow.dev/ttl":null,"gc.winnow.dev/keep-until":null`, 5: `"gc.winnow.dev/ttl":"soon"`,
+		6: `"example.com/seen":"` + fmt.Sprint(r.Uint32()) + `"`,
 		7: `"gc.winnow.dev/keep-until":"` + time.Now().Add(time.Duration(r.IntN(10))*time.Second).UTC().Format(time.RFC3339) + `"`,
 	}[r.IntN(8)]
 	patch := []byte(`{"metadata":{"annotations":{` + annotation + `}}}`)

@@ -86,7 +86,8 @@ func (c change) clone() change {
 
 func newChange() change {
 	return change{
-		policies: map[types.NamespacedName]*gc.CleanupPolicy{}, cluster: map[string]*gc.ClusterCleanupPolicy{}, namespaces: map[string]map[string]string{},
+		policies: map[types.NamespacedName]*gc.CleanupPolicy{}, cluster: map[string]*gc.ClusterCleanupPolicy{},
+		namespaces: map[string]map[string]string{},
 	}
 }
 
@@ -231,7 +232,8 @@ func (h *history) inForce(at time.Time) []change {
 
 // view says how a world is put together of what was possible.
 type view struct {
-	// lag is how old the state of what is observed may be that is not the newest. A request that is under way leaves it open which one that is.
+	// lag is how old the state of what is observed may be that is not the newest. A request that is under way leaves it
+	// open which one that is.
 	lag time.Duration
 	// first takes the first of the possible states that count alike, else it is the last.
 	first bool

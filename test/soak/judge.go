@@ -32,8 +32,9 @@ const (
 	faultsMost = 20
 )
 
-// lags are how far behind Winnow's view of other objects, owners and quotas may be when a DELETE is right in it. It is promised that it is held when the watch has
-// said nothing for 90 s; after a restart of the API server it takes some seconds until it watches again.
+// lags are how far behind Winnow's view of other objects, owners and quotas may be when it sends a DELETE. The promise is only that
+// Winnow deletes nothing once a watch has been silent for 90 s; after a restart of the API server it takes some seconds until Winnow
+// watches again.
 var lags = []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
 
 // judge holds each DELETE of Winnow, as the audit log has it, against the model.

@@ -136,7 +136,8 @@ func (w *world) trouble(ctx context.Context, d time.Duration) error {
 func (w *world) conclude(v verdict) {
 	d, c := w.driver, w.crowds
 	w.printf(
-		"%d Jobs were created, %d by CronJobs, and %d Pods; %d Jobs finished, %d objects were changed by others, %d deleted by others, %d after their owner",
+		"%d Jobs were created, %d by CronJobs, and %d Pods; %d Jobs finished, "+
+			"%d objects were changed by others, %d deleted by others, %d after their owner",
 		d.created.Load(),
 		d.scheduled.Load(),
 		d.pods.Load(),

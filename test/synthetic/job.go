@@ -144,7 +144,8 @@ func (g *generator) describe(j *batchv1.Job, number int, v version) {
 	j.Labels = g.labels[app(number)][release(number)]
 	j.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = time.Unix(60*int64(firstMinute+number), 0).UTC().Format(time.RFC3339)
 	j.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "batch/v1", Kind: "CronJob", Name: apps[app(number)], UID: cronJob, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		APIVersion: "batch/v1", Kind: "CronJob", Name: apps[app(number)], UID: cronJob,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 	}}
 }
 
@@ -166,7 +167,8 @@ func template() *batchv1.Job {
 				`{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:app.kubernetes.io/part-of":{},`+
 					`"f:app.kubernetes.io/version":{},"f:example.com/tier":{}}},"f:spec":{"f:backoffLimit":{},"f:completionMode":{},"f:completions":{},`+
 					`"f:manualSelector":{},"f:parallelism":{},"f:podReplacementPolicy":{},"f:suspend":{},"f:template":{"f:spec":{"f:containers":{`+
-					`"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:command":{},"f:env":{".":{},"k:{\"name\":\"TENANT\"}":{".":{},"f:name":{},"f:value":{}},`+
+					`"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:command":{},"f:env":{".":{},`+
+					`"k:{\"name\":\"TENANT\"}":{".":{},"f:name":{},"f:value":{}},`+
 					`"k:{\"name\":\"LOG_LEVEL\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"QUEUE\"}":{".":{},"f:name":{},"f:value":{}}},`+
 					`"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:resources":{".":{},"f:limits":{".":{},"f:memory":{}},`+
 					`"f:requests":{".":{},"f:cpu":{},"f:memory":{}}},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},`+

@@ -72,8 +72,8 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		"default-hold-above",
 		o.HoldAbove,
 		"How many objects one change can make due at once in one namespace. A change is a policy that is written or deleted, a label of the "+
-			"namespace, or a quota. Above this number, the policy that would delete the objects waits for approval; see status.holds. Applies to namespaces "+
-			"where no cluster policy sets guardrails.holdAbove.objects. -1 means no limit.",
+			"namespace, or a quota. Above this number, the policy that would delete the objects waits for approval; see status.holds. "+
+			"Applies to namespaces where no cluster policy sets guardrails.holdAbove.objects. -1 means no limit.",
 	)
 	controller.IntVar(
 		&o.HoldAboveTotal,
@@ -87,8 +87,8 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 		&o.StartSuspended,
 		"start-suspended",
 		o.StartSuspended,
-		"Delete nothing in a namespace until a ClusterCleanupPolicy with mode Enforce selects it. Until then, the policies of the namespace have "+
-			"the condition Suspended.",
+		"Delete nothing in a namespace until a ClusterCleanupPolicy with mode Enforce selects it. Until then, the policies of the namespace "+
+			"have the condition Suspended.",
 	)
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }

@@ -65,7 +65,7 @@ func (c *Controller) finish(ctx context.Context, order *deletion.Order, answer d
 			"lateness", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict:
 		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
-	default:
+	case deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		logger.Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	}
 	return answer

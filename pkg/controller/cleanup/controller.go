@@ -93,7 +93,8 @@ func New(c Config) (*Controller, error) {
 	}
 	now := clock.RealClock{}
 	t := tracker.New(tracker.Config{
-		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal, StartSuspended: c.StartSuspended, Clock: now.Now,
+		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
+		StartSuspended: c.StartSuspended, Clock: now.Now,
 	})
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,

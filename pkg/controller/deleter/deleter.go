@@ -32,7 +32,8 @@ const requestTimeout = 30 * time.Second
 // retryAfterMost bounds what a server, or a webhook of somebody else behind it, may ask for.
 const retryAfterMost = time.Minute
 
-// byWebhook begins the message of every refusal by an admission webhook, whatever its status (apiserver/pkg/admission/plugin/webhook/errors).
+// byWebhook begins the message of every refusal by an admission webhook, whatever its status
+// (apiserver/pkg/admission/plugin/webhook/errors).
 // The headers of Priority and Fairness tell nothing: they are on all answers.
 const byWebhook = "admission webhook "
 

@@ -22,7 +22,7 @@ import (
 type Compact struct {
 	*shared
 	full *lifecycle.Fact // the whole fact, where the other fields cannot say all of it; nil for most
-	id  string          // UID, then name
+	id   string          // UID, then name
 	// ResourceVersion of the state that was reduced.
 	ResourceVersion uint64
 	// In seconds since 1970; 0 while it runs.
@@ -90,7 +90,9 @@ func (k *Compact) scheduledFor() time.Time {
 func (k *Compact) Terminating() bool { return k.full != nil && k.full.Terminating }
 
 // Annotated reports whether the object has any of our annotations.
-func (k *Compact) Annotated() bool { return k.full != nil && (k.full.TTL != nil || k.full.KeepUntil != nil) }
+func (k *Compact) Annotated() bool {
+	return k.full != nil && (k.full.TTL != nil || k.full.KeepUntil != nil)
+}
 
 // SameAnnotations reports whether both states have the same of our annotations.
 func (k *Compact) SameAnnotations(o *Compact) bool {

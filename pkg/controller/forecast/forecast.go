@@ -141,10 +141,11 @@ type trial struct {
 	*tracker.Tracker
 	now    time.Time
 	byKind map[string][]*facts.Compact
-	// fresh is what becomes due by the change, still what waited for approval by its policy before it and does so after it, and holds are those of the policy before the change approves any; complete says that there
-	// are no others.
-	fresh    []tracker.Due
-	still    []tracker.Due
+	// fresh becomes due because of the change.
+	fresh []tracker.Due
+	// still waits for approval by its policy, before the change and after it.
+	still []tracker.Due
+	// holds are those of the policy before the change approves any, and complete says that the policy has no others.
 	holds    []gc.PolicyHold
 	complete bool
 	// report is on the policy after the change; empty when it is deleted.

@@ -288,7 +288,9 @@ func past(all []tracker.Due) string {
 		policy.Reason
 		says string
 	}{
-		{policy.ReasonExpired, "past this TTL"}, {policy.ReasonOverCapacity, "over this capacity"}, {policy.ReasonOverCeiling, "over this ceiling"},
+		{policy.ReasonExpired, "past this TTL"},
+		{policy.ReasonOverCapacity, "over this capacity"},
+		{policy.ReasonOverCeiling, "over this ceiling"},
 	} {
 		if reasons[r.Reason] {
 			parts = append(parts, r.says)

@@ -79,6 +79,7 @@ func (c *Capacity) PoolKey(f *lifecycle.Fact) (string, bool) {
 		return string(f.Controller.UID), true
 	case gc.CapacityPerLabel:
 		return f.Labels.Lookup(c.labelKey)
+	case gc.CapacityPerNamespace, "":
 	}
 	return "", true
 }

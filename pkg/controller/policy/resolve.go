@@ -126,7 +126,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	case s.Applied != "" && s.applied != gc.GitOpsManagedDelete:
 		return ReasonManagedByGitOps, s.Applied + ` would create it again; to delete it anyway, set gitOpsManaged: Delete in the rule`
 	case s.Recreated:
-		return ReasonRecreateLoop, "something creates it again under the same name each time it is deleted; stop that, or use a new name each time"
+		return ReasonRecreateLoop, "something creates it again under the same name each time it is deleted; " +
+			"stop that, or use a new name each time"
 	}
 	return "", ""
 }

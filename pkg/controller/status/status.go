@@ -115,8 +115,8 @@ func suspended(r *tracker.Report) metav1.Condition {
 			r.Suspended,
 		)
 	case r.Unselected:
-		c.Message = "Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode " +
-			"Enforce that selects the namespace, or restart Winnow without the flag."
+		c.Message = "Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy " +
+			"with mode Enforce that selects the namespace, or restart Winnow without the flag."
 	case r.Suspend:
 		c.Message = "Deletes nothing; set spec.suspend to false to resume."
 	default:

@@ -75,7 +75,7 @@ func (s *store) retry(ctx context.Context, cached runtime.Object, load func() (*
 			// The suggestion may be out of date. If it is not, the failure stands.
 			suggested := current
 			current, err = load()
-			if err == nil && failure != errUnchanged && current.sameVersion(suggested) {
+			if err == nil && !errors.Is(failure, errUnchanged) && current.sameVersion(suggested) {
 				return failure
 			}
 		default:

@@ -71,7 +71,8 @@ func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 	if g.HoldAbove != nil && g.HoldAbove.Objects == nil && g.HoldAbove.Total == nil {
 		errs = append(errs, field.Required(
 			path.Child("holdAbove"),
-			"set objects (how many objects one change may make due in a namespace, for example 1000), total (in all namespaces, for example 5000), or both",
+			"set objects (how many objects one change may make due in a namespace, for example 1000), "+
+				"total (in all namespaces, for example 5000), or both",
 		))
 	}
 	return append(errs, validateCeilings(g.Ceilings, path.Child("ceilings"))...)

@@ -38,8 +38,8 @@ var (
 	drawnResources = [][]string{nil, {gc.ResourceJobs}, {gc.ResourcePods}, {gc.ResourceJobs, gc.ResourcePods}}
 	// drawnAges are on both sides of what drawnDurations say, and some of them are equal to others.
 	drawnAges = []time.Duration{
-		time.Minute, time.Minute - time.Second, time.Minute + time.Second, 10 * time.Minute, 10*time.Minute - time.Second, time.Hour, 2 * time.Hour,
-		0, 24 * time.Hour, -time.Second, -time.Minute,
+		time.Minute, time.Minute - time.Second, time.Minute + time.Second, 10 * time.Minute, 10*time.Minute - time.Second, time.Hour,
+		2 * time.Hour, 0, 24 * time.Hour, -time.Second, -time.Minute,
 	}
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
 	drawnTTLs      = append([]gc.TTL{gc.TTLNever, "Never"}, drawnDurations...)

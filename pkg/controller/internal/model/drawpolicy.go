@@ -28,7 +28,8 @@ func DrawClusterPolicy(t *rapid.T, name string) *gc.ClusterCleanupPolicy {
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-policy-" + name), ResourceVersion: "1", Generation: 1},
 		Spec: gc.ClusterCleanupPolicySpec{
 			Mode: spec.Mode, NamespaceSelector: drawSelector(t),
-			TTLAfterFinished: spec.TTLAfterFinished, Capacity: spec.Capacity, Suspend: spec.Suspend, AnnotationTTL: spec.AnnotationTTL, Rules: spec.Rules,
+			TTLAfterFinished: spec.TTLAfterFinished, Capacity: spec.Capacity, Suspend: spec.Suspend, AnnotationTTL: spec.AnnotationTTL,
+			Rules: spec.Rules,
 		},
 	}
 	if rarely(t, 2) {

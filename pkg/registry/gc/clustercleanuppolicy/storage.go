@@ -38,7 +38,8 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 
 	Columns: []policy.Column[*gc.ClusterCleanupPolicy]{{
 		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Suspended", Type: "string", Description: "true: this policy deletes nothing. all: no policy deletes anything in these namespaces.",
+			Name: "Suspended", Type: "string",
+			Description: "true: this policy deletes nothing. all: no policy deletes anything in these namespaces.",
 		},
 		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return suspended(&p.Spec) },
 	}, {

@@ -56,9 +56,10 @@ func (a author) waiting(p Policy) []gc.PolicyHold {
 	return a.status(p).Holds
 }
 
-// checkApproved refuses ids that are of no hold: neither of one that the policy has, nor of one that this very write makes, as the
-// forecast knows both. Ids can be computed ahead, and nobody may approve what nobody has seen. What the status says counts where the
-// replica that leads was not asked, or had no time: others than Winnow may write it, so it never takes away from the rights that are needed.
+// checkApproved refuses an id that belongs to no hold: neither to one that the policy has, nor to one that this write makes. The
+// forecast knows both. Ids can be computed ahead, and nobody may approve a hold that nobody has seen. The status counts only where the
+// leading replica was not asked, or had no time: others than Winnow may write the status, so it never reduces the rights that are
+// needed.
 func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.PolicyForecast) error {
 	var errs field.ErrorList
 	rights := sets.New[right]()

@@ -15,12 +15,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Forecast tells what becomes due at once by a change that is about to be written. It must come back within about two seconds, whatever
+// Forecast returns what a change that is about to be written makes due at once. It must return within about two seconds, whatever
 // happens.
 type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast
 
-// forecastWarnings asks for the forecast of one request: behind all else that may refuse it, and before anything is written, since what is due
-// is gone soon after. What it was told becomes a warning once the request has succeeded, and then what is valid and probably not meant.
+// forecastWarnings asks for the forecast of one request: after all other checks, and before anything is written, since what is due is
+// gone soon after. Once the request has succeeded, the forecast becomes a warning, followed by advice on what is valid but probably not
+// meant.
 type forecastWarnings struct {
 	author   author
 	forecast Forecast

@@ -62,9 +62,10 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 	}
 	return &Storage{
 		Policies: &REST{
-			Store: store, shortName: kind.ShortName, limit: &limit{most, kind.Name, store.List, keymutex.NewHashed(lockedAtOnce)}, forecast: forecast,
-			advise: func(p Policy) []string { return kind.Warnings(p.(P)) },
-			author: author{authorizer, resource, kind.Name, reach, func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }},
+			Store: store, shortName: kind.ShortName, limit: &limit{most, kind.Name, store.List, keymutex.NewHashed(lockedAtOnce)},
+			forecast: forecast,
+			advise:   func(p Policy) []string { return kind.Warnings(p.(P)) },
+			author:   author{authorizer, resource, kind.Name, reach, func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }},
 		},
 		Status: &StatusREST{&status},
 	}, nil

@@ -96,7 +96,8 @@ func (t table[P]) ConvertToTable(_ context.Context, object, options runtime.Obje
 	if err != nil {
 		return nil, fmt.Errorf("neither a policy nor a list of them but %T: %w", object, err)
 	}
-	rendered.ResourceVersion, rendered.Continue, rendered.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
+	rendered.ResourceVersion = list.GetResourceVersion()
+	rendered.Continue, rendered.RemainingItemCount = list.GetContinue(), list.GetRemainingItemCount()
 	return rendered, meta.EachListItem(object, func(item runtime.Object) error {
 		policy, ok := item.(P)
 		if !ok {
