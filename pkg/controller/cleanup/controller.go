@@ -73,7 +73,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the cluster: %w", err)
 	}
-	observed, err := observe.NewClients(protobuf)
+	observed, err := observe.NewClient(protobuf)
 	if err != nil {
 		return nil, fmt.Errorf("client of what is observed: %w", err)
 	}
@@ -99,7 +99,7 @@ func New(c Config) (*Controller, error) {
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{
-			Tracker: t, Policies: policies.GcV1alpha1(), Clients: observed, Metadata: dating, Clock: now,
+			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
 		}),
 		reader: &reader{
 			policies: policyMetadata, metadata: dating, stored: c.StoredPolicies, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
@@ -109,7 +109,7 @@ func New(c Config) (*Controller, error) {
 		status: status.New(status.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
 		}),
-		forecast: forecast.New(forecast.Config{Tracker: t, Clients: observed, Clock: now}),
+		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),
 	}, nil
 }
 

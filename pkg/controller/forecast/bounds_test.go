@@ -15,14 +15,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -85,17 +83,14 @@ func TestPartlyListed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(join(jobs("team-a", 70), pods("team-a", 70))...)
 			w.with(ofJobs.Obj())
-			cluster := fake.NewClientset()
-			cluster.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, nil, tc.answer()
+			cluster := fakecluster.New()
+			cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
+				if r.Resource == "pods" {
+					return nil, tc.answer()
+				}
+				return nil, nil
 			})
-			f := New(
-				Config{
-					Tracker: w.Tracker,
-					Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()},
-					Clock:   clocktesting.NewFakePassiveClock(testbuilders.Now),
-				},
-			)
+			f := w.forecasterOf(cluster)
 			got := f.Forecast(t.Context(), gc.PolicyChange{Before: ofJobs.Obj(), After: next(ttlPolicy("p", "1h"))})
 			if !slices.Equal(got.Lines, tc.want) || got.Complete {
 				t.Errorf("%s: got %q, complete: %t; want %q", name, got.Lines, got.Complete, tc.want)

@@ -36,9 +36,9 @@ const (
 // Config is what a Forecaster works with.
 type Config struct {
 	Tracker *tracker.Tracker
-	// Clients list what the tracker does not know, since no policy covers it yet.
-	observe.Clients
-	Clock clock.PassiveClock
+	// Client lists what the tracker does not know, since no policy covers it yet.
+	Client *observe.Client
+	Clock  clock.PassiveClock
 }
 
 // Forecaster is safe for concurrent use.

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
@@ -80,11 +80,15 @@ func (w *world) with(policies ...metav1.Object) *world {
 	return w
 }
 
-func (w *world) forecaster() *Forecaster {
-	cluster := fake.NewClientset(w.objects...)
-	return New(Config{
-		Tracker: w.Tracker, Clients: observe.Clients{Batch: cluster.BatchV1(), Core: cluster.CoreV1()}, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
-	})
+func (w *world) forecaster() *Forecaster { return w.forecasterOf(fakecluster.New(w.objects...)) }
+
+// forecasterOf lists what the tracker does not know from a cluster.
+func (w *world) forecasterOf(cluster *fakecluster.Cluster) *Forecaster {
+	client, err := observe.NewClient(cluster.Config())
+	if err != nil {
+		panic(err)
+	}
+	return New(Config{Tracker: w.Tracker, Client: client, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
 }
 
 // jobs are Jobs that finished so many minutes ago.

@@ -82,17 +82,15 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 
 // readNamespace lists those of one namespace, or of all, page by page.
 func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
-	client, err := l.Clients.For(resource, namespace)
+	kind, err := kinds.For(resource)
 	if err != nil {
 		return err
 	}
-	options := metav1.ListOptions{}
-	if k, err := kinds.For(resource); err == nil {
-		options.FieldSelector = k.Ended
-	}
-	pages := pager.New(client.List)
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return l.Client.List(ctx, kind, namespace, options)
+	})
 	pages.FullListIfExpired = false
-	return pages.EachListItem(ctx, options, func(object runtime.Object) error { return l.take(object, wanted) })
+	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: kind.Ended}, func(object runtime.Object) error { return l.take(object, wanted) })
 }
 
 // take keeps what there is to know of one object. Nothing follows from objects that have not finished.

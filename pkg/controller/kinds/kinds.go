@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds is the one table of the resources that Winnow deletes, or observes because they may own what it deletes. A resource that
-// is not in it is an error.
+// Package kinds is the one table of the resources that Winnow deletes, or observes for what they mean for those: because they may own
+// them, or limit their number. A resource that is not in the table is an error.
 package kinds
 
 import (
@@ -18,8 +18,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// CronJobs are observed for what they mean for their Jobs. No policy can name them.
-const CronJobs = "cronjobs.batch"
+const (
+	// CronJobs are observed for what they mean for their Jobs. No policy can name them.
+	CronJobs = "cronjobs.batch"
+	// ResourceQuotas are observed while a policy limits objects by a share of them. No policy can name them.
+	ResourceQuotas = "resourcequotas"
+)
 
 // Kind is one resource.
 type Kind struct {
@@ -51,6 +55,9 @@ var table = []*Kind{{
 }, {
 	Resource: CronJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("CronJob"), Plural: "cronjobs",
 	New: func() runtime.Object { return &batchv1.CronJob{} },
+}, {
+	Resource: ResourceQuotas, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Plural: "resourcequotas",
+	New: func() runtime.Object { return &corev1.ResourceQuota{} },
 }}
 
 func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle.Fact, bool, error) {
@@ -96,13 +103,20 @@ func Fact(object any) (*lifecycle.Fact, error) {
 // Deletable reports whether policies can name the resource.
 func (k *Kind) Deletable() bool { return k.fact != nil }
 
-// Path is that of an object.
+// Path is that of an object; without a name that of all objects of a namespace, without a namespace that of all objects.
 func (k *Kind) Path(namespace, name string) []string {
 	gv := k.GroupVersionKind.GroupVersion()
+	path := []string{"/apis", gv.Group, gv.Version}
 	if gv.Group == "" {
-		return []string{"/api", gv.Version, "namespaces", namespace, k.Plural, name}
+		path = []string{"/api", gv.Version}
 	}
-	return []string{"/apis", gv.Group, gv.Version, "namespaces", namespace, k.Plural, name}
+	if namespace != "" {
+		path = append(path, "namespaces", namespace)
+	}
+	if path = append(path, k.Plural); name != "" {
+		path = append(path, name)
+	}
+	return path
 }
 
 // Deletable are the resources of the table that policies can name.
@@ -132,7 +146,7 @@ func WithOwners(resources ...string) []string {
 // ObservedOwners are the resources that are observed for what they mean for a resource, and for nothing else.
 func ObservedOwners(resource string) []string { return ownersOf(resource, false) }
 
-// ownersOf are the owners of a resource that policies can name, or those that they cannot. A resource that is only counted has none.
+// ownersOf are the owners of a resource that policies can name, or those that they cannot.
 func ownersOf(resource string, deletable bool) []string {
 	k, err := For(resource)
 	if err != nil {

@@ -55,22 +55,27 @@ func TestUnknown(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	for resource, want := range map[string]string{
-		gc.ResourceJobs: "/apis/batch/v1/namespaces/ns/jobs/a", gc.ResourcePods: "/api/v1/namespaces/ns/pods/a",
+	for _, tc := range []struct{ resource, namespace, name, want string }{
+		{gc.ResourceJobs, "ns", "a", "/apis/batch/v1/namespaces/ns/jobs/a"},
+		{gc.ResourceJobs, "ns", "", "/apis/batch/v1/namespaces/ns/jobs"},
+		{gc.ResourceJobs, "", "", "/apis/batch/v1/jobs"},
+		{gc.ResourcePods, "ns", "a", "/api/v1/namespaces/ns/pods/a"},
+		{gc.ResourcePods, "ns", "", "/api/v1/namespaces/ns/pods"},
+		{gc.ResourcePods, "", "", "/api/v1/pods"},
 	} {
-		k, err := For(resource)
+		k, err := For(tc.resource)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(k.Path("ns", "a"), "/"); got != want {
-			t.Errorf("got %s, want %s", got, want)
+		if got := strings.Join(k.Path(tc.namespace, tc.name), "/"); got != tc.want {
+			t.Errorf("got %s, want %s", got, tc.want)
 		}
 	}
 }
 
 func TestObservedOwners(t *testing.T) {
 	for resource, want := range map[string][]string{
-		gc.ResourceJobs: {CronJobs}, gc.ResourcePods: {}, CronJobs: {}, "resourcequotas": {},
+		gc.ResourceJobs: {CronJobs}, gc.ResourcePods: {}, CronJobs: {}, ResourceQuotas: {},
 	} {
 		if got := ObservedOwners(resource); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", resource, got, want)
@@ -84,7 +89,8 @@ func TestWithOwners(t *testing.T) {
 		"Jobs":                 {[]string{gc.ResourceJobs}, []string{gc.ResourceJobs}},
 		"Pods":                 {[]string{gc.ResourcePods}, []string{gc.ResourcePods, gc.ResourceJobs}},
 		"both":                 {[]string{gc.ResourceJobs, gc.ResourcePods}, []string{gc.ResourceJobs, gc.ResourcePods}},
-		"and one that is none": {[]string{"resourcequotas", gc.ResourcePods}, []string{"resourcequotas", gc.ResourcePods, gc.ResourceJobs}},
+		"and quotas":           {[]string{ResourceQuotas, gc.ResourcePods}, []string{ResourceQuotas, gc.ResourcePods, gc.ResourceJobs}},
+		"and one that is none": {[]string{"secrets", gc.ResourcePods}, []string{"secrets", gc.ResourcePods, gc.ResourceJobs}},
 	} {
 		if got := WithOwners(c.resources...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

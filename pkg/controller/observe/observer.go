@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
@@ -33,9 +33,9 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 // Config is what an Observer works with.
 type Config struct {
 	Tracker *tracker.Tracker
-	// Policies reads the policies, from this server itself; Clients and Metadata all else.
+	// Policies reads the policies, from this server itself; Client and Metadata all else.
 	Policies gcclient.GcV1alpha1Interface
-	Clients
+	Client   *Client
 	Metadata metadata.Interface
 	Clock    clock.PassiveClock
 }
@@ -44,8 +44,16 @@ type Config struct {
 // while Jobs are, and Jobs while Pods are, since they own them; quotas while a limit is a share of one.
 type Observer struct {
 	Config
-	synced  [3]atomic.Bool // policies, cluster policies, namespaces
-	running map[string]*running
+	synced   [3]atomic.Bool // policies, cluster policies, namespaces
+	observed map[string]onlyObserved
+	running  map[string]*running
+}
+
+// onlyObserved is how the tracker takes in a resource that is observed, but never deleted. Of all others it takes in facts.
+type onlyObserved struct {
+	observing func(context.Context, error)
+	sink      func() cache.ReflectorStore
+	forget    func()
 }
 
 // running is a reflector of a resource, and the namespaces whose objects it was to bring, or were listed beside it.
@@ -57,9 +65,24 @@ type running struct {
 }
 
 // New returns an Observer that is yet to be run.
-func New(c Config) *Observer { return &Observer{Config: c, running: map[string]*running{}} }
+func New(c Config) *Observer {
+	o := &Observer{Config: c, running: map[string]*running{}}
+	o.observed = map[string]onlyObserved{
+		kinds.CronJobs: {
+			observing: o.observing(kinds.CronJobs),
+			sink:      func() cache.ReflectorStore { return o.cronJobSink() },
+			forget:    func() { o.Tracker.ForgetCronJobs(o.Clock.Now()) },
+		},
+		kinds.ResourceQuotas: {
+			observing: o.blind(kinds.ResourceQuotas),
+			sink:      func() cache.ReflectorStore { return o.quotaSink() },
+			forget:    func() { o.Tracker.ForgetQuotas() },
+		},
+	}
+	return o
+}
 
-// Synced tells whether policies and namespaces were read once.
+// Synced reports whether policies and namespaces were read once.
 func (o *Observer) Synced() bool {
 	return o.synced[0].Load() && o.synced[1].Load() && o.synced[2].Load()
 }
@@ -70,18 +93,13 @@ func (o *Observer) Run(ctx context.Context) {
 	defer always.Wait()
 	defer o.stopAll()
 	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
-	reflect(ctx, &always, "cleanuppolicies", listWatch(policies.List, policies.Watch, unwatched), &v1alpha1.CleanupPolicy{}, o.policySink())
+	reflect(ctx, &always, "cleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
+		listWatch(policies.List, policies.Watch, unwatched), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
 	clusterPolicies := o.Policies.ClusterCleanupPolicies()
-	reflect(ctx, &always, "clustercleanuppolicies", listWatch(clusterPolicies.List, clusterPolicies.Watch, unwatched),
-		&v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
-	reflect(
-		ctx,
-		&always,
-		"namespaces",
-		listWatch(namespaces.List, namespaces.Watch, unwatched),
-		&metav1.PartialObjectMetadata{},
-		o.namespaceSink(),
-	)
+	reflect(ctx, &always, "clustercleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
+		listWatch(clusterPolicies.List, clusterPolicies.Watch, unwatched), o.Policies), &v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
+	reflect(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
+		listWatch(namespaces.List, namespaces.Watch, unwatched), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
 		select {
@@ -120,7 +138,7 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tra
 // mergeMost is how many namespaces are listed each for itself; to begin anew with all of them costs less than more.
 const mergeMost = 20
 
-// extend has a reflector that runs bring the objects of namespaces that it has passed over. Of quotas it brings all.
+// extend has a reflector that runs bring the objects of namespaces that it has passed over. What is only observed is never passed over.
 func (o *Observer) extend(ctx context.Context, resource string, r *running, namespaces map[string]tracker.Covering) {
 	var added []string
 	for ns, covering := range namespaces {
@@ -129,8 +147,9 @@ func (o *Observer) extend(ctx context.Context, resource string, r *running, name
 		}
 	}
 	r.covered = namespaces
+	_, all := o.observed[resource]
 	switch {
-	case resource == tracker.ResourceQuotas:
+	case all:
 	case len(added) > mergeMost: // Meanwhile what was heard last grows old.
 		r.end()
 		o.running[resource] = o.start(ctx, resource, namespaces)
@@ -153,22 +172,22 @@ func (o *Observer) start(ctx context.Context, resource string, namespaces map[st
 
 // reflect starts the reflector of one resource.
 func (o *Observer) reflect(r *running, resource string) {
-	client, err := o.Clients.For(resource, metav1.NamespaceAll)
+	k, err := kinds.For(resource)
 	if err != nil {
 		o.Tracker.Observing(resource, err, o.Clock.Now())
 		return
 	}
-	var store cache.ReflectorStore
-	observing := o.observing(resource)
-	switch resource {
-	case kinds.CronJobs:
-		store = o.cronJobSink()
-	case tracker.ResourceQuotas:
-		observing, store = o.blind(resource), o.quotaSink()
-	default:
-		store = o.factSink(resource)
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return o.Client.List(ctx, k, metav1.NamespaceAll, options)
 	}
-	reflect(r.ctx, &r.done, resource, listWatch(client.List, client.watch, observing), client.example, store)
+	watches := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		return o.Client.Watch(ctx, k, options)
+	}
+	if only, ok := o.observed[resource]; ok {
+		reflect(r.ctx, &r.done, resource, listWatch(list, watches, only.observing), k.New(), only.sink())
+		return
+	}
+	reflect(r.ctx, &r.done, resource, listWatch(list, watches, o.observing(resource)), k.New(), o.factSink(resource))
 }
 
 // end returns when nothing more comes from r, so that whoever is started next has the last word.
@@ -181,15 +200,11 @@ func (r *running) end() {
 func (o *Observer) stop(resource string, r *running) {
 	r.end()
 	delete(o.running, resource)
-	o.Tracker.Unheard(resource)
-	for _, owner := range kinds.ObservedOwners(resource) {
-		o.Tracker.Unheard(owner)
-	}
-	switch resource {
-	case gc.ResourceJobs:
-		o.Tracker.ForgetCronJobs(o.Clock.Now())
-	case tracker.ResourceQuotas:
-		o.Tracker.ForgetQuotas()
+	for _, resource := range append(kinds.ObservedOwners(resource), resource) {
+		o.Tracker.Unheard(resource)
+		if only, ok := o.observed[resource]; ok {
+			only.forget()
+		}
 	}
 }
 
@@ -240,11 +255,11 @@ func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource
 }
 
 func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Compact, string, error) {
-	client, err := o.Clients.For(resource, namespace)
+	kind, err := kinds.For(resource)
 	if err != nil {
 		return nil, "", err
 	}
-	l, err := client.List(ctx, options)
+	l, err := o.Client.List(ctx, kind, namespace, options)
 	if err != nil {
 		return nil, "", err
 	}

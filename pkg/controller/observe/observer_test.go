@@ -6,7 +6,6 @@ package observe
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -28,46 +26,53 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
-func TestMain(m *testing.M) {
-	// The fake clients cannot stream lists; that real ones do is seen on a real cluster.
-	if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+// pagesOnly are the policies of a fake clientset, which cannot stream lists.
+type pagesOnly struct{ gcclient.GcV1alpha1Interface }
+
+// IsWatchListSemanticsUnSupported is what client-go asks of clients.
+func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
 // observed is an observer that runs, and the cluster that it observes.
 type observed struct {
 	*testing.T
 	*Observer
-	cluster  *fake.Clientset
+	cluster  *fakecluster.Cluster
 	metadata *metadatafake.FakeMetadataClient
 	policies gcclient.CleanupPolicyInterface
 	gc       *gcfake.Clientset
 }
 
 func newObserved(t *testing.T, objects ...runtime.Object) *observed {
+	return newObservedOf(t, fakecluster.New(objects...))
+}
+
+func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	o := &observed{
 		T:        t,
-		cluster:  fake.NewClientset(objects...),
+		cluster:  cluster,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),
 	}
 	o.policies = o.gc.GcV1alpha1().CleanupPolicies(testbuilders.Home)
+	client, err := NewClient(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.Observer = New(Config{
-		Tracker: tracker.New(
-			tracker.Config{HoldAbove: -1, HoldAboveTotal: -1},
-		), Policies: o.gc.GcV1alpha1(), Clients: Clients{Batch: o.cluster.BatchV1(), Core: o.cluster.CoreV1()}, Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
+		Tracker: tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}), Policies: pagesOnly{o.gc.GcV1alpha1()}, Client: client,
+		Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
 	})
 	return o
 }
@@ -115,8 +120,18 @@ func watches(f *clienttesting.Fake, resource string) (n int) {
 func (o *observed) watched(n int, resources ...string) {
 	o.Helper()
 	o.until(strings.Join(resources, " and ")+" are watched", func() bool {
-		return !slices.ContainsFunc(resources, func(r string) bool { return watches(&o.cluster.Fake, r) < n })
+		return !slices.ContainsFunc(resources, func(r string) bool { return o.watches(r) < n })
 	})
+}
+
+// watches are those of a resource of all namespaces that the cluster was asked for.
+func (o *observed) watches(resource string) (n int) {
+	for _, r := range o.cluster.Requests(resource) {
+		if r.Options.Watch && r.Namespace == "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (o *observed) tracks(n int) {
@@ -153,48 +168,44 @@ func (o *observed) due(policy string) int64 {
 }
 
 func TestObservesWhatPoliciesName(t *testing.T) {
-	o := newObserved(t,
+	t.Run("lists are streamed", func(t *testing.T) { observesWhatPoliciesName(t, false) })
+	t.Run("lists come in pages", func(t *testing.T) { observesWhatPoliciesName(t, true) })
+}
+
+func observesWhatPoliciesName(t *testing.T, pagesOnly bool) {
+	cluster := fakecluster.New(
 		testbuilders.Job("a").Complete(testbuilders.Now).Obj(),
 		testbuilders.Job("of-cron").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(),
 		testbuilders.CronJob("c", "of-cron"),
 		testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj(),
 		testbuilders.Job("elsewhere").In("team-b").Complete(testbuilders.Now).Obj(),
 	)
+	cluster.PagesOnly = pagesOnly
+	o := newObservedOf(t, cluster)
 	o.run()
-	if n := watches(&o.cluster.Fake, "jobs"); n != 0 {
+	if n := o.watches("jobs"); n != 0 {
 		t.Error("Jobs are watched, though no policy names them")
 	}
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 	o.watched(1, "jobs", "cronjobs")
 	o.tracks(2)
 	o.until("the Job that the CronJob does not count on is due", func() bool { return o.due("p") == 1 })
-	if n := watches(&o.cluster.Fake, "pods"); n != 0 {
+	if n := o.watches("pods"); n != 0 {
 		t.Error("Pods are watched, though no policy names them")
 	}
 	o.create(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.watched(1, "pods")
 	o.tracks(3)
 
-	ctx := context.Background()
-	if _, err := o.cluster.BatchV1().Jobs(testbuilders.Home).Create(ctx, testbuilders.Job("new").Version("5").Obj(), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o.cluster.Set(testbuilders.Job("new").Obj())
 	o.tracks(4)
-	if _, err := o.cluster.BatchV1().Jobs(testbuilders.Home).Update(ctx, testbuilders.Job("new").Version("6").Complete(testbuilders.Now).Obj(), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o.cluster.Set(testbuilders.Job("new").Complete(testbuilders.Now).Obj())
 	o.until("the new Job is due", func() bool { return o.due("p") == 2 })
-	if _, err := o.cluster.BatchV1().CronJobs(testbuilders.Home).Update(ctx, testbuilders.CronJob("c"), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o.cluster.Set(testbuilders.CronJob("c"))
 	o.until("the Job of the CronJob is due", func() bool { return o.due("p") == 3 })
-	if err := o.cluster.BatchV1().Jobs(testbuilders.Home).Delete(ctx, "new", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o.cluster.Delete(testbuilders.Job("new").Obj())
 	o.tracks(3)
-	if err := o.cluster.BatchV1().CronJobs(testbuilders.Home).Delete(ctx, "c", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o.cluster.Delete(testbuilders.CronJob("c"))
 	o.until("the Job of the CronJob is left to it", func() bool { return o.due("p") == 1 })
 }
 
@@ -222,31 +233,27 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	var mu sync.Mutex
 	var listed []metav1.ListOptions
 	failures := 1
-	o.cluster.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.GetNamespace() != "team-b" {
-			return false, nil, nil
+	o.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
+		if r.Namespace != "team-b" {
+			return nil, nil
+		}
+		if r.Resource == "jobs" {
+			return &batchv1.JobList{Items: []batchv1.Job{*testbuilders.Job("z").In("team-b").Obj()}}, nil
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if failures > 0 {
 			failures--
-			return true, nil, errors.New("not now")
+			return nil, errors.New("not now")
 		}
-		options := action.(clienttesting.ListActionImpl).ListOptions
-		listed = append(listed, options)
-		if options.Continue == "" {
-			return true, &corev1.PodList{
+		listed = append(listed, r.Options)
+		if r.Options.Continue == "" {
+			return &corev1.PodList{
 				ListMeta: metav1.ListMeta{Continue: "next"},
 				Items:    []corev1.Pod{*testbuilders.Pod("x").In("team-b").Obj()},
 			}, nil
 		}
-		return true, &corev1.PodList{Items: []corev1.Pod{*testbuilders.Pod("y").In("team-b").Obj()}}, nil
-	})
-	o.cluster.PrependReactor("list", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.GetNamespace() != "team-b" {
-			return false, nil, nil
-		}
-		return true, &batchv1.JobList{Items: []batchv1.Job{*testbuilders.Job("z").In("team-b").Obj()}}, nil
+		return &corev1.PodList{Items: []corev1.Pod{*testbuilders.Pod("y").In("team-b").Obj()}}, nil
 	})
 	o.run()
 	o.create(testbuilders.Policy("p").Default("0s"))
@@ -260,22 +267,20 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 		listed[1].Continue != "next" {
 		t.Errorf("listed %+v", listed)
 	}
-	if n := watches(&o.cluster.Fake, "pods"); n != 1 {
+	if n := o.watches("pods"); n != 1 {
 		t.Errorf("Pods are watched %d times", n)
 	}
 }
 
 func TestTellsWhatItCannotObserve(t *testing.T) {
 	o := newObserved(t, testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj())
-	var mu sync.Mutex
-	forbidden := true
-	o.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if forbidden {
-			return true, nil, errors.New("no right to list jobs")
+	var forbidden atomic.Bool
+	forbidden.Store(true)
+	o.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
+		if r.Resource == "jobs" && forbidden.Load() {
+			return nil, errors.New("no right to list jobs")
 		}
-		return false, nil, nil
+		return nil, nil
 	})
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
@@ -283,9 +288,7 @@ func TestTellsWhatItCannotObserve(t *testing.T) {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return len(reports) == 1 && reports[0].Blind == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
 	})
-	mu.Lock()
-	forbidden = false
-	mu.Unlock()
+	forbidden.Store(false)
 	o.until("it deletes again", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return reports[0].Blind == "" && reports[0].Held == 0 && reports[0].Due == 1
@@ -297,8 +300,11 @@ func TestTellsThatItCannotObserveQuotas(t *testing.T) {
 	o := newObserved(t)
 	var forbidden atomic.Bool
 	forbidden.Store(true)
-	o.cluster.PrependReactor("list", "resourcequotas", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return forbidden.Load(), nil, errors.New("no right to list quotas")
+	o.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
+		if r.Resource == "resourcequotas" && forbidden.Load() {
+			return nil, errors.New("no right to list quotas")
+		}
+		return nil, nil
 	})
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
@@ -320,7 +326,7 @@ func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
 	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
 	o.Tracker.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
 	o.Tracker.SetPolicy(p, testbuilders.Now)
-	call, sink := o.blind(tracker.ResourceQuotas), o.quotaSink()
+	call, sink := o.blind(kinds.ResourceQuotas), o.quotaSink()
 	believed := func() bool { return o.Tracker.Reports(testbuilders.Home)[0].QuotaDoubt == "" }
 	for version := range 2 {
 		call(t.Context(), errors.New("connection refused"))

@@ -29,7 +29,7 @@ import (
 func listWatch[L runtime.Object](
 	list func(context.Context, metav1.ListOptions) (L, error), watches func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	observing func(context.Context, error),
-) cache.ListerWatcher {
+) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			l, err := list(ctx, options)
@@ -133,7 +133,7 @@ func (o *Observer) quotaSink() *sink[*tracker.Quota] {
 		upsert:  func(q *tracker.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
 		remove:  func(q *tracker.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
 		replace: func(all []*tracker.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
-		heard:   func() { o.Tracker.Heard(tracker.ResourceQuotas, o.Clock.Now()) }, // At once, see blind.
+		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // At once, see blind.
 	}
 }
 

@@ -12,37 +12,9 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
-	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 )
-
-// NewClients makes Clients whose answers in protobuf are stripUnread before they are decoded: a Job comes without its template, a Pod
-// without most of its spec, since to decode these costs more than all else. Answers in JSON come whole.
-func NewClients(c *rest.Config) (Clients, error) {
-	batch, err := strippedClient(c, "/apis", batchv1.SchemeGroupVersion)
-	if err != nil {
-		return Clients{}, err
-	}
-	core, err := strippedClient(c, "/api", corev1.SchemeGroupVersion)
-	if err != nil {
-		return Clients{}, err
-	}
-	return Clients{Batch: batchclient.New(batch), Core: coreclient.New(core)}, nil
-}
-
-func strippedClient(c *rest.Config, path string, gv schema.GroupVersion) (rest.Interface, error) {
-	c = rest.CopyConfig(c)
-	c.GroupVersion, c.APIPath = &gv, path
-	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return largeReads{rt} })
-	c.NegotiatedSerializer = strippedCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
-	return rest.RESTClientFor(c)
-}
 
 // largeReads reads bodies in larger pieces than watches do, an object at a time: over HTTP/2 each read may send word to the server that
 // there is room again, which costs more than to decode what was read.

@@ -28,7 +28,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
 var (
@@ -200,12 +202,17 @@ func TestClientsThinLists(t *testing.T) {
 			}
 		}))
 		defer server.Close()
-		clients, err := NewClients(&rest.Config{Host: server.URL})
+		client, err := NewClient(&rest.Config{Host: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := clients.Batch.Jobs("default").List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
+		jobs, err := kinds.For(gc.ResourceJobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := client.List(t.Context(), jobs, "default", metav1.ListOptions{})
+		got, ok := object.(*batchv1.JobList)
+		if err != nil || !ok || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
 			t.Errorf("%s: %+v, %v", contentType, got, err)
 		}
 	}

@@ -1,0 +1,221 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakecluster answers lists and watches as an API server does, in protobuf, over a transport in memory: so tests of clients that
+// need no clientset may have the time of package synctest.
+package fakecluster
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Request is a list or a watch of a resource.
+type Request struct {
+	// Resource is its plural; Namespace is empty for all.
+	Resource, Namespace string
+	Options             metav1.ListOptions
+
+	kind schema.GroupVersionKind
+}
+
+// Reaction answers a request in place of the cluster: with an object, or with an error; with neither it leaves the request to the cluster.
+type Reaction func(Request) (runtime.Object, error)
+
+// event is a change of an object.
+type event struct {
+	watch.Event
+	version   int
+	namespace string
+}
+
+// resource is what there is of one.
+type resource struct {
+	objects map[string]runtime.Object // by namespace and name
+	events  []event
+}
+
+// Cluster is a http.RoundTripper to the API server of a cluster.
+type Cluster struct {
+	// PagesOnly has the cluster refuse to stream lists, as API servers do that cannot. It is set before the first request.
+	PagesOnly bool
+
+	mu        sync.Mutex
+	version   int
+	resources map[string]*resource // by plural
+	requests  []Request
+	reactions []Reaction
+	changed   chan struct{} // closed with the next event
+}
+
+// New makes a cluster with these objects, in the versions that they have.
+func New(objects ...runtime.Object) *Cluster {
+	c := &Cluster{version: 1, resources: map[string]*resource{}, changed: make(chan struct{})}
+	for _, object := range objects {
+		object = object.DeepCopyObject()
+		c.of(object).objects[key(object)] = object
+	}
+	return c
+}
+
+// Config is for clients of the cluster.
+func (c *Cluster) Config() *rest.Config {
+	return &rest.Config{Host: "http://cluster.test", QPS: -1, Transport: c}
+}
+
+// React has requests answered by a reaction, before those that were added earlier.
+func (c *Cluster) React(r Reaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reactions = slices.Insert(c.reactions, 0, r)
+}
+
+// Requests are those of a resource so far, but for streams that were refused.
+func (c *Cluster) Requests(resource string) []Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.requests), func(r Request) bool { return r.Resource != resource })
+}
+
+// Set creates an object, or updates that of its name, in a new version.
+func (c *Cluster) Set(object runtime.Object) {
+	object = object.DeepCopyObject()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change := watch.Added
+	if _, ok := c.of(object).objects[key(object)]; ok {
+		change = watch.Modified
+	}
+	c.of(object).objects[key(object)] = object
+	c.tell(change, object)
+}
+
+// Delete deletes the object of this name.
+func (c *Cluster) Delete(object runtime.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.of(object)
+	last := r.objects[key(object)].DeepCopyObject()
+	delete(r.objects, key(object))
+	c.tell(watch.Deleted, last)
+}
+
+// tell gives the object a new version, and tells the watches of it.
+func (c *Cluster) tell(change watch.EventType, object runtime.Object) {
+	c.version++
+	m := accessor(object)
+	m.SetResourceVersion(fmt.Sprint(c.version))
+	r := c.of(object)
+	r.events = append(r.events, event{Event: watch.Event{Type: change, Object: object}, version: c.version, namespace: m.GetNamespace()})
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// of is the resource of an object, which is told its kind.
+func (c *Cluster) of(object runtime.Object) *resource {
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		panic(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	return c.named(plural(kinds[0]))
+}
+
+func (c *Cluster) named(plural string) *resource {
+	if c.resources[plural] == nil {
+		c.resources[plural] = &resource{objects: map[string]runtime.Object{}}
+	}
+	return c.resources[plural]
+}
+
+func plural(kind schema.GroupVersionKind) string {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural.Resource
+}
+
+// objectsOf are those that a request asks for, in the order of their names.
+func (c *Cluster) objectsOf(r Request) []runtime.Object {
+	var out []runtime.Object
+	all := c.named(r.Resource).objects
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if object := all[name]; r.Namespace == "" || accessor(object).GetNamespace() == r.Namespace {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
+	request, err := parse(r)
+	if err != nil {
+		return nil, err
+	}
+	if request.Options.SendInitialEvents != nil && c.PagesOnly {
+		return failed(r, apierrors.NewBadRequest("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
+	}
+	c.mu.Lock()
+	c.requests = append(c.requests, request)
+	reactions := c.reactions
+	c.mu.Unlock()
+	for _, react := range reactions {
+		if object, err := react(request); err != nil {
+			return failed(r, err)
+		} else if object != nil {
+			return answered(r, http.StatusOK, object)
+		}
+	}
+	if request.Options.Watch {
+		return c.watch(r, request)
+	}
+	return c.list(r, request)
+}
+
+// parse reads a request such as GET /apis/batch/v1/namespaces/team-a/jobs.
+func parse(r *http.Request) (Request, error) {
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	out := Request{Resource: path[len(path)-1]}
+	if i := slices.Index(path, "namespaces"); i >= 0 {
+		out.Namespace = path[i+1]
+	}
+	gv := schema.GroupVersion{Version: path[1]}
+	if path[0] == "apis" {
+		gv = schema.GroupVersion{Group: path[1], Version: path[2]}
+	}
+	for name := range scheme.Scheme.KnownTypes(gv) {
+		if kind := gv.WithKind(name); plural(kind) == out.Resource {
+			out.kind = kind
+		}
+	}
+	if out.kind.Empty() || r.Method != http.MethodGet {
+		return out, fmt.Errorf("there is no answer to %s %s", r.Method, r.URL.Path)
+	}
+	return out, scheme.ParameterCodec.DecodeParameters(r.URL.Query(), corev1.SchemeGroupVersion, &out.Options)
+}
+
+func key(object runtime.Object) string {
+	m := accessor(object)
+	return m.GetNamespace() + "/" + m.GetName()
+}
+
+func accessor(object runtime.Object) metav1.Object {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
