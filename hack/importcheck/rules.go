@@ -5,31 +5,62 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/token"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// pure packages decide and compute. They see facts and the time as arguments, so every decision can be tested without
-// a cluster, repeated and explained.
-var pure = []string{
-	"./pkg/controller/lifecycle",
-	"./pkg/controller/policy",
-	"./pkg/controller/capacity",
-	"./pkg/controller/expiry",
-	"./pkg/controller/deletion",
-	"./pkg/controller/freshness",
-	"./pkg/controller/turns",
-	"./pkg/controller/kinds",
+// layer is a package that only decides and computes. It gets facts and the time as arguments, so that every decision can be tested
+// without a cluster, repeated and explained.
+type layer struct {
+	path string
+	// imports are the packages of this module that it may import besides ./pkg/apis/gc. Each stands above it in the table.
+	imports []string
+	// except names packages of the standard library that this package may import although pure packages may not, and why says why.
+	except []string
+	why    string
 }
 
-// pureImports are what a pure package may import besides the standard library and other pure packages.
-var pureImports = []string{"./pkg/apis/gc", "k8s.io/api", "k8s.io/apimachinery"}
+// layers are the packages without clients, clocks, loggers, locks and channels, from the bottom up. Whoever adds a row runs
+// hack/verify-imports.sh.
+var layers = []layer{
+	{path: "./pkg/controller/lifecycle"},
+	{path: "./pkg/controller/capacity"},
+	{path: "./pkg/controller/expiry"},
+	{path: "./pkg/controller/freshness"},
+	{path: "./pkg/controller/turns", imports: []string{"./pkg/controller/expiry"}},
+	{path: "./pkg/controller/kinds", imports: []string{"./pkg/controller/lifecycle"}},
+	{path: "./pkg/controller/policy", imports: []string{"./pkg/controller/lifecycle"}},
+	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/lifecycle", "./pkg/controller/policy"}},
+	{
+		path: "./pkg/controller/facts", imports: []string{"./pkg/controller/lifecycle"},
+		except: []string{"sync"},
+		why:    "the parts that facts share are interned for all watches at once, and dropped by the garbage collector; no result depends on it",
+	},
+}
 
-// impureStandard are the parts of the standard library that bring locks, logs or the outside world.
-var impureStandard = []string{"log", "net", "os", "sync"}
+// libraries are the modules that a pure package may import from.
+var libraries = []string{"k8s.io/api", "k8s.io/apimachinery"}
 
-// separations say what must not be reached, be it through other packages of this module.
+// impureStandard are the parts of the standard library that bring locks, channels, logs or the outside world.
+var impureStandard = []string{"context", "log", "net", "os", "sync"}
+
+// pure reports whether a package needs no exception.
+func (l layer) pure() bool { return len(l.except) == 0 }
+
+func paths(want func(layer) bool) []string {
+	var out []string
+	for _, l := range layers {
+		if want(l) {
+			out = append(out, l.path)
+		}
+	}
+	return out
+}
+
+// separations say what must not be reached, not even through other packages of this module.
 var separations = []struct {
 	from, but, never []string
 	why              string
@@ -60,7 +91,7 @@ var separations = []struct {
 	why:   "builders and the model are for tests alone",
 }, {
 	from: []string{"./pkg/controller/internal/model"},
-	never: append(slices.DeleteFunc(slices.Clone(pure), func(pkg string) bool { return pkg == "./pkg/controller/lifecycle" }),
+	never: append(paths(func(l layer) bool { return l.path != "./pkg/controller/lifecycle" }),
 		"./pkg/controller/tracker"),
 	why: "the model judges the engine, and shares no code with it",
 }, {
@@ -69,13 +100,13 @@ var separations = []struct {
 	why:   "packages do not depend on programs",
 }}
 
-// check returns one line for each wrong import, sorted.
+// check returns one line for each wrong import.
 func check(imports map[string][]string) []string {
 	var faults []string
+	for _, l := range layers {
+		faults = append(faults, checkLayer(l, imports[l.path])...)
+	}
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		if slices.Contains(pure, pkg) {
-			faults = append(faults, checkPure(pkg, imports[pkg])...)
-		}
 		for _, s := range separations {
 			if !below(pkg, s.from) || below(pkg, s.but) {
 				continue
@@ -91,22 +122,69 @@ func check(imports map[string][]string) []string {
 	return faults
 }
 
-func checkPure(pkg string, imports []string) []string {
+// checkLayer returns a line for each import that a pure package must not have.
+func checkLayer(l layer, imports []string) []string {
 	var faults []string
 	for _, path := range imports {
+		own := strings.HasPrefix(path, "./")
 		standard := !strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
 		switch {
-		case standard && !below(path, impureStandard):
-		case slices.Contains(pure, path), path == "./pkg/apis/gc", below(path, pureImports) && !strings.HasPrefix(path, "./"):
+		case own && (path == "./pkg/apis/gc" || slices.Contains(l.imports, path)):
+		case own:
+			faults = append(faults, fmt.Sprintf("%s -> %s: of this module it may import only %s", l.path, path,
+				strings.Join(append([]string{"./pkg/apis/gc"}, l.imports...), ", ")))
+		case standard && (!below(path, impureStandard) || slices.Contains(l.except, path)), below(path, libraries):
 		default:
-			faults = append(faults, fmt.Sprintf("%s -> %s: a pure package imports the standard library without %s, "+
-				"other pure packages and %s alone", pkg, path, strings.Join(impureStandard, ", "), strings.Join(pureImports, ", ")))
+			faults = append(faults, fmt.Sprintf("%s -> %s: a pure package imports only the standard library without %s, and %s",
+				l.path, path, strings.Join(impureStandard, ", "), strings.Join(libraries, ", ")))
 		}
 	}
 	return faults
 }
 
-// meets tells whether pkg, itself neither, reaches both the controller and the registry.
+// checkOrder returns a line for each row of the table that allows an import from the same row or from one below.
+func checkOrder(layers []layer) []string {
+	var faults []string
+	above := map[string]bool{}
+	for _, l := range layers {
+		for _, path := range l.imports {
+			if !above[path] {
+				faults = append(faults, fmt.Sprintf("%s -> %s: the table of layers allows an import only from a row above", l.path, path))
+			}
+		}
+		above[l.path] = true
+	}
+	return faults
+}
+
+// checkConcurrency returns a line for each place of a parsed file that starts a goroutine or uses a channel.
+func checkConcurrency(files *token.FileSet, file *ast.File) []string {
+	var faults []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		what := ""
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			what = "starts a goroutine"
+		case *ast.ChanType:
+			what = "uses a channel"
+		case *ast.SelectStmt:
+			what = "selects among channels"
+		case *ast.SendStmt:
+			what = "sends to a channel"
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				what = "receives from a channel"
+			}
+		}
+		if what != "" {
+			faults = append(faults, fmt.Sprintf("%s: a pure package %s", files.Position(n.Pos()), what))
+		}
+		return true
+	})
+	return faults
+}
+
+// meets reports whether pkg reaches both the controller and the registry, and is part of neither.
 func meets(imports map[string][]string, pkg string) bool {
 	controller, registry := []string{"./pkg/controller"}, []string{"./pkg/registry"}
 	return !below(pkg, append(controller, registry...)) &&
@@ -133,7 +211,7 @@ func reach(imports map[string][]string, pkg string, roots []string) []string {
 	return nil
 }
 
-// below tells whether path is one of the roots or in a folder of one.
+// below reports whether path is one of the roots or in a folder of one.
 func below(path string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
 		return path == root || strings.HasPrefix(path, root+"/")

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +40,14 @@ func TestCheck(t *testing.T) {
 				"./pkg/controller/expiry -> ./pkg/apis/gc/v1alpha1: ",
 				"./pkg/controller/expiry -> k8s.io/apiserver: ",
 			},
+		},
+		"a pure package that its row does not name": {
+			imports: map[string][]string{"./pkg/controller/policy": {"./pkg/controller/lifecycle", "./pkg/controller/capacity"}},
+			faults:  []string{"./pkg/controller/policy -> ./pkg/controller/capacity: of this module it may import only ./pkg/apis/gc, ./pkg/controller/lifecycle"},
+		},
+		"an exception is for one package and one import": {
+			imports: map[string][]string{"./pkg/controller/facts": {"sync", "sync/atomic"}, "./pkg/controller/policy": {"sync"}},
+			faults:  []string{"./pkg/controller/policy -> sync: ", "./pkg/controller/facts -> sync/atomic: "},
 		},
 		"registry reaches the controller through another package": {
 			imports: map[string][]string{
@@ -79,5 +89,50 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got faults\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.faults, "\n"))
 			}
 		})
+	}
+}
+
+func TestCheckOrder(t *testing.T) {
+	got := checkOrder([]layer{
+		{path: "./a"},
+		{path: "./b", imports: []string{"./a", "./c", "./b"}},
+		{path: "./c", imports: []string{"./a", "./b"}},
+	})
+	want := []string{"./b -> ./c: ", "./b -> ./b: "}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("got faults\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if faults := checkOrder(layers); faults != nil {
+		t.Errorf("the table itself: %s", faults)
+	}
+}
+
+func TestExceptionsHaveReasons(t *testing.T) {
+	for _, l := range layers {
+		if l.pure() != (l.why == "") {
+			t.Errorf("%s: exceptions %q, reason %q", l.path, l.except, l.why)
+		}
+	}
+}
+
+func TestCheckConcurrency(t *testing.T) {
+	for body, faults := range map[string][]string{
+		"x := map[string]int{}; for k := range x { _ = -x[k] }": nil,
+		"go f()":                      {"f.go:2:12: a pure package starts a goroutine"},
+		"var c chan int; _ = c":       {"f.go:2:18: a pure package uses a channel"},
+		"_ = make(<-chan int)":        {"f.go:2:21: a pure package uses a channel"},
+		"c <- 1":                      {"f.go:2:12: a pure package sends to a channel"},
+		"_ = <-f()":                   {"f.go:2:16: a pure package receives from a channel"},
+		"select {}":                   {"f.go:2:12: a pure package selects among channels"},
+		"func() { go func() {}() }()": {"f.go:2:21: a pure package starts a goroutine"},
+	} {
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, "f.go", "package p\nfunc f() { "+body+" }", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := checkConcurrency(files, file); !slices.Equal(got, faults) {
+			t.Errorf("%s: got %q, want %q", body, got, faults)
+		}
 	}
 }
