@@ -61,17 +61,21 @@ const (
 	ReasonHeld                  Reason = "Held"
 	ReasonClockInDoubt          Reason = "ClockInDoubt"
 	ReasonUnobserved            Reason = "Unobserved"
-	ReasonThrottled             Reason = "Throttled"
 	ReasonUnauthorized          Reason = "Unauthorized"
 	ReasonRefused               Reason = "Refused"
 	ReasonContended             Reason = "Contended"
 	ReasonRetrying              Reason = "Retrying"
 )
 
-// ReasonAnnotationIgnored is that of a Notice, and of no decision.
-const ReasonAnnotationIgnored Reason = "AnnotationIgnored"
+// Reasons of no decision.
+const (
+	// ReasonThrottled is the reason of a condition: what is due waits for the pace of its namespace.
+	ReasonThrottled Reason = "Throttled"
+	// ReasonAnnotationIgnored is the reason of a Notice.
+	ReasonAnnotationIgnored Reason = "AnnotationIgnored"
+)
 
-// Reasons are all of them.
+// Reasons are all reasons of decisions.
 var Reasons = []Reason{
 	ReasonNoPolicy,
 	ReasonNamespaceTerminating,
@@ -98,7 +102,6 @@ var Reasons = []Reason{
 	ReasonHeld,
 	ReasonClockInDoubt,
 	ReasonUnobserved,
-	ReasonThrottled,
 	ReasonUnauthorized,
 	ReasonRefused,
 	ReasonContended,
