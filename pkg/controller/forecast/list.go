@@ -86,9 +86,7 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	if err != nil {
 		return err
 	}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return l.Client.List(ctx, kind, namespace, options)
-	})
+	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false
 	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: kind.Ended}, func(object runtime.Object) error { return l.take(object, wanted) })
 }

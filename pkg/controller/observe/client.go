@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
@@ -37,19 +38,23 @@ func NewClient(c *rest.Config) (*Client, error) {
 	return &Client{rest: client}, nil
 }
 
-// List lists the objects of a namespace, or of all namespaces.
-func (c *Client) List(ctx context.Context, k *kinds.Kind, namespace string, options metav1.ListOptions) (runtime.Object, error) {
-	list, err := scheme.Scheme.New(listOf(k))
-	if err != nil {
-		return nil, err
+// Lister returns what lists the objects of a namespace, or of all namespaces.
+func (c *Client) Lister(k *kinds.Kind, namespace string) cache.ListWithContextFunc {
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		list, err := scheme.Scheme.New(listOf(k))
+		if err != nil {
+			return nil, err
+		}
+		return list, c.get(k, namespace, options).Do(ctx).Into(list)
 	}
-	return list, c.get(k, namespace, options).Do(ctx).Into(list)
 }
 
-// Watch watches the objects of all namespaces.
-func (c *Client) Watch(ctx context.Context, k *kinds.Kind, options metav1.ListOptions) (watch.Interface, error) {
-	options.Watch = true
-	return c.get(k, metav1.NamespaceAll, options).Watch(ctx)
+// Watcher returns what watches the objects of all namespaces.
+func (c *Client) Watcher(k *kinds.Kind) cache.WatchFuncWithContext {
+	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		options.Watch = true
+		return c.get(k, metav1.NamespaceAll, options).Watch(ctx)
+	}
 }
 
 // get is the request that client-go's typed clients make.

@@ -12,10 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -177,17 +174,18 @@ func (o *Observer) reflect(r *running, resource string) {
 		o.Tracker.Observing(resource, err, o.Clock.Now())
 		return
 	}
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return o.Client.List(ctx, k, metav1.NamespaceAll, options)
-	}
-	watches := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		return o.Client.Watch(ctx, k, options)
-	}
+	list, watch := o.Client.Lister(k, metav1.NamespaceAll), o.Client.Watcher(k)
 	if only, ok := o.observed[resource]; ok {
-		reflect(r.ctx, &r.done, resource, listWatch(list, watches, only.observing), k.New(), only.sink())
+		reflect(r.ctx, &r.done, resource, listWatch(list, watch, only.observing), k.New(), only.sink())
 		return
 	}
-	reflect(r.ctx, &r.done, resource, listWatch(list, watches, o.observing(resource)), k.New(), o.factSink(resource))
+	stream := o.listStream(resource, listWatch(list, watch, o.observing(resource)))
+	r.done.Go(func() {
+		var reflector sync.WaitGroup
+		reflect(r.ctx, &reflector, resource, stream.listWatch(), k.New(), o.factSink(resource, stream))
+		reflector.Wait()
+		stream.stop()
+	})
 }
 
 // end returns when nothing more comes from r, so that whoever is started next has the last word.
@@ -214,18 +212,19 @@ func (o *Observer) stopAll() {
 	}
 }
 
-// mergePage is how many objects are listed at a time beside a watch.
-const mergePage = 500
-
-// merge lists the objects of one namespace, again and again until it succeeds: the namespace is new to a watch that has
-// passed over them.
+// merge lists the objects of one namespace, again and again until that succeeds: the namespace is new to a watch that has passed
+// over them.
 func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 	merge := o.Tracker.BeginMerge(resource, namespace)
 	complete := false
 	defer func() { merge.End(complete, o.Clock.Now()) }()
-	retry := time.Second
+	k, err := kinds.For(resource)
+	if err != nil {
+		return // The tracker was told when the resource should have been watched.
+	}
+	list, retry := o.Client.Lister(k, namespace), time.Second
 	for ctx.Err() == nil {
-		err := o.mergeOnce(ctx, merge, resource, namespace)
+		_, err := eachPage(ctx, list, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {
 			return
 		}
@@ -237,41 +236,4 @@ func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 		}
 		retry = min(2*retry, time.Minute)
 	}
-}
-
-func (o *Observer) mergeOnce(ctx context.Context, merge *tracker.Merge, resource, namespace string) error {
-	options := metav1.ListOptions{Limit: mergePage}
-	for {
-		page, next, err := o.list(ctx, resource, namespace, options)
-		if err != nil {
-			return err
-		}
-		merge.Add(page, o.Clock.Now())
-		if next == "" {
-			return nil
-		}
-		options.Continue = next
-	}
-}
-
-func (o *Observer) list(ctx context.Context, resource, namespace string, options metav1.ListOptions) ([]*facts.Compact, string, error) {
-	kind, err := kinds.For(resource)
-	if err != nil {
-		return nil, "", err
-	}
-	l, err := o.Client.List(ctx, kind, namespace, options)
-	if err != nil {
-		return nil, "", err
-	}
-	page, err := meta.ListAccessor(l)
-	if err != nil {
-		return nil, "", err
-	}
-	out := make([]*facts.Compact, 0, meta.LenList(l))
-	err = meta.EachListItem(l, func(object runtime.Object) error {
-		k, err := Reduce(object)
-		out = append(out, k)
-		return err
-	})
-	return out, page.GetContinue(), err
 }

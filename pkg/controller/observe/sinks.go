@@ -6,7 +6,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -68,17 +67,24 @@ func (o *Observer) blind(resource string) func(context.Context, error) {
 // unwatched is for what readings hold memory against: they notice by themselves when it is not observed.
 func unwatched(context.Context, error) {}
 
-func (o *Observer) factSink(resource string) *sink[*facts.Compact] {
-	return &sink[*facts.Compact]{
-		reduce: Reduce,
-		upsert: func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
+// listStream hands the lists of a resource to the tracker.
+func (o *Observer) listStream(resource string, from *cache.ListWatch) *listStream {
+	return &listStream{
+		from:   from,
+		begin:  func() List { return &collected{Tracker: o.Tracker, resource: resource} },
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
-		replace: func(all []*facts.Compact, rv string) {
-			// A version that cannot be read is older than any, so that nothing is taken for gone because of it.
-			version, _ := strconv.ParseUint(rv, 10, 64)
-			o.Tracker.Replace(resource, all, version, o.Clock.Now())
-		},
-		heard: o.heard(resource),
+		now:    o.Clock.Now,
+	}
+}
+
+// factSink takes what follows a list; the objects of the list have gone through the stream.
+func (o *Observer) factSink(resource string, stream *listStream) *sink[*facts.Compact] {
+	return &sink[*facts.Compact]{
+		reduce:  Reduce,
+		upsert:  func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
+		remove:  stream.remove,
+		replace: func(_ []*facts.Compact, rv string) { stream.end(rv) },
+		heard:   o.heard(resource),
 	}
 }
 

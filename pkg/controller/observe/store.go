@@ -65,7 +65,7 @@ func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
 	for _, object := range objects {
 		t, err := s.small(object)
 		if err != nil {
-			klog.Background().Error(err, "Skipped an object that cannot be read", "type", fmt.Sprintf("%T", object))
+			skipped(object, err)
 			continue
 		}
 		all = append(all, t)
@@ -73,6 +73,11 @@ func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
 	s.replace(all, resourceVersion)
 	s.hear()
 	return nil
+}
+
+// skipped tells why an object is not known.
+func skipped(object any, err error) {
+	klog.Background().Error(err, "Skipped an object that cannot be read", "type", fmt.Sprintf("%T", object))
 }
 
 // Bookmark implements cache.ReflectorBookmarkStore.

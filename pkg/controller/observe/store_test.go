@@ -97,7 +97,7 @@ func TestSinksRefuseOtherKinds(t *testing.T) {
 		"policies":   func(x any) error { _, err := o.policySink().reduce(x); return err },
 		"namespaces": func(x any) error { _, err := o.namespaceSink().reduce(x); return err },
 		"cron jobs":  func(x any) error { _, err := o.cronJobSink().reduce(x); return err },
-		"facts":      func(x any) error { _, err := o.factSink(gc.ResourceJobs).reduce(x); return err },
+		"facts":      func(x any) error { _, err := o.factSink(gc.ResourceJobs, &listStream{}).reduce(x); return err },
 	} {
 		if err := reduce(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "*v1.Secret") {
 			t.Errorf("%s took a Secret: %v", name, err)

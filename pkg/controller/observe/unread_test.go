@@ -210,7 +210,7 @@ func TestClientsThinLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		object, err := client.List(t.Context(), jobs, "default", metav1.ListOptions{})
+		object, err := client.Lister(jobs, "default")(t.Context(), metav1.ListOptions{})
 		got, ok := object.(*batchv1.JobList)
 		if err != nil || !ok || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
 			t.Errorf("%s: %+v, %v", contentType, got, err)

@@ -1,0 +1,217 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+)
+
+// List is a list of all objects of a resource, which the tracker takes in page by page.
+type List interface {
+	// Add takes in some of the objects.
+	Add(page []*facts.Compact, now time.Time)
+	// End says that all objects were added, as they were at a version.
+	End(resourceVersion uint64, now time.Time)
+	// Abandon says that no more is to come, though not all objects were added.
+	Abandon(now time.Time)
+}
+
+// listStream stands between a reflector and the API server, and hands the objects of each list to the tracker as they arrive. A reflector
+// itself collects a whole list before it hands on any of it, and a million objects would be in memory twice. So the reflector gets lists
+// without objects; all else of its life cycle stays its own.
+type listStream struct {
+	// from are the calls that bring the objects.
+	from   *cache.ListWatch
+	begin  func() List
+	remove func(*facts.Compact)
+	now    func() time.Time
+
+	lock    sync.Mutex
+	list    List // that has begun and not ended; nil otherwise
+	stopped bool
+}
+
+// listWatch are the calls for the reflector.
+func (s *listStream) listWatch() *cache.ListWatch {
+	return &cache.ListWatch{ListWithContextFunc: s.pages, WatchFuncWithContext: s.watch}
+}
+
+// pages lists all objects, from where API servers cannot stream lists, and returns a list without them. The options are those of a
+// reflector that wants to be served from the watch cache, where one answer may have all objects; here each has a page.
+func (s *listStream) pages(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	begun := false
+	version, err := eachPage(ctx, s.from.ListWithContext, func(page []*facts.Compact) {
+		if !begun { // Not before the first answer: nothing is known of a list that fails at once.
+			s.start()
+			begun = true
+		}
+		s.add(page)
+	})
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, err
+}
+
+// watch returns a watch without its initial events. These have been taken in by then, but for the one that ends them.
+func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := s.from.WatchWithContext(ctx, options)
+	if err != nil || !ptr.Deref(options.SendInitialEvents, false) {
+		return w, err
+	}
+	last, ok := s.initialEvents(ctx, w)
+	if !ok {
+		return w, nil // The reflector notices for itself.
+	}
+	resumed := &resumedWatch{Interface: w, last: make(chan watch.Event, 1)}
+	resumed.last <- last
+	return resumed, nil
+}
+
+// initialEvents takes in the initial events of a watch, and returns the one that ends them: a bookmark that says so, or an error. It
+// reports false when the watch, or ctx, ends before.
+func (s *listStream) initialEvents(ctx context.Context, w watch.Interface) (last watch.Event, ok bool) {
+	s.start()
+	var page []*facts.Compact
+	for {
+		select {
+		case <-ctx.Done():
+			return last, false
+		case e, ok := <-w.ResultChan():
+			switch {
+			case !ok || e.Type == watch.Error:
+				return e, ok
+			case e.Type != watch.Bookmark:
+				page = s.take(page, e)
+			case endsInitialEvents(e):
+				s.add(page)
+				return e, true
+			}
+		}
+	}
+}
+
+// endsInitialEvents reports whether a bookmark says that all initial events came before.
+func endsInitialEvents(bookmark watch.Event) bool {
+	m, err := meta.Accessor(bookmark.Object)
+	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// take puts an object on a page, and returns the page that is to be filled next. Objects may change, and go, while there are initial events.
+func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
+	k, err := Reduce(e.Object)
+	if err != nil {
+		skipped(e.Object, err)
+		return page
+	}
+	if e.Type != watch.Deleted {
+		if page = append(page, k); len(page) < pageSize {
+			return page
+		}
+	}
+	s.add(page)
+	if e.Type == watch.Deleted {
+		s.remove(k)
+	}
+	return make([]*facts.Compact, 0, pageSize)
+}
+
+// start begins a list. One that has not ended broke off, and is ended by the tracker.
+func (s *listStream) start() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if !s.stopped {
+		s.list = s.begin()
+	}
+}
+
+func (s *listStream) add(page []*facts.Compact) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.list != nil && len(page) > 0 {
+		s.list.Add(page, s.now())
+	}
+}
+
+// end says that the list was complete at a version. One that cannot be read is older than any, so that nothing is taken for gone because
+// of it.
+func (s *listStream) end(resourceVersion string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.list != nil {
+		version, _ := strconv.ParseUint(resourceVersion, 10, 64)
+		s.list.End(version, s.now())
+		s.list = nil
+	}
+}
+
+// stop abandons the list that has not ended. Nothing follows, though a reflector may leave a call behind that lists.
+func (s *listStream) stop() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.stopped = true
+	if s.list != nil {
+		s.list.Abandon(s.now())
+		s.list = nil
+	}
+}
+
+// resumedWatch is a watch whose initial events were taken in, but for the last.
+type resumedWatch struct {
+	watch.Interface
+	last chan watch.Event
+}
+
+// ResultChan implements watch.Interface. A reflector asks for the channel before each event.
+func (w *resumedWatch) ResultChan() <-chan watch.Event {
+	if len(w.last) > 0 {
+		return w.last
+	}
+	return w.Interface.ResultChan()
+}
+
+// pageSize is how many objects are listed, and handed to the tracker, at a time.
+const pageSize = 500
+
+// eachPage lists objects page by page, as they are at one version, and returns that.
+func eachPage(
+	ctx context.Context, list func(context.Context, metav1.ListOptions) (runtime.Object, error), add func([]*facts.Compact),
+) (resourceVersion string, err error) {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		l, err := list(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		m, err := meta.ListAccessor(l)
+		if err != nil {
+			return "", err
+		}
+		page := make([]*facts.Compact, 0, meta.LenList(l))
+		err = meta.EachListItem(l, func(object runtime.Object) error {
+			if k, err := Reduce(object); err != nil {
+				skipped(object, err)
+			} else {
+				page = append(page, k)
+			}
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+		add(page)
+		if options.Continue = m.GetContinue(); options.Continue == "" {
+			return m.GetResourceVersion(), nil
+		}
+	}
+}
