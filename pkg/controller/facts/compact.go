@@ -7,10 +7,8 @@ package facts
 
 import (
 	"math"
-	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -132,19 +130,3 @@ func (k *Compact) Unpack(f *lifecycle.Fact) {
 		Controller: k.Controller, ScheduledBy: k.scheduledBy, Propagation: k.Propagation,
 	}
 }
-
-// GetObjectMeta lets a reflector's store key and order what is kept as it does objects.
-func (k *Compact) GetObjectMeta() metav1.Object { return meta{nothing, k} }
-
-// meta is the metadata of what is kept. It is made for each of a million objects that are listed, so it is small.
-type meta struct {
-	metav1.Object // all that is not kept: nothing
-	kept          *Compact
-}
-
-var nothing = &metav1.ObjectMeta{}
-
-func (m meta) GetNamespace() string       { return m.kept.Namespace }
-func (m meta) GetName() string            { return m.kept.Name() }
-func (m meta) GetUID() types.UID          { return m.kept.UID() }
-func (m meta) GetResourceVersion() string { return strconv.FormatUint(m.kept.ResourceVersion, 10) }
