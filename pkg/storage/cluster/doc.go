@@ -9,8 +9,9 @@
 // metadata included; only the resourceVersion is the host's. The cluster therefore gives consistent
 // reads, paging, optimistic concurrency, watches and their history, and backs the objects up with
 // everything else. Label selectors are left to it, since labels are copied to the host object; other
-// selectors are applied here. There is no state and no cache here, so any number of servers may serve
-// the same objects.
+// selectors are applied here. Any number of servers may serve the same objects: the only state here is a
+// memory of the last writes of this process. An update that follows one of them is a single request, and
+// is refused by the cluster if somebody else has written since; see lastWrites.
 //
 // Host objects carry neither the finalizers nor the owners of the objects that they hold. A namespace
 // that is deleted therefore takes its objects along, past their finalizers: what is stored here should

@@ -54,6 +54,7 @@ func TestOnAWholeCluster(t *testing.T) {
 	}
 	s := policyStore(t, winnow)
 	t.Run("Kinds", func(t *testing.T) { testKinds(t, winnow) })
+	t.Run("StatusWrites", func(t *testing.T) { testStatusWrites(t, winnow) })
 	t.Run("Reserved", func(t *testing.T) { testReserved(t, s, policyStore(t, c.RESTConfig())) })
 	t.Run("NamespaceDeletion", func(t *testing.T) { testNamespaceDeletion(t, s, admin) })
 	t.Run("Restart", func(t *testing.T) { testRestart(t, s, c) })

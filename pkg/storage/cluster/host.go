@@ -121,13 +121,13 @@ func (t table) list(ctx context.Context, query listQuery) (*storedList, error) {
 	return list, into(query.apply(t.client.Get().Resource(t.resource)).Do(ctx), list)
 }
 
-// create and update return the resourceVersion that the write has got.
-func (t table) create(ctx context.Context, at location, body []byte) (string, error) {
+// create and update return the metadata that the object has since the write.
+func (t table) create(ctx context.Context, at location, body []byte) (*metav1.ObjectMeta, error) {
 	request := t.client.Post().Resource(t.resource)
 	return write(ctx, within(request, at.namespace), body)
 }
 
-func (t table) update(ctx context.Context, at location, body []byte) (string, error) {
+func (t table) update(ctx context.Context, at location, body []byte) (*metav1.ObjectMeta, error) {
 	request := t.client.Put().Resource(t.resource).Name(at.name)
 	return write(ctx, within(request, at.namespace), body)
 }
@@ -190,13 +190,13 @@ func within(request *rest.Request, namespace string) *rest.Request {
 }
 
 // write sends body and asks for the metadata alone in return: the payload is known here already.
-func write(ctx context.Context, request *rest.Request, body []byte) (string, error) {
+func write(ctx context.Context, request *rest.Request, body []byte) (*metav1.ObjectMeta, error) {
 	written := &metav1.PartialObjectMetadata{}
 	err := into(request.
 		SetHeader("Content-Type", runtime.ContentTypeJSON).
 		SetHeader("Accept", runtime.ContentTypeJSON+";as=PartialObjectMetadata;g=meta.k8s.io;v=v1").
 		Body(body).Do(ctx), written)
-	return written.ResourceVersion, err
+	return &written.ObjectMeta, err
 }
 
 func into(result rest.Result, out any) error {

@@ -20,8 +20,8 @@ import (
 // readinessTimeout bounds the question whether the host resource is there; ReadinessCheck has no context.
 const readinessTimeout = 2 * time.Second
 
-// store keeps the objects of one served resource in one host resource. It has no state of its own,
-// so any number of replicas may serve the same resource.
+// store keeps the objects of one served resource in one host resource. It has no state but a memory of its
+// last writes, which nothing depends on, so any number of replicas may serve the same resource.
 type store struct {
 	table          table
 	codec          runtime.Codec
@@ -30,6 +30,7 @@ type store struct {
 	resourcePrefix string               // with a slash at both ends
 	namespaced     bool
 	newFunc        func() runtime.Object
+	lastWrites     lastWrites
 	// checksPlace refuses objects that say that they belong elsewhere than where they are stored. Only the conformance suite,
 	// which stores what it likes anywhere, does without.
 	checksPlace bool
@@ -55,6 +56,7 @@ func newStore(
 		resourcePrefix: strings.TrimSuffix(resourcePrefix, "/") + "/",
 		namespaced:     namespaced,
 		newFunc:        newFunc,
+		lastWrites:     newLastWrites(),
 	}
 }
 
@@ -90,11 +92,15 @@ func (s *store) create(ctx context.Context, at target, payload string, object ru
 	if err != nil {
 		return "", err
 	}
-	resourceVersion, err := s.table.create(ctx, at.location, body)
-	if apierrors.IsAlreadyExists(err) {
+	answer, err := s.table.create(ctx, at.location, body)
+	switch {
+	case apierrors.IsAlreadyExists(err):
 		return "", storage.NewKeyExistsError(at.key, 0)
+	case err != nil:
+		return "", s.translate(ctx, err, at)
 	}
-	return resourceVersion, s.translate(ctx, err, at)
+	s.lastWrites.add(at.key, payload, answer)
+	return answer.ResourceVersion, nil
 }
 
 // checkName refuses here, in terms of the served resource, what the host would refuse in its own.

@@ -42,7 +42,11 @@ func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination ru
 		return err
 	}
 	load := func() (*state, error) { return s.load(ctx, at, ignoreNotFound) }
-	return s.retry(ctx, cached, load, func(current *state) error {
+	suggested, err := s.suggestion(at, cached)
+	if err != nil {
+		return err
+	}
+	return s.retry(ctx, suggested, load, func(current *state) error {
 		object, payload, err := s.propose(at, current, preconditions, tryUpdate)
 		if err != nil {
 			return err
@@ -62,9 +66,13 @@ func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination ru
 }
 
 // retry attempts an operation until it succeeds or fails for another reason than that the object has
-// changed. A conflict costs a read, so those who collide wait a moment, each for a random time.
-func (s *store) retry(ctx context.Context, cached runtime.Object, load func() (*state, error), attempt func(*state) error) error {
-	current, err := s.startingState(cached, load)
+// changed. It starts from the suggestion, or from what is stored if that is nil. A conflict costs a read,
+// so those who collide wait a moment, each for a random time.
+func (s *store) retry(ctx context.Context, suggested *state, load func() (*state, error), attempt func(*state) error) error {
+	current, err := suggested, error(nil)
+	if suggested == nil {
+		current, err = load()
+	}
 	backoff := conflictBackoff()
 	for err == nil {
 		failure := attempt(current)
@@ -73,9 +81,9 @@ func (s *store) retry(ctx context.Context, cached runtime.Object, load func() (*
 			current, err = afterPause(ctx, &backoff, load)
 		case failure != nil && !current.fresh:
 			// The suggestion may be out of date. If it is not, the failure stands.
-			suggested := current
+			tried := current
 			current, err = load()
-			if err == nil && !errors.Is(failure, errUnchanged) && current.sameVersion(suggested) {
+			if err == nil && !errors.Is(failure, errUnchanged) && current.sameVersion(tried) {
 				return failure
 			}
 		default:
@@ -120,8 +128,13 @@ func (s *store) replace(ctx context.Context, at target, current *state, payload 
 	if err != nil {
 		return "", err
 	}
-	resourceVersion, err := s.table.update(ctx, at.location, body)
-	return resourceVersion, s.translateConflict(ctx, err, at)
+	answer, err := s.table.update(ctx, at.location, body)
+	if err != nil {
+		s.lastWrites.remove(at.key)
+		return "", s.translateConflict(ctx, err, at)
+	}
+	s.lastWrites.add(at.key, payload, answer)
+	return answer.ResourceVersion, nil
 }
 
 // Delete implements storage.Interface.
@@ -135,7 +148,11 @@ func (s *store) Delete(ctx context.Context, key string, out runtime.Object, prec
 		cached = nil // cannot tell what is stored
 	}
 	load := func() (*state, error) { return s.loadForDeletion(ctx, at, opts.ExpectTransformOrDecodeError) }
-	return s.retry(ctx, cached, load, func(current *state) error {
+	suggested, err := s.suggestionOf(cached)
+	if err != nil {
+		return err
+	}
+	return s.retry(ctx, suggested, load, func(current *state) error {
 		if err := preconditions.Check(at.key, current.object); err != nil {
 			return err
 		}
@@ -143,6 +160,7 @@ func (s *store) Delete(ctx context.Context, key string, out runtime.Object, prec
 			return err
 		}
 		err := s.table.delete(ctx, at.location, current.stored.ResourceVersion)
+		s.lastWrites.remove(at.key)
 		if err != nil {
 			return s.translateConflict(ctx, err, at)
 		}
@@ -185,10 +203,26 @@ func (s *store) deletionVersion(ctx context.Context, at target, last string) (st
 	return list.ResourceVersion, s.translate(ctx, err, at)
 }
 
-// startingState is the suggestion if there is one, else what is stored.
-func (s *store) startingState(cached runtime.Object, load func() (*state, error)) (*state, error) {
+// suggestion is that of the caller if there is one, else what this process wrote last; nil if that is not known.
+func (s *store) suggestion(at target, cached runtime.Object) (*state, error) {
+	if cached != nil {
+		return s.suggestionOf(cached)
+	}
+	last := s.lastWrites.get(at.key)
+	if last == nil {
+		return nil, nil
+	}
+	suggested := &state{stored: last, object: s.newFunc()}
+	if s.decode(last, at.key, suggested.object) != nil {
+		return nil, nil // What is stored may have changed, and tells the caller why it cannot be decoded.
+	}
+	return suggested, nil
+}
+
+// suggestionOf is that of the caller; nil if there is none.
+func (s *store) suggestionOf(cached runtime.Object) (*state, error) {
 	if cached == nil {
-		return load()
+		return nil, nil
 	}
 	revision, err := s.versioner.ObjectResourceVersion(cached)
 	if err != nil {
