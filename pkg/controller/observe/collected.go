@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // collected is a List for a tracker that takes in whole lists only.
 type collected struct {
-	*tracker.Tracker
+	objects
 	resource string
 	all      []*facts.Compact
 }

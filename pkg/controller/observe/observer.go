@@ -29,7 +29,7 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 // Config is what an Observer works with.
 type Config struct {
-	Tracker *tracker.Tracker
+	Tracker Tracker
 	// Policies reads the policies, from this server itself; Client and Metadata all else.
 	Policies gcclient.GcV1alpha1Interface
 	Client   *Client

@@ -44,6 +44,7 @@ func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
 type observed struct {
 	*testing.T
 	*Observer
+	Tracker  *tracker.Tracker
 	cluster  *fakecluster.Cluster
 	metadata *metadatafake.FakeMetadataClient
 	policies gcclient.CleanupPolicyInterface
@@ -61,6 +62,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	}
 	o := &observed{
 		T:        t,
+		Tracker:  tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}),
 		cluster:  cluster,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),
@@ -71,7 +73,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		t.Fatal(err)
 	}
 	o.Observer = New(Config{
-		Tracker: tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}), Policies: pagesOnly{o.gc.GcV1alpha1()}, Client: client,
+		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Client: client,
 		Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
 	})
 	return o

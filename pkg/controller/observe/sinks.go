@@ -71,7 +71,7 @@ func unwatched(context.Context, error) {}
 func (o *Observer) listStream(resource string, from *cache.ListWatch) *listStream {
 	return &listStream{
 		from:   from,
-		begin:  func() List { return &collected{Tracker: o.Tracker, resource: resource} },
+		begin:  func() List { return &collected{objects: o.Tracker, resource: resource} },
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
 	}

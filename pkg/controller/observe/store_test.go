@@ -10,10 +10,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // recorded is a sink that writes down what it passes on.
@@ -92,7 +95,7 @@ func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
 }
 
 func TestSinksRefuseOtherKinds(t *testing.T) {
-	o := New(Config{})
+	o := New(Config{Tracker: tracker.New(tracker.Config{}), Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
 	for name, reduce := range map[string]func(any) error{
 		"policies":   func(x any) error { _, err := o.policySink().reduce(x); return err },
 		"namespaces": func(x any) error { _, err := o.namespaceSink().reduce(x); return err },
@@ -101,6 +104,24 @@ func TestSinksRefuseOtherKinds(t *testing.T) {
 	} {
 		if err := reduce(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "*v1.Secret") {
 			t.Errorf("%s took a Secret: %v", name, err)
+		}
+	}
+}
+
+// TestEachKindIsTakenIn: as facts if policies can name it, otherwise as what it is observed for.
+func TestEachKindIsTakenIn(t *testing.T) {
+	o := New(Config{Tracker: tracker.New(tracker.Config{}), Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
+	resources := append(kinds.Deletable(), kinds.ResourceQuotas)
+	for _, resource := range kinds.Deletable() {
+		resources = append(resources, kinds.ObservedOwners(resource)...)
+	}
+	for _, resource := range resources {
+		k, err := kinds.For(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, only := o.observed[resource]; only == k.Deletable() {
+			t.Errorf("%s: policies can name it: %t, it is only observed: %t", resource, k.Deletable(), only)
 		}
 	}
 }
