@@ -107,7 +107,8 @@ func endsInitialEvents(bookmark watch.Event) bool {
 	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// take puts an object on a page, and returns the page that is to be filled next. Objects may change, and go, while there are initial events.
+// take puts an object on a page, and returns the page that is to be filled next. Objects may change, and go, while there are initial
+// events.
 func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
 	k, err := Reduce(e.Object)
 	if err != nil {
