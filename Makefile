@@ -54,7 +54,7 @@ test-unit: export RAPID_SEED ?= 1
 .PHONY: test-unit
 test-unit: programs ## Run unit and integration tests and fuzz seeds, with the race detector for packages with locks if there is a C compiler
 	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
-	$(GO_TEST) $(PURE) $(if $(NORACE),,./pkg/controller/tracker)
+	$(GO_TEST) $(PURE)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
 
 .PHONY: test-e2e
@@ -66,8 +66,8 @@ LONG_CHECKS ?= 17000
 
 .PHONY: test-long
 test-long: ## Try new random cases for all pure packages, and a million steps of the engine beside its model (60 times LONG_CHECKS); 20 minutes
-	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/facts ./pkg/controller/tracker
-	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/tracker -rapid.checks=$(LONG_CHECKS)
+	go test -count=1 -timeout 1h $(PURE) ./pkg/controller/facts
+	go test -count=1 -timeout 4h -run 'TestEngine$$' ./pkg/controller/engine -rapid.checks=$(LONG_CHECKS)
 
 .PHONY: bench
 bench: build programs ## Measure Winnow on a real cluster; BENCHFLAGS=-help lists the flags, docs/performance.md has figures

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 var now = time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
@@ -47,7 +47,7 @@ func modelOf(ttl gc.TTL, mode gc.PolicyMode, message string, objects ...*object)
 		},
 		Status: gc.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
 	}
-	m.policies = []policyRow{{Stored: tracker.StoredPolicy(p), object: p}}
+	m.policies = []policyRow{{Stored: engine.StoredPolicy(p), object: p}}
 	for _, o := range objects {
 		m.objects[o.fact.UID] = o
 	}
@@ -124,9 +124,9 @@ func TestOutlookOfMany(t *testing.T) {
 		},
 	}
 	m.policies = []policyRow{
-		{Stored: tracker.StoredPolicy(own), object: own}, {Stored: tracker.StoredClusterPolicy(guardrails), object: guardrails},
+		{Stored: engine.StoredPolicy(own), object: own}, {Stored: engine.StoredClusterPolicy(guardrails), object: guardrails},
 	}
-	id := tracker.HoldID("u", 1, namespace)
+	id := engine.HoldID("u", 1, namespace)
 	check := func(want ...string) {
 		t.Helper()
 		m.forecast = m.foresee(now)

@@ -13,23 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// foresee tells a tracker of the demonstration's own all that is known, so that it decides as Winnow's does.
-func (m *model) foresee(now time.Time) *tracker.Tracker {
-	t := tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1})
-	var own []*gc.CleanupPolicy
-	var cluster []*gc.ClusterCleanupPolicy
+// foresee tells an engine of the demonstration's own all that is known, so that it decides as Winnow's does.
+func (m *model) foresee(now time.Time) *engine.Engine {
+	e := engine.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1})
+	var own, cluster []engine.ObservedPolicy
 	for _, p := range m.policies {
 		switch p := p.object.(type) {
 		case *gc.CleanupPolicy:
-			own = append(own, p)
+			own = append(own, engine.ObservePolicy(p))
 		case *gc.ClusterCleanupPolicy:
-			cluster = append(cluster, p)
+			cluster = append(cluster, engine.ObserveClusterPolicy(p))
 		}
 	}
 	byResource := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
@@ -38,16 +38,16 @@ func (m *model) foresee(now time.Time) *tracker.Tracker {
 			byResource[o.fact.Resource] = append(byResource[o.fact.Resource], facts.Compress(o.fact))
 		}
 	}
-	t.ReplaceNamespaces(m.namespaces, "", now)
-	t.ReplaceClusterPolicies(cluster, "", now)
-	t.ReplacePolicies(own, "", now)
-	t.ReplaceQuotas(nil, now)
-	t.ReplaceCronJobs(m.cronJobs, now)
+	e.ReplaceNamespaces(m.namespaces, "", now)
+	e.ReplacePolicies(freshness.ClusterPolicies, cluster, "", now)
+	e.ReplacePolicies(freshness.Policies, own, "", now)
+	e.ReplaceQuotas(nil, now)
+	e.ReplaceCronJobs(m.cronJobs, now)
 	for resource, all := range byResource {
-		t.Replace(resource, all, 0, now)
+		e.Replace(resource, all, 0, now)
 	}
-	t.Lead() // With the holds that stand in the status of policies.
-	return t
+	e.Lead() // With the holds that stand in the status of policies.
+	return e
 }
 
 // mood is how a state is to be seen at a glance, the least interesting first.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 const (
@@ -36,7 +36,7 @@ type model struct {
 	cronJobs   []*lifecycle.CronJob
 	policies   []policyRow
 	trouble    error // why the policies cannot be shown; nil when they can
-	forecast   *tracker.Tracker
+	forecast   *engine.Engine
 	extension  *extension
 	approval   *approval
 	lines      []line // what happened
@@ -126,7 +126,7 @@ func (m *model) updatePolicies(o *observation, now time.Time) {
 }
 
 // tellReady tells when the condition Ready of a policy has changed.
-func (m *model) tellReady(p tracker.Stored, now time.Time) {
+func (m *model) tellReady(p engine.Stored, now time.Time) {
 	ready := meta.FindStatusCondition(p.Status.Conditions, gc.ConditionReady)
 	before := meta.FindStatusCondition(m.policy(p.Namespace, p.Name).Status.Conditions, gc.ConditionReady)
 	if ready == nil || before != nil && before.Status == ready.Status && before.Reason == ready.Reason {
@@ -136,16 +136,16 @@ func (m *model) tellReady(p tracker.Stored, now time.Time) {
 }
 
 // titleOf names a policy as Winnow's log does; a cluster policy has no namespace.
-func titleOf(p tracker.Stored) string { return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/") }
+func titleOf(p engine.Stored) string { return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/") }
 
 // policy returns the policy as last seen; an empty one when there is none.
-func (m *model) policy(namespace, name string) tracker.Stored {
+func (m *model) policy(namespace, name string) engine.Stored {
 	for _, p := range m.policies {
 		if p.Namespace == namespace && p.Name == name {
 			return p.Stored
 		}
 	}
-	return tracker.StoredPolicy(&gc.CleanupPolicy{})
+	return engine.StoredPolicy(&gc.CleanupPolicy{})
 }
 
 // nextDeletion is what the status of a policy says of it; zero when it says nothing.

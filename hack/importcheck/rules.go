@@ -39,10 +39,16 @@ var layers = []layer{
 		except: []string{"sync"},
 		why:    "the parts that facts share are interned for all watches at once, and dropped by the garbage collector; no result depends on it",
 	},
+	{
+		path: "./pkg/controller/engine", imports: []string{
+			"./pkg/controller/lifecycle", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/freshness",
+			"./pkg/controller/turns", "./pkg/controller/kinds", "./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
+		},
+	},
 }
 
 // libraries are the modules that a pure package may import from.
-var libraries = []string{"k8s.io/api", "k8s.io/apimachinery"}
+var libraries = []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/hashicorp/golang-lru/v2/simplelru"}
 
 // impureStandard are the parts of the standard library that bring locks, channels, logs or the outside world.
 var impureStandard = []string{"context", "log", "net", "os", "sync"}

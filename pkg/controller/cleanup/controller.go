@@ -22,6 +22,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
@@ -92,10 +93,10 @@ func New(c Config) (*Controller, error) {
 		return nil, fmt.Errorf("metadata client of this server: %w", err)
 	}
 	now := clock.RealClock{}
-	t := tracker.New(tracker.Config{
+	t := tracker.New(engine.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
-		StartSuspended: c.StartSuspended, Clock: now.Now,
-	})
+		StartSuspended: c.StartSuspended,
+	}, now.Now)
 	return &Controller{
 		config: c, clock: now, cluster: cluster, tracker: t,
 		observer: observe.New(observe.Config{
@@ -199,7 +200,7 @@ func (c *Controller) judge(ctx context.Context) {
 			}
 		case <-c.tracker.Behind():
 		}
-		for c.tracker.CatchUp(c.clock.Now()) && ctx.Err() == nil {
+		for c.tracker.Step(c.clock.Now()) && ctx.Err() == nil {
 		}
 	}
 }

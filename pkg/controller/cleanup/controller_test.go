@@ -52,8 +52,8 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			all = append(all, facts.Compress(testbuilders.Job(name).Complete(testbuilders.Now.Add(-2*time.Hour)).Fact()))
 		}
-		c.tracker.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
-		c.tracker.Replace(gc.ResourceJobs, all, 1, testbuilders.Now)
+		list(c.tracker, gc.ResourcePods)
+		list(c.tracker, gc.ResourceJobs, all...)
 		r, own := c.tracker.Reports("")[0], c.tracker.Reports(testbuilders.Home)[0]
 		if own.Closed != tc.closed || r.Due != tc.due || r.Held != tc.held {
 			t.Errorf(

@@ -28,6 +28,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -201,15 +202,15 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1})
+	tr := tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
 	tr.Resume(time.Time{})
 	tr.ReplaceCronJobs(nil, testbuilders.Now)
 	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 	tr.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
 	tr.ReplacePolicies([]*gc.CleanupPolicy{testbuilders.Policy("p").Default("0s").Obj()}, "1", testbuilders.Now)
 	tr.Coverage()
-	tr.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
-	tr.Replace(gc.ResourceJobs, nil, 1, testbuilders.Now)
+	list(tr, gc.ResourcePods)
+	list(tr, gc.ResourceJobs)
 	election := componentbaseconfig.LeaderElectionConfiguration{
 		LeaderElect:       true,
 		ResourceNamespace: "winnow-system",
@@ -286,3 +287,10 @@ func (w *world) until(what string, condition func() bool) {
 }
 
 var named = types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}
+
+// list has the tracker take in all objects of a resource.
+func list(t *tracker.Tracker, resource string, all ...*facts.Compact) {
+	l := t.BeginList(resource)
+	l.Add(all, testbuilders.Now)
+	l.End(1, testbuilders.Now)
+}

@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -139,8 +140,9 @@ func TestTrialEnds(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
 	run := func(asks int) (int, error) {
 		ctx := &testbuilders.Countdown{Context: t.Context(), Left: asks}
-		t := trial{Tracker: w.Snapshot(context.Background(), change, 2*n, testbuilders.Now).Tracker, now: testbuilders.Now}
-		err := t.run(ctx, w.Snapshot(context.Background(), change, 2*n, testbuilders.Now), &listing{}, change)
+		snapshot := w.Snapshot(context.Background(), change, 2*n, testbuilders.Now)
+		t := trial{Engine: snapshot.Engine, now: testbuilders.Now}
+		err := t.run(ctx, snapshot, &listing{}, change)
 		return asks - ctx.Left, err
 	}
 	most, err := run(1 << 20)
@@ -193,16 +195,16 @@ func TestManyNamespaces(t *testing.T) {
 
 // BenchmarkForecast is of as many objects as are looked at, all of which become due.
 func BenchmarkForecast(b *testing.B) {
-	w := &world{Tracker: begun(tracker.New(tracker.Config{HoldAbove: 1000, HoldAboveTotal: -1}))}
+	w := &world{Tracker: begun(tracker.New(engine.Config{HoldAbove: 1000, HoldAboveTotal: -1}, nil))}
 	w.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
-	set(w.Tracker, ttlPolicy("p", "1d"), testbuilders.Now)
+	w.set(ttlPolicy("p", "1d"))
 	all := make([]*facts.Compact, knownMost)
 	for i := range all {
 		all[i] = facts.Compress(testbuilders.Job(fmt.Sprint("job-", i)).Complete(testbuilders.Now.Add(-2 * time.Hour)).Fact())
 	}
 	w.ReplaceCronJobs(nil, testbuilders.Now)
-	w.Replace(gc.ResourceJobs, all, 1, testbuilders.Now)
-	w.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+	w.list(gc.ResourceJobs, all)
+	w.list(gc.ResourcePods, nil)
 	f := w.forecaster()
 	for b.Loop() {
 		f.Forecast(b.Context(), gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h"))})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
@@ -123,7 +124,7 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
 	listed := f.list(patient, snapshot.Missing)
 	a.looked, a.cut, a.errs = len(snapshot.Facts)+listed.looked, snapshot.Cut || listed.cut, listed.errs
-	t := trial{Tracker: snapshot.Tracker, now: now}
+	t := trial{Engine: snapshot.Engine, now: now}
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
 		return a.uncounted(tooMuch)
 	}
@@ -138,22 +139,22 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 
 // trial is a change that is made on a copy of what is known.
 type trial struct {
-	*tracker.Tracker
+	*engine.Engine
 	now    time.Time
 	byKind map[string][]*facts.Compact
 	// fresh becomes due because of the change.
-	fresh []tracker.Due
+	fresh []engine.Due
 	// still waits for approval by its policy, before the change and after it.
-	still []tracker.Due
+	still []engine.Due
 	// holds are those of the policy before the change approves any, and complete says that the policy has no others.
 	holds    []gc.PolicyHold
 	complete bool
 	// report is on the policy after the change; empty when it is deleted.
-	report tracker.Report
+	report engine.Report
 }
 
 // run makes the change, and fails when ctx ends before that.
-func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *listing, change gc.PolicyChange) error {
+func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *listing, change gc.PolicyChange) error {
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
 	t.byKind = map[string][]*facts.Compact{}
@@ -164,48 +165,55 @@ func (t *trial) run(ctx context.Context, snapshot *tracker.Snapshot, listed *lis
 		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
 	}
 	if change.Before != nil {
-		set(t.Tracker, change.Before, t.now) // The watch of it may lag.
+		t.SetPolicy(engine.Observe(change.Before), t.now) // The watch of it may lag.
 	}
 	if err := t.fill(ctx); err != nil {
 		return err
 	}
-	before := map[types.UID]tracker.Due{}
+	before := map[types.UID]engine.Due{}
 	for _, due := range t.Due() {
 		if !due.Preview {
 			before[due.UID()] = due
 		}
 	}
 	if change.After == nil {
-		remove(t.Tracker, change.Before, t.now)
+		t.RemovePolicy(engine.StoredOf(change.Before), t.now)
 	} else {
-		set(t.Tracker, unapproved(change), t.now)
+		t.SetPolicy(engine.Observe(unapproved(change)), t.now)
 	}
 	if err := t.fill(ctx); err != nil {
 		return err
 	}
 	if change.After != nil {
-		t.holds, t.complete = t.Holds(change.After)
-		set(t.Tracker, change.After, t.now)
+		holding := t.HoldsOf(change.After)
+		if err := finish(ctx, holding.Step); err != nil {
+			return err
+		}
+		t.holds, t.complete = holding.Holds()
+		t.SetPolicy(engine.Observe(change.After), t.now)
 		if err := t.catchUp(ctx); err != nil {
 			return err
 		}
 	}
-	t.report = t.reportOn(change.After)
 	t.fresh, t.still = compare(before, t.Due(), change.Policy())
-	return nil
+	return t.reportOn(ctx, change.After)
 }
 
-// reportOn is the report on a policy of a namespace.
-func (t *trial) reportOn(p metav1.Object) tracker.Report {
+// reportOn makes the report on a policy of a namespace. It fails when ctx ends before that.
+func (t *trial) reportOn(ctx context.Context, p metav1.Object) error {
 	if p == nil || p.GetNamespace() == "" {
-		return tracker.Report{}
+		return nil
 	}
-	for _, r := range t.Reports(p.GetNamespace()) {
+	reporting := t.ReportOn(p.GetNamespace())
+	if err := finish(ctx, reporting.Step); err != nil {
+		return err
+	}
+	for _, r := range reporting.Reports() {
 		if r.Name == p.GetName() {
-			return r
+			t.report = r
 		}
 	}
-	return tracker.Report{}
+	return nil
 }
 
 // fill takes in all objects that policies cover by now, one by one since each may take long to be judged.
@@ -227,10 +235,12 @@ func (t *trial) fill(ctx context.Context) error {
 
 // catchUp has judged anew what is to be.
 func (t *trial) catchUp(ctx context.Context) error {
-	for t.CatchUp(t.now) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	return finish(ctx, func() bool { return t.Step(t.now) })
+}
+
+// finish takes steps until there is no more to do, or fails when ctx ends.
+func finish(ctx context.Context, step func() (more bool)) error {
+	for ctx.Err() == nil && step() {
 	}
 	return ctx.Err()
 }
@@ -248,7 +258,7 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 // compare finds those that were not about to go already, or that wait for another approval than before, and those of the changed policy
 // that wait for the same. Of what policies show that do not enforce, only that of the changed one is new. People learn nothing of
 // namespaces that their policy is not for.
-func compare(before map[types.UID]tracker.Due, after []tracker.Due, changed metav1.Object) (fresh, still []tracker.Due) {
+func compare(before map[types.UID]engine.Due, after []engine.Due, changed metav1.Object) (fresh, still []engine.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
 		own := due.Policy == nameOf(changed)
@@ -267,7 +277,7 @@ func compare(before map[types.UID]tracker.Due, after []tracker.Due, changed meta
 }
 
 // goesAlike reports whether an object was about to go before a change already, or waits for the same approval as after it.
-func goesAlike(was, is tracker.Due) bool {
+func goesAlike(was, is engine.Due) bool {
 	return was.Hold == "" || was.Hold == is.Hold && was.Policy == is.Policy
 }
 
@@ -284,22 +294,4 @@ func holdsOf(p metav1.Object) []gc.PolicyHold {
 		return p.Status.Holds
 	}
 	return nil
-}
-
-func set(t *tracker.Tracker, p metav1.Object, now time.Time) {
-	switch p := p.(type) {
-	case *gc.CleanupPolicy:
-		t.SetPolicy(p, now)
-	case *gc.ClusterCleanupPolicy:
-		t.SetClusterPolicy(p, now)
-	}
-}
-
-func remove(t *tracker.Tracker, p metav1.Object, now time.Time) {
-	switch p := p.(type) {
-	case *gc.CleanupPolicy:
-		t.RemovePolicy(p, now)
-	case *gc.ClusterCleanupPolicy:
-		t.RemoveClusterPolicy(p, now)
-	}
 }

@@ -5,6 +5,7 @@ package forecast
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -36,7 +38,7 @@ const holdAbove = 5
 
 // newWorld has namespaces team-a, team-b and team-c, each with its name as label.
 func newWorld(objects ...runtime.Object) *world {
-	return newWorldWith(tracker.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
+	return newWorldWith(engine.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
 }
 
 func kubeSystem() *world {
@@ -45,8 +47,8 @@ func kubeSystem() *world {
 	return w
 }
 
-func newWorldWith(c tracker.Config, objects ...runtime.Object) *world {
-	w := &world{begun(tracker.New(c)), objects}
+func newWorldWith(c engine.Config, objects ...runtime.Object) *world {
+	w := &world{begun(tracker.New(c, nil)), objects}
 	for _, name := range []string{"team-a", "team-b", "team-c", "winnow-system"} {
 		w.SetNamespace(testbuilders.Namespace(name, "1", "name", name), testbuilders.Now)
 	}
@@ -56,11 +58,11 @@ func newWorldWith(c tracker.Config, objects ...runtime.Object) *world {
 // with has these policies, and has observed what they cover.
 func (w *world) with(policies ...metav1.Object) *world {
 	for _, p := range policies {
-		set(w.Tracker, p, testbuilders.Now)
+		w.set(p)
 	}
 	facts := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
 	var cronJobs []*lifecycle.CronJob
-	var quotas []*tracker.Quota
+	var quotas []*engine.Quota
 	for _, object := range w.objects {
 		switch object := object.(type) {
 		case *batchv1.Job, *corev1.Pod:
@@ -69,15 +71,32 @@ func (w *world) with(policies ...metav1.Object) *world {
 		case *batchv1.CronJob:
 			cronJobs = append(cronJobs, lifecycle.FromCronJob(object))
 		case *corev1.ResourceQuota:
-			quotas = append(quotas, tracker.QuotaOf(object))
+			quotas = append(quotas, engine.QuotaOf(object))
 		}
 	}
 	w.ReplaceCronJobs(cronJobs, testbuilders.Now)
 	w.ReplaceQuotas(quotas, testbuilders.Now)
 	for resource, all := range facts {
-		w.Replace(resource, all, 1, testbuilders.Now)
+		w.list(resource, all)
 	}
 	return w
+}
+
+// list has the tracker take in all objects of a resource.
+func (w *world) list(resource string, all []*facts.Compact) {
+	l := w.BeginList(resource)
+	l.Add(all, testbuilders.Now)
+	l.End(1, testbuilders.Now)
+}
+
+// set has the tracker take in a policy of either kind.
+func (w *world) set(p metav1.Object) {
+	switch p := p.(type) {
+	case *gc.CleanupPolicy:
+		w.SetPolicy(p, testbuilders.Now)
+	case *gc.ClusterCleanupPolicy:
+		w.SetClusterPolicy(p, testbuilders.Now)
+	}
 }
 
 func (w *world) forecaster() *Forecaster { return w.forecasterOf(fakecluster.New(w.objects...)) }
@@ -180,7 +199,7 @@ func TestForecast(t *testing.T) {
 		tooMany     = " made more objects due at once than --default-hold-above allows (5 in ten minutes)"
 		approveJobs = "To look at them: kubectl get jobs.batch -n team-a; to approve: kubectl annotate --overwrite "
 	)
-	id := func(policy, namespace string) string { return tracker.HoldID(testbuilders.UID(policy), 1, namespace) }
+	id := func(policy, namespace string) string { return engine.HoldID(testbuilders.UID(policy), 1, namespace) }
 	for name, tc := range map[string]struct {
 		world  *world
 		change gc.PolicyChange
@@ -279,7 +298,7 @@ func TestForecast(t *testing.T) {
 		"too many are held": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 			want: []string{"6 Jobs in team-a wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + engine.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
 		},
 		"too many, in a dry run of a create": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
@@ -289,13 +308,13 @@ func TestForecast(t *testing.T) {
 			world:  newWorld(many...).with(ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
 			want: []string{"6 Jobs in team-a would wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + engine.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)},
 		},
 		"held already": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(ttlPolicy("p", "65m"))},
 			want: []string{"6 Jobs in team-a still wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + engine.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
 		},
 		"approved": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
@@ -329,7 +348,7 @@ func TestForecast(t *testing.T) {
 		},
 		"approved in the same request": {
 			world: newWorld(many...), change: gc.PolicyChange{After: testbuilders.Policy("p").Default("1h").
-				Annotation(gc.AnnotationApprovedHold, tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)).Obj()},
+				Annotation(gc.AnnotationApprovedHold, engine.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)).Obj()},
 			want: []string{"6 Jobs in team-a are past this TTL and will be deleted now"},
 		},
 		"deleted, too many for the cluster policy": {
@@ -381,8 +400,8 @@ func TestForecast(t *testing.T) {
 			if !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
-			if again := tc.world.Due(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) ||
-				len(tc.world.Due()) != len(again) {
+			if again := tc.world.Totals(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) ||
+				!reflect.DeepEqual(tc.world.Totals(), again) {
 				t.Error("to be asked has changed what is known")
 			}
 		})

@@ -9,14 +9,14 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // TestHolds: a check of an approval learns of the holds that a policy has, and of those that the change makes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
-		return tracker.HoldID(testbuilders.UID("p"), generation, namespace)
+		return engine.HoldID(testbuilders.UID("p"), generation, namespace)
 	}
 	many := join(jobs("team-a", minutesAgo(70, 6)...), pods("team-a", 70))
 	jobsAndPods := []string{gc.ResourceJobs, gc.ResourcePods}
@@ -56,7 +56,7 @@ func TestHolds(t *testing.T) {
 			want:   []gc.PolicyHold{{ID: held.ID, Namespace: testbuilders.Home, Resources: jobsAndPods, Objects: 7, Policy: "team-a/p"}},
 		},
 		"of all namespaces together": {
-			world:  newWorldWith(tracker.Config{HoldAbove: -1, HoldAboveTotal: 5}, join(jobs("team-a", 70, 70, 70), jobs("team-b", 70, 70, 70))...),
+			world:  newWorldWith(engine.Config{HoldAbove: -1, HoldAboveTotal: 5}, join(jobs("team-a", 70, 70, 70), jobs("team-b", 70, 70, 70))...),
 			change: gc.PolicyChange{After: clusterTTL("p", "1h")},
 			want:   []gc.PolicyHold{{ID: id(1, ""), Resources: jobsAndPods[:1], Objects: 6}},
 		},
@@ -83,7 +83,7 @@ func TestHolds(t *testing.T) {
 // TestHoldsElsewhere: whoever approves the hold of another policy here is told of that policy.
 func TestHoldsElsewhere(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, 6)...)...).with(ttlPolicy("p", "1h"))
-	id := tracker.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
+	id := engine.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
 	got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{After: approved(testbuilders.Policy("q").Default("2h").Obj(), id, "5f3c")})
 	if len(got.Elsewhere) != 1 || got.Elsewhere[id].String() != "team-a/p" {
 		t.Errorf("got %v", got.Elsewhere)

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 type listing struct {
 	kept     []*facts.Compact
 	cronJobs []*lifecycle.CronJob
-	quotas   []*tracker.Quota
+	quotas   []*engine.Quota
 	// looked is how many objects were looked at; cut says that there are more, for which there was no time or no right.
 	looked int
 	cut    bool
@@ -88,8 +88,7 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	}
 	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false
-	ended := metav1.ListOptions{FieldSelector: kind.Ended}
-	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.take(object, wanted) })
+	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: kind.Ended}, func(object runtime.Object) error { return l.take(object, wanted) })
 }
 
 // take keeps what there is to know of one object. Nothing follows from objects that have not finished.
@@ -107,7 +106,7 @@ func (l *lister) take(object runtime.Object, wanted sets.Set[string]) error {
 	case *batchv1.CronJob:
 		l.cronJobs = append(l.cronJobs, lifecycle.FromCronJob(object))
 	case *corev1.ResourceQuota:
-		l.quotas = append(l.quotas, tracker.QuotaOf(object))
+		l.quotas = append(l.quotas, engine.QuotaOf(object))
 	default:
 		kept, err := observe.Reduce(object)
 		if err != nil {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // fewMost is how many namespaces, policies or holds are named one by one.
@@ -24,15 +24,15 @@ const fewMost = 3
 // account is what becomes due by a change, and how it was found out.
 type account struct {
 	gc.PolicyChange
-	fresh []tracker.Due
+	fresh []engine.Due
 	// still are those that waited for approval before, and go on waiting for the same.
-	still []tracker.Due
+	still []engine.Due
 	// looked is how many objects were looked at; cut says that there are more.
 	looked int
 	cut    bool
 	errs   []error
 	// report is on the policy after the change; empty where there is none.
-	report tracker.Report
+	report engine.Report
 	// holds are those before a change that approves any, and complete says that there will be no others, as far as this replica knows; leading
 	// that it decides.
 	holds             []gc.PolicyHold
@@ -42,7 +42,7 @@ type account struct {
 // lines say what becomes due, one for each fate.
 func (a *account) lines() []string {
 	own := nameOf(a.Policy())
-	var gone, held, shown, others []tracker.Due
+	var gone, held, shown, others []engine.Due
 	for _, due := range a.fresh {
 		switch {
 		case due.Preview:
@@ -103,7 +103,7 @@ func (a *account) uncounted(why string) gc.PolicyForecast {
 }
 
 // gone are deleted by the changed policy.
-func (a *account) gone(all []tracker.Due) []string {
+func (a *account) gone(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (a *account) gone(all []tracker.Due) []string {
 }
 
 // held would be, but are too many.
-func (a *account) held(all []tracker.Due) []string {
+func (a *account) held(all []engine.Due) []string {
 	switch {
 	case len(all) == 0:
 		return nil
@@ -140,7 +140,7 @@ func (a *account) waitStill() []string {
 	}
 }
 
-func waits(all []tracker.Due) string {
+func waits(all []engine.Due) string {
 	if len(all) == 1 {
 		return "waits"
 	}
@@ -148,7 +148,7 @@ func waits(all []tracker.Due) string {
 }
 
 // because says which changes made them due, mostly one.
-func because(all []tracker.Due) string {
+func because(all []engine.Due) string {
 	whys := map[string]bool{}
 	for _, due := range all {
 		whys[due.Why] = true
@@ -157,7 +157,7 @@ func because(all []tracker.Due) string {
 }
 
 // commands are those that list what waits and that approve it.
-func commands(all []tracker.Due) string {
+func commands(all []engine.Due) string {
 	resources, namespaces := map[string]bool{}, map[string]bool{}
 	for _, due := range all {
 		resources[due.Resource], namespaces[due.Namespace] = true, true
@@ -188,7 +188,7 @@ func (a *account) approved() []string {
 }
 
 // shown would be deleted if the changed policy enforced.
-func (a *account) shown(all []tracker.Due) []string {
+func (a *account) shown(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -196,7 +196,7 @@ func (a *account) shown(all []tracker.Due) []string {
 }
 
 // others are due by other policies.
-func (a *account) others(all []tracker.Due) []string {
+func (a *account) others(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (a *account) others(all []tracker.Due) []string {
 		how = "without this policy"
 	}
 	line := fmt.Sprintf("%s, %s %s due%s", how, policies(all), a.count(all), most(all))
-	switch held := only(all, func(due tracker.Due) bool { return due.Hold != "" }); len(held) {
+	switch held := only(all, func(due engine.Due) bool { return due.Hold != "" }); len(held) {
 	case 0:
 	case len(all):
 		line += fmt.Sprintf("; they %swait for approval, %s. %s", a.would(), because(held), commands(held))
@@ -218,8 +218,8 @@ func (a *account) others(all []tracker.Due) []string {
 	return []string{line}
 }
 
-func only(all []tracker.Due, keep func(tracker.Due) bool) []tracker.Due {
-	return slices.DeleteFunc(slices.Clone(all), func(due tracker.Due) bool { return !keep(due) })
+func only(all []engine.Due, keep func(engine.Due) bool) []engine.Due {
+	return slices.DeleteFunc(slices.Clone(all), func(due engine.Due) bool { return !keep(due) })
 }
 
 func (a *account) would() string {
@@ -237,7 +237,7 @@ func (a *account) will() string {
 }
 
 // count says how many there are, and in which namespace or in how many.
-func (a *account) count(all []tracker.Due) string {
+func (a *account) count(all []engine.Due) string {
 	resources, namespaces := map[string]int{}, map[string]int{}
 	for _, due := range all {
 		resources[due.Resource]++
@@ -274,7 +274,7 @@ func number(n int, what string) string {
 }
 
 // past says why they are due.
-func past(all []tracker.Due) string {
+func past(all []engine.Due) string {
 	are := "are"
 	if len(all) == 1 {
 		are = "is"
@@ -300,7 +300,7 @@ func past(all []tracker.Due) string {
 }
 
 // most names the namespaces with the most of them, if there are several.
-func most(all []tracker.Due) string {
+func most(all []engine.Due) string {
 	names, in := byNumber(all)
 	if len(names) < 2 {
 		return ""
@@ -312,7 +312,7 @@ func most(all []tracker.Due) string {
 }
 
 // byNumber are the namespaces of objects, those with the most first, and how many are in each.
-func byNumber(all []tracker.Due) ([]string, map[string]int) {
+func byNumber(all []engine.Due) ([]string, map[string]int) {
 	in := map[string]int{}
 	for _, due := range all {
 		in[due.Namespace]++
@@ -329,7 +329,7 @@ func few(names []string) string {
 }
 
 // policies names those that the objects are due by, those with the most first.
-func policies(all []tracker.Due) string {
+func policies(all []engine.Due) string {
 	by := map[types.NamespacedName]int{}
 	for _, due := range all {
 		by[due.Policy]++
@@ -356,7 +356,7 @@ func title(name types.NamespacedName) string {
 
 // approve are the commands that release what holds them, in the order in which their namespaces are named. One releases all holds of a
 // policy.
-func approve(all []tracker.Due) string {
+func approve(all []engine.Due) string {
 	names, _ := byNumber(all)
 	turn := map[string]int{}
 	for i, name := range names {

@@ -7,19 +7,19 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 )
 
 // tracked tells, when asked, what the tracker holds.
 type tracked struct {
 	metrics.BaseStableCollector
-	totals                       func() tracker.Totals
+	totals                       func() engine.Totals
 	objects, timers, ready, held *metrics.Desc
 	waiting, paced, clock, stale *metrics.Desc
 }
 
 // RegisterTracked makes the totals of a tracker part of what the server serves.
-func RegisterTracked(totals func() tracker.Totals) {
+func RegisterTracked(totals func() engine.Totals) {
 	legacyregistry.CustomMustRegister(&tracked{
 		totals:  totals,
 		objects: desc("objects", "Objects that are tracked because a policy can match them, or owns those that it can."),

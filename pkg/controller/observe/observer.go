@@ -19,9 +19,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
@@ -58,7 +58,7 @@ type running struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
-	covered map[string]tracker.Covering
+	covered map[string]engine.Covering
 }
 
 // New returns an Observer that is yet to be run.
@@ -116,7 +116,7 @@ func reflect(
 
 // cover starts and stops reflectors, and fetches what those that run have passed over, so that the tracker has the objects
 // of every namespace that a policy covers.
-func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tracker.Covering) {
+func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]engine.Covering) {
 	for resource, r := range o.running {
 		if len(coverage[resource]) == 0 {
 			o.stop(resource, r)
@@ -136,7 +136,7 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]tra
 const mergeMost = 20
 
 // extend has a reflector that runs bring the objects of namespaces that it has passed over. What is only observed is never passed over.
-func (o *Observer) extend(ctx context.Context, resource string, r *running, namespaces map[string]tracker.Covering) {
+func (o *Observer) extend(ctx context.Context, resource string, r *running, namespaces map[string]engine.Covering) {
 	var added []string
 	for ns, covering := range namespaces {
 		if r.covered[ns] != covering {
@@ -157,7 +157,7 @@ func (o *Observer) extend(ctx context.Context, resource string, r *running, name
 	}
 }
 
-func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]tracker.Covering) *running {
+func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]engine.Covering) *running {
 	r := &running{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	o.reflect(r, resource)
@@ -179,7 +179,7 @@ func (o *Observer) reflect(r *running, resource string) {
 		reflect(r.ctx, &r.done, resource, listWatch(list, watch, only.observing), k.New(), only.sink())
 		return
 	}
-	stream := o.listStream(resource, list, watch)
+	stream := o.listStream(resource, listWatch(list, watch, o.observing(resource)))
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
 		reflect(r.ctx, &reflector, resource, stream.listWatch(), k.New(), o.factSink(resource, stream))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -62,7 +63,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	}
 	o := &observed{
 		T:        t,
-		Tracker:  tracker.New(tracker.Config{HoldAbove: -1, HoldAboveTotal: -1}),
+		Tracker:  tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil),
 		cluster:  cluster,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),

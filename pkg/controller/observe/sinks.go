@@ -17,10 +17,10 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // listWatch makes the two calls of a client that a reflector needs from its methods, and tells with each whether they work.
@@ -68,10 +68,10 @@ func (o *Observer) blind(resource string) func(context.Context, error) {
 func unwatched(context.Context, error) {}
 
 // listStream hands the lists of a resource to the tracker.
-func (o *Observer) listStream(resource string, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
+func (o *Observer) listStream(resource string, from *cache.ListWatch) *listStream {
 	return &listStream{
-		lister: lister, watcher: watcher, observing: o.observing(resource),
-		begin:  func() List { return &collected{objects: o.Tracker, resource: resource} },
+		from:   from,
+		begin:  func() List { return o.Tracker.BeginList(resource) },
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
 	}
@@ -127,18 +127,18 @@ func (o *Observer) cronJobSink() *sink[*lifecycle.CronJob] {
 	}
 }
 
-func (o *Observer) quotaSink() *sink[*tracker.Quota] {
-	return &sink[*tracker.Quota]{
-		reduce: func(object any) (*tracker.Quota, error) {
+func (o *Observer) quotaSink() *sink[*engine.Quota] {
+	return &sink[*engine.Quota]{
+		reduce: func(object any) (*engine.Quota, error) {
 			q, ok := object.(*corev1.ResourceQuota)
 			if !ok {
 				return nil, fmt.Errorf("%T is not a ResourceQuota", object)
 			}
-			return tracker.QuotaOf(q), nil
+			return engine.QuotaOf(q), nil
 		},
-		upsert:  func(q *tracker.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
-		remove:  func(q *tracker.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
-		replace: func(all []*tracker.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
+		upsert:  func(q *engine.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
+		remove:  func(q *engine.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
+		replace: func(all []*engine.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
 		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // At once, see blind.
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -18,7 +19,7 @@ import (
 // Tracker says what must be observed, and takes in what is. Of each kind of object it takes in changes, and all objects at once: Replace.
 type Tracker interface {
 	// Coverage is by resource and namespace; CoverageChanged says when to ask for it again.
-	Coverage() map[string]map[string]tracker.Covering
+	Coverage() map[string]map[string]engine.Covering
 	CoverageChanged() <-chan struct{}
 
 	watched
@@ -40,7 +41,7 @@ type watched interface {
 type objects interface {
 	Upsert(k *facts.Compact, now time.Time)
 	Remove(k *facts.Compact, now time.Time)
-	Replace(resource string, all []*facts.Compact, rv uint64, now time.Time)
+	BeginList(resource string) *tracker.List
 	BeginMerge(resource, namespace string) *tracker.Merge
 }
 
@@ -52,9 +53,9 @@ type cronJobs interface {
 }
 
 type quotas interface {
-	SetQuota(q *tracker.Quota, now time.Time)
-	RemoveQuota(q *tracker.Quota, now time.Time)
-	ReplaceQuotas(all []*tracker.Quota, now time.Time)
+	SetQuota(q *engine.Quota, now time.Time)
+	RemoveQuota(q *engine.Quota, now time.Time)
+	ReplaceQuotas(all []*engine.Quota, now time.Time)
 	ForgetQuotas()
 }
 

@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // Reasons of conditions beside those of decisions.
@@ -28,7 +27,7 @@ const (
 )
 
 // Of makes the status of a policy from its report. The transition time of a condition that stays is kept.
-func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
+func Of(r *engine.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
 		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
@@ -48,28 +47,9 @@ func Of(r *tracker.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	return out
 }
 
-// onlyCounts reports whether two statuses differ in nothing but counts, the times of deletions and the text of conditions, which
-// counts too.
-func onlyCounts(a, b *gc.CleanupPolicyStatus) bool {
-	return apiequality.Semantic.DeepEqual(withoutCounts(a), withoutCounts(b))
-}
-
-func withoutCounts(s *gc.CleanupPolicyStatus) gc.CleanupPolicyStatus {
-	out := gc.CleanupPolicyStatus{ObservedGeneration: s.ObservedGeneration, UnlistedHolds: s.UnlistedHolds}
-	for _, c := range s.Conditions {
-		c.Message = ""
-		out.Conditions = append(out.Conditions, c)
-	}
-	for _, h := range s.Holds {
-		h.Objects = 0
-		out.Holds = append(out.Holds, h)
-	}
-	return out
-}
-
 // observed is the last generation of which it is known whether it must wait for approval: a controller that starts knows from it
 // what it must weigh.
-func observed(r *tracker.Report) int64 {
+func observed(r *engine.Report) int64 {
 	if r.Unweighed {
 		return r.Status.ObservedGeneration
 	}
@@ -86,7 +66,7 @@ func seconds(t *metav1.Time) *metav1.Time {
 }
 
 // ready is False while somebody has to do something before the policy is carried out.
-func ready(r *tracker.Report) metav1.Condition {
+func ready(r *engine.Report) metav1.Condition {
 	if reason, message := needs(r); reason != "" {
 		return metav1.Condition{Type: gc.ConditionReady, Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
 	}
@@ -94,7 +74,7 @@ func ready(r *tracker.Report) metav1.Condition {
 }
 
 // needs is why a person is needed, and what to do; empty when none is.
-func needs(r *tracker.Report) (policy.Reason, string) {
+func needs(r *engine.Report) (policy.Reason, string) {
 	switch {
 	case r.Unreadable != nil:
 		return policy.ReasonPolicyUnreadable,
@@ -126,7 +106,7 @@ func needs(r *tracker.Report) (policy.Reason, string) {
 }
 
 // suspended is True while spec.suspend stops the policy, or guardrails.suspendAll of a cluster policy or --start-suspended stops all.
-func suspended(r *tracker.Report) metav1.Condition {
+func suspended(r *engine.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
 	case r.Suspended != "":
@@ -146,7 +126,7 @@ func suspended(r *tracker.Report) metav1.Condition {
 }
 
 // throttled is True while due objects wait for their turn in the minute.
-func throttled(r *tracker.Report) metav1.Condition {
+func throttled(r *engine.Report) metav1.Condition {
 	if len(r.Paced) == 0 {
 		return metav1.Condition{Type: gc.ConditionThrottled, Status: metav1.ConditionFalse, Reason: reasonNotThrottled}
 	}
@@ -161,7 +141,7 @@ func throttled(r *tracker.Report) metav1.Condition {
 const waitingMost, toldMost = 3, 2
 
 // waiting tells of the first holds. Each part ends with a command.
-func waiting(r *tracker.Report, holds []gc.PolicyHold, most int) []string {
+func waiting(r *engine.Report, holds []gc.PolicyHold, most int) []string {
 	var parts []string
 	for i, h := range holds {
 		if i == most {
@@ -177,7 +157,7 @@ func waiting(r *tracker.Report, holds []gc.PolicyHold, most int) []string {
 	return parts
 }
 
-func more(r *tracker.Report, holds int) string {
+func more(r *engine.Report, holds int) string {
 	text := fmt.Sprintf("%d more in status.holds", holds)
 	if r.Unlisted > 0 {
 		text += fmt.Sprintf(", and %d that status.holds has no room for", r.Unlisted)
@@ -201,7 +181,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-func working(r *tracker.Report) string {
+func working(r *engine.Report) string {
 	switch {
 	case r.DoesNothing:
 		return reasonDoesNothing
@@ -213,7 +193,7 @@ func working(r *tracker.Report) string {
 	return reasonEnforcing
 }
 
-func message(r *tracker.Report) string {
+func message(r *engine.Report) string {
 	var parts []string
 	switch working(r) {
 	case reasonDoesNothing:

@@ -1,0 +1,152 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// TestWhatCannotBeObservedIsHeld: a resource that cannot be listed or watched holds its objects, and those that it may own.
+func TestWhatCannotBeObservedIsHeld(t *testing.T) {
+	for resource, c := range map[string]struct {
+		taken []string
+		held  map[string]string // by object, why
+	}{
+		"pods":           {[]string{"j"}, map[string]string{"a": "pods cannot be observed: no right"}},
+		"jobs.batch":     {nil, map[string]string{"j": "jobs.batch cannot be observed: no right", "a": "jobs.batch cannot be observed: no right"}},
+		"cronjobs.batch": {[]string{"a"}, map[string]string{"j": "cronjobs.batch cannot be observed: no right"}},
+	} {
+		t.Run(resource, func(t *testing.T) {
+			w := newWorld(t, keep("0s", 1))
+			w.upsert(job(0, "j"), testbuilders.Pod("a").Succeeded(w.now).Fact())
+			w.TakeDirty()
+			w.Observing(resource, errors.New("no right"), w.now)
+			for name, why := range c.held {
+				w.decided(name, policy.Hold, policy.ReasonUnobserved)
+				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != why {
+					t.Errorf("%s is held because %q", name, got)
+				}
+			}
+			w.counts("p", counts{candidates: 2, due: 2, held: int64(len(c.held))})
+			if w.report("p").Blind != resource+" cannot be observed: no right" {
+				t.Errorf("the report says %q", w.report("p").Blind)
+			}
+			if len(w.TakeDirty()) != 1 {
+				t.Error("no report is stale")
+			}
+			w.takes(c.taken...)
+			w.Observing(resource, errors.New("no right, still"), w.now)
+			w.takes()
+			w.Observing(resource, nil, w.now)
+			w.Observing(resource, nil, w.now)
+			if w.report("p").Blind != "" {
+				t.Errorf("the report says %q", w.report("p").Blind)
+			}
+			for name := range c.held {
+				w.decided(name, policy.Delete, policy.ReasonExpired)
+			}
+		})
+	}
+	t.Run("and others are not", func(t *testing.T) {
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
+		w.upsert(job(0, "j"))
+		w.Observing("pods", errors.New("no right"), w.now)
+		if w.report("p").Blind != "" {
+			t.Errorf("the report says %q", w.report("p").Blind)
+		}
+		w.takes("j")
+	})
+}
+
+// TestAQuotaInDoubtHoldsWhatItLimits: a view of quotas that fails or is silent holds what goes because of a share of a quota, alone or
+// in the end, and says so. What goes by its time goes on.
+func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, end func(w *world)
+		why        string
+	}{
+		"forbidden": {
+			func(w *world) { w.Observing(ResourceQuotas, errors.New("no right"), w.now) },
+			func(w *world) { w.Heard(ResourceQuotas, w.now) },
+			"resourcequotas cannot be observed: no right",
+		},
+		"silent": {
+			func(w *world) { w.pass(freshness.StaleAfter) },
+			func(w *world) { w.Heard(ResourceQuotas, w.now) },
+			"the watch of resourcequotas has been silent for 1m30s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t,
+				testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).Labelled("both", "").KeepingPercent(50),
+					testbuilders.Rule("alone", "1h").For(gc.ResourceJobs).KeepingPercent(25)),
+				testbuilders.Policy("q").Rules(testbuilders.Rule("both", "30s").Labelled("both", "")))
+			w.ReplaceQuotas([]*Quota{quota(4)}, w.now)
+			w.Heard(ResourceQuotas, w.now)
+			c.begin(w)
+			now := w.now.Add(-2 * time.Minute)
+			w.upsert(testbuilders.Job("kept").Complete(now.Add(time.Second)).Fact(), testbuilders.Job("over").Complete(now).Fact(),
+				testbuilders.Job("old").Complete(w.now.Add(-2*time.Hour)).Fact())
+			for i, name := range []string{"x", "y", "z"} {
+				w.upsert(testbuilders.Job(name).Label("both", "").Complete(now.Add(-time.Duration(i) * time.Second)).Fact())
+			}
+			for _, name := range []string{"over", "z"} { // The second has outlived its TTL, and the first policy must agree.
+				w.decided(name, policy.Hold, policy.ReasonUnobserved)
+				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != c.why {
+					t.Errorf("%s is held because %q", name, got)
+				}
+			}
+			if got := w.report("p").QuotaDoubt; got != c.why {
+				t.Errorf("the report says %q", got)
+			}
+			if got := w.report("q").QuotaDoubt; got != "" {
+				t.Errorf("the report on a policy without such a limit says %q", got)
+			}
+			w.decided("old", policy.Delete, policy.ReasonExpired)
+			w.deletes("old")
+			c.end(w)
+			if got := w.report("p").QuotaDoubt; got != "" {
+				t.Errorf("the report says %q after all", got)
+			}
+			w.takes("over", "z")
+		})
+	}
+	t.Run("until its time has come", func(t *testing.T) {
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
+		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.upsert(jobs(time.Minute, "a", "b")...)
+		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.takes()
+		if next, ok := w.Next(); !ok || !next.Equal(testbuilders.Now.Add(59*time.Minute)) {
+			t.Errorf("there is something to do at %s, %v", next, ok)
+		}
+		w.pass(59 * time.Minute)
+		w.decided("b", policy.Delete, policy.ReasonExpired)
+		w.takes("a", "b")
+	})
+	t.Run("in a preview too", func(t *testing.T) {
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Preview())
+		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
+		w.upsert(jobs(time.Minute, "a", "b")...)
+		w.upsert(job(2*time.Hour, "old"))
+		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.counts("p", counts{candidates: 3, due: 2, held: 1})
+	})
+	t.Run("and other limits go on", func(t *testing.T) {
+		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("one", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)),
+			testbuilders.Policy("q").Rules(testbuilders.Rule("half", "").For(gc.ResourcePods).WithoutTTL().KeepingPercent(50)))
+		w.ReplaceQuotas(nil, w.now)
+		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.upsert(jobs(time.Minute, "a", "b")...)
+		w.decided("b", policy.Delete, policy.ReasonOverCapacity)
+		w.takes("b")
+	})
+}

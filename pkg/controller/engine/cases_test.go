@@ -1,0 +1,126 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+)
+
+// TestNamedCases has the tracker answer each named case of the documentation.
+func TestNamedCases(t *testing.T) {
+	cases, err := model.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			e := &engine{World: c.World}
+			e.tracker = e.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1})
+			for _, f := range c.World.Objects {
+				got := model.Answer{Action: model.Ignore}
+				if rec := e.tracker.records.get(f.UID); rec != nil {
+					got = answerOf(rec.resolution(), rec.decision())
+				}
+				want := c.Answers[f.UID]
+				if want.At.IsZero() {
+					got.At = time.Time{}
+				}
+				if got.Action != want.Action || got.Action != model.Ignore && got != want {
+					t.Errorf("%s: got %+v, want %+v", f.Name, got, want)
+				}
+			}
+			e.casePreviews(t, c)
+			e.caseOrders(t, c)
+			e.caseMakesDue(t, c)
+		})
+	}
+}
+
+// casePreviews compares what Preview policies would do.
+func (e *engine) casePreviews(t *testing.T, c model.Case) {
+	got := map[model.PolicyRef]map[types.UID]model.Answer{}
+	for rec := range e.tracker.records.all() {
+		for _, p := range rec.previews() {
+			ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
+			if got[ref] == nil {
+				got[ref] = map[types.UID]model.Answer{}
+			}
+			got[ref][rec.UID()] = model.Answer{Action: actionNames[p.decision.Action], Reason: string(p.decision.Reason)}
+		}
+	}
+	want := map[model.PolicyRef]map[types.UID]model.Answer{}
+	for ref, answers := range c.Previews {
+		want[ref] = map[types.UID]model.Answer{}
+		for uid, a := range answers {
+			want[ref][uid] = model.Answer{Action: a.Action, Reason: a.Reason}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("previews (-want +got):\n%s", diff)
+	}
+}
+
+// caseOrders compares what is deleted in which order, and with which propagation.
+func (e *engine) caseOrders(t *testing.T, c model.Case) {
+	e.follower = e.tracker
+	e.read()
+	order, propagations := map[string][]types.UID{}, map[types.UID]metav1.DeletionPropagation{}
+	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
+		order[o.Fact.Namespace] = append(order[o.Fact.Namespace], o.Fact.UID)
+		propagations[o.Fact.UID] = o.Propagation
+	}
+	for namespace, want := range c.Order {
+		if got := order[namespace]; !slices.Equal(got, want) {
+			t.Errorf("namespace %s: deletes %q, want %q", namespace, got, want)
+		}
+	}
+	for uid, want := range c.Propagations {
+		if got := propagations[uid]; got != want {
+			t.Errorf("%s: propagation %q, want %q", uid, got, want)
+		}
+	}
+}
+
+// caseMakesDue compares what the change that the case is about makes due: where no object may be, all of that waits.
+func (e *engine) caseMakesDue(t *testing.T, c model.Case) {
+	if c.Before == nil {
+		return
+	}
+	before := &engine{World: c.Before}
+	after := &engine{World: c.World, tracker: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
+	after.follower, after.tracker.config.HoldAbove = after.tracker, 0
+	for name := range after.Namespaces {
+		after.tellNamespace(after.tracker, name, after.next())
+	}
+	for _, p := range after.Policies {
+		p.Generation, p.ResourceVersion = 2, after.next()
+	}
+	after.tracker.ReplacePolicies(after.Policies, after.next(), after.Now)
+	for _, p := range after.ClusterPolicies {
+		p.Generation, p.ResourceVersion = 2, after.next()
+	}
+	after.tracker.ReplaceClusterPolicies(after.ClusterPolicies, after.next(), after.Now)
+	for _, q := range after.Quotas {
+		after.tracker.SetQuota(QuotaOf(q), after.Now)
+	}
+	after.cover()
+	got := map[model.PolicyInNamespace]int{}
+	for rec := range after.tracker.records.all() {
+		if rec.hold() != nil {
+			ref := model.PolicyRef{Namespace: rec.policy.Namespace, Name: rec.policy.Name}
+			got[model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}]++
+		}
+	}
+	if diff := cmp.Diff(c.NewlyDue, got); diff != "" {
+		t.Errorf("makes due (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,213 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// What changes are weighed by, and how many are remembered.
+
+// TestATotalIsNotLost: a policy of a namespace that is edited before the change of a cluster policy could be weighed does not take the
+// namespace out of the total of that change.
+func TestATotalIsNotLost(t *testing.T) {
+	const namespaces, each = 9, 9
+	w := newWorld(t)
+	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 40
+	for i := range namespaces {
+		name := fmt.Sprint("ns-", i)
+		w.namespace(name)
+		for _, job := range names(name+"-", each) {
+			w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
+		}
+	}
+	w.cronJobsListed = false
+	w.clusterPolicy(clusterDefault("c", "10m", 2))
+	for i := range namespaces {
+		w.policy(testbuilders.Policy("own").In(fmt.Sprint("ns-", i)).Rules(testbuilders.Rule("r", "1h").Labelled("app", "none")))
+	}
+	w.ReplaceCronJobs(nil, w.now)
+	w.listed()
+	w.agree()
+	w.takes()
+	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != namespaces*each {
+		t.Errorf("waiting: %+v", waiting)
+	}
+}
+
+// TestGuardrailsGuardTheirEnd: the change that takes a guardrail away, or loosens it, is weighed by what it said before.
+func TestGuardrailsGuardTheirEnd(t *testing.T) {
+	strict := func() *gc.ClusterCleanupPolicy {
+		return everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
+	}
+	loose := func(objects int64) *gc.ClusterCleanupPolicy {
+		return everywhere(2, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: &objects}})
+	}
+	for name, change := range map[string]func(*world){
+		"deleted": func(w *world) {
+			delete(w.clusterPolicies, types.NamespacedName{Name: "all"})
+			p := strict()
+			p.ResourceVersion = w.next()
+			w.RemoveClusterPolicy(p, w.now)
+		},
+		"loosened": func(w *world) { w.clusterPolicy(loose(1000)) },
+		"loosened before it could be weighed": func(w *world) {
+			w.cronJobsListed = false
+			w.clusterPolicy(loose(100))
+			p := loose(1000)
+			p.Generation = 3
+			w.clusterPolicy(p)
+			w.ReplaceCronJobs(nil, w.now)
+		},
+		"for other namespaces": func(w *world) {
+			p := loose(0)
+			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "other"}
+			w.clusterPolicy(p)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("10m", 1))
+			w.clusterPolicy(strict())
+			w.upsert(jobs(time.Hour, names("a-", 5)...)...)
+			w.takes()
+			change(w)
+			w.agree()
+			w.takes()
+			w.waits("p", 5)
+		})
+	}
+	w := newWorld(t, keep("10m", 1))
+	w.clusterPolicy(strict())
+	w.clusterPolicy(loose(1000))
+	w.upsert(jobs(time.Hour, names("a-", 5)...)...)
+	w.clusterPolicy(everywhere(3, gc.Guardrails{}))
+	w.agree()
+	w.takes(names("a-", 5)...) // What was loosened by an earlier change counts no more.
+}
+
+// TestAChangeThatNobodySawHasATotal: what should have gone while a controller still ran counts in all namespaces together, too.
+func TestAChangeThatNobodySawHasATotal(t *testing.T) {
+	const namespaces, each = 10, 9
+	w := newWorld(t)
+	w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: 40})
+	w.Resume(w.now.Add(-time.Minute))
+	w.ReplaceCronJobs(nil, w.now)
+	var all []*metav1.PartialObjectMetadata
+	w.namespaces = revisions{}
+	for i := range namespaces {
+		m := testbuilders.Namespace(fmt.Sprint("ns-", i), w.next())
+		w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+		all = append(all, m)
+	}
+	c := clusterDefault("c", "10m", 1)
+	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
+	w.ReplaceNamespaces(all, w.next(), w.now)
+	w.ReplacePolicies(nil, w.next(), w.now)
+	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
+	w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
+	for i := range namespaces {
+		for _, n := range names(fmt.Sprint("ns-", i, "-"), each) {
+			w.upsert(testbuilders.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
+		}
+	}
+	w.listed()
+	w.agree()
+	w.takes()
+}
+
+// TestMoreHoldsThanFit: a namespace has room for some 250 holds. One more joins the last of them, and no approval of either covers both.
+func TestMoreHoldsThanFit(t *testing.T) {
+	var told []gc.PolicyHold
+	for i := range holdsMost + 3 {
+		told = append(told, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
+	}
+	of := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("of", name))
+	}
+	job := func(name, of string) *lifecycle.Fact {
+		return testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-30 * time.Minute)).Fact()
+	}
+	w := newWorld(t)
+	w.config.HoldAbove = 2
+	w.tellPolicy(of("z", "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: told}))
+	w.upsert(job("z-0", "z"))
+	w.policy(of("p", "never"))
+	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != holdsMost {
+		t.Fatalf("there are %d holds, want %d", n, holdsMost)
+	}
+	for _, name := range names("p-", 4) {
+		w.upsert(job(name, "p"))
+	}
+	last := w.Engine.namespaces[testbuilders.Home].holds[holdsMost-1].id
+	w.policy(of("p", "10m").Generation(2))
+	told = w.report("p").Waiting
+	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != testbuilders.Home+"/z" {
+		t.Fatalf("policy p tells of %+v", told)
+	}
+	if id := told[0].ID; id == last || id == HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
+		t.Errorf("the hold has the id %s of one of both", id)
+	}
+	w.tellPolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, told[0].ID))
+	w.agree()
+	w.takes(names("p-", 4)...)
+}
+
+// TestCausesAreFolded: changes that cannot be weighed are not all remembered.
+func TestCausesAreFolded(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.cronJobsListed = false
+	for i := range 1000 {
+		q := func() *testbuilders.PolicyBuilder {
+			return testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne"))
+		}
+		p := q().Version(w.next()).Obj()
+		p.UID = types.UID(fmt.Sprint("u-", i))
+		w.SetPolicy(p, w.now)
+		w.RemovePolicy(p, w.now)
+	}
+	if n := len(w.Engine.namespaces[testbuilders.Home].causes); n > 50 {
+		t.Errorf("%d causes", n)
+	}
+}
+
+// TestSnapshotWhileHoldsCome: a hold that comes while objects are copied is not in the copy, which says that it lacks something.
+func TestSnapshotWhileHoldsCome(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.config.HoldAbove = 2
+	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne")))
+	w.tellPolicy(keep("1h", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+	w.cronJobsListed = false // A change is pending, so that clearances are copied.
+	w.tellPolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
+	w.inSlices(1)
+	done := false
+	w.others = func() {
+		if !done {
+			done = true
+			w.tellPolicy(keep("10m", 2))
+			w.ReplaceCronJobs(nil, w.now)
+			for w.Step(w.now) {
+			}
+		}
+	}
+	s := w.Snapshot(gc.PolicyChange{Before: keep("1h", 1).Obj(), After: keep("2h", 2).Obj()}, 100, w.now)
+	if !done {
+		t.Fatal("no yield")
+	}
+	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copied)
+	for _, k := range s.Facts {
+		s.driver.Upsert(k, w.now)
+	}
+}

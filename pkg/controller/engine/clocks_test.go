@@ -1,0 +1,139 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// TestFreshnessHeedsBothClocks: the monotonic clock stands still while the host is suspended, and the wall clock may be set. A reading
+// allows deletes, and an order may be sent, for as long as both say so.
+func TestFreshnessHeedsBothClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall, monotonic time.Duration
+		fresh, lapsed   bool
+	}{
+		"at once":                   {0, 0, true, false},
+		"a moment later":            {freshness.For - 1, freshness.For - 1, true, false},
+		"too late":                  {freshness.For, freshness.For, false, true},
+		"the host was suspended":    {time.Hour, time.Millisecond, false, true},
+		"it was, for just too long": {freshness.For, freshness.For - 1, false, true},
+		"the clock was set back":    {-time.Hour, time.Millisecond, false, false},
+		"the clock was set back, and it is too late":  {-time.Hour, freshness.For, false, true},
+		"the clock was set back for part of the time": {freshness.For / 2, freshness.For, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.now = time.Now()
+			w.policy(keep("0s", 1))
+			w.upsert(
+				testbuilders.Job("a").Complete(w.now.Add(-24*time.Hour)).Fact(),
+				testbuilders.Job("b").Complete(w.now.Add(-23*time.Hour)).Fact(),
+			)
+			w.agree()
+			order, ok := w.Take(w.now)
+			if !ok {
+				t.Fatal("took nothing at the time of the reading")
+			}
+			later := testbuilders.Clocks(w.now, c.wall, c.monotonic)
+			if _, ok := w.Take(later); ok != c.fresh {
+				t.Errorf("took one: %v", ok)
+			}
+			if got := order.Lapsed(later); got != c.lapsed {
+				t.Errorf("the order has lapsed: %v", got)
+			}
+		})
+	}
+}
+
+// TestSilenceIsMeasuredByBothClocks: what a watch told before the host was suspended is old after it.
+func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall, monotonic time.Duration
+		stale           bool
+	}{
+		"a short silence":                           {90*time.Second - 1, 90*time.Second - 1, false},
+		"a long silence":                            {90 * time.Second, 90 * time.Second, true},
+		"the host was suspended":                    {90 * time.Second, time.Second, true},
+		"the clock was set back in a long silence":  {-time.Hour, 90 * time.Second, true},
+		"the clock was set back in a short silence": {-time.Hour, time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("few", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)))
+			w.now = time.Now()
+			w.Heard(gc.ResourceJobs, w.now)
+			w.upsert(
+				testbuilders.Job("a").Complete(w.now.Add(-48*time.Hour)).Fact(),
+				testbuilders.Job("b").Complete(w.now.Add(-49*time.Hour)).Fact(),
+			)
+			w.Expire(testbuilders.Clocks(w.now, c.wall, c.monotonic))
+			if c.stale {
+				w.decided("b", policy.Hold, policy.ReasonUnobserved)
+			} else {
+				w.decided("b", policy.Delete, policy.ReasonOverCapacity)
+			}
+		})
+	}
+}
+
+// TestClocksThatLieApart: more than a minute between the clock of this machine and that of the API server holds everything, and says
+// both. The Date of an answer leaves out fractions of a second, and may be from any moment of the reading.
+func TestClocksThatLieApart(t *testing.T) {
+	const took = 3 * time.Second
+	for name, c := range map[string]struct {
+		server time.Duration // ahead of the beginning of the reading
+		doubt  bool
+	}{
+		"the same":                {0, false},
+		"as it ended":             {took, false},
+		"a minute behind":         {-time.Minute - time.Second, false},
+		"more than that behind":   {-time.Minute - 2*time.Second, true},
+		"a minute ahead":          {took + time.Minute, false},
+		"more than that ahead":    {took + time.Minute + time.Second, true},
+		"an hour behind":          {-time.Hour, true},
+		"an hour ahead":           {time.Hour, true},
+		"the server did not tell": {-1 << 62, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("0s", 1))
+			w.upsert(job(time.Hour, "a"))
+			r := w.reading()
+			if c.server > -1<<62 {
+				r.ServerTime = r.Began.Add(c.server)
+			}
+			w.ConfirmFresh(r, w.now.Add(took))
+			want := ""
+			if c.doubt {
+				w.decided("a", policy.Hold, policy.ReasonClockInDoubt)
+				w.takes()
+				want = "it is " + w.now.Add(took).Format(time.RFC3339) + " here and " + r.ServerTime.Format(time.RFC3339) +
+					" at the API server: set the clocks right"
+			} else {
+				w.takes("a")
+			}
+			if got := w.report("p").Doubt; got != want {
+				t.Errorf("the report says %q, want %q", got, want)
+			}
+			if got := w.Totals().ClockInDoubt; got != c.doubt {
+				t.Errorf("the metric says %v", got)
+			}
+		})
+	}
+}
+
+// TestPromisedTimes: what is promised in docs, and stands in requests and messages, is not changed by accident.
+func TestPromisedTimes(t *testing.T) {
+	if freshness.For >= time.Second || freshness.For < time.Second/2 {
+		t.Errorf("a reading allows deletes for %s; promised is less than a second, and one is read each half second", freshness.For)
+	}
+	if freshness.StaleAfter != 90*time.Second {
+		t.Errorf("a watch may be silent for %s; promised are 90 s, and a bookmark comes each minute", freshness.StaleAfter)
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// The cluster that the random test runs against: what is true, when it became so, and how far the watches have told of it.
+// Its idea of what is due is written from the documentation alone.
+
+const never = -1 // milliseconds
+
+var ttlTexts = map[int]gc.TTL{0: "0s", 1000: "1s", 5000: "5s", 60000: "1m", never: "never"}
+
+// simPolicy, simNamespace and simJob are states; a new state is a new value.
+type simPolicy struct {
+	uid        types.UID
+	generation int64
+	ttl        int
+	preview    bool
+}
+
+type simNamespace struct {
+	version                int
+	protected, terminating bool
+}
+
+type simJob struct {
+	key
+	uid         types.UID
+	version     int
+	finished    time.Time // zero while it runs
+	extended    int       // its annotation, never, or 0 for none
+	finalizer   bool
+	terminating bool
+}
+
+type key struct{ namespace, name string }
+
+// history is all that became true of a collection: states in their order, and how many of them its watch has told.
+type history[K comparable, S any] struct {
+	events []event[K, S]
+	told   int
+}
+
+type event[K comparable, S any] struct {
+	key     K
+	state   *S // nil when it went
+	last    *S // what it was before it went
+	version int
+	at      time.Time
+}
+
+// after is what was true after the first n events.
+func (h *history[K, S]) after(n int) map[K]*S {
+	out := map[K]*S{}
+	for _, e := range h.events[:n] {
+		if e.state == nil {
+			delete(out, e.key)
+		} else {
+			out[e.key] = e.state
+		}
+	}
+	return out
+}
+
+func (h *history[K, S]) now() map[K]*S { return h.after(len(h.events)) }
+
+// at is how many events had happened at a time.
+func (h *history[K, S]) at(t time.Time) int {
+	n := 0
+	for n < len(h.events) && !h.events[n].at.After(t) {
+		n++
+	}
+	return n
+}
+
+// version is how new a list is that has the first n events.
+func (h *history[K, S]) version(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return h.events[n-1].version
+}
+
+func (h *history[K, S]) allTold() bool { return h.told == len(h.events) }
+
+// cluster is the truth.
+type cluster struct {
+	version    int
+	uids       int
+	now        time.Time
+	policies   history[key, simPolicy]
+	namespaces history[string, simNamespace]
+	jobs       history[key, simJob]
+}
+
+func (c *cluster) next() int {
+	c.version++
+	return c.version
+}
+
+func (c *cluster) setPolicy(k key, p *simPolicy) {
+	c.policies.events = append(c.policies.events, event[key, simPolicy]{k, p, c.policies.now()[k], c.next(), c.now})
+}
+
+func (c *cluster) setNamespace(name string, ns simNamespace) {
+	ns.version = c.next()
+	c.namespaces.events = append(c.namespaces.events, event[string, simNamespace]{name, &ns, nil, ns.version, c.now})
+}
+
+func (c *cluster) setJob(j simJob) {
+	j.version = c.next()
+	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, &j, nil, j.version, c.now})
+}
+
+// deleteJob is what the API server does with a DELETE.
+func (c *cluster) deleteJob(j simJob) {
+	if j.finalizer {
+		j.terminating = true
+		c.setJob(j)
+		return
+	}
+	j.version = c.next()
+	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, nil, &j, j.version, c.now})
+}
+
+func (c *cluster) uid() types.UID {
+	c.uids++
+	return types.UID("uid-" + strconv.Itoa(c.uids))
+}
+
+// due tells whether policies let a Job go at a time, wherever it lives.
+func due(j *simJob, policies map[key]*simPolicy, now time.Time) bool {
+	if j.finished.IsZero() || j.terminating {
+		return false
+	}
+	keep, matched := 0, false
+	for k, p := range policies {
+		if k.namespace != j.namespace || p.preview {
+			continue
+		}
+		matched = true
+		if p.ttl == never {
+			return false
+		}
+		keep = max(keep, p.ttl)
+	}
+	if !matched || j.extended == never {
+		return false
+	}
+	return !now.Before(j.finished.Add(time.Duration(max(keep, j.extended)) * time.Millisecond))
+}
+
+// mayGo tells whether what was true of policies and namespaces at some time of the last second lets the Job go now.
+func (c *cluster) mayGo(j *simJob) bool {
+	since := c.now.Add(-time.Second)
+	return slices.ContainsFunc(span(c.policies.at(since), len(c.policies.events)), func(n int) bool {
+		return due(j, c.policies.after(n), c.now)
+	}) && slices.ContainsFunc(span(c.namespaces.at(since), len(c.namespaces.events)), func(n int) bool {
+		ns := c.namespaces.after(n)[j.namespace]
+		return ns != nil && !ns.protected && !ns.terminating
+	})
+}
+
+// span is the numbers from a to b.
+func span(a, b int) []int {
+	var out []int
+	for ; a <= b; a++ {
+		out = append(out, a)
+	}
+	return out
+}
+
+// reading is a consistent read.
+func (c *cluster) reading() freshness.ConsistentRead {
+	version := strconv.Itoa(c.version)
+	r := freshness.ConsistentRead{
+		Began: c.now, Policies: freshness.Contents{Version: version, Revisions: revisions{}}, ClusterPolicies: freshness.Contents{Version: version},
+		Namespaces: freshness.Contents{Version: version, Revisions: revisions{}},
+	}
+	for k, p := range c.policies.now() {
+		r.Policies.Revisions[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = freshness.PolicyRevision(p.uid, p.generation)
+	}
+	for name, ns := range c.namespaces.now() {
+		r.Namespaces.Revisions[types.NamespacedName{Name: name}] = freshness.Revision{
+			UID:     types.UID("ns-" + name),
+			Version: strconv.Itoa(ns.version),
+		}
+	}
+	return r
+}
+
+func realPolicy(k key, p *simPolicy, version int) *gc.CleanupPolicy {
+	b := testbuilders.Policy(k.name).
+		In(k.namespace).
+		WithUID(p.uid).
+		Generation(p.generation).
+		Version(strconv.Itoa(version)).
+		Default(ttlTexts[p.ttl])
+	if p.preview {
+		b.Preview()
+	}
+	return b.Obj()
+}
+
+func realNamespace(name string, ns *simNamespace) *metav1.PartialObjectMetadata {
+	m := testbuilders.Namespace(name, strconv.Itoa(ns.version))
+	if ns.protected {
+		m.Labels = map[string]string{gc.LabelProtected: "true"}
+	}
+	if ns.terminating {
+		m.DeletionTimestamp = &m.CreationTimestamp
+	}
+	return m
+}
+
+func realJob(j *simJob) *lifecycle.Fact {
+	b := testbuilders.Job(j.name).In(j.namespace).WithUID(j.uid).Version(strconv.Itoa(j.version))
+	if !j.finished.IsZero() {
+		b.Complete(j.finished)
+	}
+	if j.extended != 0 {
+		b.TTL(string(ttlTexts[j.extended]))
+	}
+	if j.finalizer {
+		b.Finalizer("example.com/f")
+	}
+	if j.terminating {
+		b.Terminating()
+	}
+	return b.Fact()
+}
+
+func realJobs(jobs map[key]*simJob) []*lifecycle.Fact {
+	var out []*lifecycle.Fact
+	for _, j := range jobs {
+		out = append(out, realJob(j))
+	}
+	return out
+}
+
+// sortedKeys keeps draws repeatable.
+func sortedKeys[S any](m map[key]*S) []key {
+	return slices.SortedFunc(maps.Keys(m), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+}

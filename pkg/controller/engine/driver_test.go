@@ -1,0 +1,125 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+)
+
+// driver calls an engine as pkg/controller/tracker does, without a lock: it continues what takes several turns, and others may do something
+// in between.
+type driver struct {
+	*Engine
+	slice  int    // how many objects fit into the budget of a turn; 0 for any number
+	worked int    // objects in this turn
+	others func() // what others do between two turns
+}
+
+func newDriver(c Config) *driver {
+	d := &driver{others: func() {}}
+	c.Spent = func(int) bool {
+		if d.worked++; d.slice == 0 || d.worked < d.slice {
+			return false
+		}
+		d.worked = 0
+		return true
+	}
+	d.Engine = New(c)
+	return d
+}
+
+// inSlices limits the budget to so many objects.
+func (d *driver) inSlices(objects int) { d.slice, d.worked = objects, 0 }
+
+// finish takes turns until there is no more to do.
+func (d *driver) finish(step func() (more bool)) {
+	for step() {
+		d.others()
+	}
+}
+
+// Replace takes in a whole list, as an observer does.
+func (d *driver) Replace(resource string, all []*facts.Compact, rv uint64, now time.Time) {
+	l := d.BeginList(resource)
+	d.finish(func() bool {
+		all = l.Add(all, now)
+		return len(all) > 0
+	})
+	d.finish(func() bool { return l.End(rv, now) })
+}
+
+// add takes in a page of a list of one namespace.
+func (d *driver) add(m *Merge, page []*facts.Compact, now time.Time) {
+	d.finish(func() bool {
+		page = m.Add(page, now)
+		return len(page) > 0
+	})
+}
+
+func (d *driver) Reports(namespace string) []Report {
+	r := d.ReportOn(namespace)
+	d.finish(r.Step)
+	return r.Reports()
+}
+
+func (d *driver) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
+	h := d.HoldsOf(p)
+	d.finish(h.Step)
+	return h.Holds()
+}
+
+// Snapshot copies what matters for a change. The copy takes as much as it gets in a turn.
+func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *trialCopy {
+	s := &trialCopy{driver: newDriver(Config{})}
+	s.Snapshot = d.BeginSnapshot(change, most, s.driver.config.Spent, now)
+	s.driver.Engine = s.Snapshot.Engine
+	d.finish(func() bool { return s.Step(now) })
+	return s
+}
+
+// trialCopy is a copy and who drives it.
+type trialCopy struct {
+	*Snapshot
+	driver *driver
+}
+
+func (d *driver) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
+	d.Engine.SetPolicy(ObservePolicy(p), now)
+}
+
+func (d *driver) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	d.Engine.SetPolicy(ObserveClusterPolicy(p), now)
+}
+
+func (d *driver) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
+	d.Engine.RemovePolicy(StoredPolicy(p), now)
+}
+
+func (d *driver) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	d.Engine.RemovePolicy(StoredClusterPolicy(p), now)
+}
+
+func (d *driver) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {
+	replacePolicies(d, freshness.Policies, all, ObservePolicy, rv, now)
+}
+
+func (d *driver) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv string, now time.Time) {
+	replacePolicies(d, freshness.ClusterPolicies, all, ObserveClusterPolicy, rv, now)
+}
+
+func replacePolicies[P any](
+	d *driver, kind freshness.Collection, all []P, observe func(P) ObservedPolicy, rv string, now time.Time,
+) {
+	var observed []ObservedPolicy
+	for _, p := range all {
+		observed = append(observed, observe(p))
+	}
+	d.Engine.ReplacePolicies(kind, observed, rv, now)
+}

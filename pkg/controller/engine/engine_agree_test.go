@@ -1,0 +1,307 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/dump"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// work carries out what is due, and holds its order against the model.
+func (e *engine) work(t *rapid.T) {
+	e.read()
+	e.each(e.rest)
+	byNamespace := map[string][]types.UID{}
+	var orders []*deletion.Order
+	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
+		orders = append(orders, o)
+		byNamespace[o.Fact.Namespace] = append(byNamespace[o.Fact.Namespace], o.Fact.UID)
+	}
+	propagations, wants := e.Propagations(), e.wants()
+	for _, name := range model.DrawnNamespaces {
+		want, got := e.order(name, wants), byNamespace[name]
+		want = want[:e.paced(name, len(want))]
+		if !slices.Equal(got, want) {
+			t.Fatalf("deletes %q in namespace %s, want %q", got, name, want)
+		}
+	}
+	for _, o := range orders {
+		if want := propagations[o.Fact.UID]; o.Propagation != want {
+			t.Fatalf("deletes %s with propagation %s, want %s", o.Fact.UID, o.Propagation, want)
+		}
+	}
+	for _, o := range orders {
+		e.tracker.Done(o, deletion.Result{Outcome: deletion.Accepted}, e.Now)
+	}
+	for _, o := range orders {
+		e.deleted(t, o.Fact.UID)
+	}
+	e.settle()
+}
+
+// simPace is a bucket of time: it fills as time goes by, to a second, or to what one deletion takes if that is more.
+type simPace struct {
+	perMinute int
+	full      time.Time // since when the bucket has been filling, from empty
+}
+
+// paced is how many of so many deletions may be sent now, which takes their time out of the bucket.
+func (e *engine) paced(namespace string, n int) int {
+	p := e.paces[namespace]
+	if p == nil || p.perMinute == 0 {
+		return n
+	}
+	each := time.Minute / time.Duration(p.perMinute)
+	most := max(time.Second, each)
+	saved := min(e.Now.Sub(p.full), most)
+	n = min(n, int(saved/each))
+	p.full = e.Now.Add(time.Duration(n)*each - saved)
+	return n
+}
+
+// repace has namespaces start with a full bucket where the pace is another, or the replica.
+func (e *engine) repace(anew bool) {
+	for _, name := range model.DrawnNamespaces {
+		perMinute, _ := e.MaxDeletionsPerMinute(name)
+		if ns, known := e.Namespaces[name]; !known || ns.Protected || gc.Protects(ns.Labels) {
+			perMinute = 0
+		}
+		if p := e.paces[name]; anew || p == nil || p.perMinute != perMinute {
+			e.paces[name] = &simPace{perMinute: perMinute, full: e.Now.Add(-time.Hour)}
+		}
+	}
+}
+
+// order is in which the objects of a namespace are to be deleted.
+func (e *engine) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
+	return slices.DeleteFunc(e.DeletionOrder(namespace), func(uid types.UID) bool { return wants[uid].Action != model.Delete })
+}
+
+// wants are the answers of the model, with what it does not know: holds for approval, and the clock.
+func (e *engine) wants() map[types.UID]model.Answer {
+	out := e.Answers()
+	held := map[types.UID]bool{}
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			held[uid] = e.heldBy(uid, key) != nil
+		}
+	}
+	for uid, a := range out {
+		switch {
+		case a.Action != model.Delete:
+			continue
+		case held[uid]:
+			a.Action, a.Reason = model.Hold, string(policy.ReasonHeld)
+		case e.clockLies:
+			a.Action, a.Reason = model.Hold, string(policy.ReasonClockInDoubt)
+		}
+		out[uid] = a
+	}
+	return out
+}
+
+// limited tells whether an enforcing policy counts objects. A preview takes the pools of other policies as they are, not as they would
+// be if it enforced, so that what it says beside them is not compared.
+func (e *engine) limited() bool {
+	spec := func(s *gc.CleanupPolicySpec) bool {
+		return s.Mode == gc.ModeEnforce &&
+			(s.Capacity != nil || slices.ContainsFunc(s.Rules, func(r gc.CleanupRule) bool { return r.Capacity != nil }))
+	}
+	return slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return spec(&p.Spec) }) ||
+		slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool {
+			return spec(p.Spec.Defaults()) || p.Spec.Guardrails != nil && len(p.Spec.Guardrails.Ceilings) > 0
+		})
+}
+
+// previewsAgree compares what preview policies would do, and takes it out of what is expected of them.
+func (e *engine) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
+	for _, p := range rec.previews() {
+		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
+		want, ok := previews[ref][rec.UID()]
+		if ok && want.Action == model.Delete {
+			switch {
+			case e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil:
+				want.Action, want.Reason = model.Hold, string(policy.ReasonHeld)
+			case e.clockLies:
+				want.Action, want.Reason = model.Hold, string(policy.ReasonClockInDoubt)
+			}
+		}
+		if !ok || actionNames[p.decision.Action] != want.Action || string(p.decision.Reason) != want.Reason {
+			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.decision, want)
+		}
+		delete(previews[ref], rec.UID())
+	}
+}
+
+var actionNames = map[policy.Action]string{
+	policy.Ignore: model.Ignore, policy.Keep: model.Keep, policy.Wait: model.Wait, policy.Hold: model.Hold, policy.Delete: model.Delete,
+	policy.Await: model.Await,
+}
+
+// agrees compares all that follows for all objects.
+func (e *engine) agrees(t *rapid.T) {
+	e.repace(false)
+	e.each(e.rest)
+	wants, limited := e.wants(), e.limited()
+	var previews map[model.PolicyRef]map[types.UID]model.Answer
+	if !limited {
+		previews = e.Previews()
+	}
+	for _, f := range e.Objects {
+		want := wants[f.UID]
+		rec := e.tracker.records.get(f.UID)
+		if rec == nil {
+			if want.Action != model.Ignore {
+				t.Fatalf("%s is not tracked, want %+v", f.UID, want)
+			}
+			continue
+		}
+		got := answerOf(rec.resolution(), rec.decision())
+		if want.At.IsZero() {
+			got.At = time.Time{}
+		}
+		if got.Action != model.Ignore && got != want || got.Action != want.Action {
+			t.Fatalf("%s: got %+v, want %+v\n%s", f.UID, got, want, dump.Pretty(f)) // Without addresses, or rapid does not shrink it.
+		}
+		if !limited {
+			e.previewsAgree(t, previews, rec)
+		}
+	}
+	for ref, left := range previews {
+		for uid, a := range left {
+			t.Fatalf("policy %s previews nothing for %s, want %+v", ref, uid, a)
+		}
+	}
+	e.reportsAgree(t, wants)
+	e.followerAgrees(t)
+}
+
+func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
+	out := model.Answer{Action: actionNames[d.Action], Reason: string(d.Reason), At: d.At}
+	if r.Policy == nil || d.Action == policy.Ignore {
+		return out
+	}
+	ref := model.PolicyRef{Namespace: r.Policy.Namespace, Name: r.Policy.Name}
+	out.By = ref.String() + " " + r.RuleName()
+	if r.Rule == nil {
+		out.By = "ceiling=" + ref.String()
+	}
+	return out
+}
+
+// heldBy is the hold that an object waits under, or else that of the policy that would delete it.
+func (e *engine) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
+	if h := e.under[uid]; h != nil {
+		return h
+	}
+	if h := e.holdOf(e.uidOf(key.Policy), key.Namespace); h != nil {
+		return h
+	}
+	return e.candidate(uid, key, func(h *simHold) bool { return !h.searched })
+}
+
+func (e *engine) isCluster(uid types.UID) bool {
+	return slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return p.UID == uid })
+}
+
+// holdsAgree compares the holds that reports tell of: by policy and namespace, or for all namespaces together, how many objects wait.
+func (e *engine) holdsAgree(t *rapid.T) {
+	type told struct {
+		policy, holder types.UID // whose report, and whose hold
+		namespace      string
+	}
+	namespaces := map[string]int{}
+	for _, h := range e.waiting() {
+		namespaces[h.id]++
+	}
+	want := map[told]int64{}
+	own := func(h *simHold, policy types.UID) told {
+		ns := e.tracker.namespaces[h.namespace]
+		if ns == nil || ns.holdOf(h.owner) == nil {
+			t.Fatalf("there is no hold of %s in %s, want %+v", h.owner, h.namespace, *h)
+		}
+		if e.isCluster(policy) && ns.holdOf(h.owner).total {
+			return told{policy, h.owner, ""}
+		}
+		if namespaces[h.id] > 1 && policy == h.owner {
+			t.Fatalf("hold of %s in %s is one with others, and is not told so", h.owner, h.namespace)
+		}
+		return told{policy, h.owner, h.namespace}
+	}
+	for _, h := range e.waiting() {
+		want[own(h, h.owner)] += 0
+	}
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			h := e.heldBy(uid, key)
+			if h == nil || h.owner == "" {
+				continue
+			}
+			want[own(h, h.owner)]++
+			decider := e.uidOf(key.Policy)
+			if decider != h.owner {
+				want[own(h, decider)]++
+			}
+			for _, other := range e.waiting() { // Where it is not known which of them it waits under, its policy tells of all.
+				may := e.under[uid] != nil && other != h && other.owner != decider &&
+					e.candidate(uid, key, func(of *simHold) bool { return of == other }) != nil
+				if may {
+					want[own(other, decider)] += 0
+				}
+			}
+		}
+	}
+	got := map[told]int64{}
+	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
+		for _, r := range e.tracker.Reports(name) {
+			for _, h := range r.Waiting {
+				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.named()))), h.Namespace}] += h.Objects
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("reports tell of holds\n%v\nwant\n%v", got, want)
+	}
+}
+
+// ceilingsAgree compares what reports tell of ceilings.
+func (e *engine) ceilingsAgree(t *rapid.T) {
+	wants := e.Ceilings()
+	for _, r := range e.tracker.Reports("") {
+		if want := wants[model.PolicyRef{Name: r.Name}]; !slices.Equal(r.Ceilings, want) {
+			t.Fatalf("the ceilings of %s: got %+v, want %+v", r.Name, r.Ceilings, want)
+		}
+	}
+}
+
+// reportsAgree compares the counts of enforcing policies, and their holds.
+func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
+	e.holdsAgree(t)
+	e.ceilingsAgree(t)
+	candidates := map[string]int64{}
+	for _, a := range wants {
+		if a.Action != model.Ignore {
+			candidates[a.By]++
+		}
+	}
+	got := map[string]int64{}
+	for rec := range e.tracker.records.all() {
+		if rec.decision().Candidate() {
+			got[answerOf(rec.resolution(), rec.decision()).By]++
+		}
+	}
+	if !maps.Equal(got, candidates) {
+		t.Fatalf("candidates %v, want %v", got, candidates)
+	}
+}

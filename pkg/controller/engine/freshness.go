@@ -1,0 +1,77 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+)
+
+// ObservePolicies takes in that the watch of policies has come as far as rv.
+func (e *Engine) ObservePolicies(rv string) { e.seen(freshness.Policies, rv) }
+
+// ObserveClusterPolicies takes in that the watch of cluster policies has come as far as rv.
+func (e *Engine) ObserveClusterPolicies(rv string) { e.seen(freshness.ClusterPolicies, rv) }
+
+// ObserveNamespaces takes in that the watch of namespaces has come as far as rv.
+func (e *Engine) ObserveNamespaces(rv string) { e.seen(freshness.Namespaces, rv) }
+
+func (e *Engine) seen(c freshness.Collection, rv string) {
+	e.fresh.Seen(c, rv)
+}
+
+// ConfirmFresh compares a consistent read with memory, and reports whether they agree. Then deletes may be taken until freshness.For
+// after the read began. It was received at now.
+func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
+	if e.fresh.CompareClocks(r, now) {
+		e.rejudgeAll(now)
+	}
+	if !e.fresh.Confirm(r, e.same) {
+		return false
+	}
+	e.effects.Due = true
+	return true
+}
+
+// same reports whether memory has the contents of a collection.
+func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]freshness.Revision) bool {
+	n, all := 0, true
+	compare := func(name types.NamespacedName, revisions ...freshness.Revision) {
+		n++
+		theirs, ok := read[name]
+		all = all && ok && (len(revisions) == 0 || slices.Contains(revisions, theirs))
+	}
+	switch c {
+	case freshness.ClusterPolicies:
+		comparePolicies(e.clusters, compare)
+	case freshness.Policies:
+		for _, ns := range e.namespaces {
+			comparePolicies(ns.policies, compare)
+		}
+	case freshness.Namespaces:
+		for _, ns := range e.namespaces {
+			if ns.known {
+				compare(types.NamespacedName{Name: ns.name}, ns.revision)
+			}
+		}
+	}
+	return all && n == len(read)
+}
+
+// comparePolicies compares one that cannot be read by its name alone: it is not known which state of it that is, and whichever it
+// is, it holds all that it could select.
+func comparePolicies(all []*policyState, compare func(types.NamespacedName, ...freshness.Revision)) {
+	for _, ps := range all {
+		if ps.err != nil {
+			compare(ps.stored.named())
+			continue
+		}
+		compare(ps.stored.named(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation),
+			freshness.AlteredRevision(ps.stored.UID, ps.stored.ResourceVersion))
+	}
+}

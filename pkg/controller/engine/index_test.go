@@ -1,0 +1,101 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+)
+
+// TestIndexIsAMap puts records in and takes them out at random, many at a time, so that parts grow and shrink.
+func TestIndexIsAMap(t *testing.T) {
+	testbuilders.Checks(t, 30)
+	testbuilders.Steps(t, 20)
+	all := make([]*record, 8_000)
+	for i := range all {
+		all[i] = &record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x, want := newIndex(), map[types.UID]*record{}
+		some := func(t *rapid.T) []*record {
+			from, n := rapid.IntRange(0, len(all)).Draw(t, "from"), rapid.SampledFrom([]int{1, 30, 4000}).Draw(t, "n")
+			return all[from:min(from+n, len(all))]
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				for _, rec := range some(t) {
+					if want[rec.UID()] == nil {
+						want[rec.UID()] = rec
+						x.put(rec)
+					}
+				}
+			},
+			"delete": func(t *rapid.T) {
+				for _, rec := range some(t) {
+					delete(want, rec.UID())
+					x.delete(rec.UID())
+				}
+			},
+			"": func(t *rapid.T) {
+				found := sets.New[*record]()
+				for rec := range x.all() {
+					if found.Has(rec) {
+						t.Fatalf("%s came twice", rec.UID())
+					}
+					found.Insert(rec)
+				}
+				if found.Len() != len(want) || x.count != len(want) {
+					t.Fatalf("%d were found and %d counted, not %d", found.Len(), x.count, len(want))
+				}
+				for _, rec := range all {
+					if x.get(rec.UID()) != want[rec.UID()] {
+						t.Fatalf("%s: got %v", rec.UID(), x.get(rec.UID()))
+					}
+				}
+			},
+		})
+		slots := 0
+		for _, p := range x.parts {
+			slots += len(p.slots)
+		}
+		if most := 4*len(want) + indexParts*slotsLeast; slots > most {
+			t.Fatalf("%d slots for %d records", slots, len(want))
+		}
+	})
+}
+
+// TestIndexWhileItChanges: whoever is there all the time comes, whatever else comes and goes meanwhile.
+func TestIndexWhileItChanges(t *testing.T) {
+	x, stay := newIndex(), sets.New[*record]()
+	records := make([]*record, 5000)
+	for i := range records {
+		records[i] = &record{Compact: *facts.Compress(testbuilders.Job("a").WithUID(types.UID(fmt.Sprintf("uid-%d", i))).Fact())}
+		x.put(records[i])
+		if i%2 == 0 {
+			stay.Insert(records[i])
+		}
+	}
+	i := 0
+	for rec := range x.all() {
+		stay.Delete(rec)
+		if i < len(records) {
+			if i%2 == 1 {
+				x.delete(records[i].UID())
+			} else {
+				x.put(&record{Compact: *facts.Compress(testbuilders.Job("b").WithUID(types.UID(fmt.Sprintf("other-%d", i))).Fact())})
+			}
+		}
+		i++
+	}
+	if stay.Len() > 0 {
+		t.Errorf("%d of those that stayed did not come", stay.Len())
+	}
+}

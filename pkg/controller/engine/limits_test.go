@@ -1,0 +1,436 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// everywhere is a cluster policy for all namespaces with these guardrails.
+func everywhere(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
+	return &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "uid-all", Generation: generation},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, AnnotationTTL: gc.AnnotationExtendOnly, Guardrails: &g,
+		},
+	}
+}
+
+// jobCeiling shares so many Jobs out to all namespaces.
+func jobCeiling(generation, most int64) *gc.ClusterCleanupPolicy {
+	return everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
+}
+
+// fill gives a namespace finished Jobs of distinct ages.
+func (w *world) fill(namespace string, n int) {
+	w.namespace(namespace)
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", namespace, i)
+		w.upsert(testbuilders.Job(name).In(namespace).Complete(w.now.Add(-time.Duration(i) * time.Second)).Fact())
+	}
+}
+
+// work deletes what is due, a few at a time, until nothing is.
+func (w *world) work() {
+	w.Helper()
+	for {
+		var batch []*deletion.Order
+		for len(batch) < 7 {
+			o, ok := w.Take(w.now)
+			if !ok {
+				break
+			}
+			batch = append(batch, o)
+		}
+		if len(batch) == 0 {
+			return
+		}
+		for i, o := range batch {
+			if i%2 == 0 { // The watch is as often faster than the answer.
+				w.Remove(facts.Compress(o.Fact), w.now)
+			}
+			w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
+			if i%2 != 0 {
+				w.Remove(facts.Compress(o.Fact), w.now)
+			}
+			delete(w.facts, o.Fact.Name)
+		}
+	}
+}
+
+// left counts the objects of each namespace, and fails unless those that finished last are left.
+func (w *world) left() map[string]int {
+	w.Helper()
+	out := map[string]int{}
+	oldest := map[string]time.Time{}
+	for _, f := range w.facts {
+		out[f.Namespace]++
+		if at := oldest[f.Namespace]; at.IsZero() || f.FinishedAt.Before(at) {
+			oldest[f.Namespace] = f.FinishedAt
+		}
+	}
+	for ns, n := range out {
+		if want := w.now.Add(-time.Duration(n-1) * time.Second); !oldest[ns].Equal(want) {
+			w.Errorf("of namespace %s the oldest that is left finished at %s, want %s", ns, oldest[ns], want)
+		}
+	}
+	return out
+}
+
+func TestCeilingEndsAtTheShares(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAbove = -1
+	w.fill("a", 10)
+	w.fill("b", 200)
+	w.fill("c", 3000)
+	for _, step := range []struct {
+		do   func()
+		want map[string]int
+	}{
+		{func() {
+			w.clusterPolicy(jobCeiling(1, 600))
+			for _, f := range w.facts { // What was passed over before is listed now.
+				w.Upsert(facts.Compress(f), w.now)
+			}
+		}, map[string]int{"a": 10, "b": 200, "c": 390}},
+		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 197, "c": 197, "d": 196}},
+	} {
+		step.do()
+		w.agree()
+		w.work()
+		if got := w.left(); !maps.Equal(got, step.want) {
+			t.Fatalf("left %v, want %v", got, step.want)
+		}
+	}
+	w.upsert(testbuilders.Job("one too many").In("d").Complete(w.now).Fact())
+	w.takes("d-195")
+}
+
+// terminating is a Pod that finished so long ago, and that a finalizer keeps though it is being deleted.
+func terminating(f *lifecycle.Fact) *lifecycle.Fact {
+	out := *f
+	out.Terminating, out.Finalizers = true, []string{"example.com/hold"}
+	return &out
+}
+
+// TestACeilingDoesNotCountWhatItDeleted, not even while a finalizer keeps that: whoever comes has its room.
+func TestACeilingDoesNotCountWhatItDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 2))
+	w.upsert(jobs(time.Minute, "p1")...)
+	w.upsert(jobs(2*time.Minute, "p2")...)
+	w.upsert(jobs(time.Hour, "p3")...)
+	w.agree()
+	w.deletes("p3")
+	w.decided("p3", policy.Await, policy.ReasonTerminating)
+	w.upsert(terminating(w.facts["p3"]))
+	w.removed("p2") // By somebody else.
+	w.upsert(jobs(2*time.Hour, "p4")...)
+	w.agree()
+	w.takes()
+	w.decided("p4", policy.Keep, policy.ReasonUnderCeiling)
+	w.removed("p3")
+	w.agree()
+	w.takes()
+}
+
+// TestAGhostTakesNoShareOfOthers: what is being deleted in one namespace leaves its room to another.
+func TestAGhostTakesNoShareOfOthers(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 4))
+	w.fill("x", 3)
+	w.fill("y", 2)
+	w.agree()
+	w.deletes("x-2")
+	w.upsert(terminating(w.facts["x-2"]))
+	w.removed("x-0", "x-1")
+	w.fill("y", 4)
+	w.agree()
+	w.takes()
+}
+
+// TestAnnotationsExemptNobodyFromACeiling: what they keep is taken after all else, and as all else once they have ended.
+func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 0))
+	w.pass(time.Hour)
+	until := func(d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
+	at := func(name string, ago time.Duration) *testbuilders.JobBuilder {
+		return testbuilders.Job(name).Complete(w.now.Add(-ago))
+	}
+	w.upsert(
+		at("until", 2*time.Minute).KeepUntil(until(100*24*time.Hour)).Fact(),
+		at("soon", time.Minute).KeepUntil(until(time.Minute)).Fact(),
+	)
+	w.upsert(at("never", 3*time.Minute).TTL("never").Fact(), at("plain", 0).Fact())
+	taken := func(want ...string) {
+		t.Helper()
+		var got []string
+		var orders []*deletion.Order
+		for o, ok := w.Take(w.now); ok; o, ok = w.Take(w.now) {
+			got, orders = append(got, o.Fact.Name), append(orders, o)
+		}
+		for _, o := range orders {
+			w.Release(o, w.now)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("taken %q, want %q", got, want)
+		}
+	}
+	w.agree()
+	taken("plain", "never", "until", "soon")
+	w.pass(time.Minute)
+	taken("soon", "plain", "never", "until")
+	w.clusterPolicy(jobCeiling(2, 3))
+	w.agree()
+	taken("soon")
+	w.clusterPolicy(jobCeiling(3, 1))
+	w.agree()
+	taken("soon", "plain", "never")
+}
+
+// TestACeilingWaitsForWhatIsLate: what an annotation has kept until now goes first, even if nobody has looked at it since.
+func TestACeilingWaitsForWhatIsLate(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 1))
+	w.upsert(jobs(time.Minute, "plain")...)
+	w.upsert(testbuilders.Job("kept").Complete(w.now.Add(-time.Hour)).KeepUntil(w.now.Add(time.Minute).Format(time.RFC3339)).Fact())
+	w.decided("plain", policy.Delete, policy.ReasonOverCeiling)
+	w.now = w.now.Add(time.Minute)
+	w.agree()
+	w.takes()
+	w.pass(0)
+	w.takes("kept")
+}
+
+// TestTheLastToGoDoesNotDependOnTheOrder: while what is over a ceiling goes, one after the other, in whatever order and whether or not it
+// waits for a finalizer, nobody else is taken, and nobody is saved.
+func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
+	over := []string{"x-3", "y-2", "y-3"}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		for _, stay := range []bool{false, true} {
+			w := newWorld(t)
+			w.clusterPolicy(jobCeiling(1, 5)) // Three for x, two for y.
+			w.fill("x", 4)
+			w.fill("y", 4)
+			w.agree()
+			for i := range order {
+				var left []string
+				for _, j := range order[i:] {
+					left = append(left, over[j])
+				}
+				w.takes(left...)
+				w.done(over[order[i]], deletion.Accepted)
+				if stay {
+					w.upsert(terminating(w.facts[over[order[i]]]))
+				} else {
+					w.removed(over[order[i]])
+				}
+				for _, o := range w.orders {
+					w.Release(o, w.now)
+				}
+				clear(w.orders)
+				w.agree()
+			}
+			w.takes()
+		}
+	}
+}
+
+func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
+	w := newWorld(
+		t,
+		testbuilders.Policy("p").
+			Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(1), testbuilders.Rule("r", "0s").For(gc.ResourcePods)),
+	)
+	w.Heard(gc.ResourceJobs, w.now)
+	w.Heard(kinds.CronJobs, w.now)
+	w.pass(freshness.StaleAfter - time.Second)
+	w.upsert(jobs(time.Minute, "a", "b")...)
+	w.takes("b")
+	w.done("b", deletion.Refused)
+	w.pass(time.Second)
+	w.decided("b", policy.Hold, policy.ReasonUnobserved)
+	if next, ok := w.Next(); ok && !next.After(w.now) {
+		t.Errorf("there is something to do at %s, which was done", next)
+	}
+	w.Heard(gc.ResourceJobs, w.now)
+	w.pass(time.Minute)
+	w.takes("b")
+}
+
+// quota allows so many Jobs.
+func quota(n int64) *Quota {
+	return QuotaOf(&corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": *resource.NewQuantity(n, resource.DecimalSI)}},
+	})
+}
+
+func TestQuotasMoveLimits(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
+	w.upsert(jobs(time.Minute, "a", "b", "c")...)
+	w.takes()
+	w.ReplaceQuotas(nil, w.now)
+	w.takes()
+	if got := w.report("p").WithoutQuota; len(got) != 1 || got[0] != "count/jobs.batch" {
+		t.Errorf("without quota: %q", got)
+	}
+	w.SetQuota(quota(6), w.now)
+	w.takes()
+	w.SetQuota(quota(5), w.now) // Half of it is two, rounded down.
+	w.takes("c")
+	w.done("c", deletion.Conflict)
+	w.SetQuota(quota(6), w.now)
+	w.pass(time.Minute)
+	w.decided("c", policy.Keep, policy.ReasonNever)
+	w.RemoveQuota(quota(6), w.now)
+	w.upsert(jobs(time.Minute, "d", "e")...)
+	w.takes()
+}
+
+func TestPace(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(60))}))
+	w.upsert(jobs(time.Minute, "a", "b", "c", "d", "e")...)
+	w.agree()
+	taken := func() int {
+		n := 0
+		for _, ok := w.Take(w.now); ok; _, ok = w.Take(w.now) {
+			n++
+		}
+		return n
+	}
+	if n := taken(); n != 1 {
+		t.Fatalf("%d at once at one a second", n)
+	}
+	if got := w.report("p").Paced; len(got) != 1 {
+		t.Errorf("paced in %q", got)
+	}
+	if next, ok := w.Next(); !ok || next.Sub(w.now) > time.Second {
+		t.Errorf("the next is at %s", next)
+	}
+	for range 4 {
+		w.pass(time.Second)
+		if n := taken(); n != 1 {
+			t.Fatalf("%d a second", n)
+		}
+	}
+	if got := w.report("p").Paced; len(got) != 0 {
+		t.Errorf("paced in %q with nothing left", got)
+	}
+}
+
+// TestAChangeThatNobodySaw: after a start, what was due for long and no status tells of was made due by a change meanwhile.
+func TestAChangeThatNobodySaw(t *testing.T) {
+	for name, c := range map[string]struct {
+		last time.Time // when a controller was last seen
+		told int64     // as due, by the status
+		held bool
+	}{
+		"nobody ran before":               {held: false},
+		"they came due since":             {last: testbuilders.Now.Add(-time.Hour), held: false},
+		"they should have gone":           {last: testbuilders.Now, held: true},
+		"they should have gone, but held": {last: testbuilders.Now, told: 4, held: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
+			w.Resume(c.last)
+			w.ReplaceCronJobs(nil, w.now)
+			m := testbuilders.Namespace(testbuilders.Home, w.next())
+			w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+			w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
+			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
+			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
+			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
+			allListed(w.driver) // Policies come last.
+			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
+			w.listed()
+			w.agree()
+			if !c.held {
+				w.takes("a", "b", "c", "d")
+				return
+			}
+			w.takes()
+			r := w.report("p")
+			if len(r.Waiting) != 1 || r.Waiting[0].Objects != 4 {
+				t.Fatalf("waiting: %+v", r.Waiting)
+			}
+			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Waiting[0].ID))
+			w.takes("a", "b", "c", "d")
+		})
+	}
+}
+
+// TestDoomedTakeNoShareOfANewGeneration: what an earlier generation of a ceiling has deleted, and what is yet to go, is not there for the
+// next, which keeps as much of the others as if it were the first.
+func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
+	for name, c := range map[string]struct {
+		most int64
+		gone bool // what was deleted, and is not only to go
+		want int  // are due under the next generation
+	}{
+		"the same total, to go":  {5, false, 2},
+		"the same total, gone":   {5, true, 2},
+		"a larger total, to go":  {6, false, 1},
+		"a larger total, gone":   {6, true, 1},
+		"a smaller total, to go": {4, false, 3},
+		"a smaller total, gone":  {4, true, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.clusterPolicy(jobCeiling(1, 5))
+			w.fill("x", 4)
+			w.fill("y", 4)
+			w.agree()
+			w.takes("x-3", "y-2", "y-3") // What two each leave over goes to the first by name.
+			w.done("x-3", deletion.Accepted)
+			if c.gone {
+				w.removed("x-3")
+			}
+			for _, due := range []string{"y-2", "y-3"} {
+				w.Release(w.orders[due], w.now)
+			}
+			if got := len(w.Due()); got != 2 {
+				t.Errorf("%d are due before, not 2", got)
+			}
+			w.clusterPolicy(jobCeiling(2, c.most))
+			w.agree()
+			if got := len(w.Due()); got != c.want {
+				t.Errorf("%d are due under the next generation, not %d", got, c.want)
+			}
+		})
+	}
+}
+
+// TestPreviewsTellOfJobsAndPods: what a Preview policy would delete it tells, of either resource.
+func TestPreviewsTellOfJobsAndPods(t *testing.T) {
+	w := newWorld(t, keep("0s", 1).Preview())
+	w.upsert(job(time.Minute, "job"), testbuilders.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
+	for _, name := range []string{"job", "pod"} {
+		previews := w.records.get(w.facts[name].UID).previews()
+		if len(previews) != 1 || previews[0].decision.Action != policy.Delete {
+			t.Errorf("%s: previews %+v", name, previews)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// crowd are policies of one namespace, every other of which previews. The last of their rules matches, and keeps so many.
+func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*testbuilders.PolicyBuilder {
+	var out []*testbuilders.PolicyBuilder
+	for i := range policies {
+		var all []*testbuilders.RuleBuilder
+		for r := range rules - 1 {
+			all = append(all, testbuilders.Rule(fmt.Sprint("other-", r), "1h").Labelled("app", fmt.Sprint("other-", r)))
+		}
+		p := testbuilders.Policy(fmt.Sprintf("p-%03d", i)).
+			Rules(append(all, testbuilders.Rule("mine", ttl).Labelled("app", "mine").Keeping(keeping))...)
+		if i%2 == 1 {
+			p.Preview()
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// TestPoliciesAreAskedOnce counts how often the policies of a namespace are asked about objects, half of which preview. Each of them used
+// to be asked again for each that previews.
+func TestPoliciesAreAskedOnce(t *testing.T) {
+	const known = 3
+	mine := func(name string, age time.Duration) *testbuilders.JobBuilder {
+		return testbuilders.Job(name).Label("app", "mine").Complete(testbuilders.Now.Add(-age))
+	}
+	policies := crowd(12, 3, "30d", known)
+	for name, c := range map[string]struct {
+		do   func(*world)
+		want int
+	}{
+		"a new state":                        {func(w *world) { w.upsert(mine("1", time.Hour).Label("run", "2").Fact()) }, 1},
+		"one that runs":                      {func(w *world) { w.upsert(testbuilders.Job("runs").Label("app", "mine").Fact()) }, 1},
+		"one that pushes one out of pools":   {func(w *world) { w.upsert(mine("new", 0).Fact()) }, 2},
+		"one that nobody matches":            {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
+		"one that goes":                      {func(w *world) { w.removed("1") }, 0},
+		"time":                               {func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.Expire(w.now) }, known},
+		"a policy: all counted, then judged": {func(w *world) { w.policy(crowd(12, 3, "20d", known)[4].Generation(2)) }, 2 * known},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, policies...)
+			for i := range known {
+				w.upsert(mine(fmt.Sprint(i), time.Hour).Fact())
+			}
+			before := w.matchings
+			if c.do(w); w.matchings-before != c.want {
+				t.Errorf("policies were asked %d times, want %d", w.matchings-before, c.want)
+			}
+		})
+	}
+}
+
+// TestOneNamespaceIsLookedAt: what happens in one namespace is no reason to look at the objects of all, after a restart no more than
+// before. Every new namespace used to be.
+func TestOneNamespaceIsLookedAt(t *testing.T) {
+	for name, do := range map[string]func(*world){
+		"a new namespace":     func(w *world) { w.namespace("new") },
+		"with a policy":       func(w *world) { w.policy(testbuilders.Policy("p").In("new").Default("1h")); w.namespace("new") },
+		"labels":              func(w *world) { w.namespace("other", gc.LabelProtected, "true") },
+		"its end":             func(w *world) { w.RemoveNamespace(testbuilders.Namespace("other", w.next()), w.now) },
+		"an object":           func(w *world) { w.upsert(job(time.Hour, "new")) },
+		"one that is due":     func(w *world) { w.upsert(job(60*24*time.Hour, "new")) },
+		"one that goes":       func(w *world) { w.removed(testbuilders.Home + "-0") },
+		"a policy":            func(w *world) { w.policy(keep("20d", 2)) },
+		"the end of a policy": func(w *world) { w.withoutPolicy(keep("30d", 1)) },
+		"a quota": func(w *world) {
+			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}}, w.now)
+		},
+		"time":    func(w *world) { w.pass(31 * 24 * time.Hour) },
+		"reports": func(w *world) { w.Reports(testbuilders.Home); w.Reports(""); w.Totals() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Resume(w.now)
+			w.policy(keep("30d", 1))
+			w.namespace("other")
+			w.fill(testbuilders.Home, 4)
+			before := w.records.scans
+			if do(w); w.records.scans != before {
+				t.Errorf("all objects were looked at %d times", w.records.scans-before)
+			}
+		})
+	}
+}
+
+// TestOthersHaveTheirTurn counts the objects about which policies are asked before others have the lock, where they should have it after
+// each: an event, or a part of one, asks about those that it changes, and about one more at the most.
+func TestOthersHaveTheirTurn(t *testing.T) {
+	const objects, most = 12, 3
+	for name, do := range map[string]func(*world){
+		"a policy changes": func(w *world) { w.tellPolicy(keep("20d", 2)) },
+		"a ceiling comes":  func(w *world) { w.tellClusterPolicy(jobCeiling(1, objects/2)) },
+		"a list":           func(w *world) { w.Replace(gc.ResourceJobs, w.listing(objects), w.version, w.now) },
+		"a merge":          func(w *world) { w.add(w.BeginMerge(gc.ResourceJobs, testbuilders.Home), w.listing(objects), w.now) },
+		"time":             func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.expireAll() },
+		"a watch is lost":  func(w *world) { w.Observing(gc.ResourceJobs, errors.New("no"), w.now) },
+		"an owner of many": func(w *world) {
+			w.SetCronJob(&lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, UID: testbuilders.UID("nightly")}}, w.now)
+		},
+		"others that take a share of a ceiling": func(w *world) {
+			w.clusterPolicy(jobCeiling(1, objects+2))
+			w.tellNamespace("other", gc.LabelProtected, "true")
+			w.policy(testbuilders.Policy("p").In("other").Default("never"))
+			for i := range objects {
+				w.upsert(testbuilders.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
+			}
+			w.catchUp()
+			w.tellNamespace("other")
+		},
+		"a quota": func(w *world) {
+			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("half", "30d").KeepingPercent(50)))
+			w.policy(keep("30d", 1))
+			w.fill(testbuilders.Home, objects)
+			for i := range objects {
+				w.upsert(testbuilders.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
+			}
+			w.inSlices(1)
+			before, longest := w.matchings, 0
+			begun := before
+			w.others = func() { longest, before = max(longest, w.matchings-before), w.matchings }
+			do(w)
+			w.others()
+			w.catchUp()
+			w.others()
+			if longest > most || w.matchings == begun {
+				t.Errorf("policies were asked about %d objects, of %d at once", w.matchings-begun, longest)
+			}
+		})
+	}
+}
+
+func (w *world) expireAll() { w.finish(func() bool { return w.Expire(w.now) }) }
+
+func (w *world) catchUp() { w.finish(func() bool { return w.Step(w.now) }) }
+
+// listing is a list of so many objects that are new.
+func (w *world) listing(objects int) []*facts.Compact {
+	var out []*facts.Compact
+	for i := range objects {
+		out = append(out, kept(w.written(job(time.Duration(i)*time.Second, fmt.Sprint("listed-", i)))...)...)
+	}
+	return out
+}

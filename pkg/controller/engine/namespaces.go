@@ -1,0 +1,411 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/turns"
+)
+
+// namespace is what is known of one namespace.
+type namespace struct {
+	name string
+	// known says that the namespace was observed; nothing is deleted in one that was not.
+	known                  bool
+	terminating, protected bool
+	labels                 labels.Set
+	revision               freshness.Revision
+
+	policies []*policyState // by name
+	records  []*record
+	wanted   int // of them
+	pools    map[poolKey]*pool
+	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
+	kept map[string]Covering
+	// listed are those of kept of which all objects are known.
+	listed map[string]Covering
+	merges map[*Merge]bool // under way
+	// causes are the changes that are yet to be weighed, recent what those of the last minutes made due, and holds those that were
+	// found too large, nil where one has ended.
+	causes []cause
+	recent window
+	holds  []*hold
+	// copied are, in a snapshot, the clearances of objects that are yet to come.
+	copied map[types.UID]clearance
+	// lapsed says that some that were weighed are not due any more, or not until such a change was weighed.
+	lapsed bool
+	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
+	// guardrails said before, the strictest since the first of causes: they guard their own end, too.
+	left      []*ceiling
+	heldAbove policy.HoldAbove
+	// uncounted and unevaluated are the seats below which records are yet to be counted and decided, while they are judged anew,
+	// unapplied that below which what weighing has found is yet to be carried out.
+	uncounted, unevaluated, unapplied int
+
+	lane lane // what is to be deleted
+	// changes counts the changes of what is reported, and sums are the counts of the objects when there had been sumsSince changes.
+	changes, sumsSince uint64
+	sums               sums
+	dirty              bool // it is among those that TakeDirty returns, or was before the replica followed
+	// annotated are objects whose owners are to be told if an annotation does not do what it says.
+	annotated annotated
+
+	derived
+}
+
+type lane = turns.Lane[*record]
+
+// derived is what follows for a namespace from the policies of both kinds.
+type derived struct {
+	policies                       sets.Set[types.UID] // all of them, even those that cannot be read
+	voters, previews               []*policy.Policy    // by name
+	clusterVoters, clusterPreviews []*policy.Policy    // by name
+	ceilings, previewed            []*ceiling          // by name of their policy; those of preview policies only count
+	bounds                         policy.Bounds
+	limits                         bool // anything counts objects
+	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
+	suspended  string
+	unreadable *policyState
+	// unselected says that Winnow starts suspended, and no enforcing cluster policy selects the namespace yet.
+	unselected bool
+}
+
+func (e *Engine) namespace(name string) *namespace {
+	ns, ok := e.namespaces[name]
+	if !ok {
+		ns = &namespace{
+			name: name, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
+			listed: map[string]Covering{}, merges: map[*Merge]bool{},
+			heldAbove: policy.NoHoldAbove, derived: derived{bounds: policy.NoBounds},
+		}
+		e.namespaces[name] = ns
+	}
+	return ns
+}
+
+// forget drops a namespace of which nothing is known any more.
+func (e *Engine) forget(ns *namespace) {
+	if e.namespaces[ns.name] != ns {
+		return // It is already; there may be another one of that name.
+	}
+	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
+		e.absolve(ns)
+		e.vacant.Delete(ns)
+		delete(e.namespaces, ns.name)
+		if len(ns.kept) > 0 {
+			e.effects.Coverage = true
+		}
+	}
+}
+
+// closed is why nothing is deleted in the namespace; empty when something may be.
+func (ns *namespace) closed() policy.Reason {
+	switch {
+	case !ns.known:
+		return policy.ReasonNamespaceUnknown
+	case ns.terminating:
+		return policy.ReasonNamespaceTerminating
+	case ns.protected:
+		return policy.ReasonNamespaceProtected
+	}
+	return ""
+}
+
+// stops reports whether what a policy would delete in the namespace is stopped: that of all policies, or of this one alone.
+func (ns *namespace) stops(p *policy.Policy) bool {
+	return ns.suspended != "" || ns.unreadable != nil || ns.unselected || p.Suspend
+}
+
+// stop is why that is so.
+func (ns *namespace) stop(p *policy.Policy) (policy.Reason, string) {
+	switch {
+	case ns.unreadable != nil:
+		return policy.ReasonPolicyUnreadable, "policy " + ns.unreadable.title() + ": " + ns.unreadable.err.Error()
+	case ns.suspended != "":
+		return policy.ReasonSuspended, "cluster policy " + ns.suspended + " stops all deletions in this namespace"
+	case ns.unselected:
+		return policy.ReasonSuspended, "Winnow runs with --start-suspended, and no ClusterCleanupPolicy with mode Enforce selects this namespace"
+	}
+	return policy.ReasonSuspended, "policy " + title(p.NamespacedName) + " is suspended"
+}
+
+// lost reports whether the namespace was known and is not any more.
+func (ns *namespace) lost() bool { return !ns.known && ns.revision.UID != "" }
+
+// selectedBy tells whether a cluster policy with this selector is for the namespace.
+func (ns *namespace) selectedBy(selector labels.Selector) bool {
+	return ns.known && !ns.protected && selector.Matches(ns.labels)
+}
+
+// derive works out what follows from the policies for a namespace. In one that is not there any more nothing is deleted; should a list have
+// left it out by mistake, its objects, holds and guardrails are what they were.
+func (e *Engine) derive(ns *namespace, now time.Time) {
+	if ns.lost() {
+		return
+	}
+	d := derived{policies: sets.New[types.UID]()}
+	resources := sets.New[string]()
+	for _, ps := range ns.policies {
+		d.add(ps, &d.voters, &d.previews, resources)
+	}
+	var selecting []*policy.Policy
+	for _, ps := range e.clusters {
+		if !ns.selectedBy(ps.selector) || !d.add(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
+			continue
+		}
+		selecting = append(selecting, ps.compiled)
+		d.guard(ps)
+	}
+	d.unselected = e.config.StartSuspended && len(d.clusterVoters) == 0
+	d.limits = d.limits || len(d.ceilings) > 0 || len(d.previewed) > 0
+	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
+		e.ready.Repace(&ns.lane)
+	}
+	causes, left, heldAbove := ns.causes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.heldAbove)
+	if len(causes) > 0 {
+		left.Insert(ns.left...)
+	}
+	e.absolve(ns)
+	ns.derived, ns.left, ns.heldAbove, e.matched = d, left.UnsortedList(), heldAbove, nil
+	e.disown(ns)
+	for _, c := range causes {
+		e.note(ns, c)
+	}
+	e.cover(ns, resources, now)
+}
+
+// guard adds the ceilings of a cluster policy, and whether it stops everything.
+func (d *derived) guard(ps *policyState) {
+	if ps.compiled.Preview {
+		d.previewed = append(d.previewed, ps.ceilings...)
+	} else {
+		d.ceilings = append(d.ceilings, ps.ceilings...)
+	}
+	if ps.compiled.Cluster.SuspendAll && d.suspended == "" {
+		d.suspended = ps.name
+	}
+}
+
+// add adds a policy to those that have a vote or to those that preview, with what must be observed for it. It tells whether the
+// policy could be read.
+func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
+	d.policies.Insert(ps.stored.UID)
+	switch {
+	case ps.compiled == nil:
+		if d.unreadable == nil {
+			d.unreadable = ps
+		}
+		return false
+	case ps.compiled.Preview:
+		*previews = append(*previews, ps.compiled)
+	default:
+		*voters = append(*voters, ps.compiled)
+	}
+	d.limits = d.limits || ps.compiled.Counts()
+	resources.Insert(ps.compiled.Resources()...)
+	if len(ps.compiled.QuotaResources()) > 0 {
+		resources.Insert(ResourceQuotas)
+	}
+	return true
+}
+
+// cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
+func (e *Engine) cover(ns *namespace, resources sets.Set[string], now time.Time) {
+	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
+	kept := make(map[string]Covering, len(resources))
+	for resource := range resources {
+		kept[resource] = ns.kept[resource]
+		if kept[resource] == 0 {
+			e.coverings++
+			kept[resource] = e.coverings
+		}
+	}
+	if !maps.Equal(kept, ns.kept) {
+		ns.kept = kept
+		e.dropUncovered(ns, now)
+		e.effects.Coverage = true
+	}
+}
+
+// dropUncovered lets go of the objects that no policy can match any more.
+func (e *Engine) dropUncovered(ns *namespace, now time.Time) {
+	for _, rec := range slices.Clone(ns.records) {
+		if !ns.keeps(rec.Resource) {
+			e.drop(rec, now)
+		}
+	}
+}
+
+func (ns *namespace) keeps(resource string) bool { return ns.kept[resource] != 0 }
+
+// Covering numbers the times at which a resource became covered in a namespace. Another number says that the objects were
+// let go in between, and must be listed again.
+type Covering uint64
+
+// Coverage tells, by resource and namespace, whose objects are kept.
+func (e *Engine) Coverage() map[string]map[string]Covering {
+	out := map[string]map[string]Covering{}
+	for _, ns := range e.namespaces {
+		for resource, covering := range ns.kept {
+			if out[resource] == nil {
+				out[resource] = map[string]Covering{}
+			}
+			out[resource][ns.name] = covering
+		}
+	}
+	return out
+}
+
+// complete tells whether the namespace and all objects that matter in it are known, with those that may own them, and what makes them
+// matter.
+func (e *Engine) complete(ns *namespace) bool {
+	return e.unlisted(ns) == "" && !e.judging() && len(e.lists) == 0
+}
+
+// unlisted is the first of what matters in the namespace that was not listed yet; empty when all was.
+func (e *Engine) unlisted(ns *namespace) string {
+	switch {
+	case !e.fresh.AllListed():
+		return "policies and namespaces"
+	case !ns.known:
+		return "namespaces"
+	case ns.keeps(gc.ResourceJobs) && !e.cronJobsListed:
+		return kinds.CronJobs
+	case ns.keeps(ResourceQuotas) && !e.quotas.listed:
+		return ResourceQuotas
+	}
+	for resource, covering := range ns.kept {
+		if resource != ResourceQuotas && ns.listed[resource] != covering {
+			return resource
+		}
+	}
+	return ""
+}
+
+// unknown says what keeps a change of the namespace from being weighed.
+func (e *Engine) unknown(ns *namespace) string {
+	if what := e.unlisted(ns); what != "" {
+		return "Winnow has not listed all " + what + " yet"
+	}
+	if e.judging() || len(e.lists) > 0 {
+		return "Winnow is still evaluating a change"
+	}
+	return "Winnow has not listed all namespaces that share a ceiling with this one yet"
+}
+
+// SetNamespace takes in the metadata of a namespace.
+func (e *Engine) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
+	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
+	if ns := e.setNamespace(m, false, now); ns != nil {
+		e.change([]*namespace{ns}, now)
+	}
+}
+
+// RemoveNamespace takes in that a namespace is gone.
+func (e *Engine) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
+	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
+	if ns := e.removeNamespace(m.Name); ns != nil {
+		e.change([]*namespace{ns}, now)
+	}
+}
+
+// ReplaceNamespaces takes in all namespaces as they were at resource version rv; see ReplacePolicies.
+func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
+	first := !e.fresh.Listed(freshness.Namespaces)
+	e.fresh.Relisted(freshness.Namespaces, rv)
+	listed, changed := sets.New[string](), sets.New[*namespace]()
+	for _, m := range all {
+		listed.Insert(m.Name)
+		changed.Insert(e.setNamespace(m, first, now))
+	}
+	for name := range e.namespaces {
+		if !listed.Has(name) {
+			changed.Insert(e.removeNamespace(name))
+		}
+	}
+	changed.Delete(nil)
+	e.change(changed.UnsortedList(), now)
+}
+
+// setNamespace takes in the metadata of a namespace, of the first list or later, and returns it if its objects are to be judged for that.
+func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *namespace {
+	ns := e.namespace(m.Name)
+	before, wasClosed, wasKnown := ns.derived, ns.closed(), ns.known
+	ns.terminating = m.DeletionTimestamp != nil
+	ns.protected = e.protected.Has(m.Name) || gc.Protects(m.Labels)
+	ns.known, ns.labels = true, m.Labels
+	ns.revision = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+	e.derive(ns, now)
+	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
+		return nil
+	}
+	e.adoptAll(ns, before.policies, wasKnown)
+	if first {
+		for _, ps := range e.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
+			if c, ok := causeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
+				e.blame(ns, c)
+			}
+		}
+	}
+	switch c, interrupted := e.unseenCause(); {
+	case wasKnown:
+		e.blame(
+			ns,
+			cause{
+				id:    "namespace " + m.ResourceVersion,
+				text:  fmt.Sprintf("a change of the labels of namespace %q", m.Name),
+				write: e.writes + 1,
+			},
+		)
+	case !first: // Its policies and objects may have been seen before it.
+		e.blame(ns, cause{
+			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("the creation of namespace %q", m.Name), write: e.writes + 1,
+		})
+	case interrupted:
+		e.blame(ns, c)
+	}
+	return ns
+}
+
+// removeNamespace takes in that a namespace is gone, and returns it if it was known.
+func (e *Engine) removeNamespace(name string) *namespace {
+	ns, ok := e.namespaces[name]
+	if !ok || !ns.known {
+		return nil
+	}
+	causes := ns.causes
+	e.absolve(ns)
+	ns.known = false
+	for _, c := range causes {
+		e.note(ns, c)
+	}
+	e.blame(
+		ns,
+		cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: e.writes + 1},
+	)
+	return ns
+}
+
+// find finds a policy, or its place, among those that are sorted by name.
+func find(policies []*policyState, name string) (int, bool) {
+	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
+		return strings.Compare(ps.name, name)
+	})
+}

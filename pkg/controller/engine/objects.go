@@ -1,0 +1,126 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+)
+
+// Upsert takes in a state of an object. States of namespaces that no policy covers, and states older than the known one, are
+// passed over.
+func (e *Engine) Upsert(k *facts.Compact, now time.Time) {
+	e.upsert(k, now)
+	e.endHolds(now)
+}
+
+// Remove takes in that the object of k is gone; k is the last state of it that is known.
+func (e *Engine) Remove(k *facts.Compact, now time.Time) {
+	if ns, ok := e.namespaces[k.Namespace]; ok {
+		for m := range ns.merges {
+			m.gone.Insert(k.UID())
+		}
+	}
+	if rec := e.records.get(k.UID()); rec != nil {
+		e.remove(rec, now)
+		e.endHolds(now)
+	}
+}
+
+func (e *Engine) upsert(k *facts.Compact, now time.Time) {
+	ns, ok := e.namespaces[k.Namespace]
+	if !ok || !ns.keeps(k.Resource) {
+		return
+	}
+	rec := e.records.get(k.UID())
+	changed := rec == nil || rec.Finished != k.Finished || !rec.SameAnnotations(k)
+	switch {
+	case rec == nil:
+		rec = e.insert(ns, k)
+	case rec.ResourceVersion >= k.ResourceVersion:
+		return
+	default:
+		e.update(rec, k)
+	}
+	if changed {
+		e.noteAnnotations(rec)
+	}
+	if c := rec.Controller; c != nil {
+		if e.dependents[c.UID] == nil {
+			e.dependents[c.UID] = sets.New[*record]()
+		}
+		e.dependents[c.UID].Insert(rec)
+	}
+	e.judge(rec, now)
+	e.judgeDependents(rec.UID(), now)
+}
+
+// insert makes the record of an object that was not known.
+func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
+	rec := &record{Compact: *k, ns: ns}
+	rec.flags.set(recreated, e.recreated.met(k))
+	e.records.put(rec)
+	ns.seat(rec)
+	if c := ns.copied[k.UID()]; c != unweighed {
+		e.setClearance(rec, c)
+	}
+	return rec
+}
+
+// update takes in a newer state of a record.
+func (e *Engine) update(rec *record, k *facts.Compact) {
+	e.unlink(rec)
+	if rec.extra != nil {
+		rec.extra.retry.Updated()
+	}
+	if !rec.FinishedAt().Equal(k.FinishedAt()) {
+		e.leave(rec) // It ranks elsewhere, and has another turn.
+		e.ready.Remove(&rec.ns.lane, rec)
+	}
+	rec.Compact, e.matched = *k, nil
+}
+
+// remove takes a record out because its object is gone.
+func (e *Engine) remove(rec *record, now time.Time) {
+	if rec.order() != nil {
+		rec.extra.gone = true
+	}
+	e.drop(rec, now)
+	if sent := rec.sent(); sent != nil {
+		e.confirm(sent, now)
+	}
+}
+
+// drop takes a record out.
+func (e *Engine) drop(rec *record, now time.Time) {
+	e.records.delete(rec.UID())
+	e.count(rec, -1)
+	e.timers.Remove(rec)
+	e.ready.Remove(&rec.ns.lane, rec)
+	e.unlink(rec)
+	rec.setWantsDelete(false)
+	e.setClearance(rec, unweighed)
+	rec.ns.unseat(rec)
+	e.leave(rec)
+	e.invalidate(rec.ns)
+	e.forget(rec.ns)
+	e.evaluateFlipped(now)
+	e.judgeDependents(rec.UID(), now)
+}
+
+// unlink ends that the record hangs on its controller.
+func (e *Engine) unlink(rec *record) {
+	c := rec.Controller
+	if c == nil {
+		return
+	}
+	siblings := e.dependents[c.UID]
+	siblings.Delete(rec)
+	if siblings.Len() == 0 {
+		delete(e.dependents, c.UID)
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// Take returns the next delete to be sent; false when there is none, or when memory is not known to be fresh.
+func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
+	for e.fresh.Allows(now) {
+		rec, ok := e.ready.Pop(now)
+		if !ok {
+			break
+		}
+		ns := rec.ns
+		if e.late(rec, now) {
+			e.ready.Push(&ns.lane, rec)
+			break // Expire is about to be called, and wakes whoever takes.
+		}
+		if ns.bounds.PerMinute != math.MaxInt && !ns.lane.Ready(now) {
+			e.ready.Push(&ns.lane, rec)
+			e.ready.Rest(&ns.lane)
+			e.invalidate(ns)
+			continue
+		}
+		order, ok := e.order(rec, now)
+		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
+			e.judge(rec, now)
+			continue
+		}
+		ns.lane.Sent(ns.bounds.PerMinute, now)
+		rec.more().order = order
+		e.underway[order] = rec
+		return order, true
+	}
+	return nil, false
+}
+
+// late reports whether a ceiling has put the record beyond its share by what annotations kept a moment ago: they may have ended since.
+func (e *Engine) late(rec *record, now time.Time) bool {
+	next, ok := e.timers.Next()
+	return rec.rule == nil && ok && !next.After(now)
+}
+
+func (e *Engine) order(rec *record, now time.Time) (*deletion.Order, bool) {
+	r, d := e.decide(rec, now)
+	if d = e.applyHolds(rec, r, d, now); d.Action != policy.Delete {
+		return nil, false
+	}
+	return &deletion.Order{
+		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
+		Until:  e.fresh.Until(),
+		Reread: rec.extra != nil && rec.extra.retry.NeedsRead(rec.ResourceVersion),
+	}, true
+}
+
+// Judge takes in the state that was read for an order, and returns the order for that state; false when there is nothing to
+// delete any more, or not now. Then Release ends the order that Take returned; else Done the one that is returned here.
+func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
+	rec := e.underway[o]
+	if rec == nil || rec.removed() || read.UID != rec.UID() {
+		return nil, false
+	}
+	e.upsert(facts.Compress(read), now)
+	if !rec.extra.retry.Reread(rec.ResourceVersion) {
+		rec.after(
+			o,
+			deletion.Result{Outcome: deletion.Conflict, Detail: "the API server reports a conflict, although the object has not changed"},
+			now,
+		)
+		return nil, false
+	}
+	if !e.fresh.Allows(now) || rec.ns.lane.Paused() || e.late(rec, now) {
+		return nil, false
+	}
+	order, ok := e.order(rec, now)
+	if !ok {
+		return nil, false
+	}
+	order.Reread = false
+	delete(e.underway, o)
+	e.underway[order], rec.extra.order = rec, order
+	return order, true
+}
+
+// Release gives an order back for which nothing was sent.
+func (e *Engine) Release(o *deletion.Order, now time.Time) {
+	e.end(o, now)
+}
+
+// Done takes in the result of an order.
+func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) {
+	rec := e.underway[o]
+	if rec == nil {
+		return
+	}
+	rec.after(o, result, now)
+	if rec.extra.gone && result.Outcome == deletion.Accepted {
+		e.confirm(o, now)
+	}
+	e.end(o, now)
+}
+
+// end frees the record of an order, and judges it in the light of what came of it.
+func (e *Engine) end(o *deletion.Order, now time.Time) {
+	rec := e.underway[o]
+	if rec == nil {
+		return
+	}
+	delete(e.underway, o)
+	rec.extra.order = nil
+	if !rec.removed() {
+		e.judge(rec, now)
+	}
+	e.effects.Due = true
+}
+
+// after notes what follows from a result for the next delete of the object.
+func (rec *record) after(o *deletion.Order, result deletion.Result, now time.Time) {
+	switch result.Outcome {
+	case deletion.Accepted:
+		rec.extra.sent = o
+	case deletion.NotFound:
+		rec.extra.sent = &deletion.Order{} // Not ours to count; the watch will say that it is gone.
+	default:
+		rec.extra.retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
+	}
+}
+
+// confirm counts a deletion.
+func (e *Engine) confirm(o *deletion.Order, now time.Time) {
+	if o.Fact == nil {
+		return
+	}
+	e.confirmed = append(e.confirmed, deletion.Confirmed{Order: o, At: now})
+	e.recreated.deleted(o.Fact, now)
+	if ps := e.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
+		at := metav1.NewTime(now)
+		ps.deleted, ps.lastDeletion = ps.deleted+1, &at
+	}
+	e.markDirty(o.Policy.Namespace)
+	e.effects.Due = true
+}
+
+// TakeConfirmed returns the deletions that were confirmed since the last call.
+func (e *Engine) TakeConfirmed() []deletion.Confirmed {
+	out := e.confirmed
+	e.confirmed = nil
+	return out
+}
+
+// Busy tells whether anything is to be deleted by a given time, or is being deleted, or whether only a reading can tell: it
+// alone ends a doubt about clocks.
+func (e *Engine) Busy(by time.Time) bool {
+	next, ok := e.timers.Next()
+	return e.ready.Waiting() > 0 || len(e.underway) > 0 || e.fresh.ClockDoubt() != "" || ok && !next.After(by)
+}

@@ -1,0 +1,350 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// Stored is what is kept of a policy of either kind as it was observed; it must not be changed. A cluster policy has no
+// namespace.
+type Stored struct {
+	*metav1.ObjectMeta
+	Mode    gc.PolicyMode
+	Suspend bool
+	Status  *gc.CleanupPolicyStatus
+}
+
+// StoredPolicy is what is kept of a policy.
+func StoredPolicy(p *gc.CleanupPolicy) Stored {
+	return Stored{&p.ObjectMeta, p.Spec.Mode, p.Spec.Suspend, &p.Status}
+}
+
+// StoredClusterPolicy is what is kept of a cluster policy.
+func StoredClusterPolicy(p *gc.ClusterCleanupPolicy) Stored {
+	return Stored{&p.ObjectMeta, p.Spec.Mode, p.Spec.Suspend, &p.Status}
+}
+
+// StoredOf is what is kept of a policy of either kind.
+func StoredOf(p metav1.Object) Stored {
+	if p, ok := p.(*gc.ClusterCleanupPolicy); ok {
+		return StoredClusterPolicy(p)
+	}
+	return StoredPolicy(p.(*gc.CleanupPolicy))
+}
+
+func (s Stored) named() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+}
+
+// policyState is a stored policy and what the controller knows of its work.
+type policyState struct {
+	name   string
+	stored Stored
+	// compiled is nil when the policy cannot be read; err says why.
+	compiled *policy.Policy
+	err      error
+	// selector, of a cluster policy, on namespaces; everything where it cannot be read.
+	selector labels.Selector
+	ceilings []*ceiling
+	// approved are the ids of holds that somebody has released, each with the number of the write that did; ended are those that this
+	// replica has ended though the status may still tell of them.
+	approved map[string]uint64
+	ended    sets.Set[endedHold]
+	write    uint64 // the number of this state
+	// content is the digest of the last spec that could be read whole, altered that of one which came under a generation that had
+	// another spec: somebody wrote past the API, or restored a backup.
+	content, altered string
+	// deleted and lastDeletion go on from what the status of the policy said when it was first seen.
+	deleted      int64
+	lastDeletion *metav1.Time
+}
+
+// ObservedPolicy is a state of a policy of either kind, as SetPolicy takes it in.
+type ObservedPolicy struct {
+	Stored
+	compile  func() (*policy.Policy, error)
+	selector *metav1.LabelSelector
+	content  string // digest of the spec
+}
+
+// ObservePolicy prepares a state of a policy.
+func ObservePolicy(p *gc.CleanupPolicy) ObservedPolicy {
+	return ObservedPolicy{
+		Stored:  StoredPolicy(p),
+		compile: func() (*policy.Policy, error) { return policy.Compile(p) },
+		content: contentOf(&p.Spec),
+	}
+}
+
+// ObserveClusterPolicy prepares a state of a cluster policy.
+func ObserveClusterPolicy(p *gc.ClusterCleanupPolicy) ObservedPolicy {
+	o := ObservedPolicy{
+		Stored:   StoredClusterPolicy(p),
+		compile:  func() (*policy.Policy, error) { return policy.CompileCluster(p) },
+		selector: p.Spec.NamespaceSelector,
+		content:  contentOf(&p.Spec),
+	}
+	if gc.Unreadable(p) != "" { // What is not understood may select too.
+		o.selector = nil
+	}
+	return o
+}
+
+// Observe prepares a state of a policy of either kind.
+func Observe(p metav1.Object) ObservedPolicy {
+	if p, ok := p.(*gc.ClusterCleanupPolicy); ok {
+		return ObserveClusterPolicy(p)
+	}
+	return ObservePolicy(p.(*gc.CleanupPolicy))
+}
+
+// contentOf is a digest of a spec, the same on every replica of one version.
+func contentOf(spec any) string {
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}
+
+// SetPolicy takes in a state of a policy.
+func (e *Engine) SetPolicy(o ObservedPolicy, now time.Time) {
+	e.fresh.Seen(o.collection(), o.ResourceVersion)
+	if affected := e.setPolicy(o); len(affected) > 0 {
+		e.policiesChanged(affected, now)
+	}
+}
+
+// RemovePolicy takes in that a policy is gone, at the resource version that the last state of it carries.
+func (e *Engine) RemovePolicy(p Stored, now time.Time) {
+	e.fresh.Seen(p.collection(), p.ResourceVersion)
+	e.fresh.Changed(p.collection(), p.ResourceVersion)
+	e.policiesChanged(e.removePolicy(p.named()), now)
+}
+
+// ReplacePolicies takes in all policies of one kind as they were at resource version rv, which may be older than what was known: until a
+// consistent read agrees again, nothing is deleted.
+func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy, rv string, now time.Time) {
+	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
+	for _, o := range all {
+		listed.Insert(o.named())
+		affected.Insert(e.setPolicy(o).UnsortedList()...)
+	}
+	for _, ps := range e.known(kind) {
+		if name := ps.stored.named(); !listed.Has(name) {
+			affected.Insert(e.removePolicy(name).UnsortedList()...)
+		}
+	}
+	e.fresh.Relisted(kind, rv)
+	e.policiesChanged(affected, now)
+}
+
+// known are the policies of a collection.
+func (e *Engine) known(c freshness.Collection) []*policyState {
+	if c == freshness.ClusterPolicies {
+		return slices.Clone(e.clusters)
+	}
+	var out []*policyState
+	for _, ns := range e.namespaces {
+		out = append(out, ns.policies...)
+	}
+	return out
+}
+
+// family is the slice that holds the policies beside which one of this namespace stands; of cluster policies for "".
+func (e *Engine) family(namespace string) *[]*policyState {
+	if namespace == "" {
+		return &e.clusters
+	}
+	return &e.namespace(namespace).policies
+}
+
+// policyState finds a policy by its name; nil when it is not known.
+func (e *Engine) policyState(name types.NamespacedName) *policyState {
+	if _, ok := e.namespaces[name.Namespace]; !ok && name.Namespace != "" {
+		return nil
+	}
+	family := *e.family(name.Namespace)
+	if i, found := find(family, name.Name); found {
+		return family[i]
+	}
+	return nil
+}
+
+// setPolicy takes in a state of a policy, and returns the namespaces that are to be judged for it.
+func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
+	ps, before, created := e.store(o)
+	sameGeneration := !created && before.Generation == o.Generation
+	altered := ps.setContent(o, sameGeneration)
+	if created && e.fresh.Listed(o.collection()) && !e.following {
+		ps.writtenBack(o)
+	}
+	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
+	if sameGeneration && !seenAnew && !altered {
+		return e.statusChanged(ps, before) // They delete nothing, but may approve.
+	}
+	e.fresh.Changed(o.collection(), o.ResourceVersion)
+	e.markUrgent(o.Namespace)
+	affected := e.affected(ps, o.Namespace)
+	e.compile(ps, o)
+	affected = affected.Union(e.affected(ps, o.Namespace))
+	c, changed := causeOf(ps, created, seenAnew)
+	for ns := range affected {
+		if created {
+			e.adoptNew(ns, ps)
+		}
+		if changed {
+			e.blame(ns, c)
+		}
+	}
+	return affected.Union(e.release(ps))
+}
+
+// store keeps a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
+func (e *Engine) store(o ObservedPolicy) (ps *policyState, before Stored, created bool) {
+	family := e.family(o.Namespace)
+	i, found := find(*family, o.Name)
+	if !found {
+		*family = slices.Insert(*family, i, &policyState{name: o.Name, ended: sets.New[endedHold]()})
+	}
+	ps = (*family)[i]
+	before, ps.stored = ps.stored, o.Stored
+	created = !found || before.UID != o.UID
+	ps.countOn(created)
+	e.writes++
+	ps.write = e.writes
+	ps.approve()
+	if ps.forgetEnded(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
+		ps.forgetEnded(idsOf(before.Status.Holds))
+	}
+	return ps, before, created
+}
+
+// countOn goes on with the deletions that the status counts, where that is ahead.
+func (ps *policyState) countOn(created bool) {
+	if status := ps.stored.Status; created || status.Deleted >= ps.deleted {
+		ps.deleted, ps.lastDeletion = status.Deleted, status.LastDeletionTime
+	}
+}
+
+// writtenBack notes that a policy appears which the status says was ObservedPolicy already, though the one that leads has seen none: it was saved,
+// deleted, and written back past the API.
+func (ps *policyState) writtenBack(o ObservedPolicy) {
+	if o.Status.ObservedGeneration >= o.Generation {
+		ps.altered = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)
+	}
+}
+
+// setContent takes in the spec of a state, and reports whether it is another one under the same generation.
+func (ps *policyState) setContent(o ObservedPolicy, sameGeneration bool) bool {
+	if !sameGeneration {
+		ps.content, ps.altered = "", ""
+	}
+	if gc.Unreadable(o) != "" {
+		return false
+	}
+	altered := ps.content != "" && ps.content != o.content
+	if altered {
+		ps.altered = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion) // It may come back after others.
+	}
+	ps.content = o.content
+	return altered
+}
+
+func (s Stored) collection() freshness.Collection {
+	if s.Namespace == "" {
+		return freshness.ClusterPolicies
+	}
+	return freshness.Policies
+}
+
+// compile makes a policy ready, and its ceilings, which go on from those before.
+func (e *Engine) compile(ps *policyState, o ObservedPolicy) {
+	before := ps.ceilings
+	ps.compiled, ps.err = o.compile()
+	ps.ceilings = nil
+	if o.Namespace != "" {
+		return
+	}
+	var err error
+	if ps.selector, err = metav1.LabelSelectorAsSelector(o.selector); err != nil || o.selector == nil {
+		ps.selector = labels.Everything()
+	}
+	if ps.compiled == nil {
+		return
+	}
+	for resource, total := range ps.compiled.Cluster.Ceilings {
+		ps.ceilings = append(ps.ceilings, e.ceilingOf(ps.compiled, resource, total, before))
+	}
+}
+
+// affected are the namespaces for which a policy says something: its own, or those that it selects.
+func (e *Engine) affected(ps *policyState, own string) sets.Set[*namespace] {
+	out := sets.New[*namespace]()
+	if own != "" {
+		return out.Insert(e.namespace(own))
+	}
+	if ps.selector == nil {
+		return out
+	}
+	for _, ns := range e.namespaces {
+		if ns.selectedBy(ps.selector) {
+			out.Insert(ns)
+		}
+	}
+	return out
+}
+
+// removePolicy takes a policy out, and returns the namespaces that are to be judged for it.
+func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
+	ps := e.policyState(name)
+	if ps == nil {
+		return nil
+	}
+	family := e.family(name.Namespace)
+	i, _ := find(*family, name.Name)
+	*family = slices.Delete(*family, i, i+1)
+	affected := e.affected(ps, name.Namespace)
+	for ns := range affected {
+		e.blame(ns, cause{
+			policy: ps.stored.UID, wide: name.Namespace == "", write: e.writes + 1,
+			id: fmt.Sprint("deleted ", ps.stored.UID), text: "the deletion of " + ps.stored.title(),
+		})
+	}
+	return affected
+}
+
+// title is how people name the policy in a command.
+func (s Stored) title() string { return gc.PolicyTitle(s.Namespace, s.Name) }
+
+// title is how people name the policy.
+func (ps *policyState) title() string { return title(ps.stored.named()) }
+
+func title(policy types.NamespacedName) string { return strings.TrimPrefix(policy.String(), "/") }
+
+// policiesChanged derives what hangs on the policies of namespaces, and judges their objects.
+func (e *Engine) policiesChanged(affected sets.Set[*namespace], now time.Time) {
+	all := affected.UnsortedList()
+	for _, ns := range all {
+		e.derive(ns, now)
+	}
+	e.change(all, now)
+}

@@ -1,0 +1,351 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// record is what is known of one object. There may be a million, so what most of them lack is kept apart, and what can be derived
+// again is not kept at all. Only settle changes the verdict and previews, only updateMembership the places, and only Take and Done the order.
+type record struct {
+	facts.Compact
+	ns *namespace
+	// verdict is what was decided last: rule is nil where a ceiling of the policy decides, or nobody.
+	policy *policy.Policy
+	rule   *policy.Rule
+	at     instant
+	verdict
+	timer int32 // its place in the tracker's timers
+	seat  int32 // in the namespace's records; gone for a record that was taken out
+
+	counted *counted // nil while no limit counts the object
+	extra   *extra   // nil for most
+}
+
+// verdict is the part of a decision that takes no pointers.
+type verdict struct {
+	action      policy.Action
+	reason      reasonCode
+	propagation propagationCode
+	flags       flags
+	// ripe says that policies and bounds want the object deleted for wantedFor, whatever else holds it; clearance, how it stands with the
+	// change which made it so. Only setClearance changes that.
+	wantsDelete bool
+	clearance   clearance
+	wantedFor   reasonCode
+}
+
+// flags are what is true of a record, one bit each: a million records have no room for a byte each.
+type flags uint8
+
+const (
+	// native: the TTL of the object itself decides.
+	native flags = 1 << iota
+	// recreated: the object was created again too often.
+	recreated
+	// listed: the List that is being taken in contains the object.
+	listed
+)
+
+func (f flags) has(flag flags) bool { return f&flag != 0 }
+
+func (f *flags) set(flag flags, on bool) {
+	if *f &^= flag; on {
+		*f |= flag
+	}
+}
+
+// gone is the seat of a record that was taken out.
+const gone = -1
+
+func (rec *record) removed() bool { return rec.seat == gone }
+
+// Place implements expiry.Entry, for the tracker's timers.
+func (rec *record) Place() int { return int(rec.timer) }
+
+// MoveTo implements expiry.Entry.
+func (rec *record) MoveTo(place int) { rec.timer = int32(place) }
+
+// seat gives a record a place among those of the namespace.
+func (ns *namespace) seat(rec *record) {
+	rec.seat = int32(len(ns.records))
+	ns.records = append(ns.records, rec)
+}
+
+// unseat takes it away; the last one takes its place.
+func (ns *namespace) unseat(rec *record) {
+	last := len(ns.records) - 1
+	ns.records[rec.seat] = ns.records[last]
+	ns.records[rec.seat].seat = rec.seat
+	ns.records[last] = nil
+	ns.records = ns.records[:last]
+	ns.uncounted, ns.unevaluated, ns.unapplied = min(ns.uncounted, last), min(ns.unevaluated, last), min(ns.unapplied, last)
+	rec.seat = gone
+}
+
+// unsettle has a record decided with those that are yet to be. It takes the seat of the first that is not.
+func (ns *namespace) unsettle(rec *record) {
+	if int(rec.seat) < ns.unevaluated {
+		return
+	}
+	first := ns.records[ns.unevaluated]
+	ns.records[rec.seat], ns.records[ns.unevaluated] = first, rec
+	first.seat, rec.seat = rec.seat, first.seat
+	ns.unevaluated++
+}
+
+// counted is what limits know of an object.
+type counted struct {
+	places []place
+	// from is when the object is to be counted otherwise, if that is yet to come, and overSince when a pool or ceiling last put it
+	// beyond its limit.
+	from, overSince instant
+	flipped         bool // it is among those of the tracker
+}
+
+// extra is what is known of an object that is to be deleted, or that a preview policy would decide for.
+type extra struct {
+	previews []preview
+	turn     int             // in the lane of its namespace, while it waits there
+	order    *deletion.Order // under way
+	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
+	sent  *deletion.Order
+	retry deletion.Retry
+	// gone says that the object was seen to go while an order was under way.
+	gone bool
+}
+
+type preview struct {
+	policy   *policy.Policy
+	decision policy.Decision
+}
+
+// flip notes since when the record lies beyond a limit, unless it was to be deleted before. It does nothing harmful for one that was
+// saved.
+func (rec *record) flip(now time.Time) {
+	rec.limits().flipped = false
+	if !rec.wantsDelete {
+		rec.limits().overSince = instantOf(now)
+	}
+}
+
+// setWantsDelete notes whether the record is ripe, and how many of the namespace are.
+func (rec *record) setWantsDelete(ripe bool) {
+	switch {
+	case ripe && !rec.wantsDelete:
+		rec.ns.wanted++
+	case !ripe && rec.wantsDelete:
+		rec.ns.wanted--
+	}
+	rec.wantsDelete = ripe
+}
+
+// wantedRecords are those that are ripe at the beginning. There are none as a rule, which is known without looking at all records.
+func (ns *namespace) wantedRecords() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		left := ns.wanted
+		for i := 0; i < len(ns.records) && left > 0; i++ {
+			if rec := ns.records[i]; rec.wantsDelete {
+				if left--; !yield(rec) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// The parts of extra, where there may be none.
+
+func (rec *record) previews() []preview {
+	if rec.extra == nil {
+		return nil
+	}
+	return rec.extra.previews
+}
+
+func (rec *record) order() *deletion.Order {
+	if rec.extra == nil {
+		return nil
+	}
+	return rec.extra.order
+}
+
+func (rec *record) sent() *deletion.Order {
+	if rec.extra == nil {
+		return nil
+	}
+	return rec.extra.sent
+}
+
+// paused reports whether an earlier delete that failed keeps the next one from being sent, why, and until when.
+func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
+	if rec.extra == nil {
+		return "", "", time.Time{}, false
+	}
+	return rec.extra.retry.Paused(now)
+}
+
+// queued reports whether the record waits for its delete to be taken.
+func (rec *record) queued() bool { return rec.ns.lane.Has(rec) }
+
+// Turn implements turns.Entry.
+func (rec *record) Turn() int {
+	if rec.extra == nil {
+		return -1
+	}
+	return rec.extra.turn
+}
+
+// SetTurn implements turns.Entry.
+func (rec *record) SetTurn(turn int) { rec.more().turn = turn }
+
+// Before implements turns.Entry: within a namespace those come first that finished first, but for what annotations keep.
+func (rec *record) Before(other *record) bool {
+	if kept := rec.kept(); kept != other.kept() {
+		return !kept
+	}
+	x, y := rec.FinishedAt(), other.FinishedAt()
+	if !x.Equal(y) {
+		return x.Before(y)
+	}
+	return rec.UID() > other.UID() // As pools rank: whoever would be saved last goes first.
+}
+
+// more is the extra of a record that is to have one.
+func (rec *record) more() *extra {
+	if rec.extra == nil {
+		rec.extra = &extra{}
+	}
+	return rec.extra
+}
+
+// trim drops an extra that says nothing.
+func (rec *record) trim() {
+	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.order == nil && x.sent == nil &&
+		x.retry == (deletion.Retry{}) &&
+		!x.gone {
+		rec.extra = nil
+	}
+}
+
+// places are where the record is counted.
+func (rec *record) places() []place {
+	if rec.counted == nil {
+		return nil
+	}
+	return rec.counted.places
+}
+
+// kept reports whether the record is counted as one that its annotations keep.
+func (rec *record) kept() bool {
+	places := rec.places()
+	for i := range places {
+		if places[i].member.Kept {
+			return true
+		}
+	}
+	return false
+}
+
+// limits is the counted of a record that is to have one.
+func (rec *record) limits() *counted {
+	if rec.counted == nil {
+		rec.counted = &counted{from: unset, overSince: unset}
+	}
+	return rec.counted
+}
+
+func (rec *record) overSince() time.Time {
+	if rec.counted == nil {
+		return time.Time{}
+	}
+	return rec.counted.overSince.time()
+}
+
+func (rec *record) countsFrom() time.Time {
+	if rec.counted == nil {
+		return time.Time{}
+	}
+	return rec.counted.from.time()
+}
+
+// decide notes what was decided.
+func (rec *record) decide(r policy.Resolution, d policy.Decision) {
+	rec.policy, rec.rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
+	rec.flags.set(native, r.Native)
+	rec.action, rec.reason, rec.at = d.Action, rec.reason.of(d.Reason), instantOf(d.At)
+}
+
+// resolution is who decided.
+func (rec *record) resolution() policy.Resolution {
+	return policy.Resolution{Policy: rec.policy, Rule: rec.rule, Native: rec.flags.has(native), Propagation: propagations[rec.propagation]}
+}
+
+// decision is what was decided, without its detail.
+func (rec *record) decision() policy.Decision {
+	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time()}
+}
+
+// instant is a time in microseconds since 1970, rounded up. Nanoseconds end in 2262, and objects may be kept for longer.
+type instant int64
+
+// unset is the zero time.
+const unset instant = math.MinInt64
+
+func instantOf(t time.Time) instant {
+	if t.IsZero() {
+		return unset
+	}
+	return instant(t.Add(time.Microsecond - 1).UnixMicro())
+}
+
+func (i instant) time() time.Time {
+	if i == unset {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(i)).UTC()
+}
+
+type (
+	reasonCode      uint8
+	propagationCode uint8
+)
+
+// reasons and propagations by their codes, and the other way.
+var (
+	reasons      = append([]policy.Reason{""}, policy.Reasons...)
+	reasonCodes  = codes[reasonCode](reasons)
+	propagations = []metav1.DeletionPropagation{
+		"",
+		metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground,
+		metav1.DeletePropagationOrphan,
+	}
+	propagationCodes = codes[propagationCode](propagations)
+)
+
+// of is the code of a reason. It is mostly what it was before, which is found out in less time than it takes to look it up.
+func (c reasonCode) of(reason policy.Reason) reasonCode {
+	if reasons[c] == reason {
+		return c
+	}
+	return reasonCodes[reason]
+}
+
+func codes[C ~uint8, T comparable](all []T) map[T]C {
+	out := make(map[T]C, len(all))
+	for i, value := range all {
+		out[value] = C(i)
+	}
+	return out
+}

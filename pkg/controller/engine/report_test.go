@@ -1,0 +1,270 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+func TestReportCountsWhatThePolicyDecides(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("1h").Rules(
+		testbuilders.Rule("kept", "never").Outcome(gc.OutcomeFailed),
+	), testbuilders.Policy("q").Rules(testbuilders.Rule("longer", "2h").Labelled("app", "train")))
+	w.upsert(
+		testbuilders.Job("running").Fact(),
+		testbuilders.Job("fresh").Complete(w.now.Add(-30*time.Minute)).Fact(),
+		testbuilders.Job("fresher").Complete(w.now.Add(-10*time.Minute)).Fact(),
+		testbuilders.Job("due").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("failed").Failed(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("train").Label("app", "train").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("odd").TTL("?").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("odd-2").TTL("??").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("old").Complete(time.Time{}).Fact(),
+		testbuilders.Job("going").Complete(w.now.Add(-time.Hour)).Terminating().Finalizer("example.com/f").Fact(),
+		podOf("running", "left").Fact(),
+	)
+	w.counts("p", counts{candidates: 8, due: 5, held: 3})
+	w.counts("q", counts{candidates: 1})
+	p, q := w.report("p"), w.report("q")
+	if at := p.NextDeletion; at == nil || !at.Time.Equal(w.now.Add(30*time.Minute)) {
+		t.Errorf("p deletes next at %v", at)
+	}
+	if at := q.NextDeletion; at == nil || !at.Time.Equal(w.now.Add(time.Hour)) {
+		t.Errorf("q deletes next at %v", at)
+	}
+	if p.LastDeletion != nil || p.Unreadable != nil || p.Closed != "" || p.DoesNothing || p.Stored.Name != "p" {
+		t.Errorf("got %+v", p)
+	}
+	w.holds("p", Group{policy.ReasonFinishTimeUnknown, "its condition Complete has no transition time", "jobs.batch/old", 1},
+		Group{policy.ReasonInvalidAnnotation, w.explain(w.records.get("uid-odd")).Detail, "jobs.batch/odd", 2})
+	want := []Group{{policy.ReasonTerminating, `waits for finalizers ["example.com/f"]`, "jobs.batch/going", 1}}
+	if !slices.Equal(p.Awaiting, want) {
+		t.Errorf("awaits %+v", p.Awaiting)
+	}
+	totals := w.Totals()
+	if totals.Objects != 11 || totals.Timers != 3 || totals.Ready != 1 ||
+		!maps.Equal(totals.Held, map[policy.Reason]int{policy.ReasonFinishTimeUnknown: 1, policy.ReasonInvalidAnnotation: 2}) {
+		t.Errorf("totals %+v", totals)
+	}
+}
+
+// TestReportCountsWhatCeilingsCount: whatever decides for it, in all selected namespaces, while the policy enforces, previews or stops
+// everything. A preview counts what it would if it enforced, its own rules included.
+func TestReportCountsWhatCeilingsCount(t *testing.T) {
+	most := func(n int64) *int64 { return &n }
+	governs := func(generation int64, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
+		p := everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{
+			{Resources: []string{gc.ResourcePods}, MaxObjects: most(1)}, {Resources: []string{gc.ResourceJobs}, MaxObjects: most(3)},
+		}})
+		change(&p.Spec)
+		return p
+	}
+	jobs, pods := gc.CeilingStatus{
+		Resource:   gc.ResourceJobs,
+		Objects:    5,
+		MaxObjects: 3,
+		Over:       2,
+	}, gc.CeilingStatus{
+		Resource:   gc.ResourcePods,
+		MaxObjects: 1,
+	}
+	counted, none := []gc.CeilingStatus{jobs, pods}, []gc.CeilingStatus{{Resource: gc.ResourceJobs, MaxObjects: 3}, pods}
+	jobs.Objects, jobs.Over = 6, 3
+	withHook := []gc.CeilingStatus{jobs, pods}
+	for name, c := range map[string]struct {
+		change func(*gc.ClusterCleanupPolicySpec)
+		want   []gc.CeilingStatus
+	}{
+		"enforcing":  {func(*gc.ClusterCleanupPolicySpec) {}, counted},
+		"previewing": {func(s *gc.ClusterCleanupPolicySpec) { s.Mode = gc.ModePreview }, counted},
+		"suspended":  {func(s *gc.ClusterCleanupPolicySpec) { s.Suspend = true }, counted},
+		"stopping":   {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.SuspendAll = true }, counted},
+		"previewing with a rule of its own": {func(s *gc.ClusterCleanupPolicySpec) {
+			s.Mode = gc.ModePreview
+			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), GitOpsManaged: gc.GitOpsManagedDelete}}
+		}, withHook},
+		"no ceilings":        {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = nil }, nil},
+		"not to be read":     {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = nil }, nil},
+		"other namespaces":   {func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector.MatchLabels = map[string]string{"team": "b"} }, none},
+		"for Jobs and above": {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = s.Guardrails.Ceilings[1:] }, counted[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.clusterPolicy(governs(1, c.change))
+			w.fill(testbuilders.Home, 2)
+			w.fill("b", 2)
+			w.upsert(
+				testbuilders.Job("runs").Fact(),
+				testbuilders.Job("kept").TTL("never").Complete(w.now).Fact(),
+				testbuilders.Job("held").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(w.now).Fact(),
+				testbuilders.Job("going").Complete(w.now).Terminating().Finalizer("example.com/f").Fact(),
+			)
+			got := w.Reports("")[0].Ceilings
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if w.agree(); w.Reports("")[0].Mode == gc.ModePreview {
+				w.takes()
+			}
+		})
+	}
+}
+
+func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
+	w := newWorld(
+		t,
+		testbuilders.Policy("b-unreadable").Default("1y"),
+		testbuilders.Policy("a-empty"),
+		testbuilders.Policy("c").Default("0s"),
+	)
+	w.upsert(job(0, "a"))
+	reports := w.Reports(testbuilders.Home)
+	if len(reports) != 3 || !reports[0].DoesNothing || reports[1].Unreadable == nil || reports[1].DoesNothing || reports[2].DoesNothing {
+		t.Fatalf("got %+v", reports)
+	}
+	w.takes()
+	w.holds(
+		"c",
+		Group{
+			policy.ReasonPolicyUnreadable,
+			"policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit \"y\"; units are w, d, h, m and s",
+			"jobs.batch/a",
+			1,
+		},
+	)
+	w.policy(testbuilders.Policy("b-unreadable").Default("1w").Generation(2))
+	w.decided("a", policy.Wait, policy.ReasonNotDue)
+	w.withoutPolicy(testbuilders.Policy("b-unreadable"))
+	w.takes("a")
+	if got := w.Reports("team-b"); got != nil {
+		t.Errorf("reports of a namespace that nobody knows: %+v", got)
+	}
+}
+
+func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	w.upsert(job(0, "a"))
+	w.namespace(testbuilders.Home, gc.LabelProtected, "true")
+	if r := w.report("p"); r.Closed != policy.ReasonNamespaceProtected || r.Candidates != 0 || r.Due != 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestPreview: a preview counts what it would decide, with a vote among those that enforce, and deletes nothing.
+func TestPreview(t *testing.T) {
+	preview := func(ttl gc.TTL) *testbuilders.PolicyBuilder { return testbuilders.Policy("p").Preview().Default(ttl) }
+	for name, c := range map[string]struct {
+		preview, enforced *testbuilders.PolicyBuilder
+		want              counts
+		next              time.Duration
+		taken             []string
+	}{
+		"alone":                           {preview("1h"), nil, counts{candidates: 3, due: 1, held: 0}, 30 * time.Minute, nil},
+		"it would be the latest":          {preview("90m"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3}, 30 * time.Minute, []string{"a"}},
+		"another is later":                {preview("0s"), testbuilders.Policy("q").Default("2h"), counts{}, 0, nil},
+		"equal ones: the first by name":   {preview("1h"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3, due: 1}, 30 * time.Minute, []string{"a"}},
+		"equal ones: the second by name":  {preview("1h"), testbuilders.Policy("a").Default("1h"), counts{}, 0, []string{"a"}},
+		"where no other matches":          {preview("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "never").For("pods")), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
+		"unlike another preview":          {preview("1h"), testbuilders.Policy("q").Preview().Default("never"), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
+		"it would keep what another ends": {preview("never"), testbuilders.Policy("q").Default("0s"), counts{candidates: 3}, 0, []string{"a", "b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.preview)
+			if c.enforced != nil {
+				w.policy(c.enforced)
+				w.agree()
+			}
+			w.upsert(job(time.Hour, "a"), job(30*time.Minute, "b"), job(0, "c"))
+			w.counts("p", c.want)
+			if next := w.report("p").NextDeletion; (next == nil) != (c.next == 0) || next != nil && next.Sub(w.now) != c.next {
+				t.Errorf("next at %v", next)
+			}
+			w.takes(c.taken...)
+		})
+	}
+	t.Run("counts what comes due while time passes", func(t *testing.T) {
+		w := newWorld(t, preview("1h"))
+		w.upsert(job(0, "a"))
+		w.counts("p", counts{candidates: 1})
+		w.pass(time.Hour)
+		w.counts("p", counts{candidates: 1, due: 1})
+		w.takes()
+	})
+}
+
+// TestDeletedGoesOn: a leader that takes over goes on from what the status says, and never back.
+func TestDeletedGoesOn(t *testing.T) {
+	last := metav1.NewTime(testbuilders.Now.Add(-time.Hour))
+	w := newWorld(t, keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 40, LastDeletionTime: &last}))
+	w.counts("p", counts{deleted: 40})
+	if r := w.report("p"); !r.LastDeletion.Equal(&last) {
+		t.Errorf("last deletion at %v", r.LastDeletion)
+	}
+	w.upsert(jobs(0, "a", "b")...)
+	w.deletes("a", "b")
+	w.removed("a", "b")
+	w.counts("p", counts{deleted: 42})
+	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 41})) // Our own write of a moment ago.
+	w.counts("p", counts{deleted: 42})
+	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 50})) // Of another leader.
+	w.counts("p", counts{deleted: 50})
+	w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("0s"))
+	w.counts("p", counts{})
+}
+
+func TestDirty(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.namespace("team-b")
+	w.TakeDirty()
+	for name, do := range map[string]func(){
+		"an object":      func() { w.upsert(job(0, "a")) },
+		"time":           func() { w.upsert(job(0, "a")); w.TakeDirty(); w.pass(time.Hour) },
+		"its going":      func() { w.upsert(job(0, "b")); w.TakeDirty(); w.removed("b") },
+		"a policy":       func() { w.policy(keep("1h", w.report("p").Stored.Generation+1)) },
+		"its protection": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true"); w.namespace(testbuilders.Home) },
+	} {
+		if do(); !slices.Equal(w.TakeDirty(), []string{testbuilders.Home}) {
+			t.Errorf("%s makes no report stale", name)
+		}
+		if got := w.TakeDirty(); len(got) != 0 {
+			t.Errorf("after %s: %q twice", name, got)
+		}
+	}
+}
+
+func TestGroupsSpeak(t *testing.T) {
+	for want, g := range map[string]Group{
+		"Refused: pods/a":                                    {Reason: "Refused", Object: "pods/a", Count: 1},
+		"Refused: pods/a (no)":                               {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 1},
+		"Refused: pods/a (no) and 2 more":                    {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 3},
+		"Refused: pods/a (" + strings.Repeat("é", 512) + ")": {Reason: "Refused", Object: "pods/a", Detail: strings.Repeat("é", 100000), Count: 1},
+	} {
+		if got := g.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestGroupNamesTheFirst: whatever the order in which objects are met.
+func TestGroupNamesTheFirst(t *testing.T) {
+	w := newWorld(t, keep("0s", 1))
+	for _, name := range []string{"d", "b", "c"} {
+		w.upsert(testbuilders.Job(name).Complete(w.now).TTL(name).Fact())
+	}
+	for range 10 {
+		if g := w.report("p").Holds[0]; g.Object != "jobs.batch/b" || !strings.Contains(g.Detail, `"b"`) || g.Count != 3 {
+			t.Fatalf("got %+v", g)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// Reporting makes reports on policies step by step, since there may be many objects. What changes between two steps may be missing in
+// the reports, and is then reported as dirty.
+type Reporting struct {
+	engine *Engine
+	// policies are yet to be reported on, and namespaces are those of the first of them.
+	policies   []*policyState
+	namespaces []*namespace
+	// report and sum are of the first of the policies.
+	report  Report
+	sum     sum
+	summing *summing // the namespace that is being summed up
+	// reports are those that are complete, and holds all holds of the last of them.
+	reports []Report
+	holds   []gc.PolicyHold
+}
+
+// ReportOn begins the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
+func (e *Engine) ReportOn(namespace string) *Reporting {
+	if namespace == "" {
+		return e.reportOn(slices.Clone(e.clusters))
+	}
+	if ns, ok := e.namespaces[namespace]; ok {
+		return e.reportOn(slices.Clone(ns.policies))
+	}
+	return e.reportOn(nil)
+}
+
+func (e *Engine) reportOn(policies []*policyState) *Reporting {
+	r := &Reporting{engine: e, policies: policies}
+	r.begin()
+	return r
+}
+
+// begin begins the report on the first of the policies that are left.
+func (r *Reporting) begin() {
+	if len(r.policies) > 0 {
+		ps := r.policies[0]
+		r.report, r.sum, r.namespaces = r.engine.report(ps), sum{}, r.engine.namespacesOf(ps)
+	}
+}
+
+// namespacesOf are the namespaces that a report on a policy is about.
+func (e *Engine) namespacesOf(ps *policyState) []*namespace {
+	if own := ps.stored.Namespace; own != "" {
+		return []*namespace{e.namespace(own)}
+	}
+	return slices.Collect(maps.Values(e.namespaces))
+}
+
+// Step continues until the budget is spent, and reports whether there is more to do.
+func (r *Reporting) Step() (more bool) {
+	for len(r.policies) > 0 {
+		if len(r.namespaces) == 0 {
+			r.finish()
+			continue
+		}
+		spent := r.addNamespace()
+		if spent || r.engine.spent(1) {
+			return true
+		}
+	}
+	return false
+}
+
+// addNamespace adds what a policy does in the next of its namespaces to its report, and reports whether the budget was spent before.
+func (r *Reporting) addNamespace() (spent bool) {
+	ps, ns := r.policies[0], r.namespaces[0]
+	if ps.stored.Namespace == "" && !ns.derived.policies.Has(ps.stored.UID) {
+		r.namespaces = r.namespaces[1:]
+		return false
+	}
+	if r.summing == nil {
+		r.summing = r.engine.sumUp(ns)
+	}
+	if r.summing.step(r.engine) {
+		return true
+	}
+	sums := r.summing.sums
+	r.summing, r.namespaces = nil, r.namespaces[1:]
+	r.engine.add(&r.report, &r.sum, ns, sums, ps)
+	if theirs := sums[ps.compiled]; ps.stored.Namespace == "" && theirs != nil && len(theirs.holds)+len(theirs.awaiting) > 0 {
+		r.report.Within = append(r.report.Within, Within{ns.name, sorted(theirs.holds), sorted(theirs.awaiting)})
+	}
+	return false
+}
+
+// finish completes the report on the first of the policies.
+func (r *Reporting) finish() {
+	ps := r.policies[0]
+	r.holds = together(slices.Clone(r.report.Waiting))
+	if own := ps.stored.Namespace; own != "" {
+		ns := r.engine.namespace(own)
+		r.report.Closed, r.report.Unselected = ns.closed(), ns.unselected
+	} else {
+		r.engine.finishCluster(&r.report, ps)
+	}
+	r.sum.fill(&r.report)
+	r.reports, r.policies = append(r.reports, r.report), r.policies[1:]
+	r.begin()
+}
+
+// finishCluster completes the report on a cluster policy.
+func (e *Engine) finishCluster(r *Report, ps *policyState) {
+	r.Suspended = ""
+	if ps.compiled != nil && ps.compiled.Cluster.SuspendAll {
+		r.Suspended = ps.name
+	}
+	r.Ceilings = ps.ceilingStatus()
+	r.sumUpWaiting()
+	slices.Sort(r.Paced)
+	slices.Sort(r.WithoutQuota)
+	r.WithoutQuota = slices.Compact(r.WithoutQuota)
+}
+
+// Reports are those that are complete after Step has returned false.
+func (r *Reporting) Reports() []Report { return r.reports }
+
+// report is what does not depend on the objects.
+func (e *Engine) report(ps *policyState) Report {
+	r := Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: e.fresh.ClockDoubt()}
+	if ps.compiled == nil {
+		return r
+	}
+	r.DoesNothing = ps.compiled.DoesNothing()
+	for _, resource := range ps.compiled.Resources() {
+		if blind := e.blindTo(resource); blind != "" {
+			r.Blind = blind
+		}
+	}
+	return r
+}
+
+// add adds what a policy does in a namespace to its report. One that cannot be read does nothing, but may be held.
+func (e *Engine) add(r *Report, s *sum, ns *namespace, sums sums, ps *policyState) {
+	theirs := sums[ps.compiled]
+	s.merge(theirs)
+	r.Suspended = ns.suspended
+	r.Unweighed = r.Unweighed || len(ns.causes) > 0
+	if ps.compiled != nil {
+		r.WithoutQuota = append(r.WithoutQuota, e.withoutQuota(ns, ps.compiled)...)
+		if len(ps.compiled.QuotaResources()) > 0 {
+			r.QuotaDoubt = e.quotaDoubt(ns)
+		}
+	}
+	if paced := e.ready.Rests(&ns.lane); paced && theirs != nil && theirs.ready > 0 {
+		r.Paced = append(r.Paced, ns.name)
+	}
+	r.Waiting = append(r.Waiting, e.waiting(ns, sums, ps)...)
+}
+
+// summing sums up the objects of a namespace by policy.
+type summing struct {
+	ns   *namespace
+	sums sums
+	next int // of its records
+	// since is the number of changes before the first record was added.
+	since uint64
+	done  bool
+}
+
+// summed reports whether the sums of a namespace are known.
+func (ns *namespace) summed() bool { return ns.sums != nil && ns.sumsSince == ns.changes }
+
+// sumUp begins to sum up a namespace, or returns what is known if nothing has changed since.
+func (e *Engine) sumUp(ns *namespace) *summing {
+	if ns.summed() {
+		return &summing{ns: ns, sums: ns.sums, done: true}
+	}
+	return &summing{ns: ns, sums: sums{}, since: ns.changes}
+}
+
+// step continues until the budget is spent, and reports whether there is more to do.
+func (u *summing) step(e *Engine) (more bool) {
+	if u.done {
+		return false
+	}
+	for u.next < len(u.ns.records) {
+		u.add(e, u.ns.records[u.next])
+		if u.next++; e.spent(u.ns.work()) {
+			return true
+		}
+	}
+	u.ns.sums, u.ns.sumsSince = u.sums, u.since // If an object has changed since, they are of this report alone.
+	return false
+}
+
+func (u *summing) add(e *Engine, rec *record) {
+	if p := rec.policy; p != nil {
+		s := u.sums.of(p)
+		s.add(p, rec, rec.decision(), func() string { return e.explain(rec).Detail })
+		if rec.wantsDelete {
+			s.waits(rec.heldBy(p.UID), rec)
+		}
+	}
+	for _, p := range rec.previews() {
+		u.sums.of(p.policy).add(p.policy, rec, p.decision, func() string { return p.decision.Detail })
+	}
+}
+
+// HoldsOf begins to find all holds of a policy that objects wait under, and those of others that its own objects wait under.
+func (e *Engine) HoldsOf(p metav1.Object) *Holding {
+	ps := e.policyState(types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()})
+	if ps == nil || ps.stored.UID != p.GetUID() {
+		return &Holding{}
+	}
+	return &Holding{reporting: e.reportOn([]*policyState{ps}), policy: ps, known: ps.stored.Generation >= p.GetGeneration()}
+}
+
+// Holding finds holds step by step; see Reporting.
+type Holding struct {
+	reporting *Reporting
+	policy    *policyState
+	known     bool // the policy is known as it is given
+}
+
+// Step continues until the budget is spent, and reports whether there is more to do.
+func (h *Holding) Step() (more bool) { return h.reporting != nil && h.reporting.Step() }
+
+// Holds are those that were found after Step has returned false. It also reports whether these are all that this replica can know: whether
+// the policy is known as it is given, and nothing that concerns it is yet to be listed or assessed.
+func (h *Holding) Holds() ([]gc.PolicyHold, bool) {
+	if h.reporting == nil {
+		return nil, false
+	}
+	complete, stored := h.known, h.policy.stored
+	for _, ns := range h.reporting.engine.namespacesOf(h.policy) {
+		if stored.Namespace != "" || ns.derived.policies.Has(stored.UID) {
+			complete = complete && h.reporting.engine.complete(ns) && len(ns.causes) == 0 && ns.summed()
+		}
+	}
+	return h.reporting.holds, complete
+}
+
+// sums are those of a namespace by policy.
+type sums map[*policy.Policy]*sum
+
+func (all sums) of(p *policy.Policy) *sum {
+	s := all[p]
+	if s == nil {
+		s = &sum{}
+		all[p] = s
+	}
+	return s
+}

@@ -1,0 +1,171 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+)
+
+const (
+	scaleJobs       = 200_000
+	scaleNamespaces = 50
+)
+
+// scaleJob is one of many finished Jobs, as a batch system makes them.
+func scaleJob(i int) *facts.Compact {
+	ns := i % scaleNamespaces
+	return facts.Compress(testbuilders.Job(fmt.Sprintf("train-%02d-%08d", ns, i)).In(fmt.Sprintf("team-%02d", ns)).
+		WithUID(types.UID(fmt.Sprintf("%08x-1111-4222-8333-%012x", i, i))).Version(fmt.Sprint(i+1)).
+		Label("app", "train").Label("team", fmt.Sprint("team-", ns)).Label("run", fmt.Sprint(i%20)).
+		Created(testbuilders.Now.Add(-24 * time.Hour)).Complete(testbuilders.Now.Add(-time.Duration(i*7919%scaleJobs/10) * time.Second)).Fact())
+}
+
+// scaled is a tracker of many namespaces, each with a policy, and their Jobs.
+func scaled(p gc.CleanupPolicySpec) *driver {
+	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	var all []*facts.Compact
+	for i := range scaleJobs {
+		all = append(all, scaleJob(i))
+	}
+	var policies []*gc.CleanupPolicy
+	var namespaces []*metav1.PartialObjectMetadata
+	for ns := range scaleNamespaces {
+		policies = append(policies, scalePolicy(ns, 1, p))
+		namespaces = append(namespaces, testbuilders.Namespace(fmt.Sprintf("team-%02d", ns), "1"))
+	}
+	t.ReplaceNamespaces(namespaces, "1", testbuilders.Now)
+	t.ReplacePolicies(policies, "1", testbuilders.Now)
+	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+	t.ReplaceCronJobs(nil, testbuilders.Now)
+	t.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+	t.Replace(gc.ResourceJobs, all, uint64(scaleJobs), testbuilders.Now)
+	return t
+}
+
+func scalePolicy(ns, generation int, spec gc.CleanupPolicySpec) *gc.CleanupPolicy {
+	name := fmt.Sprintf("team-%02d", ns)
+	return &gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: name, Name: "p", UID: "uid-" + testbuilders.UID(name), Generation: int64(generation), ResourceVersion: fmt.Sprint(generation),
+	}, Spec: spec}
+}
+
+func scaleSpec(ttl string) gc.CleanupPolicySpec {
+	spec := testbuilders.Policy("p").Default(gc.TTL(ttl)).Obj().Spec
+	return spec
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkHeap is what it takes to keep a Job that waits for its time.
+func BenchmarkHeap(b *testing.B) {
+	for b.Loop() {
+		before := liveHeap()
+		t := scaled(scaleSpec("30d"))
+		b.ReportMetric(float64(liveHeap()-before)/float64(t.records.count), "heap-B/Job")
+		runtime.KeepAlive(t)
+	}
+}
+
+// readable fails when a policy could not be read: nothing would be measured.
+func (t *driver) readable(b *testing.B) {
+	b.Helper()
+	all := slices.Clone(t.clusters)
+	for _, ns := range t.namespaces {
+		all = append(all, ns.policies...)
+	}
+	for _, ps := range all {
+		if ps.err != nil {
+			b.Fatalf("policy %s: %v", ps.title(), ps.err)
+		}
+	}
+}
+
+// scaleClusterPolicy is one for all namespaces.
+func scaleClusterPolicy(generation int, guardrails *gc.Guardrails) *gc.ClusterCleanupPolicy {
+	return &gc.ClusterCleanupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Generation: int64(generation), ResourceVersion: fmt.Sprint(generation)},
+		Spec: gc.ClusterCleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, NamespaceSelector: &metav1.LabelSelector{}, Guardrails: guardrails,
+		},
+	}
+}
+
+func scaleCeiling(most int64) *gc.Guardrails {
+	return &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
+}
+
+// BenchmarkRejudge judges all Jobs anew because a cluster policy has changed: without limits, with pools and a ceiling that stay, and with
+// a ceiling that is another each time.
+func BenchmarkRejudge(b *testing.B) {
+	limited := scaleSpec("30d")
+	limited.Capacity = &gc.Capacity{MaxObjects: new(int64(scaleJobs / scaleNamespaces * 9 / 10))}
+	for name, c := range map[string]struct {
+		spec       gc.CleanupPolicySpec
+		guardrails func(generation int) *gc.Guardrails
+	}{
+		"ttl":         {scaleSpec("30d"), func(int) *gc.Guardrails { return &gc.Guardrails{} }},
+		"limited":     {limited, func(int) *gc.Guardrails { return scaleCeiling(scaleJobs * 8 / 10) }},
+		"new ceiling": {limited, func(generation int) *gc.Guardrails { return scaleCeiling(int64(scaleJobs*8/10 - generation)) }},
+	} {
+		b.Run(name, func(b *testing.B) {
+			t := scaled(c.spec)
+			b.ReportAllocs()
+			generation := 0
+			for b.Loop() {
+				generation++
+				t.SetClusterPolicy(scaleClusterPolicy(generation, c.guardrails(generation)), testbuilders.Now)
+				for t.Step(testbuilders.Now) {
+				}
+			}
+			t.readable(b)
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/scaleJobs, "ns/Job")
+		})
+	}
+}
+
+// BenchmarkListed has the objects of 3,000 namespaces, which a new cluster policy covers, listed one namespace after the other.
+func BenchmarkListed(b *testing.B) {
+	const namespaces = 3000
+	for b.Loop() {
+		b.StopTimer()
+		t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+		var all []*metav1.PartialObjectMetadata
+		for i := range namespaces {
+			all = append(all, testbuilders.Namespace(fmt.Sprint("ns-", i), "1"))
+		}
+		t.ReplaceNamespaces(all, "1", testbuilders.Now)
+		t.ReplacePolicies(nil, "1", testbuilders.Now)
+		t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+		t.ReplaceCronJobs(nil, testbuilders.Now)
+		p := clusterDefault("c", "10m", 1)
+		p.ResourceVersion = "2"
+		t.SetClusterPolicy(p, testbuilders.Now)
+		b.StartTimer()
+		for resource, covered := range t.Coverage() {
+			for name := range covered {
+				t.BeginMerge(resource, name).End(true, testbuilders.Now)
+			}
+		}
+		if len(t.pending) > 0 {
+			b.Fatalf("%d namespaces are not weighed", len(t.pending))
+		}
+	}
+}

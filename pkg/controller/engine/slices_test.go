@@ -1,0 +1,324 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// TestSlices tells two trackers the same: one judges all at once, the other a few objects at a time, with whatever else happens in
+// between. It never deletes what the first would not, and once it has caught up it has decided the same.
+func TestSlices(t *testing.T) {
+	testbuilders.Checks(t, 300)
+	testbuilders.Steps(t, 80)
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSliced(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"object":         s.object,
+			"object again":   s.object,
+			"relist":         s.relist,
+			"policy":         s.policy,
+			"cluster policy": s.clusterPolicy,
+			"namespace":      s.namespace,
+			"quota":          s.quota,
+			"time":           s.time,
+			"a slice":        s.catchUp,
+			"another slice":  s.catchUp,
+			"take":           s.take,
+			"rest":           s.rest,
+		})
+		s.rest(t)
+	})
+}
+
+type sliced struct {
+	now          time.Time
+	version      int
+	whole, parts *driver
+	objects      map[int]*lifecycle.Fact
+	generations  map[string]int64
+	wrong        []string // what the second would have deleted while it was interrupted
+}
+
+func newSliced(t *rapid.T) *sliced {
+	s := &sliced{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
+	s.whole, s.parts = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	s.parts.inSlices(rapid.IntRange(1, 4).Draw(t, "slice"))
+	s.both(func(t *driver) {
+		t.ReplaceNamespaces(nil, "", s.now)
+		t.ReplacePolicies(nil, "", s.now)
+		t.ReplaceClusterPolicies(nil, "", s.now)
+		t.ReplaceCronJobs(nil, s.now)
+		t.ReplaceQuotas(nil, s.now)
+	})
+	for _, name := range model.DrawnNamespaces {
+		s.both(func(t *driver) { t.SetNamespace(testbuilders.Namespace(name, s.next()), s.now) })
+	}
+	for range 3 {
+		s.policy(t)
+		s.clusterPolicy(t)
+	}
+	for i := range model.DrawnObjects {
+		s.objects[i] = model.DrawObject(t, s.now, i)
+	}
+	s.list(gc.ResourceJobs)
+	s.list(gc.ResourcePods)
+	s.parts.others = s.takeAll
+	return s
+}
+
+func (s *sliced) both(do func(*driver)) {
+	do(s.whole)
+	do(s.parts)
+	for resource, namespaces := range s.whole.Coverage() { // What is newly covered is listed at once.
+		for name := range namespaces {
+			for _, t := range []*driver{s.whole, s.parts} {
+				if resource == ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].kept[resource] {
+					continue
+				}
+				m := t.BeginMerge(resource, name)
+				for _, f := range s.objects {
+					if f.Resource == resource && f.Namespace == name {
+						t.add(m, kept(f), s.now)
+					}
+				}
+				m.End(true, s.now)
+			}
+		}
+	}
+}
+
+func (s *sliced) next() string {
+	s.version++
+	return strconv.Itoa(s.version)
+}
+
+func (s *sliced) list(resource string) {
+	var all []*facts.Compact
+	for _, f := range s.objects {
+		if f.Resource == resource {
+			all = append(all, facts.Compress(f))
+		}
+	}
+	s.version += model.DrawnObjects
+	s.both(func(t *driver) { t.Replace(resource, all, uint64(s.version), s.now) })
+}
+
+func (s *sliced) relist(t *rapid.T) {
+	s.list(rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource"))
+}
+
+func (s *sliced) object(t *rapid.T) {
+	i := rapid.IntRange(0, model.DrawnObjects-1).Draw(t, "object")
+	if f := s.objects[i]; f != nil && rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
+		delete(s.objects, i)
+		s.both(func(t *driver) { t.Remove(facts.Compress(f), s.now) })
+		return
+	}
+	f := model.DrawObject(t, s.now, i)
+	s.next()
+	f.ResourceVersion = uint64(s.version)
+	s.objects[i] = f
+	s.both(func(t *driver) { t.Upsert(facts.Compress(f), s.now) })
+}
+
+// generation is the next of a policy that comes, changes or goes; zero when it goes.
+func (s *sliced) generation(t *rapid.T, policy string) int64 {
+	if s.generations[policy] > 0 && rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+		s.generations[policy] = 0
+	} else {
+		s.generations[policy]++
+	}
+	return s.generations[policy]
+}
+
+func (s *sliced) policy(t *rapid.T) {
+	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
+	p := model.DrawPolicy(t, ns, rapid.SampledFrom(model.DrawnPolicies).Draw(t, "name"))
+	p.Generation, p.ResourceVersion = s.generation(t, ns+"/"+p.Name), s.next()
+	p.Spec.Suspend = false // Which policy decides for what may go anyway differs while others are yet to be counted.
+	s.both(func(t *driver) {
+		if p.Generation == 0 {
+			t.RemovePolicy(p, s.now)
+		} else {
+			t.SetPolicy(p, s.now)
+		}
+	})
+}
+
+func (s *sliced) clusterPolicy(t *rapid.T) {
+	p := model.DrawClusterPolicy(t, rapid.SampledFrom(model.DrawnClusterPolicies).Draw(t, "name"))
+	p.Generation, p.ResourceVersion = s.generation(t, p.Name), s.next()
+	p.Spec.Suspend = false
+	if p.Spec.Guardrails != nil {
+		p.Spec.Guardrails.HoldAbove = nil // What is weighed together differs.
+	}
+	s.both(func(t *driver) {
+		if p.Generation == 0 {
+			t.RemoveClusterPolicy(p, s.now)
+		} else {
+			t.SetClusterPolicy(p, s.now)
+		}
+	})
+}
+
+func (s *sliced) namespace(t *rapid.T) {
+	m := testbuilders.Namespace(rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), s.next())
+	if rapid.IntRange(0, 9).Draw(t, "remove") == 0 {
+		s.both(func(t *driver) { t.RemoveNamespace(m, s.now) })
+		return
+	}
+	m.Labels = model.DrawNamespace(t).Labels
+	s.both(func(t *driver) { t.SetNamespace(m, s.now) })
+}
+
+func (s *sliced) quota(t *rapid.T) {
+	q := model.DrawQuota(
+		t,
+		rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"),
+		rapid.SampledFrom(model.DrawnQuotas).Draw(t, "name"),
+	)
+	s.both(func(t *driver) { t.SetQuota(QuotaOf(q), s.now) })
+}
+
+func (s *sliced) time(t *rapid.T) {
+	s.now = s.now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "passes"))
+	s.both(func(t *driver) { t.Expire(s.now) })
+}
+
+func (s *sliced) catchUp(*rapid.T) { s.parts.Step(s.now) }
+
+// take has the second delete all that it would.
+func (s *sliced) take(t *rapid.T) {
+	s.takeAll()
+	if len(s.wrong) > 0 {
+		t.Fatal(s.wrong)
+	}
+}
+
+// takeAll takes all that the second would delete, and looks whether the first would too.
+func (s *sliced) takeAll() {
+	for _, t := range []*driver{s.whole, s.parts} {
+		t.fresh.Confirm(freshness.ConsistentRead{Began: s.now}, func(freshness.Collection, revisions) bool { return true })
+	}
+	var orders []*deletion.Order
+	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {
+		if rec := s.whole.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {
+			s.wrong = append(s.wrong, fmt.Sprintf("deletes %s, of which is decided %+v", o.Fact.UID, rec))
+		}
+		orders = append(orders, o)
+	}
+	for _, o := range orders {
+		s.parts.Release(o, s.now)
+	}
+}
+
+// rest lets the second catch up, and compares all decisions.
+func (s *sliced) rest(t *rapid.T) {
+	for s.parts.Step(s.now) {
+	}
+	s.take(t)
+	s.both(func(t *driver) {
+		for at, ok := t.timers.Next(); ok && !at.After(s.now); at, ok = t.timers.Next() {
+			t.Expire(s.now)
+		}
+		for t.Step(s.now) { // One that is late may push many others out of a limit.
+		}
+	})
+	if got, want := s.decisions(s.parts), s.decisions(s.whole); !slices.Equal(got, want) {
+		t.Fatalf("decided\n%v\nwant\n%v", got, want)
+	}
+	if got, want := s.parts.ready.Waiting(), s.whole.ready.Waiting(); got != want || len(s.parts.paused) > 0 {
+		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, len(s.parts.paused))
+	}
+}
+
+func (s *sliced) decisions(t *driver) []string {
+	var out []string
+	for rec := range t.records.all() {
+		answer := answerOf(rec.resolution(), rec.decision())
+		answer.At = time.Time{} // Since when it is over a limit is not the same.
+		out = append(out, fmt.Sprintf("%s %+v", rec.UID(), answer))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestReportsWaitForSlices: a report on objects that are being judged anew would tell but a part, and cost as much as one on all.
+func TestReportsWaitForSlices(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("30d"), testbuilders.Policy("p").In("other").Default("30d"))
+	w.clusterPolicy(everywhere(1, gc.Guardrails{}))
+	w.fill(testbuilders.Home, 4)
+	w.fill("other", 1)
+	w.TakeDirty()
+	for _, ok := w.PopUrgent(); ok; _, ok = w.PopUrgent() {
+	}
+	w.inSlices(2)
+	w.policy(testbuilders.Policy("p").Default("20d").Generation(2))
+	w.upsert(testbuilders.Job("elsewhere").In("other").Complete(w.now).Fact())
+	if got := w.TakeDirty(); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("while objects in %s are judged, %v are to be reported", testbuilders.Home, got)
+	}
+	if ns, ok := w.PopUrgent(); ok {
+		t.Errorf("while objects in %s are judged, %q is urgent", testbuilders.Home, ns)
+	}
+	for w.Step(w.now) {
+	}
+	if got := w.TakeDirty(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", testbuilders.Home}) {
+		t.Errorf("once they were judged, %v are to be reported", got)
+	}
+	if ns, ok := w.PopUrgent(); !ok || ns != testbuilders.Home {
+		t.Errorf("once they were judged, %q is urgent: %v", ns, ok)
+	}
+}
+
+// TestSlicesAreReported: whoever reads the report on a namespace while objects elsewhere are still being judged is told to read it again,
+// since the change is weighed only once all are.
+func TestSlicesAreReported(t *testing.T) {
+	names := []string{testbuilders.Home, "other"}
+	changed := func(ns string, generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("p").In(ns).Default("30d").Generation(generation)
+	}
+	w := newWorld(t, changed(names[0], 1), changed(names[1], 1))
+	for _, ns := range names {
+		w.fill(ns, 4)
+	}
+	w.TakeDirty()
+	w.inSlices(1)
+	for _, ns := range names {
+		w.policy(changed(ns, 2))
+	}
+	unweighed, read := false, map[string]Report{}
+	for more := true; more; {
+		more = w.Step(w.now)
+		for _, ns := range w.TakeDirty() {
+			for _, r := range w.Reports(ns) {
+				unweighed, read[ns] = unweighed || r.Unweighed, r
+			}
+		}
+	}
+	for _, ns := range names {
+		if r := read[ns]; r.Unweighed || r.Candidates != 4 || r.Generation != 2 {
+			t.Errorf("%s was last reported as %+v", ns, r)
+		}
+	}
+	if !unweighed {
+		t.Error("no report was read before all was weighed")
+	}
+}

@@ -1,0 +1,241 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// How replicas come to know the same holds. Each finds and ends them by the same rules. What a replica has not seen happen it takes over
+// from the status of policies, which the leader writes.
+
+// Follow is for a replica that does not lead: nobody takes reports from it.
+func (e *Engine) Follow() {
+	e.following = true
+	clear(e.dirty)
+	clear(e.urgent)
+}
+
+// Lead is for a replica that leads from now on: all reports are to be taken.
+func (e *Engine) Lead() {
+	e.following = false
+	e.markDirty("")
+	for _, ns := range e.namespaces {
+		if ns.dirty {
+			e.markDirty(ns.name)
+		}
+	}
+}
+
+// candidate is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
+func (ns *namespace) candidate(rec *record, policy types.UID, which func(*hold) bool) *hold {
+	var first *hold
+	for h := range ns.allHolds() {
+		if which(h) && h.mayHave(rec, policy) && (first == nil || h.before(first)) {
+			first = h
+		}
+	}
+	return first
+}
+
+// before reports whether a hold is the older one; all replicas put them in the same order.
+func (h *hold) before(other *hold) bool {
+	return h.since.Before(other.since) || h.since.Equal(other.since) && h.owner < other.owner
+}
+
+// adopt takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
+// the ids that are known.
+func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) bool {
+	adopted := false
+	for i := range ps.stored.Status.Holds {
+		told := &ps.stored.Status.Holds[i]
+		if !toldOf(ns, told, ps.stored.Status.Holds) {
+			continue
+		}
+		h := ns.holdByID(told.ID)
+		if h != nil && told.Policy == "" {
+			h.owner, h.total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
+		}
+		if h != nil && (h.deciders == nil || h.deciders.Has(ps.stored.UID)) || known.Has(told.ID) {
+			continue // It is known what waits under it, or who may have something that does.
+		}
+		if owner := e.ownerOf(told, ps); owner == nil || !owner.past(ns, told.ID) {
+			e.adoptHold(ns, ps, owner, told)
+			adopted = true
+		}
+	}
+	return adopted
+}
+
+// past reports whether a hold of the policy in the namespace was approved, or has ended, or has another id by now, as far as is known.
+func (ps *policyState) past(ns *namespace, id string) bool {
+	own := ns.holdOf(ps.stored.UID)
+	return ps.approves(id) || ps.ended.Has(endedHold{ns.name, id}) || own != nil && slices.Contains(own.former, id)
+}
+
+// toldOf reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
+// same policy has one for this namespace.
+func toldOf(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
+	return told.Namespace == ns.name || told.Namespace == "" && !slices.ContainsFunc(all, func(other gc.PolicyHold) bool {
+		return other.Namespace == ns.name && other.Policy == told.Policy
+	})
+}
+
+// ownerOf is the policy whose hold the status of a policy tells of; nil when that is not there, or not yet.
+func (e *Engine) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
+	if told.Policy == "" {
+		return ps
+	}
+	return e.policyState(told.Owner(ps.stored.named()))
+}
+
+// adoptUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
+func (e *Engine) adoptUnlisted(ns *namespace, ps *policyState) {
+	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
+	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
+		id := holdID(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
+		e.adoptHold(ns, ps, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
+	}
+}
+
+func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.PolicyHold) {
+	h := ns.holdByID(told.ID)
+	if own := ns.holdOf(ps.stored.UID); h == nil && own != nil && told.Policy == "" && e.following {
+		h = own // The leader has found the same under another id.
+	}
+	e.vacant.Insert(ns)
+	if h == nil {
+		h = &hold{id: told.ID, since: sinceOf(told), deciders: sets.New(ps.stored.UID)}
+		if ns.addHold(h) != h {
+			return // It has joined another one.
+		}
+	}
+	h.id, h.why, h.since = told.ID, told.Why, sinceOf(told)
+	if owner == ps || owner != nil && ns.derived.policies.Has(owner.stored.UID) {
+		h.owner = owner.stored.UID
+	}
+	if told.Policy == "" || told.Namespace == "" { // Another policy may tell of one of all namespaces as of one of its own.
+		h.total = told.Namespace == ""
+	}
+	h.deciders, h.searched = h.deciders.Union(sets.New(ps.stored.UID)), false
+}
+
+// sinceOf is when the change of a hold was observed; zero where the status does not tell.
+func sinceOf(told *gc.PolicyHold) time.Time {
+	if told.Since == nil {
+		return time.Time{}
+	}
+	return told.Since.Time
+}
+
+// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
+// reports whether there was any such hold.
+func (e *Engine) findMembers(ns *namespace) bool {
+	if e.fresh.ClockDoubt() != "" || ns.findHold((*hold).unsearched) == nil {
+		return false
+	}
+	for rec := range ns.wantedRecords() {
+		if h := ns.candidate(rec, rec.policy.UID, (*hold).unsearched); h != nil && rec.hold() == nil {
+			e.waits(rec, h)
+		}
+	}
+	for h := range ns.allHolds() {
+		h.searched = true
+	}
+	e.invalidate(ns)
+	return true
+}
+
+// adoptAll does so for all policies that are new to a namespace: the lists of a replica that starts may be of different times.
+func (e *Engine) adoptAll(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
+	for _, ps := range slices.Concat(ns.policies, e.clusters) {
+		if uid := ps.stored.UID; ns.derived.policies.Has(uid) && (!wasKnown || !before.Has(uid)) {
+			e.adoptNew(ns, ps)
+		}
+	}
+}
+
+// adoptNew does so for a policy that was not known in the namespace.
+func (e *Engine) adoptNew(ns *namespace, ps *policyState) {
+	e.adopt(ns, ps, nil)
+	e.adoptUnlisted(ns, ps)
+}
+
+// statusChanged takes in that only the status or the metadata of a policy changed, and returns the namespaces that are to be judged for
+// it. A replica that follows ends the holds that the leader has ended, and takes over what the leader has found. One that leads has its
+// own status written again, should somebody else have changed the holds.
+func (e *Engine) statusChanged(ps *policyState, before Stored) sets.Set[*namespace] {
+	out := e.release(ps)
+	if !e.following {
+		if !apiequality.Semantic.DeepEqual(before.Status.Holds, ps.stored.Status.Holds) {
+			e.markDirty(ps.stored.Namespace)
+		}
+		return out
+	}
+	was, is := idsOf(before.Status.Holds), idsOf(ps.stored.Status.Holds)
+	if ended := was.Difference(is); len(ended) > 0 && ps.stored.Status.UnlistedHolds == 0 {
+		out = out.Union(e.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ended.Has(h.id) }))
+	}
+	if is.Difference(was).Len() > 0 {
+		known := was.Union(e.holdIDs())
+		for ns := range e.affected(ps, ps.stored.Namespace) {
+			if e.adopt(ns, ps, known) {
+				out = out.Union(sets.New(ns))
+			}
+		}
+	}
+	return out
+}
+
+func idsOf(holds []gc.PolicyHold) sets.Set[string] {
+	out := sets.New[string]()
+	for i := range holds {
+		out.Insert(holds[i].ID)
+	}
+	return out
+}
+
+// holdIDs are those of all holds.
+func (e *Engine) holdIDs() sets.Set[string] {
+	out := sets.New[string]()
+	for _, ns := range e.namespaces {
+		for h := range ns.allHolds() {
+			out.Insert(h.id)
+		}
+	}
+	return out
+}
+
+// endedHere remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
+func (e *Engine) endedHere(ns *namespace, h *hold) {
+	if ps := e.policyOf(ns, h.owner); ps != nil && h.id != "" {
+		ps.ended.Insert(endedHold{ns.name, h.id})
+	}
+}
+
+// endedHold is a hold in a namespace; one of all namespaces together ends in each of them apart.
+type endedHold struct{ namespace, id string }
+
+// forgetEnded keeps of the holds that have ended those which a status tells of.
+func (ps *policyState) forgetEnded(told sets.Set[string]) {
+	maps.DeleteFunc(ps.ended, func(h endedHold, _ sets.Empty) bool { return !told.Has(h.id) })
+}
+
+// policyOf finds a policy that is for the namespace by its UID; nil when there is none.
+func (e *Engine) policyOf(ns *namespace, uid types.UID) *policyState {
+	for _, ps := range slices.Concat(ns.policies, e.clusters) {
+		if ps.stored.UID == uid {
+			return ps
+		}
+	}
+	return nil
+}

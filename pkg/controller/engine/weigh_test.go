@@ -1,0 +1,402 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// jobsIn are n Jobs of a namespace that finished this long ago.
+func (w *world) jobsIn(namespace string, n int, age time.Duration) {
+	for _, name := range names(namespace+"-", n) {
+		w.upsert(testbuilders.Job(name).In(namespace).Complete(w.now.Add(-age)).Fact())
+	}
+}
+
+// heldInAll fails unless one hold of all namespaces keeps so many objects of the first cluster policy, or none where there are none.
+func (w *world) heldInAll(objects int64) {
+	w.Helper()
+	var got int64
+	waiting := w.Reports("")[0].Waiting
+	for _, h := range waiting {
+		got += h.Objects
+	}
+	if got != objects || len(waiting) > 1 {
+		w.Fatalf("these wait for approval, want %d objects: %+v", objects, waiting)
+	}
+}
+
+// TestChangesOfAllNamespacesCountTogether: what is small enough one by one is not when it adds up to too much in all namespaces.
+func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
+	selected := func() *gc.ClusterCleanupPolicy {
+		p := clusterDefault("c", "10m", 1)
+		p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "c"}}
+		return p
+	}
+	rules := func(generation int64, parts ...string) *gc.ClusterCleanupPolicy {
+		p := clusterDefault("c", "never", generation)
+		for _, part := range parts {
+			p.Spec.Rules = append(p.Spec.Rules, gc.CleanupRule{
+				Name: part, TTL: new(gc.TTL("10m")), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"part": part}},
+			})
+		}
+		return p
+	}
+	for name, do := range map[string]func(w *world){
+		"edits of a cluster policy": func(w *world) {
+			w.clusterPolicy(rules(1))
+			for i := range 6 {
+				part := fmt.Sprint(i / 3)
+				w.upsert(testbuilders.Job(fmt.Sprint("x-", i)).In("x").Label("part", part).Complete(w.now.Add(-time.Hour)).Fact())
+			}
+			w.clusterPolicy(rules(2, "0"))
+			w.agree()
+			w.deletes("x-0", "x-1", "x-2")
+			w.clusterPolicy(rules(3, "0", "1"))
+		},
+		"labels of namespaces": func(w *world) {
+			w.clusterPolicy(selected())
+			w.policy(testbuilders.Policy("none").In("x").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
+			w.policy(testbuilders.Policy("none").In("y").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
+			w.jobsIn("x", 3, time.Hour)
+			w.jobsIn("y", 3, time.Hour)
+			w.namespace("x", "team", "c")
+			w.agree()
+			w.deletes("x-0", "x-1", "x-2")
+			w.namespace("y", "team", "c")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.HoldAboveTotal = 5
+			w.namespace("x")
+			w.namespace("y")
+			do(w)
+			w.agree()
+			w.takes()
+			var held int64
+			for _, h := range w.Reports("")[0].Waiting {
+				held += h.Objects
+			}
+			if held != 3 {
+				t.Errorf("these wait for approval: %+v", w.Reports("")[0].Waiting)
+			}
+		})
+	}
+}
+
+// TestAGuardrailOfAllNamespacesIsWeighedInAll: what policies of namespaces delete once a cluster policy lets them counts together.
+func TestAGuardrailOfAllNamespacesIsWeighedInAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		total int
+		taken []string
+	}{
+		"as many as may be": {6, append(names("x-", 3), names("y-", 3)...)},
+		"one too many":      {5, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.HoldAboveTotal = c.total
+			w.clusterPolicy(everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
+			for _, ns := range []string{"x", "y"} {
+				w.namespace(ns)
+				w.policy(testbuilders.Policy("p").In(ns).WithUID(testbuilders.UID("p-" + ns)).Default("10m"))
+				w.jobsIn(ns, 3, time.Hour)
+			}
+			w.clusterPolicy(everywhere(2, gc.Guardrails{}))
+			w.agree()
+			w.takes(c.taken...)
+			for _, d := range w.Due() {
+				if d.HoldTotal {
+					t.Errorf("%s is told to wait under a hold of all namespaces, which a policy of one cannot have", d.Name())
+				}
+			}
+		})
+	}
+}
+
+// TestTheStrictestTotalHolds: a change that reaches namespaces with several totals is bound by the smallest.
+func TestTheStrictestTotalHolds(t *testing.T) {
+	for _, strict := range []string{"x", "y", "z"} {
+		t.Run(strict, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.HoldAboveTotal = 1000
+			guard := everywhere(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(5))}})
+			guard.Name, guard.UID, guard.Spec.NamespaceSelector.MatchLabels = "guard", "uid-guard", map[string]string{"strict": "yes"}
+			w.clusterPolicy(clusterDefault("c", "never", 1))
+			w.clusterPolicy(guard)
+			for _, ns := range []string{"x", "y", "z"} {
+				w.namespace(ns)
+				w.jobsIn(ns, 2, time.Hour)
+			}
+			w.namespace(strict, "strict", "yes")
+			w.clusterPolicy(clusterDefault("c", "10m", 2))
+			w.agree()
+			w.takes()
+			w.heldInAll(6)
+		})
+	}
+}
+
+// TestAChangeIsWeighedInAllItsNamespacesAtOnce: while the objects of one are not all known, nothing goes in the others.
+func TestAChangeIsWeighedInAllItsNamespacesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAboveTotal = 6
+	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.namespace("x")
+	w.jobsIn("x", 5, time.Hour)
+	w.tellNamespace("y")
+	w.tellClusterPolicy(clusterDefault("c", "10m", 2))
+	w.agree()
+	w.takes()
+	w.jobsIn("y", 5, time.Hour)
+	w.listed()
+	w.agree()
+	w.takes()
+	w.heldInAll(10)
+}
+
+// TestAChangeWaitsForAllUnderItsCeiling: while the objects of another namespace under it are not all known, the change is not weighed.
+func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
+	w := newWorld(t, keep("never", 1))
+	w.clusterPolicy(jobCeiling(1, 4))
+	w.upsert(job(time.Hour, "a"))
+	w.tellNamespace("y")
+	w.tellPolicy(keep("10m", 2))
+	w.agree()
+	w.takes()
+	const why = "Winnow has not listed all namespaces that share a ceiling with this one yet"
+	if got := w.explain(w.records.get("uid-a")).Detail; got != why {
+		t.Errorf("a is held because %q", got)
+	}
+	w.listed()
+	w.agree()
+	w.takes("a")
+}
+
+// TestANamespaceThatGoesBeforeItIsListed: it keeps a change that reaches others from being weighed no longer than it is there.
+func TestANamespaceThatGoesBeforeItIsListed(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.upsert(jobs(time.Hour, "a")...)
+	w.tellNamespace("gone")
+	w.tellPolicy(testbuilders.Policy("p").In("gone").Default("1h"))
+	w.tellClusterPolicy(clusterDefault("c", "10m", 2))
+	w.decided("a", policy.Hold, policy.ReasonUnobserved)
+	w.RemoveNamespace(testbuilders.Namespace("gone", w.next()), w.now)
+	w.decided("a", policy.Delete, policy.ReasonExpired)
+}
+
+// TestWhatIsStoppedIsWeighedWhenItGoesOn: whatever came due meanwhile, by time or by several changes, is the work of who ends the stop.
+func TestWhatIsStoppedIsWeighedWhenItGoesOn(t *testing.T) {
+	stops := map[string]struct{ stop, resume func(w *world) }{
+		"suspended": {
+			func(w *world) { w.clusterPolicy(everywhere(1, gc.Guardrails{SuspendAll: true})) },
+			func(w *world) { w.clusterPolicy(everywhere(2, gc.Guardrails{})) },
+		},
+		"an unreadable policy": {
+			func(w *world) { w.policy(testbuilders.Policy("bad").Default("1y")) },
+			func(w *world) {
+				w.policy(testbuilders.Policy("bad").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")).Generation(2))
+			},
+		},
+	}
+	for name, s := range stops {
+		t.Run(name+", by time", func(t *testing.T) {
+			w := newWorld(t, keep("1h", 1))
+			w.config.HoldAbove = 2
+			w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+			s.stop(w)
+			w.pass(time.Hour)
+			s.resume(w)
+			w.agree()
+			w.takes()
+			w.waits("p", 4)
+		})
+		t.Run(name+", by changes", func(t *testing.T) {
+			w := newWorld(t, keep("never", 1))
+			w.config.HoldAbove = 2
+			w.upsert(jobs(2*time.Hour, names("a-", 2)...)...)
+			w.upsert(jobs(time.Hour, names("b-", 2)...)...)
+			s.stop(w)
+			w.policy(keep("90m", 2))
+			w.pass(windowFor)
+			w.policy(keep("30m", 3))
+			s.resume(w)
+			w.agree()
+			w.takes()
+			w.waits("p", 4)
+		})
+	}
+}
+
+// TestAChangeElsewhereIsWeighedWhereItTakes: objects that a change in another namespace puts beyond a ceiling wait like its own.
+func TestAChangeElsewhereIsWeighedWhereItTakes(t *testing.T) {
+	hooked := func(name string) *lifecycle.Fact {
+		return testbuilders.Job(name).In("y").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(testbuilders.Now).Fact()
+	}
+	for name, c := range map[string]struct{ before, change func(w *world) }{
+		"labels": {
+			func(w *world) { w.namespace("y") },
+			func(w *world) { w.namespace("y", "team", "c") },
+		},
+		"a policy": {
+			func(w *world) { w.namespace("y", "team", "c") },
+			func(w *world) {
+				p := testbuilders.Policy("hooks").In("y").Rules(testbuilders.Rule("r", "never")).Generation(2).Version(w.next()).Obj()
+				p.Spec.Rules[0].GitOpsManaged = gc.GitOpsManagedDelete
+				w.SetPolicy(p, w.now)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.HoldAbove = 2
+			p := jobCeiling(1, 8)
+			p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "c"}
+			w.clusterPolicy(p)
+			w.namespace("x", "team", "c")
+			c.before(w)
+			w.policy(testbuilders.Policy("hooks").In("y").Rules(testbuilders.Rule("r", "never")))
+			w.jobsIn("x", 8, time.Hour)
+			for _, job := range names("y-", 8) {
+				if name == "labels" {
+					w.upsert(testbuilders.Job(job).In("y").Complete(w.now).Fact())
+				} else {
+					w.upsert(hooked(job))
+				}
+			}
+			w.decided("x-7", policy.Keep, policy.ReasonUnderCeiling)
+			c.change(w)
+			held := 0
+			for _, job := range names("x-", 8) {
+				if rec := w.records.get(testbuilders.UID(job)); rec.hold() != nil {
+					held++
+				}
+			}
+			if held != 4 {
+				t.Errorf("%d objects of the other namespace wait, want 4", held)
+			}
+			for o, ok := w.Take(w.now); ok; o, ok = w.Take(w.now) {
+				t.Errorf("%s is deleted", o.Fact.Name)
+			}
+		})
+	}
+}
+
+// TestTimeGoesOnBesideAChangeElsewhere: what time makes due is not laid to a change in another namespace under the same ceiling.
+func TestTimeGoesOnBesideAChangeElsewhere(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.config.HoldAbove = 0
+	w.clusterPolicy(jobCeiling(1, 5))
+	w.upsert(job(59*time.Minute, "a"))
+	w.tellNamespace("y")
+	w.pass(time.Minute)
+	w.takes("a")
+}
+
+// TestWhoLeftACeilingIsLaidNothingTo: a namespace that went from under a ceiling has no part in what goes beyond it later.
+func TestWhoLeftACeilingIsLaidNothingTo(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAbove = 0
+	p := jobCeiling(1, 2)
+	p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "c"}
+	w.namespace("x", "team", "c")
+	w.namespace("y", "team", "c")
+	w.clusterPolicy(p)
+	w.namespace("y", "team", "d")
+	w.jobsIn("x", 3, time.Hour)
+	w.agree()
+	w.takes("x-2")
+}
+
+// TestTheLastChangeIsNamed: where several changes are weighed together, people are told of the last one.
+func TestTheLastChangeIsNamed(t *testing.T) {
+	w := newWorld(t, keep("never", 1), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
+	w.config.HoldAbove = 2
+	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+	w.cronJobsListed = false
+	w.policy(keep("10m", 2))
+	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "such")).Generation(2))
+	w.ReplaceCronJobs(nil, w.now)
+	if why := w.waits("p", 4).Why; why != "generation 2 of cleanuppolicies.gc.winnow.dev/q made more objects due at once than --default-hold-above allows (2 in ten minutes)" {
+		t.Errorf("the hold is because of %s", why)
+	}
+}
+
+// TestHoldsNameTheirLimit: how many objects may become due, and who says so.
+func TestHoldsNameTheirLimit(t *testing.T) {
+	number := func(n int64) *int64 { return &n }
+	for name, tc := range map[string]struct {
+		above *gc.HoldAbove
+		want  string
+	}{
+		"a flag":            {nil, "--default-hold-above allows (3 in ten minutes)"},
+		"a cluster policy":  {&gc.HoldAbove{Objects: number(2)}, "spec.guardrails.holdAbove.objects of clustercleanuppolicies.gc.winnow.dev/all allows (2 in ten minutes)"},
+		"of all namespaces": {&gc.HoldAbove{Total: number(1)}, "spec.guardrails.holdAbove.total of clustercleanuppolicies.gc.winnow.dev/all allows (1 in ten minutes)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.config.HoldAbove = 3
+			w.clusterPolicy(everywhere(1, gc.Guardrails{HoldAbove: tc.above}))
+			w.clusterPolicy(clusterDefault("p", "never", 1))
+			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+			p := clusterDefault("p", "10m", 2)
+			w.clusterPolicy(p)
+			all, _ := w.Holds(p)
+			if len(all) != 1 || !strings.HasSuffix(all[0].Why, " made more objects due at once than "+tc.want) {
+				t.Errorf("got %+v, want %s", all, tc.want)
+			}
+		})
+	}
+}
+
+// TestWindow: what a change made due counts for ten minutes.
+func TestWindow(t *testing.T) {
+	for after, want := range map[time.Duration]int{
+		0: 5, 5*time.Minute - 1: 5, 5 * time.Minute: 3, 10*time.Minute - 1: 3, 10 * time.Minute: 0,
+	} {
+		w := &window{}
+		w.add(2, testbuilders.Now.Add(-5*time.Minute))
+		w.add(3, testbuilders.Now)
+		if got := w.sum(testbuilders.Now.Add(after)); got != want {
+			t.Errorf("%d objects after %s, want %d", got, after, want)
+		}
+	}
+}
+
+// TestNoneMayBeHeldFor: a limit of none holds every object that a change makes due.
+func TestNoneMayBeHeldFor(t *testing.T) {
+	w := newWorld(t, keep("never", 1))
+	w.clusterPolicy(everywhere(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int64(0))}}))
+	w.upsert(job(time.Hour, "a"))
+	w.policy(keep("10m", 2))
+	w.agree()
+	w.takes()
+	w.waits("p", 1)
+}
+
+// TestWhatWasApprovedCountsNoMore: the change that follows one which was approved is weighed alone.
+func TestWhatWasApprovedCountsNoMore(t *testing.T) {
+	w := newWorld(t, keep("never", 1))
+	w.config.HoldAbove = 2
+	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
+	w.upsert(jobs(20*time.Minute, "b")...)
+	approved := HoldID(testbuilders.UID("p"), 2, testbuilders.Home)
+	w.policy(keep("30m", 2).Annotated(gc.AnnotationApprovedHold, approved))
+	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, approved))
+	w.agree()
+	w.takes(slices.Concat(names("a-", 4), []string{"b"})...)
+}

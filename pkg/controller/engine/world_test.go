@@ -1,0 +1,290 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// world is an engine, the cluster that it is told of, and a clock. Whatever is done to the cluster gets the next resource
+// version and is told at once.
+type world struct {
+	*testing.T
+	*driver
+	now                                   time.Time
+	version                               uint64
+	policies, clusterPolicies, namespaces revisions
+
+	facts  map[string]*lifecycle.Fact // by name
+	orders map[string]*deletion.Order // under way, by the object's name
+}
+
+type revisions = map[types.NamespacedName]freshness.Revision
+
+// allListed has a tracker know that all collections were listed.
+func allListed(t *driver) {
+	for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
+		t.fresh.Relisted(c, "")
+	}
+}
+
+// newWorld has the namespace testbuilders.Home, and agrees.
+func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
+	w := &world{
+		T: t, driver: newDriver(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
+		policies: revisions{}, clusterPolicies: revisions{}, namespaces: revisions{},
+		facts: map[string]*lifecycle.Fact{}, orders: map[string]*deletion.Order{},
+	}
+	w.begin()
+	w.namespace(testbuilders.Home)
+	for _, p := range policies {
+		w.policy(p)
+	}
+	w.agree()
+	return w
+}
+
+// begin is a start with nothing there.
+func (w *world) begin() {
+	w.ReplaceCronJobs(nil, w.now)
+	allListed(w.driver)
+}
+
+func (w *world) next() string {
+	w.version++
+	return strconv.FormatUint(w.version, 10)
+}
+
+func (w *world) namespace(name string, labels ...string) {
+	w.tellNamespace(name, labels...)
+	w.listed()
+}
+
+// tellNamespace does so before anything that is newly covered was listed, as tellPolicy and tellClusterPolicy do.
+func (w *world) tellNamespace(name string, labels ...string) {
+	m := testbuilders.Namespace(name, w.next(), labels...)
+	w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+	w.SetNamespace(m, w.now)
+}
+
+// listed does what an observer does for what is newly covered: all that was there is known already.
+func (w *world) listed() {
+	for resource, covered := range w.Coverage() {
+		for name := range covered {
+			if resource != ResourceQuotas {
+				w.BeginMerge(resource, name).End(true, w.now)
+			}
+		}
+	}
+}
+
+func (w *world) policy(b *testbuilders.PolicyBuilder) {
+	w.tellPolicy(b)
+	w.listed()
+}
+
+func (w *world) tellPolicy(b *testbuilders.PolicyBuilder) {
+	p := b.Version(w.next()).Obj()
+	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
+	w.SetPolicy(p, w.now)
+}
+
+func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
+	w.tellClusterPolicy(p)
+	w.listed()
+}
+
+func (w *world) tellClusterPolicy(p *gc.ClusterCleanupPolicy) {
+	p.ResourceVersion = w.next()
+	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
+	w.SetClusterPolicy(p, w.now)
+}
+
+func (w *world) withoutPolicy(b *testbuilders.PolicyBuilder) {
+	p := b.Version(w.next()).Obj()
+	delete(w.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	w.RemovePolicy(p, w.now)
+}
+
+// upsert gives the objects a new state each.
+func (w *world) upsert(all ...*lifecycle.Fact) {
+	for _, f := range w.written(all...) {
+		w.facts[f.Name] = f
+		w.Upsert(facts.Compress(f), w.now)
+	}
+}
+
+// written gives each object a version of its own, and tells nobody.
+func (w *world) written(all ...*lifecycle.Fact) []*lifecycle.Fact {
+	for _, f := range all {
+		w.next()
+		f.ResourceVersion = w.version
+	}
+	return all
+}
+
+func (w *world) removed(names ...string) {
+	for _, name := range names {
+		w.Remove(facts.Compress(w.facts[name]), w.now)
+		delete(w.facts, name)
+	}
+}
+
+// reading is what a consistent read says now.
+func (w *world) reading() freshness.ConsistentRead {
+	version := strconv.FormatUint(w.version, 10)
+	return freshness.ConsistentRead{
+		Began: w.now, Policies: freshness.Contents{Version: version, Revisions: w.policies},
+		ClusterPolicies: freshness.Contents{Version: version, Revisions: w.clusterPolicies},
+		Namespaces:      freshness.Contents{Version: version, Revisions: w.namespaces},
+	}
+}
+
+func (w *world) agree() {
+	w.Helper()
+	if !w.ConfirmFresh(w.reading(), w.now) {
+		w.Fatal("memory is as new as the reading, but they disagree")
+	}
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	w.Helper()
+	w.now = w.now.Add(d)
+	w.Expire(w.now)
+	w.agree()
+}
+
+// takes takes all orders, and fails unless they are for these objects.
+func (w *world) takes(names ...string) {
+	w.Helper()
+	var got []string
+	for o, ok := w.Take(w.now); ok; o, ok = w.Take(w.now) {
+		got = append(got, o.Fact.Name)
+		w.orders[o.Fact.Name] = o
+	}
+	slices.Sort(got)
+	slices.Sort(names)
+	if !slices.Equal(got, names) {
+		w.Fatalf("orders for %q, want %q", got, names)
+	}
+}
+
+// done ends the order for an object.
+func (w *world) done(name string, o deletion.Outcome) {
+	w.result(name, deletion.Result{Outcome: o, Detail: "the server's words"})
+}
+
+func (w *world) result(name string, r deletion.Result) {
+	w.Helper()
+	o, ok := w.orders[name]
+	if !ok {
+		w.Fatalf("no order for %q is under way", name)
+	}
+	delete(w.orders, name)
+	w.Done(o, r, w.now)
+}
+
+// deletes takes exactly these, whose deletes are accepted.
+func (w *world) deletes(names ...string) {
+	w.Helper()
+	w.takes(names...)
+	for _, name := range names {
+		w.done(name, deletion.Accepted)
+	}
+}
+
+// counts are those of a policy's status.
+type counts struct{ candidates, due, held, deleted int64 }
+
+func (w *world) report(name string) Report {
+	w.Helper()
+	for _, r := range w.Reports(testbuilders.Home) {
+		if r.Name == name {
+			return r
+		}
+	}
+	w.Fatalf("there is no report of policy %q", name)
+	return Report{}
+}
+
+func (w *world) counts(name string, want counts) {
+	w.Helper()
+	r := w.report(name)
+	if got := (counts{r.Candidates, r.Due, r.Held, r.Deleted}); got != want {
+		w.Fatalf("policy %s: got %+v, want %+v", name, got, want)
+	}
+}
+
+// decided fails unless the decision about an object is this one.
+func (w *world) decided(name string, action policy.Action, reason policy.Reason) {
+	w.Helper()
+	rec := w.records.get(w.facts[name].UID)
+	if rec == nil {
+		w.Fatalf("%q is not tracked", name)
+	}
+	if d := rec.decision(); d.Action != action || d.Reason != reason {
+		w.Fatalf("%q: got action %d for %s (%s), want %d for %s", name, d.Action, d.Reason, w.explain(rec).Detail, action, reason)
+	}
+}
+
+// holds fails unless the policy holds objects for exactly these reasons.
+func (w *world) holds(name string, want ...Group) {
+	w.Helper()
+	if got := w.report(name).Holds; !slices.Equal(got, want) {
+		w.Fatalf("policy %s: holds %+v, want %+v", name, got, want)
+	}
+}
+
+// forgotten fails unless nothing is left of the objects.
+func (w *world) forgotten() {
+	w.Helper()
+	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.ready.Waiting() > 0 || len(w.underway) != 0 {
+		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
+			w.records.count, len(w.dependents), w.timers.Len(), w.ready, len(w.underway))
+	}
+	for name, ns := range w.Engine.namespaces {
+		if len(ns.records) != 0 || len(ns.merges) != 0 {
+			w.Fatalf("left in namespace %s: %d records, %d merges", name, len(ns.records), len(ns.merges))
+		}
+	}
+}
+
+// kept are facts in the form in which a list brings them.
+func kept(all ...*lifecycle.Fact) []*facts.Compact {
+	var out []*facts.Compact
+	for _, f := range all {
+		out = append(out, facts.Compress(f))
+	}
+	return out
+}
+
+// jobs finished this long ago.
+func jobs(age time.Duration, names ...string) []*lifecycle.Fact {
+	var out []*lifecycle.Fact
+	for _, name := range names {
+		out = append(out, testbuilders.Job(name).Complete(testbuilders.Now.Add(-age)).Fact())
+	}
+	return out
+}
+
+func job(age time.Duration, name string) *lifecycle.Fact { return jobs(age, name)[0] }
+
+// keep is a policy with a default of this generation.
+func keep(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+	return testbuilders.Policy("p").Default(ttl).Generation(generation)
+}

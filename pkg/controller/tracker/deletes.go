@@ -1,0 +1,82 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// What is deleted. Each method does what the method of the same name does in the engine.
+
+// Step continues the work that does not fit into a turn, and reports whether there is more.
+func (t *Tracker) Step(now time.Time) bool {
+	return ask(t, func(e *engine.Engine) bool { return e.Step(now) })
+}
+
+// Expire evaluates objects whose time has come, and reports whether there are more.
+func (t *Tracker) Expire(now time.Time) bool {
+	return ask(t, func(e *engine.Engine) bool { return e.Expire(now) })
+}
+
+// Next is the earliest time at which Expire or Take has something to do; false if there is none.
+func (t *Tracker) Next() (at time.Time, ok bool) {
+	t.do(func(e *engine.Engine) { at, ok = e.Next() })
+	return at, ok
+}
+
+// Busy reports whether anything is to be deleted by a given time or is being deleted, or a consistent read is needed for another reason.
+func (t *Tracker) Busy(by time.Time) bool {
+	return ask(t, func(e *engine.Engine) bool { return e.Busy(by) })
+}
+
+// ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree.
+func (t *Tracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
+	return ask(t, func(e *engine.Engine) bool { return e.ConfirmFresh(r, now) })
+}
+
+// Take returns the next delete to be sent; false if there is none, or if memory is not known to be fresh.
+func (t *Tracker) Take(now time.Time) (o *deletion.Order, ok bool) {
+	t.do(func(e *engine.Engine) { o, ok = e.Take(now) })
+	return o, ok
+}
+
+// Judge takes in the state that was read for an order, and returns the order for that state; false if there is none.
+func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
+	t.do(func(e *engine.Engine) { judged, ok = e.Judge(o, read, now) })
+	return judged, ok
+}
+
+// Release gives an order back for which nothing was sent.
+func (t *Tracker) Release(o *deletion.Order, now time.Time) {
+	t.do(func(e *engine.Engine) { e.Release(o, now) })
+}
+
+// Done takes in the result of an order.
+func (t *Tracker) Done(o *deletion.Order, result deletion.Result, now time.Time) {
+	t.do(func(e *engine.Engine) { e.Done(o, result, now) })
+}
+
+// TakeConfirmed returns the deletions that were confirmed since the last call.
+func (t *Tracker) TakeConfirmed() []deletion.Confirmed {
+	return ask(t, (*engine.Engine).TakeConfirmed)
+}
+
+// Resume takes in, before anything else, when a controller was last seen to run.
+func (t *Tracker) Resume(last time.Time) {
+	t.do(func(e *engine.Engine) { e.Resume(last) })
+}
+
+// Follow is for a replica that does not lead.
+func (t *Tracker) Follow() { t.do((*engine.Engine).Follow) }
+
+// Lead is for a replica that leads from now on.
+func (t *Tracker) Lead() { t.do((*engine.Engine).Lead) }
+
+// Leading reports whether the replica leads.
+func (t *Tracker) Leading() bool { return ask(t, (*engine.Engine).Leading) }

@@ -1,0 +1,215 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// What is observed. Each method takes in what the method of the same name does in the engine.
+
+// Upsert takes in a state of an object.
+func (t *Tracker) Upsert(k *facts.Compact, now time.Time) {
+	t.do(func(e *engine.Engine) { e.Upsert(k, now) })
+}
+
+// Remove takes in that an object is gone.
+func (t *Tracker) Remove(k *facts.Compact, now time.Time) {
+	t.do(func(e *engine.Engine) { e.Remove(k, now) })
+}
+
+// List is a list of all objects of a resource that is being taken in.
+type List struct {
+	tracker *Tracker
+	list    *engine.List
+}
+
+// BeginList announces a list of all objects of a resource before it is requested.
+func (t *Tracker) BeginList(resource string) *List {
+	return &List{t, ask(t, func(e *engine.Engine) *engine.List { return e.BeginList(resource) })}
+}
+
+// Add takes in objects of the list.
+func (l *List) Add(page []*facts.Compact, now time.Time) {
+	l.tracker.finish(func(*engine.Engine) bool {
+		page = l.list.Add(page, now)
+		return len(page) > 0
+	})
+}
+
+// End takes in that all objects were added, as they were at a resource version.
+func (l *List) End(resourceVersion uint64, now time.Time) {
+	l.tracker.finish(func(*engine.Engine) bool { return l.list.End(resourceVersion, now) })
+}
+
+// Abandon takes in that the list will not be completed; it does nothing after End.
+func (l *List) Abandon(now time.Time) {
+	l.tracker.do(func(*engine.Engine) { l.list.Abandon(now) })
+}
+
+// Merge is a list of the objects of a resource in one namespace, which is taken in beside the watch of all namespaces.
+type Merge struct {
+	tracker *Tracker
+	merge   *engine.Merge
+}
+
+// BeginMerge announces a list of one namespace before it is requested.
+func (t *Tracker) BeginMerge(resource, namespace string) *Merge {
+	return &Merge{t, ask(t, func(e *engine.Engine) *engine.Merge { return e.BeginMerge(resource, namespace) })}
+}
+
+// Add takes in objects of the list.
+func (m *Merge) Add(page []*facts.Compact, now time.Time) {
+	m.tracker.finish(func(*engine.Engine) bool {
+		page = m.merge.Add(page, now)
+		return len(page) > 0
+	})
+}
+
+// End takes in that the list has ended; complete says that all objects were added.
+func (m *Merge) End(complete bool, now time.Time) {
+	m.tracker.do(func(*engine.Engine) { m.merge.End(complete, now) })
+}
+
+// SetCronJob takes in a state of a CronJob.
+func (t *Tracker) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetCronJob(cj, now) })
+}
+
+// RemoveCronJob takes in that a CronJob is gone.
+func (t *Tracker) RemoveCronJob(uid types.UID, now time.Time) {
+	t.do(func(e *engine.Engine) { e.RemoveCronJob(uid, now) })
+}
+
+// ReplaceCronJobs takes in all CronJobs.
+func (t *Tracker) ReplaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
+	t.do(func(e *engine.Engine) { e.ReplaceCronJobs(all, now) })
+}
+
+// ForgetCronJobs takes in that CronJobs are no longer observed.
+func (t *Tracker) ForgetCronJobs(now time.Time) {
+	t.do(func(e *engine.Engine) { e.ForgetCronJobs(now) })
+}
+
+// SetQuota takes in a state of a quota.
+func (t *Tracker) SetQuota(q *engine.Quota, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetQuota(q, now) })
+}
+
+// RemoveQuota takes in that a quota is gone.
+func (t *Tracker) RemoveQuota(q *engine.Quota, now time.Time) {
+	t.do(func(e *engine.Engine) { e.RemoveQuota(q, now) })
+}
+
+// ReplaceQuotas takes in all quotas.
+func (t *Tracker) ReplaceQuotas(all []*engine.Quota, now time.Time) {
+	t.do(func(e *engine.Engine) { e.ReplaceQuotas(all, now) })
+}
+
+// ForgetQuotas takes in that quotas are no longer observed.
+func (t *Tracker) ForgetQuotas() { t.do((*engine.Engine).ForgetQuotas) }
+
+// SetPolicy takes in a state of a policy.
+func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
+	t.setPolicy(engine.ObservePolicy(p), now)
+}
+
+// SetClusterPolicy takes in a state of a cluster policy.
+func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	t.setPolicy(engine.ObserveClusterPolicy(p), now)
+}
+
+// setPolicy takes in what was prepared without the lock.
+func (t *Tracker) setPolicy(p engine.ObservedPolicy, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetPolicy(p, now) })
+}
+
+// RemovePolicy takes in that a policy is gone.
+func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
+	t.do(func(e *engine.Engine) { e.RemovePolicy(engine.StoredPolicy(p), now) })
+}
+
+// RemoveClusterPolicy takes in that a cluster policy is gone.
+func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
+	t.do(func(e *engine.Engine) { e.RemovePolicy(engine.StoredClusterPolicy(p), now) })
+}
+
+// ReplacePolicies takes in all policies as they were at a resource version.
+func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, resourceVersion string, now time.Time) {
+	replacePolicies(t, freshness.Policies, all, engine.ObservePolicy, resourceVersion, now)
+}
+
+// ReplaceClusterPolicies takes in all cluster policies as they were at a resource version.
+func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, resourceVersion string, now time.Time) {
+	replacePolicies(t, freshness.ClusterPolicies, all, engine.ObserveClusterPolicy, resourceVersion, now)
+}
+
+func replacePolicies[P any](
+	t *Tracker, kind freshness.Collection, all []P, observe func(P) engine.ObservedPolicy, resourceVersion string, now time.Time,
+) {
+	observed := make([]engine.ObservedPolicy, len(all))
+	for i, p := range all {
+		observed[i] = observe(p)
+	}
+	t.do(func(e *engine.Engine) { e.ReplacePolicies(kind, observed, resourceVersion, now) })
+}
+
+// SetNamespace takes in the metadata of a namespace.
+func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetNamespace(m, now) })
+}
+
+// RemoveNamespace takes in that a namespace is gone.
+func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
+	t.do(func(e *engine.Engine) { e.RemoveNamespace(m, now) })
+}
+
+// ReplaceNamespaces takes in all namespaces as they were at a resource version.
+func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, resourceVersion string, now time.Time) {
+	t.do(func(e *engine.Engine) { e.ReplaceNamespaces(all, resourceVersion, now) })
+}
+
+// ObservePolicies takes in that the watch of policies has come as far as a resource version.
+func (t *Tracker) ObservePolicies(resourceVersion string) {
+	t.do(func(e *engine.Engine) { e.ObservePolicies(resourceVersion) })
+}
+
+// ObserveClusterPolicies takes in that the watch of cluster policies has come as far as a resource version.
+func (t *Tracker) ObserveClusterPolicies(resourceVersion string) {
+	t.do(func(e *engine.Engine) { e.ObserveClusterPolicies(resourceVersion) })
+}
+
+// ObserveNamespaces takes in that the watch of namespaces has come as far as a resource version.
+func (t *Tracker) ObserveNamespaces(resourceVersion string) {
+	t.do(func(e *engine.Engine) { e.ObserveNamespaces(resourceVersion) })
+}
+
+// Observing takes in whether a resource can be listed and watched: why is nil if it can.
+func (t *Tracker) Observing(resource string, why error, now time.Time) {
+	t.do(func(e *engine.Engine) { e.Observing(resource, why, now) })
+}
+
+// Heard takes in that the watch of a resource has sent something.
+func (t *Tracker) Heard(resource string, now time.Time) {
+	t.do(func(e *engine.Engine) { e.Heard(resource, now) })
+}
+
+// Unheard takes in that a resource is no longer observed, since nothing needs it.
+func (t *Tracker) Unheard(resource string) {
+	t.do(func(e *engine.Engine) { e.Unheard(resource) })
+}
+
+// Coverage returns by resource and namespace whose objects are to be observed.
+func (t *Tracker) Coverage() map[string]map[string]engine.Covering {
+	return ask(t, (*engine.Engine).Coverage)
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+)
+
+// What is reported.
+
+// TakeDirty returns the namespaces whose reports may have changed since the last call, "" for that of the cluster policies.
+func (t *Tracker) TakeDirty() []string { return ask(t, (*engine.Engine).TakeDirty) }
+
+// PopUrgent returns the dirty namespace whose policy changed most recently; false if there is none.
+func (t *Tracker) PopUrgent() (namespace string, ok bool) {
+	t.do(func(e *engine.Engine) { namespace, ok = e.PopUrgent() })
+	return namespace, ok
+}
+
+// Judging reports whether a report on a namespace would be incomplete, because objects are being judged again.
+func (t *Tracker) Judging(namespace string) bool {
+	return ask(t, func(e *engine.Engine) bool { return e.Judging(namespace) })
+}
+
+// Families returns the names of all namespaces with policies, and "" for the cluster policies.
+func (t *Tracker) Families() []string { return ask(t, (*engine.Engine).Families) }
+
+// Reports returns the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
+func (t *Tracker) Reports(namespace string) []engine.Report {
+	reporting := ask(t, func(e *engine.Engine) *engine.Reporting { return e.ReportOn(namespace) })
+	t.finish(func(*engine.Engine) bool { return reporting.Step() })
+	return reporting.Reports()
+}
+
+// Holds returns the holds of a policy, and those of others that its objects wait under. It reports whether these are all.
+func (t *Tracker) Holds(p metav1.Object) (holds []gc.PolicyHold, complete bool) {
+	holding := ask(t, func(e *engine.Engine) *engine.Holding { return e.HoldsOf(p) })
+	t.finish(func(*engine.Engine) bool {
+		if holding.Step() {
+			return true
+		}
+		holds, complete = holding.Holds()
+		return false
+	})
+	return holds, complete
+}
+
+// HoldOf returns the policy whose annotation approves the hold with this ID; false if there is no such hold.
+func (t *Tracker) HoldOf(id string) (policy types.NamespacedName, ok bool) {
+	t.do(func(e *engine.Engine) { policy, ok = e.HoldOf(id) })
+	return policy, ok
+}
+
+// TakeNotices returns at most so many notices, and how many objects were passed over since the last call because there were too many.
+func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice, dropped int) {
+	t.do(func(e *engine.Engine) { notices, dropped = e.TakeNotices(most, now) })
+	return notices, dropped
+}
+
+// Totals returns the counts of all that is tracked.
+func (t *Tracker) Totals() engine.Totals { return ask(t, (*engine.Engine).Totals) }
+
+// Snapshot copies what matters for a change of a policy, with at most so many facts. When ctx ends, the copy ends too, and all later work
+// of the engine that was copied.
+func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *engine.Snapshot {
+	spent := func(int) bool { return ctx.Err() != nil }
+	snapshot := ask(t, func(e *engine.Engine) *engine.Snapshot { return e.BeginSnapshot(change, most, spent, now) })
+	t.finish(func(*engine.Engine) bool {
+		if ctx.Err() != nil {
+			snapshot.Cut = true
+			return false
+		}
+		return snapshot.Step(now)
+	})
+	return snapshot
+}

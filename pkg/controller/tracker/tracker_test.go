@@ -1,0 +1,175 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+)
+
+// ticking is a clock on which a turn ends whenever somebody looks at it.
+func ticking() func() time.Time {
+	now := testbuilders.Now
+	return func() time.Time {
+		now = now.Add(turn)
+		return now
+	}
+}
+
+// begun has one namespace with a policy, and its Jobs.
+func begun(clock func() time.Time, jobs int) *Tracker {
+	t := New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, clock)
+	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
+	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+	t.ReplacePolicies([]*gc.CleanupPolicy{testbuilders.Policy("p").Default("1h").Version("1").Obj()}, "1", testbuilders.Now)
+	t.ReplaceCronJobs(nil, testbuilders.Now)
+	var all []*facts.Compact
+	for i := range jobs {
+		all = append(all, job(i, 1))
+	}
+	for resource, page := range map[string][]*facts.Compact{gc.ResourceJobs: all, gc.ResourcePods: nil} {
+		l := t.BeginList(resource)
+		l.Add(page, testbuilders.Now)
+		l.End(1, testbuilders.Now)
+	}
+	return t
+}
+
+func job(i, version int) *facts.Compact {
+	b := testbuilders.Job(fmt.Sprint("job-", i)).Complete(testbuilders.Now.Add(-2 * time.Hour)).Version(fmt.Sprint(version))
+	return facts.Compress(b.Fact())
+}
+
+func received(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestSignals: an effect is received once, however many events have it.
+func TestSignals(t *testing.T) {
+	tr := begun(ticking(), 0)
+	if !received(tr.CoverageChanged()) || received(tr.CoverageChanged()) || !received(tr.Changed()) || received(tr.Changed()) {
+		t.Error("a first policy changes the coverage and what is due, once")
+	}
+	if received(tr.Behind()) {
+		t.Error("there is no work yet")
+	}
+	for i := range 2 * lookEvery {
+		tr.Upsert(job(i, 2), testbuilders.Now)
+	}
+	if received(tr.CoverageChanged()) || received(tr.Behind()) || !received(tr.Changed()) {
+		t.Error("objects change what is due, and nothing else")
+	}
+	tr.SetPolicy(testbuilders.Policy("p").Default("3h").Generation(2).Version("2").Obj(), testbuilders.Now)
+	if !received(tr.Behind()) {
+		t.Error("a change that takes longer than a turn leaves work")
+	}
+	for tr.Step(testbuilders.Now) {
+	}
+	received(tr.Behind())
+	if tr.TakeDirty(); received(tr.Behind()) {
+		t.Error("there is no work left")
+	}
+}
+
+// TestSpent: the clock is looked at after some work, and counts from when the lock was taken.
+func TestSpent(t *testing.T) {
+	now := testbuilders.Now
+	tr := New(engine.Config{}, func() time.Time { return now })
+	for _, took := range []time.Duration{turn - 1, turn, 2 * turn} {
+		tr.lock()
+		now = now.Add(took)
+		if tr.spent(lookEvery - 1) {
+			t.Errorf("after %s: looked at the clock too early", took)
+		}
+		if got, want := tr.spent(1), took >= turn; got != want {
+			t.Errorf("after %s: the turn is over: %t, want %t", took, got, want)
+		}
+		tr.unlock()
+	}
+}
+
+// TestConcurrentUse: whatever is called at the same time, all that was told is known afterwards.
+func TestConcurrentUse(t *testing.T) {
+	const jobs = 4 * lookEvery
+	tr, now := begun(time.Now, jobs), testbuilders.Now
+	var group sync.WaitGroup
+	for _, do := range []func(i int){
+		func(i int) { tr.Upsert(job(jobs+i, 2), now) },
+		func(i int) { tr.Upsert(job(i, 2), now) },
+		func(i int) {
+			tr.SetPolicy(testbuilders.Policy("q").Default("3h").Generation(int64(i)).Version(fmt.Sprint(i)).Obj(), now)
+		},
+		func(int) { tr.Reports(testbuilders.Home); tr.TakeDirty() },
+		func(int) { tr.Holds(testbuilders.Policy("p").Obj()) },
+		func(i int) {
+			m := tr.BeginMerge(gc.ResourceJobs, testbuilders.Home)
+			m.Add([]*facts.Compact{job(i, 3)}, now)
+			m.End(true, now)
+		},
+		func(i int) {
+			l := tr.BeginList(gc.ResourcePods)
+			if i%2 == 0 {
+				l.Abandon(now)
+			}
+			l.End(uint64(i), now)
+		},
+		func(int) {
+			tr.Snapshot(t.Context(), gc.PolicyChange{After: testbuilders.Policy("p").Default("2h").Obj()}, jobs, now)
+		},
+		func(int) {
+			tr.ConfirmFresh(freshness.ConsistentRead{Began: now}, now)
+			if o, ok := tr.Take(now); ok {
+				tr.Done(o, deletion.Result{Outcome: deletion.Conflict}, now)
+			}
+		},
+		func(int) { tr.Step(now); tr.Expire(now); tr.Next() },
+	} {
+		group.Go(func() {
+			for i := range jobs {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+	for tr.Step(now) {
+	}
+	if got := tr.Totals().Objects; got != 2*jobs {
+		t.Errorf("%d objects are tracked, want %d", got, 2*jobs)
+	}
+	candidates := int64(0)
+	for _, r := range tr.Reports(testbuilders.Home) {
+		candidates += r.Candidates
+	}
+	if candidates != 2*jobs {
+		t.Errorf("%d candidates are reported, want %d", candidates, 2*jobs)
+	}
+}
+
+// TestSnapshotEndsWithItsContext: nobody waits for a copy, or for what is done with it, once the context has ended.
+func TestSnapshotEndsWithItsContext(t *testing.T) {
+	tr := begun(ticking(), 3*lookEvery)
+	change := gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}
+	for looks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
+		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: looks}, change, 1000, testbuilders.Now)
+		if s.Cut != cut || len(s.Facts) == 3*lookEvery == cut {
+			t.Errorf("after %d looks: %d facts, cut: %t", looks, len(s.Facts), s.Cut)
+		}
+	}
+}
