@@ -11,17 +11,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// annotated is what the annotations of an object ask for.
-type annotated struct {
-	ttl   *ttl
-	until time.Time // zero for none
+// annotations are the parsed annotations of an object.
+type annotations struct {
+	ttl       *ttl
+	keepUntil time.Time // zero if there is none
 	// malformed says which annotation cannot be read, and why.
 	malformed string
 }
 
-// readAnnotations keeps one that can be read, whatever the other is.
-func readAnnotations(f *lifecycle.Fact) annotated {
-	var out annotated
+// readAnnotations parses both annotations. If one is malformed, the other still applies.
+func readAnnotations(f *lifecycle.Fact) annotations {
+	var out annotations
 	if f.TTL != nil {
 		own, err := parseTTL(gc.TTL(*f.TTL))
 		if err != nil {
@@ -38,21 +38,21 @@ func readAnnotations(f *lifecycle.Fact) annotated {
 		if err != nil {
 			out.malformed = fmt.Sprintf("annotation %s: %q is not a time like \"2026-01-02T15:04:05Z\"", gc.AnnotationKeepUntil, *f.KeepUntil)
 		} else {
-			out.until = until
+			out.keepUntil = until
 		}
 	}
 	return out
 }
 
-// annotate applies the object's annotations as the votes allow; keep-until only lengthens. The reason stays that of the votes.
+// annotate applies the object's annotations as annotationTTL allows; keep-until only lengthens. The reason does not change.
 func (s *Standing) annotate(a answer) answer {
-	if s.own.ttl != nil {
-		own := answer{at: s.FinishedAt.Add(s.own.ttl.duration), never: s.own.ttl.never, reason: a.reason}
+	if s.annotations.ttl != nil {
+		own := answer{at: s.FinishedAt.Add(s.annotations.ttl.duration), never: s.annotations.ttl.never, reason: a.reason}
 		if s.annotationTTL == gc.AnnotationAny || own.laterThan(a) {
 			a = own
 		}
 	}
-	if until := (answer{at: s.own.until, reason: a.reason}); !s.own.until.IsZero() && until.laterThan(a) {
+	if until := (answer{at: s.annotations.keepUntil, reason: a.reason}); !s.annotations.keepUntil.IsZero() && until.laterThan(a) {
 		a = until
 	}
 	return a

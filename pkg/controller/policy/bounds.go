@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// Bounds are the guardrails of a namespace: of all cluster policies that select it, the strictest.
+// Bounds are the guardrails of a namespace: the strictest of all cluster policies that select it.
 type Bounds struct {
 	// PerMinute is how many deletions may be sent in a minute.
 	PerMinute int
 	HoldAbove HoldAbove
 
-	minTTL   time.Duration
-	maxTTL   ttl
-	maxTTLOf string // the name of the cluster policy that sets it
-	cutNever bool
+	minTTL       time.Duration
+	maxTTL       ttl
+	maxTTLPolicy string // the name of the cluster policy that sets it
+	forbidNever  bool
 }
 
-// HoldAbove is how many objects one change may make due at once in a namespace, and in all that it reaches; negative where no cluster
-// policy says. ObjectsOf and TotalOf name the policies that do.
+// HoldAbove is how many objects one change may make due at once in one namespace (Objects), and in all namespaces that it reaches
+// (Total). A negative number means that no cluster policy sets the limit. ObjectsOf and TotalOf name the cluster policies that do.
 type HoldAbove struct {
 	Objects, Total     int
 	ObjectsOf, TotalOf string
 }
 
-// NoHoldAbove says nothing.
+// NoHoldAbove sets no limit.
 var NoHoldAbove = HoldAbove{Objects: -1, Total: -1}
 
-// Stricter has the smaller numbers of both.
+// Stricter returns the smaller limits of both.
 func (h HoldAbove) Stricter(o HoldAbove) HoldAbove {
 	if stricter(h.Objects, o.Objects) != h.Objects {
 		h.Objects, h.ObjectsOf = o.Objects, o.ObjectsOf
@@ -41,10 +41,10 @@ func (h HoldAbove) Stricter(o HoldAbove) HoldAbove {
 	return h
 }
 
-// NoBounds restrain nothing.
+// NoBounds limit nothing.
 var NoBounds = Bounds{PerMinute: math.MaxInt, HoldAbove: NoHoldAbove, maxTTL: ttl{never: true}}
 
-// BoundsOf puts together the guardrails of cluster policies. Those of a Preview policy bind nothing.
+// BoundsOf combines the guardrails of cluster policies. Those of Preview policies have no effect.
 func BoundsOf(policies []*Policy) Bounds {
 	out := NoBounds
 	for _, p := range policies {
@@ -56,14 +56,14 @@ func BoundsOf(policies []*Policy) Bounds {
 		out.HoldAbove = out.HoldAbove.Stricter(HoldAbove{b.HoldAbove.Objects, b.HoldAbove.Total, p.Name, p.Name})
 		out.minTTL = max(out.minTTL, b.minTTL)
 		if out.maxTTL.laterThan(b.maxTTL) {
-			out.maxTTL, out.maxTTLOf = b.maxTTL, p.Name
+			out.maxTTL, out.maxTTLPolicy = b.maxTTL, p.Name
 		}
-		out.cutNever = out.cutNever || b.cutNever
+		out.forbidNever = out.forbidNever || b.forbidNever
 	}
 	return out
 }
 
-// stricter is the smaller of two numbers; a negative one says nothing.
+// stricter returns the smaller of two limits. A negative number is no limit.
 func stricter(a, b int) int {
 	if a < 0 || b >= 0 && b < a {
 		return b
@@ -71,9 +71,9 @@ func stricter(a, b int) int {
 	return a
 }
 
-// cut is the answer that the longest allowed TTL leaves of a. What is never due stays so, unless that is not allowed.
-func (b *Bounds) cut(a answer, finished time.Time) answer {
-	if b.maxTTL.never || a.never && !b.cutNever {
+// applyMaxTTL cuts an answer to maxTTL. Never stays never, unless allowNever is false.
+func (b *Bounds) applyMaxTTL(a answer, finished time.Time) answer {
+	if b.maxTTL.never || a.never && !b.forbidNever {
 		return a
 	}
 	if latest := finished.Add(b.maxTTL.duration); a.never || a.at.After(latest) {
@@ -82,8 +82,8 @@ func (b *Bounds) cut(a answer, finished time.Time) answer {
 	return a
 }
 
-// raise is the answer that the shortest allowed TTL makes of a.
-func (b *Bounds) raise(a answer, finished time.Time) answer {
+// applyMinTTL raises an answer to minTTL.
+func (b *Bounds) applyMinTTL(a answer, finished time.Time) answer {
 	if earliest := finished.Add(b.minTTL); !a.never && a.at.Before(earliest) {
 		a.at = earliest
 	}

@@ -17,13 +17,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Compile makes a stored policy ready. It fails when the policy could not have passed validation, such as one that a newer
-// version wrote; then nothing may be concluded from the rest of it either.
+// Compile compiles a stored policy. It fails if the policy could not have passed validation, for example because a newer version
+// wrote it. Then the fields that are valid mean nothing either.
 func Compile(p *gc.CleanupPolicy) (*Policy, error) {
 	return compileDefaults(&p.ObjectMeta, &p.Spec)
 }
 
-// CompileCluster makes a stored cluster policy ready; see Compile.
+// CompileCluster compiles a stored cluster policy; see Compile.
 func CompileCluster(p *gc.ClusterCleanupPolicy) (*Policy, error) {
 	out, err := compileDefaults(&p.ObjectMeta, p.Spec.Defaults())
 	if err != nil {
@@ -49,8 +49,8 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 		return nil, errors.New(why)
 	}
 	if err := errors.Join(
-		known("spec.mode", spec.Mode, gc.ModeEnforce, gc.ModePreview),
-		known("spec.annotationTTL", spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
+		oneOf("spec.mode", spec.Mode, gc.ModeEnforce, gc.ModePreview),
+		oneOf("spec.annotationTTL", spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore),
 	); err != nil {
 		return nil, err
 	}
@@ -91,13 +91,13 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	out := &Rule{
 		Name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome, ttl: ttl{never: true},
-		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, applied: r.GitOpsManaged,
+		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
 		propagation: cmp.Or(r.PropagationPolicy, metav1.DeletePropagationBackground),
 	}
 	if len(out.resources) == 0 {
 		out.resources = defaultResources
 	}
-	if err := knownRule(r); err != nil {
+	if err := checkEnums(r); err != nil {
 		return nil, err
 	}
 	if r.Selector != nil {
@@ -126,7 +126,7 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 }
 
 func compileCapacity(c *gc.Capacity) (*Capacity, error) {
-	if err := known("per", c.Per, "", gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel); err != nil {
+	if err := oneOf("per", c.Per, "", gc.CapacityPerNamespace, gc.CapacityPerOwner, gc.CapacityPerLabel); err != nil {
 		return nil, err
 	}
 	if c.Per == gc.CapacityPerLabel && c.LabelKey == "" {
@@ -149,17 +149,17 @@ func compileCapacity(c *gc.Capacity) (*Capacity, error) {
 func (c *Capacity) setLimit(from *gc.Capacity) (err error) {
 	switch {
 	case from.MaxObjects != nil && from.PercentOfQuota == nil:
-		c.MaxObjects, err = number("maxObjects", *from.MaxObjects, 0, gc.MaxNumber)
+		c.MaxObjects, err = inRange("maxObjects", *from.MaxObjects, 0, gc.MaxNumber)
 	case from.PercentOfQuota != nil && from.MaxObjects == nil:
-		c.PercentOfQuota, err = number("percentOfQuota", *from.PercentOfQuota, 1, 100)
+		c.PercentOfQuota, err = inRange("percentOfQuota", *from.PercentOfQuota, 1, 100)
 	default:
 		err = errors.New("exactly one of maxObjects and percentOfQuota must be set")
 	}
 	return err
 }
 
-// number refuses what validation does not let in.
-func number(field string, n, least, most int64) (int, error) {
+// inRange returns n, or an error if validation would refuse it.
+func inRange(field string, n, least, most int64) (int, error) {
 	if n < least || n > most {
 		return 0, fmt.Errorf("%s: %d is not between %d and %d", field, n, least, most)
 	}
@@ -180,11 +180,11 @@ func (c *Cluster) compileGuardrails(g *gc.Guardrails) error {
 	set("minTTL", g.MinTTL, &least)
 	set("maxTTL", g.MaxTTL, &c.bounds.maxTTL)
 	c.bounds.minTTL = least.duration
-	c.bounds.cutNever = g.AllowNever != nil && !*g.AllowNever
+	c.bounds.forbidNever = g.AllowNever != nil && !*g.AllowNever
 	count := func(field string, n *int64, least int64, to *int) {
 		if n != nil {
 			var err error
-			*to, err = number(field, *n, least, gc.MaxNumber)
+			*to, err = inRange(field, *n, least, gc.MaxNumber)
 			errs = append(errs, err)
 		}
 	}
@@ -204,38 +204,38 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 			resources = defaultResources
 		}
 		for _, resource := range resources {
-			errs = append(errs, known(fmt.Sprintf("ceilings[%d].resources", i), resource, defaultResources...))
+			errs = append(errs, oneOf(fmt.Sprintf("ceilings[%d].resources", i), resource, defaultResources...))
 			if g.Ceilings[i].MaxObjects == nil {
 				errs = append(errs, fmt.Errorf("ceilings[%d].maxObjects is missing", i))
 				continue
 			}
-			most, err := number(fmt.Sprintf("ceilings[%d].maxObjects", i), *g.Ceilings[i].MaxObjects, 0, gc.MaxNumber)
+			most, err := inRange(fmt.Sprintf("ceilings[%d].maxObjects", i), *g.Ceilings[i].MaxObjects, 0, gc.MaxNumber)
 			c.Ceilings[resource], errs = most, append(errs, err)
 		}
 	}
 	return errs
 }
 
-// knownRule lets a field be empty that has a default. The API server fills in none of them: rules are an atomic list, and what it
-// added there would be a difference for whoever applies them.
-func knownRule(r *gc.CleanupRule) error {
+// checkEnums checks the enumerated fields of a rule. Those with a default may be empty: rules are an atomic list, so a default that the
+// API server filled in would show up as a difference to whoever applies the policy.
+func checkEnums(r *gc.CleanupRule) error {
 	errs := []error{
-		known("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
-		known("propagationPolicy", r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
-		known("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
+		oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
+		oneOf("propagationPolicy", r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
+		oneOf("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
 	}
 	if r.Outcome != "" {
-		errs = append(errs, known("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))
+		errs = append(errs, oneOf("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))
 	}
 	for _, resource := range r.Resources {
-		errs = append(errs, known("resources", resource, defaultResources...))
+		errs = append(errs, oneOf("resources", resource, defaultResources...))
 	}
 	return errors.Join(errs...)
 }
 
-// known refuses words that another version may have given a meaning: what is not understood must not be taken for its
-// opposite.
-func known[T ~string](field string, value T, words ...T) error {
+// oneOf returns an error unless value is one of the words. Another version may give a meaning to other words, which must not be
+// mistaken for its opposite.
+func oneOf[T ~string](field string, value T, words ...T) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
@@ -247,7 +247,7 @@ func parseTTL(t gc.TTL) (ttl, error) {
 	return ttl{duration: d, never: never}, err
 }
 
-// parseDuration reads a TTL that may not be "never".
+// parseDuration parses a TTL that may not be "never".
 func parseDuration(t gc.TTL) (ttl, error) {
 	d, err := gc.ParseDuration(string(t))
 	return ttl{duration: d}, err

@@ -19,19 +19,19 @@ type Action int8
 const (
 	// Ignore: the object is no candidate.
 	Ignore Action = iota
-	// Keep: it is a candidate that no time ends.
+	// Keep: the object is a candidate that never becomes due.
 	Keep
-	// Wait: it is a candidate until Decision.At.
+	// Wait: the object is a candidate, and becomes due at Decision.At.
 	Wait
-	// Hold: it is due, but something forbids it now.
+	// Hold: the object is due, but something prevents its deletion now.
 	Hold
-	// Delete: it is due.
+	// Delete: the object is due.
 	Delete
-	// Await: it is being deleted, and not yet gone.
+	// Await: the object is being deleted, and not yet gone.
 	Await
 )
 
-// Reason is the one word for a decision, wherever it appears.
+// Reason is the one word for a decision, the same in status, events, metrics and logs.
 type Reason string
 
 // Reasons of decisions, and of what the API server answered to a delete.
@@ -69,7 +69,7 @@ const (
 
 // Reasons of no decision.
 const (
-	// ReasonThrottled is the reason of a condition: what is due waits for the pace of its namespace.
+	// ReasonThrottled is the reason of a condition: due objects wait because of maxDeletionsPerMinute.
 	ReasonThrottled Reason = "Throttled"
 	// ReasonAnnotationIgnored is the reason of a Notice.
 	ReasonAnnotationIgnored Reason = "AnnotationIgnored"
@@ -112,30 +112,30 @@ var Reasons = []Reason{
 type Decision struct {
 	Action Action
 	Reason Reason
-	// Detail says more about the reason, for people; often empty.
+	// Detail explains the reason to people; often empty.
 	Detail string
-	// At is when the object became due or will; zero for never, and when it cannot be told.
+	// At is when the object became or becomes due; zero if that is never, or not known.
 	At time.Time
 }
 
-// Candidate tells whether the object's trigger holds, so that it counts.
+// Candidate reports whether the object is a candidate.
 func (d Decision) Candidate() bool { return d.Action != Ignore }
 
-// Due tells whether the object is past its time and not yet gone.
+// Due reports whether the object is past its time and not yet gone.
 func (d Decision) Due() bool { return d.Action == Hold || d.Action == Delete || d.Action == Await }
 
-// Limits is what limits an object beside the votes.
+// Limits are the ceilings and guardrails that apply to an object, besides the votes.
 type Limits struct {
-	// Counted says that a ceiling counts the objects of its resource in its namespace, and Over is the first that it is over.
+	// Counted is set if a ceiling counts the objects of this resource in this namespace.
 	Counted bool
-	Over    *Policy
-	Bounds  *Bounds
-	// QuotasInDoubt says that no share of a quota is to limit anything.
+	// Over is the first cluster policy by name with a ceiling that the object is above; nil if there is none.
+	Over   *Policy
+	Bounds *Bounds
+	// QuotasInDoubt is set if quotas are not observed reliably, so that percentOfQuota deletes nothing.
 	QuotasInDoubt bool
 }
 
-// Decide tells what follows at now, of votes that were resolved with what their pools say. Each early return is a reason to keep the
-// object.
+// Decide returns who decides for the object at now, and what. Each early return is a reason to keep the object.
 func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 	if s.by.Policy == nil && !limits.Counted {
 		return Resolution{}, Decision{Action: Ignore, Reason: ReasonNoPolicy}
@@ -172,29 +172,29 @@ func terminatingDetail(f *lifecycle.Fact) string {
 	return fmt.Sprintf("waits for finalizers %q", f.Finalizers)
 }
 
-// answer is when an object may go, and for which reason.
+// answer is when an object may be deleted, and for which reason.
 type answer struct {
 	at     time.Time
 	never  bool
 	reason Reason
 }
 
-// laterThan orders answers, never last.
+// laterThan reports whether a is after o. Never is later than any time.
 func (a answer) laterThan(o answer) bool { return !o.never && (a.never || a.at.After(o.at)) }
 
-// answer works out what holds: the latest of the votes, replaced by the object's own TTL, adjusted by its annotations, and
-// within the bounds of the namespace.
+// answer returns the answer that applies: the latest of the votes, replaced by the native TTL, adjusted by the annotations, and cut
+// to the guardrails of the namespace.
 func (s *Standing) answer(limits Limits) (Resolution, answer) {
 	r, a := s.by, s.latest
 	if limits.QuotasInDoubt {
-		a = s.sure
+		a = s.latestWithoutQuotas
 	}
 	if r.Policy != nil {
 		if s.NativeTTL != nil {
 			r.Native, a = true, answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}
 		}
 		a = s.annotate(a)
-		a = limits.Bounds.cut(a, s.FinishedAt)
+		a = limits.Bounds.applyMaxTTL(a, s.FinishedAt)
 	}
 	if limits.Over != nil && a.laterThan(answer{at: s.FinishedAt}) {
 		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
@@ -203,10 +203,10 @@ func (s *Standing) answer(limits Limits) (Resolution, answer) {
 	if s.Propagation != "" {
 		r.Propagation = s.Propagation
 	}
-	return r, limits.Bounds.raise(a, s.FinishedAt)
+	return r, limits.Bounds.applyMinTTL(a, s.FinishedAt)
 }
 
-// answer is the earlier of time and capacity.
+// answer returns the earlier of TTL and capacity.
 func (v *Vote) answer(finished time.Time) answer {
 	a := answer{at: finished.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
 	if v.Over {

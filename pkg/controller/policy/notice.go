@@ -13,23 +13,23 @@ import (
 
 // Notice tells the owner of an object that its annotation cannot be read or does not do what it says.
 type Notice struct {
-	// Policy is the one that makes it so.
+	// Policy is why the annotation has no effect, or whose deletion it prevents.
 	Policy *Policy
 	Reason Reason
 	Text   string
 }
 
-// Notice looks at the annotations of an object that was resolved with these votes. It reports false if they do what they say, if that
-// cannot be told yet, and if no policy that enforces matches the object.
+// Notice returns the notice for an object that was resolved with these votes. It returns false if the annotations do what they say, if
+// that is not known yet, or if no enforcing policy matches the object.
 func (s *Standing) Notice(votes []Vote, b *Bounds) (Notice, bool) {
 	if len(votes) == 0 || s.TTL == nil && s.KeepUntil == nil || s.Terminating {
 		return Notice{}, false
 	}
 	n := Notice{Policy: s.by.Policy, Reason: ReasonAnnotationIgnored}
 	switch {
-	case s.own.malformed != "":
+	case s.annotations.malformed != "":
 		n.Reason = ReasonInvalidAnnotation
-		n.Text = fmt.Sprintf("%s does not delete this object until you correct or remove %s", n.Policy.title(), s.own.malformed)
+		n.Text = fmt.Sprintf("%s does not delete this object until you correct or remove %s", n.Policy.title(), s.annotations.malformed)
 	case s.annotationTTL == gc.AnnotationIgnore:
 		i := slices.IndexFunc(votes, func(v Vote) bool { return v.Policy.annotationTTL == gc.AnnotationIgnore })
 		n.Policy = votes[i].Policy
@@ -40,21 +40,21 @@ func (s *Standing) Notice(votes []Vote, b *Bounds) (Notice, bool) {
 			gc.AnnotationExtendOnly,
 			gc.AnnotationAny,
 		)
-	case s.goesWithJob():
+	case s.deletedWithJob():
 		n.Text = fmt.Sprintf("%s has no effect: this Pod is deleted together with %s. Annotate the Job instead.", s.quote(), s.Controller)
 	case s.Endless:
-		n.Text = s.endless()
+		n.Text = s.endlessText()
 	case s.NativeTTL != nil:
-		n.Text = s.beyondNative()
+		n.Text = s.nativeTTLText()
 	default:
-		if n.Text = s.tooShort(votes); n.Text == "" {
-			n.Text = s.tooLong(b)
+		if n.Text = s.tooShortText(votes); n.Text == "" {
+			n.Text = s.tooLongText(b)
 		}
 	}
 	return n, n.Text != ""
 }
 
-// quote is an annotation as it was written; of two that of the TTL.
+// quote returns an annotation as it was written: the TTL if the object has both.
 func (s *Standing) quote() string {
 	if s.TTL != nil {
 		return s.quoteTTL()
@@ -70,14 +70,14 @@ func (s *Standing) quoteKeepUntil() string {
 	return fmt.Sprintf("Annotation %s: %q", gc.AnnotationKeepUntil, *s.KeepUntil)
 }
 
-// goesWithJob reports whether the object is a Pod that is left to its Job.
-func (s *Standing) goesWithJob() bool {
+// deletedWithJob reports whether the object is a Pod that is deleted together with its Job.
+func (s *Standing) deletedWithJob() bool {
 	return s.withOwner && s.Controller != nil && s.Controller.Kind == "Job" &&
 		(s.Owner == lifecycle.OwnerRunning || s.Owner == lifecycle.OwnerFinished)
 }
 
-// endless is what to tell of a Pod that does not finish.
-func (s *Standing) endless() string {
+// endlessText is for a Pod that does not finish by itself.
+func (s *Standing) endlessText() string {
 	remedy := "Delete the Pod yourself, or create it with restartPolicy: OnFailure or Never."
 	if s.Controller != nil {
 		remedy = fmt.Sprintf("To remove the Pod, scale down or delete %s.", s.Controller)
@@ -86,9 +86,9 @@ func (s *Standing) endless() string {
 		"does not finish by itself. " + remedy
 }
 
-// beyondNative is what to tell of a Job that Kubernetes deletes sooner than an annotation asks for, or that has a longer TTL than one that
-// can only be extended; empty for any other.
-func (s *Standing) beyondNative() string {
+// nativeTTLText is for a Job whose ttlSecondsAfterFinished ends before the annotation does, or after it if annotations can only extend;
+// empty for other Jobs.
+func (s *Standing) nativeTTLText() string {
 	native := ttl{duration: *s.NativeTTL}
 	const field = "spec.ttlSecondsAfterFinished"
 	given := ""
@@ -96,7 +96,7 @@ func (s *Standing) beyondNative() string {
 	case s.shortens(native):
 		return fmt.Sprintf("%s has no effect: %s keeps this Job for %s, and an annotation can only keep it longer (annotationTTL: %s). "+
 			"Change that field instead.", s.quoteTTL(), field, native, gc.AnnotationExtendOnly)
-	case s.own.ttl != nil && s.own.ttl.laterThan(native):
+	case s.annotations.ttl != nil && s.annotations.ttl.laterThan(native):
 		given = s.quoteTTL()
 	case s.keepsBeyond(native):
 		given = s.quoteKeepUntil()
@@ -107,23 +107,23 @@ func (s *Standing) beyondNative() string {
 		given, native, field)
 }
 
-// keepsBeyond reports whether the object is to be kept until a time that is after a TTL.
+// keepsBeyond reports whether keep-until is after the end of a TTL.
 func (s *Standing) keepsBeyond(t ttl) bool {
-	return s.Finished && s.own.until.After(s.FinishedAt.Add(t.duration))
+	return s.Finished && s.annotations.keepUntil.After(s.FinishedAt.Add(t.duration))
 }
 
-// tooShort is what to tell if an annotation asks for less than each of the votes keeps, and can only extend that.
-func (s *Standing) tooShort(votes []Vote) string {
+// tooShortText is for an annotation that is shorter than the policies' own TTL, and can only extend it; empty otherwise.
+func (s *Standing) tooShortText(votes []Vote) string {
 	longest := &votes[0]
 	for i := range votes {
-		if v := &votes[i]; v.least().laterThan(longest.least()) {
+		if v := &votes[i]; v.keepsAtLeast().laterThan(longest.keepsAtLeast()) {
 			longest = v
 		}
 		if !s.Finished && votes[i].Rule.outcome != "" {
 			return "" // Another rule may match once the outcome is known.
 		}
 	}
-	least := longest.least()
+	least := longest.keepsAtLeast()
 	if !s.shortens(least) {
 		return ""
 	}
@@ -135,28 +135,28 @@ func (s *Standing) tooShort(votes []Vote) string {
 		s.quoteTTL(), longest.title(), keeps, gc.AnnotationExtendOnly, gc.AnnotationAny)
 }
 
-// shortens reports whether the TTL of the object itself is shorter than one that it can only extend.
+// shortens reports whether the annotated TTL is shorter than t, and can only extend it.
 func (s *Standing) shortens(t ttl) bool {
-	return s.own.ttl != nil && s.annotationTTL == gc.AnnotationExtendOnly && t.laterThan(*s.own.ttl)
+	return s.annotations.ttl != nil && s.annotationTTL == gc.AnnotationExtendOnly && t.laterThan(*s.annotations.ttl)
 }
 
-// least is how long a vote keeps an object, however many there are.
-func (v *Vote) least() ttl {
+// keepsAtLeast returns how long a vote keeps an object, however many objects are in its pool.
+func (v *Vote) keepsAtLeast() ttl {
 	if c := v.Rule.Capacity; c != nil && v.Rule.ttl.laterThan(ttl{duration: c.minAge}) {
 		return ttl{duration: c.minAge}
 	}
 	return v.Rule.ttl
 }
 
-// tooLong is what to tell if the bounds end an annotation early.
-func (s *Standing) tooLong(b *Bounds) string {
+// tooLongText is for an annotation that maxTTL cuts; empty otherwise.
+func (s *Standing) tooLongText(b *Bounds) string {
 	if b.maxTTL.never {
 		return ""
 	}
 	limited := fmt.Sprintf("keeps this object for %s only: ClusterCleanupPolicy %q sets guardrails.maxTTL. Save what you need before then.",
-		b.maxTTL, b.maxTTLOf)
+		b.maxTTL, b.maxTTLPolicy)
 	switch {
-	case s.own.ttl != nil && s.own.ttl.laterThan(b.maxTTL) && (b.cutNever || !s.own.ttl.never):
+	case s.annotations.ttl != nil && s.annotations.ttl.laterThan(b.maxTTL) && (b.forbidNever || !s.annotations.ttl.never):
 		return s.quoteTTL() + " " + limited
 	case s.keepsBeyond(b.maxTTL):
 		return s.quoteKeepUntil() + " " + limited
@@ -164,7 +164,7 @@ func (s *Standing) tooLong(b *Bounds) string {
 	return ""
 }
 
-// title names a vote to people.
+// title names the rule and policy of a vote in messages.
 func (v *Vote) title() string {
 	if v.Rule.Name == gc.DefaultRuleName {
 		return v.Policy.title()
@@ -172,7 +172,7 @@ func (v *Vote) title() string {
 	return fmt.Sprintf("rule %q of %s", v.Rule.Name, v.Policy.title())
 }
 
-// title names a policy to people of one of its namespaces.
+// title names the policy in messages.
 func (p *Policy) title() string {
 	if p.Cluster != nil {
 		return fmt.Sprintf("ClusterCleanupPolicy %q", p.Name)
@@ -180,5 +180,5 @@ func (p *Policy) title() string {
 	return fmt.Sprintf("CleanupPolicy %q", p.Name)
 }
 
-// String is how long it is as people write it.
+// String formats the duration as users write it.
 func (t ttl) String() string { return gc.FormatDuration(t.duration) }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides what happens to an object: Ask finds what the policies say of it, Resolve what holds among them, and
-// Decide what follows at a given time. It is pure.
+// Package policy decides what happens to an object: Ask finds which rules of which policies match it, Resolve finds whose answer
+// applies, and Decide says what follows at a given time. The package is pure.
 package policy
 
 import (
@@ -17,30 +17,30 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Policy is a CleanupPolicy or a ClusterCleanupPolicy made ready to be asked about objects.
+// Policy is a compiled CleanupPolicy or ClusterCleanupPolicy.
 type Policy struct {
 	// NamespacedName has no namespace for a cluster policy.
 	types.NamespacedName
 	UID        types.UID
 	Generation int64
 	Preview    bool
-	// Suspend says that nothing is deleted by the policy, though it keeps what it keeps.
+	// Suspend is set if the policy deletes nothing. Its vote still keeps objects.
 	Suspend bool
-	// Cluster is what a cluster policy says beside its defaults and rules; nil for one of a namespace.
+	// Cluster has the namespace selector and guardrails of a cluster policy; nil for a CleanupPolicy.
 	Cluster *Cluster
 
 	annotationTTL gc.AnnotationTTLMode
 	rules         []*Rule
-	// defaults vote for what no rule matches; nil when there are none.
+	// defaults match what no rule matches; nil if the policy has none.
 	defaults *Rule
 }
 
-// Cluster is what a cluster policy says of namespaces.
+// Cluster is the part of a cluster policy that applies to whole namespaces.
 type Cluster struct {
 	Selector labels.Selector
-	// SuspendAll stops every deletion in them.
+	// SuspendAll stops every deletion in the selected namespaces.
 	SuspendAll bool
-	// Ceilings are by resource.
+	// Ceilings has the largest number of objects by resource.
 	Ceilings map[string]int
 	bounds   Bounds
 }
@@ -48,28 +48,28 @@ type Cluster struct {
 // Rule is one rule of a policy, or its defaults.
 type Rule struct {
 	Name string
-	// Capacity is nil where the number of objects is not limited.
+	// Capacity is nil if the number of objects is not limited.
 	Capacity *Capacity
 
-	resources   []string
-	selector    labels.Selector
-	outcome     gc.Outcome
-	ttl         ttl
-	withOwner   bool
-	applied     gc.GitOpsManagedPolicy
-	propagation metav1.DeletionPropagation
+	resources     []string
+	selector      labels.Selector
+	outcome       gc.Outcome
+	ttl           ttl
+	withOwner     bool
+	gitOpsManaged gc.GitOpsManagedPolicy
+	propagation   metav1.DeletionPropagation
 }
 
 // Capacity limits how many candidates of a pool are kept.
 type Capacity struct {
-	// MaxObjects, or PercentOfQuota when that is not zero.
+	// MaxObjects applies if PercentOfQuota is zero.
 	MaxObjects, PercentOfQuota int
 	minAge                     time.Duration
 	per                        gc.CapacityPer
 	labelKey                   string
 }
 
-// PoolKey tells apart the pools of a rule in one namespace; false when the object is in none.
+// PoolKey returns the key of the object's pool among the pools of the rule in one namespace, or false if the object is in none.
 func (c *Capacity) PoolKey(f *lifecycle.Fact) (string, bool) {
 	switch c.per {
 	case gc.CapacityPerOwner:
@@ -90,12 +90,12 @@ type ttl struct {
 	never    bool
 }
 
-// laterThan orders them, never last.
+// laterThan reports whether t ends after o. Never is later than any duration.
 func (t ttl) laterThan(o ttl) bool { return !o.never && (t.never || t.duration > o.duration) }
 
 var defaultResources = gc.DefaultResources()
 
-// Resources lists, sorted, what must be observed for the policy: nothing outside of it is deleted by it.
+// Resources returns, sorted, the resources whose objects the policy can delete, and which must be observed for it.
 func (p *Policy) Resources() []string {
 	var out []string
 	add := func(resources ...string) {
@@ -120,7 +120,7 @@ func (p *Policy) Resources() []string {
 	return out
 }
 
-// QuotaResources lists, sorted, those of which a limit is a share of a ResourceQuota.
+// QuotaResources returns, sorted, the resources that the policy limits by percentOfQuota.
 func (p *Policy) QuotaResources() []string {
 	var out []string
 	for _, r := range append([]*Rule{p.defaults}, p.rules...) {
@@ -132,36 +132,35 @@ func (p *Policy) QuotaResources() []string {
 	return slices.Compact(out)
 }
 
-// Counts tells whether any rule limits how many objects are kept.
+// Counts reports whether any rule limits how many objects are kept.
 func (p *Policy) Counts() bool {
 	return slices.ContainsFunc(append([]*Rule{p.defaults}, p.rules...), func(r *Rule) bool { return r != nil && r.Capacity != nil })
 }
 
-// DoesNothing says that the policy can match no object at all, and bounds no other.
+// DoesNothing reports whether the policy has no rules, no defaults and no guardrails.
 func (p *Policy) DoesNothing() bool {
 	bounds := p.Cluster != nil && (p.Cluster.SuspendAll || len(p.Cluster.Ceilings) > 0 || p.Cluster.bounds != NoBounds)
 	return p.defaults == nil && len(p.rules) == 0 && !bounds
 }
 
-// Selects tells whether a cluster policy is for namespaces with these labels.
+// Selects reports whether a cluster policy selects namespaces with these labels.
 func (p *Policy) Selects(namespace labels.Set) bool { return p.Cluster.Selector.Matches(namespace) }
 
-// Vote is what one policy says of one object.
+// Vote is the rule of one policy that matches one object.
 type Vote struct {
 	Policy *Policy
 	Rule   *Rule
-	// Over says that the object is beyond the limit of its pool.
+	// Over is set if the object is above the limit of its pool.
 	Over bool
 }
 
-// Matches are what the policies of a namespace say of one object.
+// Matches are the votes of all policies on one object.
 type Matches struct {
-	// Votes are those that count, Previews what each preview policy would say beside them.
+	// Votes are those of enforcing policies, Previews those of Preview policies.
 	Votes, Previews []Vote
 }
 
-// Ask asks each policy once: those of the object's namespace, and only where these say nothing, cluster policies. What was asked before
-// is forgotten.
+// Ask replaces m with the votes on an object: those of policies of its namespace or, if none of these matches, of cluster policies.
 func (m *Matches) Ask(f *lifecycle.Fact, own, previews, cluster, clusterPreviews []*Policy) {
 	m.Votes = appendVotes(m.Votes[:0], f, own)
 	m.Previews = appendVotes(m.Previews[:0], f, previews)
@@ -180,9 +179,8 @@ func appendVotes(votes []Vote, f *lifecycle.Fact, policies []*Policy) []Vote {
 	return votes
 }
 
-// match finds the first rule that matches, or the defaults; nil when the policy says nothing of the object. The trigger is
-// no part of matching: an object that still runs is matched by the rule that will decide for it, or by one whose
-// outcome may yet come true.
+// match returns the first rule that matches the object, or the defaults, or nil. The trigger is no part of matching: an object that
+// still runs is matched by the rule that will decide for it, or by one whose outcome it may still have.
 func (p *Policy) match(f *lifecycle.Fact) *Rule {
 	for _, r := range p.rules {
 		if r.matches(f) {

@@ -12,56 +12,57 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Object is an object with what is known of it beside its own state.
+// Object is a fact together with what is known about the object from elsewhere.
 type Object struct {
 	*lifecycle.Fact
-	// Owner is what its controller means for it.
+	// Owner is the state of its controller.
 	Owner lifecycle.OwnerState
-	// Recreated says that it came back under its name each time it was deleted.
+	// Recreated is set if the object came back under its name each time it was deleted.
 	Recreated bool
 }
 
-// Standing is how an object stands with the policies that vote on it, before any limit or time is looked at.
+// Standing combines the votes on an object, before ceilings, guardrails and the time are applied.
 type Standing struct {
 	Object
-	// latest is the latest answer of the votes, and by who gives it; nobody when there are none.
+	// latest is the latest answer of the votes, and by is who gives it; empty if there are no votes.
 	latest answer
 	by     Resolution
-	// sure is the latest if no share of a quota limits anything.
-	sure answer
-	// annotationTTL is the strictest of the votes, withOwner set if any leaves the object to its owner, applied the most careful.
+	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing.
+	latestWithoutQuotas answer
+	// annotationTTL is the strictest of the votes.
 	annotationTTL gc.AnnotationTTLMode
-	withOwner     bool
-	applied       gc.GitOpsManagedPolicy
-	// own is what the object's annotations ask for.
-	own annotated
+	// withOwner is set if any vote leaves the object to its owner.
+	withOwner bool
+	// gitOpsManaged is Delete only if all votes say so.
+	gitOpsManaged gc.GitOpsManagedPolicy
+	annotations   annotations
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
 
-// Resolve puts together what the votes say of an object. Without votes it stands as the defaults of a policy have it.
+// Resolve combines the votes on an object. Without votes, the options have the API's defaults.
 func Resolve(o Object, votes []Vote) Standing {
 	s := Standing{
-		Object: o, latest: answer{never: true}, sure: answer{never: true},
-		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, applied: gc.GitOpsManagedHold,
+		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
+		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold,
 	}
 	for i := range votes {
 		s.add(&votes[i])
 	}
 	if s.annotationTTL != gc.AnnotationIgnore {
-		s.own = readAnnotations(o.Fact)
+		s.annotations = readAnnotations(o.Fact)
 	}
 	return s
 }
 
-// With is how the object would stand if a policy that previews had a vote too. One of the namespace silences cluster policies.
+// With returns the Standing if a Preview policy had a vote too. A policy of the namespace then replaces the votes of cluster policies.
 func (s *Standing) With(v Vote) Standing {
 	if s.by.Policy != nil && s.by.Policy.Cluster != nil && v.Policy.Cluster == nil {
 		return Resolve(s.Object, []Vote{v})
 	}
 	out := *s
 	if out.add(&v); out.annotationTTL == gc.AnnotationIgnore {
-		out.own = annotated{}
+		out.annotations = annotations{}
 	}
 	return out
 }
@@ -72,33 +73,34 @@ func (s *Standing) add(v *Vote) {
 	if first || strictness[v.Policy.annotationTTL] > strictness[s.annotationTTL] {
 		s.annotationTTL = v.Policy.annotationTTL
 	}
-	if first || v.Rule.applied != gc.GitOpsManagedDelete {
-		s.applied = v.Rule.applied
+	if first || v.Rule.gitOpsManaged != gc.GitOpsManagedDelete {
+		s.gitOpsManaged = v.Rule.gitOpsManaged
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
-	theirs := v.answer(s.FinishedAt)
-	if sure := v.sureAnswer(s.FinishedAt); first || sure.laterThan(s.sure) {
-		s.sure = sure
+	a := v.answer(s.FinishedAt)
+	if sure := v.answerWithoutQuotas(s.FinishedAt); first || sure.laterThan(s.latestWithoutQuotas) {
+		s.latestWithoutQuotas = sure
 	}
-	if first || s.decides(v, theirs) {
-		s.latest, s.by = theirs, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
+	if first || s.decides(v, a) {
+		s.latest, s.by = a, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
 	}
 }
 
-// decides reports whether a vote comes before those that there are: the later answer does, and of two alike that of the first by name.
-func (s *Standing) decides(v *Vote, theirs answer) bool {
-	return theirs.laterThan(s.latest) || !s.latest.laterThan(theirs) && v.Policy.Name < s.by.Policy.Name
+// decides reports whether a vote decides instead of those added before: the later answer does, and of equal answers the policy whose
+// name comes first.
+func (s *Standing) decides(v *Vote, a answer) bool {
+	return a.laterThan(s.latest) || !s.latest.laterThan(a) && v.Policy.Name < s.by.Policy.Name
 }
 
-// sureAnswer is the answer of a policy without what rests on a quota.
-func (v *Vote) sureAnswer(finished time.Time) answer {
+// answerWithoutQuotas returns the answer of a vote if percentOfQuota limits nothing.
+func (v *Vote) answerWithoutQuotas(finished time.Time) answer {
 	if v.Over && v.Rule.Capacity.PercentOfQuota != 0 {
 		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(finished)
 	}
 	return v.answer(finished)
 }
 
-// excluded is why the object is no candidate; empty when it is one, if anything asks for it.
+// excluded returns why the object is no candidate, whatever the policies say; empty if it may be one.
 func (s *Standing) excluded() Reason {
 	switch {
 	case !s.Finished:
@@ -109,13 +111,13 @@ func (s *Standing) excluded() Reason {
 	return ""
 }
 
-// hold is what forbids to delete the object for as long as it stays as it is; empty when nothing does.
+// hold returns why the object may not be deleted in its present state; empty if it may.
 func (s *Standing) hold() (reason Reason, detail string) {
 	switch {
 	case s.Doubt != "":
 		return ReasonFinishTimeUnknown, s.Doubt
-	case s.own.malformed != "":
-		return ReasonInvalidAnnotation, s.own.malformed
+	case s.annotations.malformed != "":
+		return ReasonInvalidAnnotation, s.annotations.malformed
 	case s.Owner == lifecycle.OwnerUnknown:
 		return ReasonOwnerActive, s.Controller.String() + " is of a kind that Winnow does not observe"
 	case s.Uncounted:
@@ -123,7 +125,7 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	case s.Contradictory:
 		return ReasonConflictingFinalizers,
 			"it has both finalizers orphan and foregroundDeletion, and a delete would remove one of them; remove the one you do not want"
-	case s.Applied != "" && s.applied != gc.GitOpsManagedDelete:
+	case s.Applied != "" && s.gitOpsManaged != gc.GitOpsManagedDelete:
 		return ReasonManagedByGitOps, s.Applied + ` would create it again; to delete it anyway, set gitOpsManaged: Delete in the rule`
 	case s.Recreated:
 		return ReasonRecreateLoop, "something creates it again under the same name each time it is deleted; " +
@@ -132,17 +134,20 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	return "", ""
 }
 
-// Counting is how capacity counts an object: not before a time, if that is yet to come, and no pool while its annotations keep it.
+// Counting is how limits count an object.
 type Counting struct {
-	Counts, Kept bool
-	// Until is when that changes by itself; zero for never.
+	// Counts is set if ceilings count the object.
+	Counts bool
+	// Kept is set if its annotations keep the object, so that pools do not count it.
+	Kept bool
+	// Until is when Counts or Kept changes because time passes; zero if never.
 	Until time.Time
 }
 
 // InPools reports whether pools count the object, and not only ceilings.
 func (c Counting) InPools() bool { return c.Counts && !c.Kept }
 
-// Counting is how the object is counted at now. What its annotations ask for stands only as long as the bounds let it.
+// Counting returns how limits count the object at now. Guardrails limit how long its annotations keep it.
 func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
 	if reason, _ := s.hold(); reason != "" || s.excluded() != "" || s.Terminating {
 		return Counting{}
@@ -150,7 +155,7 @@ func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
 	if now.Before(s.FinishedAt) {
 		return Counting{Until: s.FinishedAt}
 	}
-	kept := b.cut(s.annotate(answer{at: s.FinishedAt}), s.FinishedAt)
+	kept := b.applyMaxTTL(s.annotate(answer{at: s.FinishedAt}), s.FinishedAt)
 	switch {
 	case kept.never:
 		return Counting{Counts: true, Kept: true}
@@ -162,17 +167,16 @@ func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
 
 // Resolution is who decides for an object.
 type Resolution struct {
-	// Policy decides by its Rule; nil when none does, or before any policy is asked.
+	// Policy is nil if none decides.
 	Policy *Policy
-	// Rule is nil where a ceiling of Policy decides.
+	// Rule is nil if a ceiling of Policy decides.
 	Rule *Rule
-	// Native says that the TTL of the object's own spec has replaced the policy's.
-	Native bool
-	// Propagation of the deletion.
+	// Native is set if the native TTL has replaced the policy's answer.
+	Native      bool
 	Propagation metav1.DeletionPropagation
 }
 
-// RuleName names the rule, or nothing for a ceiling.
+// RuleName returns the name of the rule; empty for a ceiling.
 func (r *Resolution) RuleName() string {
 	if r.Rule == nil {
 		return ""
