@@ -8,73 +8,73 @@ import (
 	"strings"
 )
 
-// Ceiling shares a total among groups, max-min fairly: each group may keep up to as many members as every group can have without the
-// total being exceeded, which is the level, and what rounding leaves over goes, one each, to the first by name of those that have more.
-// So the shares add up to the total, and when members that are over leave, nobody's share changes, whatever their order.
+// Ceiling shares a total among groups by max-min fairness. The level is the largest number such that the total suffices if every group
+// keeps up to level members. A group with more members is capped. What rounding leaves over is the remainder: the first groups by name that
+// are capped keep one more each. So the shares add up to the total, and no share changes when members that are over leave.
 //
-// level is the smaller of that number and the size of the largest group, and in use the sum of min(size, level). A group of up to level
-// members fits, and its pool has a limit that is no smaller than that; a larger one is capped.
+// If no group is capped, the level is the size of the largest group. inUse is the sum of min(size, level) over all groups. The pool of a
+// group that is not capped has a limit of at least the group's size.
 type Ceiling[T any] struct {
 	total, level, inUse, members int
 
-	flipped func(*Member[T])
-	groups  map[string]*group[T]
-	fitting queue[*group[T]] // the largest on top
-	capped  []*group[T]      // by name
-	favored int              // how many of capped, the first, keep one more than level
+	overChanged func(*Member[T])
+	groups      map[string]*group[T]
+	uncapped    queue[*group[T]] // the largest on top
+	capped      []*group[T]      // by name
+	remainder   int              // so many of capped, from the first, keep one more than level
 }
 
-// group is what a ceiling holds under one name. While a member is on its way in, size is ahead of the pool.
+// group has the members of a ceiling under one name. While a member is being inserted, size is one more than the pool has.
 type group[T any] struct {
 	pool    *Pool[T]
 	ceiling *Ceiling[T]
 	name    string
 	size    int
 	capped  bool
-	place   int // in fitting
+	index   int // in uncapped
 }
 
 func (g *group[T]) before(other *group[T]) bool { return g.size > other.size }
-func (g *group[T]) moveTo(place int)            { g.place = place }
+func (g *group[T]) setIndex(i int)              { g.index = i }
 
-// NewCeiling makes a ceiling without members, which calls flipped as a pool does.
-func NewCeiling[T any](total int, flipped func(*Member[T])) *Ceiling[T] {
-	return &Ceiling[T]{total: max(total, 0), flipped: flipped, groups: make(map[string]*group[T])}
+// NewCeiling returns an empty ceiling, which calls overChanged as a pool does.
+func NewCeiling[T any](total int, overChanged func(*Member[T])) *Ceiling[T] {
+	return &Ceiling[T]{total: max(total, 0), overChanged: overChanged, groups: make(map[string]*group[T])}
 }
 
-// Insert puts m into a group, out of wherever it was before.
+// Insert moves m into a group from wherever it was.
 func (c *Ceiling[T]) Insert(name string, m *Member[T]) {
 	m.Leave()
 	g := c.groups[name]
 	if g == nil {
-		g = &group[T]{ceiling: c, name: name, pool: NewPool(c.level, c.flipped)}
+		g = &group[T]{ceiling: c, name: name, pool: NewPool(c.level, c.overChanged)}
 		g.pool.group = g
 		c.groups[name] = g
-		c.fitting.add(g)
+		c.uncapped.add(g)
 	}
-	// The share first: one that rises for m must not find it over for a moment.
+	// The share is updated first: if it grows because of m, then m must not be over for a moment.
 	c.resize(g, 1)
-	c.settle()
+	c.updateLevel()
 	g.pool.SetLimit(c.limit(g))
 	g.pool.Insert(m)
 }
 
-// SetTotal changes what is shared; below 0 is 0.
+// SetTotal changes the total. A negative total means 0.
 func (c *Ceiling[T]) SetTotal(total int) {
 	c.total = max(total, 0)
-	c.settle()
+	c.updateLevel()
 }
 
-// Total is what is shared.
+// Total returns how many members all groups keep together.
 func (c *Ceiling[T]) Total() int { return c.total }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (c *Ceiling[T]) Len() int { return c.members }
 
-// Over is how many members are over.
-func (c *Ceiling[T]) Over() int { return c.members - c.inUse - c.favored }
+// Over returns how many members are over.
+func (c *Ceiling[T]) Over() int { return c.members - c.inUse - c.remainder }
 
-// GroupLen is the number of members of a group; 0 when there is none of that name.
+// GroupLen returns the number of members of a group; 0 if there is no group of that name.
 func (c *Ceiling[T]) GroupLen(name string) int {
 	if g := c.groups[name]; g != nil {
 		return g.size
@@ -82,18 +82,18 @@ func (c *Ceiling[T]) GroupLen(name string) int {
 	return 0
 }
 
-// shrink follows the pool, which a member has left.
-func (g *group[T]) shrink() {
+// memberRemoved updates the ceiling after the pool has removed a member.
+func (g *group[T]) memberRemoved() {
 	c := g.ceiling
 	c.resize(g, -1)
 	if g.size == 0 {
-		c.fitting.take(g.place)
+		c.uncapped.removeAt(g.index)
 		delete(c.groups, g.name)
 	}
-	c.settle()
+	c.updateLevel()
 }
 
-// resize records that a group has one member more or less, and whether it fits.
+// resize adds to the size of a group, and caps or uncaps it.
 func (c *Ceiling[T]) resize(g *group[T], by int) {
 	c.inUse -= min(g.size, c.level)
 	c.remove(g)
@@ -103,62 +103,62 @@ func (c *Ceiling[T]) resize(g *group[T], by int) {
 	c.inUse += min(g.size, c.level)
 }
 
-// settle makes the level right again, and then the limits of those that are capped: each changes once, so that no member is over, or
-// saved, for a moment.
-func (c *Ceiling[T]) settle() {
+// updateLevel computes the level anew, and then the limits of the capped groups. Each limit changes only once, so that Over of no member
+// changes back and forth.
+func (c *Ceiling[T]) updateLevel() {
 	before := c.level
 	for c.inUse > c.total {
-		c.lower()
+		c.lowerLevel()
 	}
 	for len(c.capped) > 0 && c.inUse+len(c.capped) <= c.total {
-		c.raise()
+		c.raiseLevel()
 	}
 	if len(c.capped) == 0 {
-		c.level, c.favored = 0, 0
-		if c.fitting.Len() > 0 {
-			c.level = c.fitting.top().size
+		c.level, c.remainder = 0, 0
+		if c.uncapped.Len() > 0 {
+			c.level = c.uncapped.top().size
 		}
 		return
 	}
 	if rest := c.total - c.inUse; c.level == before {
-		c.favor(rest)
+		c.setRemainder(rest)
 	} else {
-		c.favored = rest
+		c.remainder = rest
 		for _, g := range c.capped {
 			g.pool.SetLimit(c.limit(g))
 		}
 	}
 }
 
-// favor has the first of the capped keep one more than level, and no others.
-func (c *Ceiling[T]) favor(first int) {
-	for c.favored > first {
-		c.favored--
-		c.capped[c.favored].pool.SetLimit(c.level)
+// setRemainder changes the remainder, and the limits of the groups that this concerns.
+func (c *Ceiling[T]) setRemainder(n int) {
+	for c.remainder > n {
+		c.remainder--
+		c.capped[c.remainder].pool.SetLimit(c.level)
 	}
-	for c.favored < first {
-		c.capped[c.favored].pool.SetLimit(c.level + 1)
-		c.favored++
+	for c.remainder < n {
+		c.capped[c.remainder].pool.SetLimit(c.level + 1)
+		c.remainder++
 	}
 }
 
-// limit is how many members a group keeps, or more if it fits.
+// limit returns the limit of a group's pool.
 func (c *Ceiling[T]) limit(g *group[T]) int {
-	if g.capped && c.place(g) < c.favored {
+	if g.capped && c.position(g) < c.remainder {
 		return c.level + 1
 	}
 	return c.level
 }
 
-func (c *Ceiling[T]) lower() {
+func (c *Ceiling[T]) lowerLevel() {
 	c.level--
-	for c.fitting.Len() > 0 && c.fitting.top().size > c.level {
-		c.add(c.fitting.pop())
+	for c.uncapped.Len() > 0 && c.uncapped.top().size > c.level {
+		c.add(c.uncapped.pop())
 	}
 	c.inUse -= len(c.capped)
 }
 
-func (c *Ceiling[T]) raise() {
+func (c *Ceiling[T]) raiseLevel() {
 	c.level++
 	c.inUse += len(c.capped)
 	before := c.capped
@@ -170,39 +170,39 @@ func (c *Ceiling[T]) raise() {
 		}
 		g.pool.SetLimit(c.level)
 		g.capped = false
-		c.fitting.add(g)
+		c.uncapped.add(g)
 	}
 	clear(before[len(c.capped):])
 }
 
-// add puts a group where its size belongs. One that comes to be capped before the last that is favored is favored itself, until the
-// ceiling has settled.
+// add puts a group into capped or uncapped by its size. If that is before the last capped group that keeps one more, then the new group
+// keeps one more too until updateLevel.
 func (c *Ceiling[T]) add(g *group[T]) {
 	if g.capped = g.size > c.level; !g.capped {
-		c.fitting.add(g)
+		c.uncapped.add(g)
 		return
 	}
-	place := c.place(g)
-	c.capped = slices.Insert(c.capped, place, g)
-	if place < c.favored {
-		c.favored++
+	i := c.position(g)
+	c.capped = slices.Insert(c.capped, i, g)
+	if i < c.remainder {
+		c.remainder++
 	}
 }
 
 func (c *Ceiling[T]) remove(g *group[T]) {
 	if !g.capped {
-		c.fitting.take(g.place)
+		c.uncapped.removeAt(g.index)
 		return
 	}
-	place := c.place(g)
-	c.capped = slices.Delete(c.capped, place, place+1)
-	if place < c.favored {
-		c.favored--
+	i := c.position(g)
+	c.capped = slices.Delete(c.capped, i, i+1)
+	if i < c.remainder {
+		c.remainder--
 	}
 }
 
-// place is where a group is among the capped, or is to be.
-func (c *Ceiling[T]) place(g *group[T]) int {
-	place, _ := slices.BinarySearchFunc(c.capped, g.name, func(g *group[T], name string) int { return strings.Compare(g.name, name) })
-	return place
+// position returns the index of a group in capped, or where it would be inserted.
+func (c *Ceiling[T]) position(g *group[T]) int {
+	i, _ := slices.BinarySearchFunc(c.capped, g.name, func(g *group[T], name string) int { return strings.Compare(g.name, name) })
+	return i
 }

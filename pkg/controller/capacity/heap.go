@@ -5,31 +5,31 @@ package capacity
 
 import "container/heap"
 
-// item is what a queue holds: it compares itself with others and is told its place.
+// item is an element of a queue.
 type item[E any] interface {
-	// before tells whether the item ranks before the other.
+	// before reports whether the item ranks before another.
 	before(other E) bool
-	moveTo(place int)
+	setIndex(i int)
 }
 
-// queue is a heap whose items know their place in it, so that any of them can be taken out without a search. On top is
-// the item that ranks first, or last when backwards.
+// queue is a heap whose items know their index in it, so that each can be removed without a search. On top is the item that ranks first,
+// or the last one if the queue is reversed.
 type queue[E item[E]] struct {
-	list      []E
-	backwards bool
+	list     []E
+	reversed bool
 }
 
 func (q *queue[E]) top() E         { return q.list[0] }
 func (q *queue[E]) add(e E)        { heap.Push(q, e) }
 func (q *queue[E]) pop() E         { return heap.Pop(q).(E) }
-func (q *queue[E]) take(place int) { heap.Remove(q, place) }
+func (q *queue[E]) removeAt(i int) { heap.Remove(q, i) }
 
-// The methods of heap.Interface; only they change the places.
+// The methods of heap.Interface. Only they call setIndex.
 
 func (q *queue[E]) Len() int { return len(q.list) }
 
 func (q *queue[E]) Less(i, j int) bool {
-	if q.backwards {
+	if q.reversed {
 		i, j = j, i
 	}
 	return q.list[i].before(q.list[j])
@@ -37,13 +37,13 @@ func (q *queue[E]) Less(i, j int) bool {
 
 func (q *queue[E]) Swap(i, j int) {
 	q.list[i], q.list[j] = q.list[j], q.list[i]
-	q.list[i].moveTo(i)
-	q.list[j].moveTo(j)
+	q.list[i].setIndex(i)
+	q.list[j].setIndex(j)
 }
 
 func (q *queue[E]) Push(x any) {
 	e := x.(E)
-	e.moveTo(len(q.list))
+	e.setIndex(len(q.list))
 	q.list = append(q.list, e)
 }
 

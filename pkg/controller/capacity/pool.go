@@ -1,9 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capacity ranks what has finished, newest first, and tells which objects lie beyond the limit of their pool, or
-// beyond the share of their namespace in a ceiling. It is pure: it knows no clock and takes no lock, so nothing in it is
-// safe for concurrent use. A change costs O(log n), and as much again for each member that it puts beyond a limit or saves.
+// Package capacity ranks finished objects, newest first, and says which of them are over the limit of their pool, or over the share of
+// their namespace in a ceiling. The package is pure, and nothing in it is safe for concurrent use. A change costs O(log n), and as much
+// again for each member whose Over changes.
 package capacity
 
 import (
@@ -13,32 +13,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Unlimited is the limit of a pool that has none.
+// Unlimited is the limit of a pool without a limit.
 const Unlimited = math.MaxInt
 
-// Member is one object. It is in one pool or ceiling at a time, or in none.
+// Member is one object. It is in at most one pool or ceiling at a time.
 type Member[T any] struct {
 	Value T
 
 	since int64 // in microseconds since 1970
 	uid   types.UID
-	pool  *Pool[T] // nil when in none
-	place int32    // in the queue of the pool that it is in
+	pool  *Pool[T] // nil if it is in none
+	index int32    // in the queue kept or excess of the pool
 	over  bool
-	// Kept has the member rank before all that are not. It must not be changed while the member is in a pool.
+	// Kept members rank before all others. The field must not change while the member is in a pool.
 	Kept bool
 }
 
-// MakeMember makes a member, in no pool yet, that ranks by since to the microsecond, then by UID. It must not be copied once it is in
-// one.
+// MakeMember returns a member that ranks by since to the microsecond, then by UID. A member must not be copied while it is in a pool.
 func MakeMember[T any](value T, since time.Time, uid types.UID) Member[T] {
 	return Member[T]{Value: value, since: since.UnixMicro(), uid: uid}
 }
 
-// Over tells whether the member lies beyond the limit of its pool; false when it is in none.
+// Over reports whether the member is over the limit of its pool; false if it is in none.
 func (m *Member[T]) Over() bool { return m.over }
 
-// Leave takes the member out of the pool or ceiling that it is in, if any.
+// Leave removes the member from its pool or ceiling, if any.
 func (m *Member[T]) Leave() {
 	if m.pool != nil {
 		m.pool.Remove(m)
@@ -55,26 +54,26 @@ func (m *Member[T]) before(other *Member[T]) bool {
 	return m.uid < other.uid
 }
 
-func (m *Member[T]) moveTo(place int) { m.place = int32(place) }
+func (m *Member[T]) setIndex(i int) { m.index = int32(i) }
 
-// Pool ranks its members, those that are kept first, then the newest, then by smaller UID; those of a rank above its limit are over.
+// Pool ranks its members: first those that are Kept, then the newest, then by UID. Members whose rank is above the limit are over.
 //
-// No member of kept is over and all of excess are; each of kept ranks before each of excess; and unless excess is empty,
-// kept is as large as the limit allows.
+// Invariants: no member of kept is over, and all of excess are. Each of kept ranks before each of excess. Unless excess is empty, kept is
+// as large as the limit allows.
 type Pool[T any] struct {
 	limit        int
-	flipped      func(*Member[T])
-	group        *group[T]         // that the pool is part of, in a ceiling
-	kept, excess queue[*Member[T]] // the last of kept and the first of excess on top
+	overChanged  func(*Member[T])
+	group        *group[T]         // nil unless the pool is part of a ceiling
+	kept, excess queue[*Member[T]] // on top are the last of kept and the first of excess
 }
 
-// NewPool makes a pool without members. It calls flipped for each member whose Over has changed, one being inserted
-// included if it is over at once, but not for one being removed. flipped must not change the pool.
-func NewPool[T any](limit int, flipped func(*Member[T])) *Pool[T] {
-	return &Pool[T]{limit: max(limit, 0), flipped: flipped, kept: queue[*Member[T]]{backwards: true}}
+// NewPool returns an empty pool. It calls overChanged for each member whose Over has changed, and for an inserted member that is over,
+// but not for a removed one. overChanged must not change the pool.
+func NewPool[T any](limit int, overChanged func(*Member[T])) *Pool[T] {
+	return &Pool[T]{limit: max(limit, 0), overChanged: overChanged, kept: queue[*Member[T]]{reversed: true}}
 }
 
-// Insert puts m in, out of wherever it was before. That m is not over in its new place, as it was in the old, is not told.
+// Insert moves m into the pool from wherever it was. If m was over there and is not over here, overChanged is not called.
 func (p *Pool[T]) Insert(m *Member[T]) {
 	m.Leave()
 	m.pool = p
@@ -86,28 +85,28 @@ func (p *Pool[T]) Insert(m *Member[T]) {
 		p.kept.add(m)
 	default:
 		p.excess.add(m)
-		p.flip(m)
+		p.toggleOver(m)
 	}
 }
 
-// Remove takes m out, if it is in this pool.
+// Remove removes m, if it is in this pool.
 func (p *Pool[T]) Remove(m *Member[T]) {
 	if m.pool != p {
 		return
 	}
 	if m.over {
-		p.excess.take(int(m.place))
+		p.excess.removeAt(int(m.index))
 	} else {
-		p.kept.take(int(m.place))
+		p.kept.removeAt(int(m.index))
 	}
 	m.pool, m.over = nil, false
 	p.fill()
 	if p.group != nil {
-		p.group.shrink()
+		p.group.memberRemoved()
 	}
 }
 
-// SetLimit changes how many members are not over; below 0 is 0.
+// SetLimit changes how many members are not over. A negative limit means 0.
 func (p *Pool[T]) SetLimit(limit int) {
 	p.limit = max(limit, 0)
 	for p.kept.Len() > p.limit {
@@ -116,29 +115,29 @@ func (p *Pool[T]) SetLimit(limit int) {
 	p.fill()
 }
 
-// Limit is how many members are not over.
+// Limit returns how many members may be in the pool without being over.
 func (p *Pool[T]) Limit() int { return p.limit }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (p *Pool[T]) Len() int { return p.kept.Len() + p.excess.Len() }
 
-// fill promotes the first of the excess while the limit allows.
+// fill moves the first of excess to kept while the limit allows.
 func (p *Pool[T]) fill() {
 	for p.kept.Len() < p.limit && p.excess.Len() > 0 {
 		m := p.excess.pop()
 		p.kept.add(m)
-		p.flip(m)
+		p.toggleOver(m)
 	}
 }
 
-// demote makes the last of the kept the first of the excess.
+// demote moves the last of kept to excess.
 func (p *Pool[T]) demote() {
 	m := p.kept.pop()
 	p.excess.add(m)
-	p.flip(m)
+	p.toggleOver(m)
 }
 
-func (p *Pool[T]) flip(m *Member[T]) {
+func (p *Pool[T]) toggleOver(m *Member[T]) {
 	m.over = !m.over
-	p.flipped(m)
+	p.overChanged(m)
 }

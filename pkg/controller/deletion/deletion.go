@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletion is the life of one DELETE: the order, what the API server answered, and when the object may be tried again.
+// Package deletion describes one DELETE: the order, the outcome, and when the next attempt may follow. The package is pure.
 package deletion
 
 import (
@@ -13,62 +13,62 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Order is a delete to be sent, for exactly the state that was judged.
+// Order is a DELETE to be sent, for exactly the state that was judged.
 type Order struct {
 	Fact *lifecycle.Fact
-	// Policy has no namespace for a cluster policy, and Rule is empty for a ceiling of it.
+	// Policy has no namespace if it is a cluster policy. Rule is empty if a ceiling of the policy decides.
 	Policy      types.NamespacedName
 	PolicyUID   types.UID
 	Rule        string
 	Propagation metav1.DeletionPropagation
 	// Due is when the object became due.
 	Due time.Time
-	// Until is when memory is no longer known to be fresh: from then on no request may be started for the order.
+	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh.
 	Until time.Time
-	// Reread asks to read the object and to judge that state before the delete.
+	// Reread is set if the object must be read, and judged again, before the DELETE.
 	Reread bool
 }
 
-// Lapsed reports whether no request may be started for the order any more, by either of its clocks: the monotonic one stands still
-// while the host is suspended, and the wall clock may be set.
+// Lapsed reports whether it is too late to send the DELETE. It checks both clocks: the monotonic clock stands still while the host is
+// suspended, and the wall clock may be set.
 func (o *Order) Lapsed(now time.Time) bool {
 	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
 }
 
-// Outcome is what the API server answered to a delete.
+// Outcome is the answer of the API server to a DELETE.
 type Outcome int
 
 const (
 	// Accepted: the object is gone or being deleted.
 	Accepted Outcome = iota
-	// NotFound: it was gone already.
+	// NotFound: the object was gone already.
 	NotFound
-	// Conflict: it is not in the state that was judged.
+	// Conflict: the object is not in the state that was judged.
 	Conflict
-	// Throttled: the server wants to be asked later.
+	// Throttled: the server asks to try later.
 	Throttled
-	// Unauthorized: a right is missing.
+	// Unauthorized: a permission is missing.
 	Unauthorized
-	// Refused: the server does not want it deleted.
+	// Refused: the server, an admission policy or a webhook refused the deletion.
 	Refused
-	// Unknown: no answer; it may or may not have been deleted.
+	// Unknown: there was no answer, and the object may or may not have been deleted.
 	Unknown
 )
 
 var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "Throttled", "Unauthorized", "Refused", "Unknown"}
 
-// String is the outcome's name.
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Result is the outcome of an order. Detail is the server's own words, or the missing right. RetryAfter is the server's wish
-// after Throttled.
+// Result is the outcome of an order.
 type Result struct {
-	Outcome    Outcome
-	Detail     string
+	Outcome Outcome
+	// Detail is the server's own message, or the missing permission.
+	Detail string
+	// RetryAfter is how long the server asks to wait after Throttled; zero if it does not say.
 	RetryAfter time.Duration
 }
 
-// Confirmed is a deletion that was accepted, and whose object was seen to be gone at At.
+// Confirmed is an accepted deletion whose object the watch reported as gone, at the time At.
 type Confirmed struct {
 	*Order
 	At time.Time

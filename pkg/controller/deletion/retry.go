@@ -11,36 +11,36 @@ import (
 
 // Pauses after a delete that failed.
 const (
-	// conflictWait is how long the watch has to show the newer state, before the object is read.
+	// conflictWait is how long to wait for the watch to report the newer state before reading the object.
 	conflictWait = time.Second
-	// rereadAfter conflicts each delete is preceded by a GET.
+	// rereadAfter is after how many conflicts each DELETE is preceded by a GET.
 	rereadAfter = 3
-	// contendedAfter conflicts the object is left alone for contendedPause.
+	// contendedAfter is after how many conflicts the object is left alone for contendedPause.
 	contendedAfter = 10
 	contendedPause = time.Minute
-	// unauthorizedPause is how long a missing right is believed to be missing.
+	// unauthorizedPause is after which time a missing permission is tried again.
 	unauthorizedPause = 30 * time.Second
 	backoffFirst      = time.Second
 	backoffMost       = 5 * time.Minute
 )
 
-// Retry is what became of earlier deletes of an object, and when the next one may be sent. The zero value is that of an object that
-// was never tried.
+// Retry says when the next DELETE of an object may be sent after earlier ones failed. The zero value is for an object without failures.
 type Retry struct {
-	// barred is the resource version that a delete was refused for; it is never tried again unread.
-	barred    uint64
-	conflicts int
-	failures  int
+	// rejectedVersion is the resource version of the last conflict. No DELETE for it is sent again unless the object was read in between.
+	rejectedVersion uint64
+	conflicts       int
+	failures        int
 	// reread asks for a GET before the next delete.
 	reread bool
-	// until holds the object for the reason and detail; untilNewer only as long as no newer state of it is known.
-	until      time.Time
+	// until is when the pause ends, which has a reason and a detail.
+	until time.Time
+	// untilNewer is set if the pause also ends when a newer state of the object is known.
 	untilNewer bool
 	reason     policy.Reason
 	detail     string
 }
 
-// Failed takes in a result that was not Accepted or NotFound. The order was for resource version ordered; known is the newest one known.
+// Failed records a result other than Accepted or NotFound. The order was for the resource version ordered; the newest known is known.
 func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	pause := func(reason policy.Reason, d time.Duration) {
 		r.until, r.untilNewer, r.reason, r.detail = now.Add(d), false, reason, result.Detail
@@ -49,12 +49,12 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	case Accepted, NotFound:
 	case Conflict:
 		r.conflicts++
-		r.barred = ordered
+		r.rejectedVersion = ordered
 		switch {
 		case r.conflicts >= contendedAfter:
 			r.conflicts = 0
 			pause(policy.ReasonContended, contendedPause)
-		case known <= r.barred:
+		case known <= r.rejectedVersion:
 			pause(policy.ReasonRetrying, conflictWait)
 			r.untilNewer = true
 		}
@@ -72,29 +72,29 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	}
 }
 
-// Updated takes in that a newer state of the object is known.
+// Updated records that a newer state of the object is known.
 func (r *Retry) Updated() {
 	if r.untilNewer {
 		r.until, r.untilNewer = time.Time{}, false
 	}
 }
 
-// Reread takes in that the object was read at a resource version, and reports whether that may be deleted: a state for which the server
-// has answered that it is not there may not, or Winnow would ask for ever.
+// Reread records that the object was read at a resource version, and reports whether a DELETE for this version may be sent. It may not if
+// the version is that of the last conflict, or Winnow would send the same DELETE forever.
 func (r *Retry) Reread(version uint64) bool {
 	r.reread = false
-	return version != r.barred
+	return version != r.rejectedVersion
 }
 
-// Forgotten is what remains once nobody wants the object deleted any more: a state that was refused stays refused.
-func (r *Retry) Forgotten() Retry { return Retry{barred: r.barred} }
+// Forgotten returns what remains when the object is no longer due: only the resource version of the last conflict.
+func (r *Retry) Forgotten() Retry { return Retry{rejectedVersion: r.rejectedVersion} }
 
-// NeedsRead reports whether the object must be read before the next delete, for a state that is known at a resource version.
+// NeedsRead reports whether the object, known at a resource version, must be read before the next DELETE.
 func (r *Retry) NeedsRead(version uint64) bool {
-	return r.reread || r.conflicts >= rereadAfter || version == r.barred
+	return r.reread || r.conflicts >= rereadAfter || version == r.rejectedVersion
 }
 
-// Paused reports whether no delete may be sent now, why, and until when.
+// Paused reports whether no DELETE may be sent now, why, and until when.
 func (r *Retry) Paused(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
 	return r.reason, r.detail, r.until, now.Before(r.until)
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facts is how facts are kept: what many objects have in common is there once for all of them. It is the one place of the
-// controller outside of the tracker that takes a lock.
+// Package facts stores facts in a compact form: what many objects have in common is stored only once. The package is pure apart from one
+// lock, which protects the table of these shared parts.
 package facts
 
 import (
@@ -15,29 +15,27 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Compact is a fact in the form in which it is kept, since there may be a million: what it has in common with others is shared with
-// them. It is never changed once made.
+// Compact is the form in which facts are stored, since there may be a million. It is immutable.
 type Compact struct {
 	*shared
-	full *lifecycle.Fact // the whole fact, where the other fields cannot say all of it; nil for most
-	id   string          // UID, then name
-	// ResourceVersion of the state that was reduced.
+	full            *lifecycle.Fact // the whole fact if the other fields cannot represent it; nil for most objects
+	id              string          // UID, then name
 	ResourceVersion uint64
-	// In seconds since 1970; 0 while it runs.
+	// In seconds since 1970. finished is 0 if the object has not finished.
 	created, finished uint32
 }
 
-// Compress makes the small form of a fact.
+// Compress returns the compact form of a fact.
 func Compress(f *lifecycle.Fact) *Compact {
 	k := &Compact{shared: sharedOf(f), id: string(f.UID) + f.Name, ResourceVersion: f.ResourceVersion}
-	var fits [2]bool
-	k.created, fits[0] = seconds(f.Created)
-	if fits[1] = true; f.Finished {
-		k.finished, fits[1] = seconds(f.FinishedAt)
+	createdFits, finishedFits := false, true
+	k.created, createdFits = seconds(f.Created)
+	if f.Finished {
+		k.finished, finishedFits = seconds(f.FinishedAt)
 	}
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
 	stuck := f.Terminating || f.Uncounted || f.Doubt != "" || f.Contradictory
-	if annotated || stuck || fits != [2]bool{true, true} || !f.Scheduled.Equal(k.scheduledFor()) {
+	if annotated || stuck || !createdFits || !finishedFits || !f.Scheduled.Equal(k.scheduledFor()) {
 		full := *f
 		full.Labels, full.Controller = k.labels(), k.Controller
 		k.full = &full
@@ -45,7 +43,7 @@ func Compress(f *lifecycle.Fact) *Compact {
 	return k
 }
 
-// seconds are those since 1970; false when that cannot tell the time.
+// seconds returns a time as seconds since 1970, and whether they represent it exactly.
 func seconds(t time.Time) (uint32, bool) {
 	s := t.Unix()
 	return uint32(s), s >= 0 && s <= math.MaxUint32 && t.Nanosecond() == 0
@@ -65,7 +63,7 @@ func (k *Compact) Created() time.Time {
 	return time.Unix(int64(k.created), 0).UTC()
 }
 
-// FinishedAt is as in the fact.
+// FinishedAt is when the object finished; zero if it has not.
 func (k *Compact) FinishedAt() time.Time {
 	switch {
 	case k.full != nil:
@@ -76,7 +74,7 @@ func (k *Compact) FinishedAt() time.Time {
 	return time.Unix(int64(k.finished), 0).UTC()
 }
 
-// scheduledFor is what the name says of that.
+// scheduledFor returns the scheduled time that the name contains; zero if it contains none.
 func (k *Compact) scheduledFor() time.Time {
 	if k.scheduledBy == lifecycle.ScheduledByField {
 		return time.Time{}
@@ -84,7 +82,7 @@ func (k *Compact) scheduledFor() time.Time {
 	return lifecycle.ScheduleInName(k.Name(), k.Controller.Name)
 }
 
-// Terminating says that the object is being deleted.
+// Terminating reports whether the object is being deleted.
 func (k *Compact) Terminating() bool { return k.full != nil && k.full.Terminating }
 
 // Annotated reports whether the object has any of our annotations.
@@ -101,15 +99,14 @@ func (k *Compact) SameAnnotations(o *Compact) bool {
 	return same(k.full.TTL, o.full.TTL) && same(k.full.KeepUntil, o.full.KeepUntil)
 }
 
-// labels are those of the object.
 func (k *Compact) labels() labels.Labels {
-	if k.shared.own {
-		return ownLabels{k.shared, k.id}
+	if k.shared.hasPlaceholders {
+		return placeholderLabels{k.shared, k.id}
 	}
 	return k.shared
 }
 
-// Fact is the whole fact.
+// Fact returns the whole fact.
 func (k *Compact) Fact() *lifecycle.Fact {
 	f := &lifecycle.Fact{}
 	if k.Unpack(f); f.ScheduledBy != lifecycle.ScheduledByField {
@@ -118,7 +115,7 @@ func (k *Compact) Fact() *lifecycle.Fact {
 	return f
 }
 
-// Unpack makes f the fact, but for what its name says.
+// Unpack stores the fact in f, without allocating. If the name contains the scheduled time, f.ScheduledBy says so.
 func (k *Compact) Unpack(f *lifecycle.Fact) {
 	if k.full != nil {
 		*f = *k.full

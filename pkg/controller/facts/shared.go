@@ -21,8 +21,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// shared is what an object has in common with others: it is there once for all of them, for as long as there are any. The fields are
-// those of Fact. It is the labels of its objects, too, unless own says that some are of each object alone.
+// shared has what several objects have in common. It exists once for all of them, as long as any of them exists. The exported fields are
+// those of lifecycle.Fact. It also implements labels.Labels for these objects, unless hasPlaceholders is set.
 type shared struct {
 	Resource, Namespace string
 	Finished            bool
@@ -31,48 +31,49 @@ type shared struct {
 	Controller          *lifecycle.Owner
 	Propagation         metav1.DeletionPropagation
 
-	scheduledBy lifecycle.ScheduledBy
-	uidLength   uint16
-	own         bool
-	list        labelList
+	scheduledBy     lifecycle.ScheduledBy
+	uidLength       uint16
+	hasPlaceholders bool
+	encodedLabels   encodedLabels
 }
 
-// The values of labels that repeat the UID or the name of their object, as the API server gives to each Job that has no labels:
-// without these, every such Job would be shared to none. No value of a label may have such a character.
+// Placeholders stand for the values of labels that repeat the UID or name of their object. The API server sets such labels on each Job,
+// and without placeholders no two of these Jobs could share anything. No valid label contains the character NUL.
 const (
-	ownUID  = "\x00uid"
-	ownName = "\x00name"
+	uidPlaceholder  = "\x00uid"
+	namePlaceholder = "\x00name"
 )
 
-// interned are all of them, by all that they say. They are held weakly: a shared goes with the last of its objects.
+// interned has each shared by its encoded contents. The pointers are weak, so a shared is freed with the last of its objects.
 var interned = struct {
 	sync.Mutex
 	all map[string]weak.Pointer[shared]
-	key []byte // scratch
+	key []byte // buffer of sharedOf
 }{all: map[string]weak.Pointer[shared]{}}
 
-// sharedOf is the shared of an object with this fact.
+// sharedOf returns the shared part of a fact.
 func sharedOf(f *lifecycle.Fact) *shared {
 	interned.Lock()
 	defer interned.Unlock()
-	key, list := appendKey(interned.key[:0], f)
+	key, labelsAt := appendKey(interned.key[:0], f)
 	interned.key = key
 	if k := interned.all[string(key)].Value(); k != nil {
 		return k
 	}
-	own := string(key)
-	all := own[list:]
+	stored := string(key)
+	encoded := stored[labelsAt:]
 	k := &shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), list: labelList(all), scheduledBy: scheduledBy(f),
-		own: strings.Contains(all, ownUID) || strings.Contains(all, ownName),
+		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
+		encodedLabels:   encodedLabels(encoded),
+		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),
 	}
-	interned.all[own] = weak.Make(k)
-	runtime.AddCleanup(k, forgetShared, own)
+	interned.all[stored] = weak.Make(k)
+	runtime.AddCleanup(k, forgetShared, stored)
 	return k
 }
 
-// forgetShared is called when a shared is gone. Another of the same key may have come meanwhile.
+// forgetShared is called after a shared was freed. A new one may have been interned under the same key in the meantime.
 func forgetShared(key string) {
 	interned.Lock()
 	defer interned.Unlock()
@@ -81,8 +82,8 @@ func forgetShared(key string) {
 	}
 }
 
-// appendKey appends all that makes up a shared; from list on, that are the labels.
-func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
+// appendKey appends the encoded contents of the shared part of a fact. The labels begin at labelsAt.
+func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 	key = binary.AppendUvarint(key, uint64(len(f.UID)))
 	key = appendString(appendString(key, f.Resource), f.Namespace)
 	key = appendString(appendString(key, string(f.Outcome)), string(f.Propagation))
@@ -96,7 +97,7 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 		key = appendString(appendString(key, c.Name), string(c.UID))
 	}
 	key = append(key, byte(scheduledBy(f)))
-	list = len(key)
+	labelsAt = len(key)
 	switch all := f.Labels.(type) {
 	case nil:
 	case labels.Set:
@@ -104,16 +105,16 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, list int) {
 			key = appendString(appendString(key, k), placeholder(all[k], f))
 		}
 	case *shared:
-		key = append(key, all.list...)
-	case ownLabels:
-		key = append(key, all.list...)
-	default: // Without its labels an object would fall under other rules.
+		key = append(key, all.encodedLabels...)
+	case placeholderLabels:
+		key = append(key, all.encodedLabels...)
+	default: // Without its labels, an object would be matched by other rules.
 		panic(fmt.Sprintf("labels as %T cannot be kept", all))
 	}
-	return key, list
+	return key, labelsAt
 }
 
-// scheduledBy is how the name of a Job says for when it was scheduled, as its CronJob had it if nobody else did.
+// scheduledBy returns where the scheduled time of a Job is found in its compact form.
 func scheduledBy(f *lifecycle.Fact) lifecycle.ScheduledBy {
 	switch {
 	case f.Scheduled.IsZero() || f.Controller == nil || !f.Scheduled.Equal(lifecycle.ScheduleInName(f.Name, f.Controller.Name)):
@@ -124,14 +125,14 @@ func scheduledBy(f *lifecycle.Fact) lifecycle.ScheduledBy {
 	return lifecycle.ScheduledByCreation
 }
 
-// placeholder is the value of a label as it is kept for all that have the same.
+// placeholder returns the value of a label as it is stored.
 func placeholder(value string, f *lifecycle.Fact) string {
 	switch value {
 	case "":
 	case string(f.UID):
-		return ownUID
+		return uidPlaceholder
 	case f.Name:
-		return ownName
+		return namePlaceholder
 	}
 	return value
 }
@@ -143,18 +144,18 @@ func appendFlag(key []byte, flag bool) []byte {
 	return append(key, 0)
 }
 
-// appendString keeps strings apart by their lengths.
+// appendString appends the length of a string, then the string.
 func appendString(key []byte, s string) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(s))), s...)
 }
 
-// labelList are labels in the order of their keys, as appendString has them, each key before its value.
-type labelList string
+// encodedLabels are keys and values in turn, in the order of the keys, each encoded by appendString.
+type encodedLabels string
 
-// cut takes the first string off.
-func (l labelList) cut() (first string, rest labelList) {
+// next decodes the first string.
+func (l encodedLabels) next() (first string, rest encodedLabels) {
 	n, size := uint64(0), 0
-	for shift := 0; ; shift += 7 { // As binary.Uvarint, which takes no string.
+	for shift := 0; ; shift += 7 { // Like binary.Uvarint, which accepts no string.
 		b := l[size]
 		n |= uint64(b&0x7f) << shift
 		if size++; b < 0x80 {
@@ -166,7 +167,7 @@ func (l labelList) cut() (first string, rest labelList) {
 
 var (
 	_ labels.Labels = &shared{}
-	_ labels.Labels = ownLabels{}
+	_ labels.Labels = placeholderLabels{}
 )
 
 // Has implements labels.Labels.
@@ -183,35 +184,35 @@ func (k *shared) Get(label string) string {
 
 // Lookup implements labels.Labels.
 func (k *shared) Lookup(label string) (string, bool) {
-	for l := k.list; l != ""; {
+	for l := k.encodedLabels; l != ""; {
 		var key, value string
-		key, l = l.cut()
-		if value, l = l.cut(); key == label {
+		key, l = l.next()
+		if value, l = l.next(); key == label {
 			return value, true
 		}
 	}
 	return "", false
 }
 
-// ownLabels are those of an object with some of its own.
-type ownLabels struct {
+// placeholderLabels are the labels of one object whose shared part has placeholders.
+type placeholderLabels struct {
 	*shared
-	id string // as in Compact
+	id string // see Compact
 }
 
 // Get implements labels.Labels.
-func (l ownLabels) Get(label string) string {
+func (l placeholderLabels) Get(label string) string {
 	value, _ := l.Lookup(label)
 	return value
 }
 
 // Lookup implements labels.Labels.
-func (l ownLabels) Lookup(label string) (string, bool) {
+func (l placeholderLabels) Lookup(label string) (string, bool) {
 	value, ok := l.shared.Lookup(label)
 	switch value {
-	case ownUID:
+	case uidPlaceholder:
 		value = l.id[:l.uidLength]
-	case ownName:
+	case namePlaceholder:
 		value = l.id[l.uidLength:]
 	}
 	return value, ok

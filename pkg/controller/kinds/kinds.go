@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds is the one table of the resources that Winnow deletes, or observes for what they mean for those: because they may own
-// them, or limit their number. A resource that is not in the table is an error.
+// Package kinds is the one table of the resources that Winnow observes: those that policies can name, their owners, and ResourceQuotas. A
+// resource that is not in the table is an error. The package is pure.
 package kinds
 
 import (
@@ -19,27 +19,26 @@ import (
 )
 
 const (
-	// CronJobs are observed for what they mean for their Jobs. No policy can name them.
+	// CronJobs are observed as owners of Jobs. Policies cannot name them.
 	CronJobs = "cronjobs.batch"
-	// ResourceQuotas are observed while a policy limits objects by a share of them. No policy can name them.
+	// ResourceQuotas are observed while a policy has percentOfQuota. Policies cannot name them.
 	ResourceQuotas = "resourcequotas"
 )
 
 // Kind is one resource.
 type Kind struct {
-	// Resource is its name as policies write it: "resource.group".
-	Resource string
-	// GroupVersionKind and Plural name it to the API server.
+	// Resource is the name that policies use: "resource.group".
+	Resource         string
 	GroupVersionKind schema.GroupVersionKind
 	Plural           string
-	// Owners are the resources that may own its objects, and must be observed before one of them is deleted.
+	// Owners are the resources that may own objects of this kind, and must be observed before such an object is deleted.
 	Owners []string
-	// Ended is a field selector that every finished object matches; empty where there is none.
+	// Ended is a field selector that every finished object matches; empty if there is none.
 	Ended string
 	// New returns an empty object.
 	New func() runtime.Object
 
-	// fact reduces an object, and reports false for one of another Go type; nil for a resource that is only observed.
+	// fact reduces an object; ok is false for another Go type. It is nil for a resource that policies cannot name.
 	fact func(object any) (f *lifecycle.Fact, ok bool, err error)
 }
 
@@ -71,7 +70,7 @@ func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle
 	}
 }
 
-// For is the kind of a resource.
+// For returns the kind of a resource.
 func For(resource string) (*Kind, error) {
 	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.Resource == resource }); i >= 0 {
 		return table[i], nil
@@ -79,7 +78,7 @@ func For(resource string) (*Kind, error) {
 	return nil, fmt.Errorf("resource %q is not known", resource)
 }
 
-// ForOwner is the resource of an owner; empty when owners of its kind are not observed.
+// ForOwner returns the resource of an owner; empty if owners of this kind are not observed.
 func ForOwner(owner schema.GroupKind) string {
 	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.GroupVersionKind.GroupKind() == owner }); i >= 0 {
 		return table[i].Resource
@@ -87,7 +86,7 @@ func ForOwner(owner schema.GroupKind) string {
 	return ""
 }
 
-// Fact reduces an object to what is to be known of it.
+// Fact reduces an object of any kind that policies can name.
 func Fact(object any) (*lifecycle.Fact, error) {
 	for _, k := range table {
 		if !k.Deletable() {
@@ -103,7 +102,7 @@ func Fact(object any) (*lifecycle.Fact, error) {
 // Deletable reports whether policies can name the resource.
 func (k *Kind) Deletable() bool { return k.fact != nil }
 
-// Path is that of an object; without a name that of all objects of a namespace, without a namespace that of all objects.
+// Path returns the URL path of an object. Without a name it is that of all objects of the namespace; without a namespace, of all objects.
 func (k *Kind) Path(namespace, name string) []string {
 	gv := k.GroupVersionKind.GroupVersion()
 	path := []string{"/apis", gv.Group, gv.Version}
@@ -119,7 +118,7 @@ func (k *Kind) Path(namespace, name string) []string {
 	return path
 }
 
-// Deletable are the resources of the table that policies can name.
+// Deletable returns the resources that policies can name.
 func Deletable() []string {
 	var out []string
 	for _, k := range table {
@@ -130,7 +129,7 @@ func Deletable() []string {
 	return out
 }
 
-// WithOwners adds to resources those that policies can name and that may own their objects.
+// WithOwners adds to resources their owners that policies can name, and the owners of these.
 func WithOwners(resources ...string) []string {
 	out := slices.Clone(resources)
 	for i := 0; i < len(out); i++ {
@@ -143,10 +142,10 @@ func WithOwners(resources ...string) []string {
 	return out
 }
 
-// ObservedOwners are the resources that are observed for what they mean for a resource, and for nothing else.
+// ObservedOwners returns the owners of a resource that policies cannot name.
 func ObservedOwners(resource string) []string { return ownersOf(resource, false) }
 
-// ownersOf are the owners of a resource that policies can name, or those that they cannot.
+// ownersOf returns the owners of a resource that policies can name, or those that policies cannot name.
 func ownersOf(resource string, deletable bool) []string {
 	k, err := For(resource)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle knows each kind: when it has finished and how, which TTL of its own it carries, and what its owners mean
-// for it. It is pure: objects go in, facts come out.
+// Package lifecycle reduces objects to facts: whether and when an object has finished, its native TTL, and its owner. The package is
+// pure.
 package lifecycle
 
 import (
@@ -19,56 +19,55 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Finalizers that the API server itself gives a meaning: how a deletion in progress reaches the dependents.
+// Finalizers of the API server. They say how a deletion in progress treats the dependents.
 const (
 	finalizerOrphan     = metav1.FinalizerOrphanDependents
 	finalizerForeground = metav1.FinalizerDeleteDependents
 )
 
-// Fact is what is known of an object: all that a decision needs, and no more. It is never changed once made; a newer state
-// of the object is a new fact. Package facts has the form in which it is kept.
+// Fact is everything that decisions need to know of one object. It is immutable: a newer state of the object is a new fact. Package facts
+// has the compact form in which facts are stored.
 type Fact struct {
-	// Resource as policies name it: gc.ResourceJobs or gc.ResourcePods.
+	// Resource is the name that policies use: gc.ResourceJobs or gc.ResourcePods.
 	Resource        string
 	Namespace, Name string
 	UID             types.UID
-	// ResourceVersion of the state that was reduced.
 	ResourceVersion uint64
 	Labels          labels.Labels
 	Created         time.Time
 
-	// Terminating says that the object is being deleted, and Finalizers what that waits for.
-	Finalizers  []string
+	// Terminating is set if the object is being deleted. Only then are Finalizers set, which the deletion waits for.
 	Terminating bool
-	// Uncounted says that the Job controller has yet to count this Pod (KEP-2307).
+	Finalizers  []string
+	// Uncounted is set if the Job controller has not counted this Pod yet (KEP-2307).
 	Uncounted bool
-	// Finished says that the execution ended; Outcome and FinishedAt speak of that end.
+	// Finished is set if the execution has ended, with this Outcome at FinishedAt.
 	Finished   bool
 	Outcome    gc.Outcome
 	FinishedAt time.Time
-	// Doubt is why FinishedAt is not to be believed, empty when it is.
+	// Doubt is why FinishedAt cannot be trusted; empty if it can.
 	Doubt string
 
-	// NativeTTL is the TTL after finish that the object's own spec asks Kubernetes for; nil when it does not.
+	// NativeTTL is ttlSecondsAfterFinished of the object's own spec; nil if it is not set.
 	NativeTTL *time.Duration
-	// TTL and KeepUntil are the object's annotations as written; nil when it has none.
+	// TTL and KeepUntil are the object's annotations as written; nil if it has none.
 	TTL, KeepUntil *string
-	// Endless says that nothing but a disturbance ends this Pod, so that its TTL may never count. It is set beside a TTL alone.
+	// Endless is set if the object has the annotation TTL and is a running Pod with restartPolicy Always, which does not finish by itself.
 	Endless bool
 
-	// Controller is the owner reference that controls the object; nil when none does.
+	// Controller is the owner reference with controller: true; nil if there is none.
 	Controller *Owner
-	// Scheduled is the time for which a CronJob created this Job; zero when it was created by hand, or nothing tells. With ScheduledBy it
-	// is left out: the name tells it, and it takes time to be read.
+	// Scheduled is the time for which a CronJob created this Job; zero if the Job was created by hand, or the time is not known. It is also
+	// zero if ScheduledBy says that the name contains the time, because parsing the name takes time.
 	Scheduled   time.Time
 	ScheduledBy ScheduledBy
-	// Applied is who applied the object and would apply it again, such as `Argo CD app "web"`; empty for nobody, and for an
-	// object with a controller, which would be created again by that alone.
+	// Applied is what applied the object and would create it again, such as `Argo CD app "web"`. It is empty if nothing did, and for an
+	// object with a controller, because only the controller would create it again.
 	Applied string
-	// Propagation that the object's finalizers ask for; a delete with any other would strip them. Empty leaves it free.
+	// Propagation is the policy that the object's finalizers ask for; a DELETE with another policy would remove them. Empty if any will do.
 	Propagation metav1.DeletionPropagation
-	// Contradictory says that the finalizers ask for two of them, so that a delete would strip one, whatever it asks for. The API
-	// server takes no such object from anybody; it may still serve one that reached its storage by another way.
+	// Contradictory is set if the finalizers ask for two policies, so that every DELETE would remove one. The API server accepts no such
+	// object, but it may serve one that reached its storage in another way.
 	Contradictory bool
 }
 
@@ -79,8 +78,7 @@ type Owner struct {
 	UID  types.UID
 }
 
-// newFact reduces what all kinds have in common. It fails for a resource version that is not a decimal number, which
-// Kubernetes promises them to be (KEP-5504).
+// newFact reduces the metadata of an object. It fails if the resource version is not a decimal number, as KEP-5504 guarantees.
 func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) {
 	rv, err := strconv.ParseUint(m.ResourceVersion, 10, 64)
 	if err != nil {
@@ -93,7 +91,7 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
 		gv, err := schema.ParseGroupVersion(c.APIVersion)
-		if err != nil { // A group that cannot be read is one that nobody can observe.
+		if err != nil { // An unknown group means a controller of unknown kind.
 			gv.Group = c.APIVersion
 		}
 		f.Controller = &Owner{GroupKind: schema.GroupKind{Group: gv.Group, Kind: c.Kind}, Name: c.Name, UID: c.UID}
@@ -115,29 +113,29 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 	return f, nil
 }
 
-// annotationMost is more than any annotation needs that can be read.
-const annotationMost = 64
+// maxAnnotationLength is more than any valid annotation needs.
+const maxAnnotationLength = 64
 
-// annotation is a value as written, but short.
+// annotation returns a value as written, but truncated; nil if there is none.
 func annotation(m *metav1.ObjectMeta, key string) *string {
 	v, ok := m.Annotations[key]
 	if !ok {
 		return nil
 	}
-	v = short(v)
+	v = truncate(v)
 	return &v
 }
 
-// short keeps of a value that is too long only what shows that it is, or whoever may annotate could fill the memory.
-func short(v string) string {
-	if len(v) <= annotationMost {
+// truncate shortens a value that is too long to be valid. Otherwise anybody who may annotate objects could fill the memory.
+func truncate(v string) string {
+	if len(v) <= maxAnnotationLength {
 		return v
 	}
-	return strings.ToValidUTF8(v[:annotationMost], "") + "..."
+	return strings.ToValidUTF8(v[:maxAnnotationLength], "") + "..."
 }
 
-// finish records the end of the execution. Times before the object's creation are not believed: whoever wrote them was
-// wrong, or wants it gone early.
+// finish records the end of the execution. A time before the object's creation is not trusted: it is a mistake, or somebody wants the
+// object deleted early.
 func (f *Fact) finish(outcome gc.Outcome, at time.Time, doubt string) {
 	f.Finished, f.Outcome, f.FinishedAt, f.Doubt = true, outcome, at, doubt
 	if doubt == "" && at.Before(f.Created) {

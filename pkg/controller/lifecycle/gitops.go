@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Marks of Argo CD. The tracking id reads "<app>:<group>/<Kind>:<namespace>/<name>".
+// Annotations of Argo CD. The tracking ID is "<app>:<group>/<Kind>:<namespace>/<name>".
 const (
 	argoTrackingID = "argocd.argoproj.io/tracking-id"
 	argoHook       = "argocd.argoproj.io/hook"
 )
 
-// appliedBy tells who applied an object and would apply it again, by the mark that each tool leaves; empty for nobody.
-// A mark counts when it is whole, and, where it names an object, names this one: marks are copied along with templates.
+// appliedBy returns which tool applied an object and would create it again, by the labels and annotations that each tool sets; empty if
+// none did. They are often copied along with templates, so they count only if they are complete and, if they name an object, name this one.
 func appliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	if app := argoApp(kind, m); app != "" {
 		return "Argo CD app " + quote(app)
@@ -26,8 +26,8 @@ func appliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	if hook, ok := m.Annotations[argoHook]; ok {
 		return "Argo CD hook " + quote(hook)
 	}
-	for _, mark := range []struct {
-		who    string
+	for _, tool := range []struct {
+		title  string
 		values map[string]string
 		prefix string
 	}{
@@ -35,16 +35,15 @@ func appliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 		{"Flux HelmRelease ", m.Labels, "helm.toolkit.fluxcd.io/"},
 		{"Helm release ", m.Annotations, "meta.helm.sh/release-"},
 	} {
-		name, namespace := mark.values[mark.prefix+"name"], mark.values[mark.prefix+"namespace"]
+		name, namespace := tool.values[tool.prefix+"name"], tool.values[tool.prefix+"namespace"]
 		if name != "" && namespace != "" {
-			return mark.who + quote(namespace+"/"+name)
+			return tool.title + quote(namespace+"/"+name)
 		}
 	}
 	return ""
 }
 
-// argoApp is the app whose tracking id names this very object; empty when there is none. Argo CD reads an app up to the
-// first colon.
+// argoApp returns the Argo CD app whose tracking ID names this object; empty if there is none. The name of an app ends at the first colon.
 func argoApp(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	id, ok := m.Annotations[argoTrackingID]
 	if !ok {
@@ -57,4 +56,4 @@ func argoApp(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	return app
 }
 
-func quote(s string) string { return strconv.Quote(short(s)) }
+func quote(s string) string { return strconv.Quote(truncate(s)) }

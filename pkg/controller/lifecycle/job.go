@@ -12,8 +12,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// FromJob reduces a Job. It has finished when its condition Complete or Failed is True, at that condition's last transition,
-// as the TTL-after-finished controller of Kubernetes has it (KEP-592).
+// FromJob reduces a Job. A Job has finished if its condition Complete or Failed is True, at the last transition of this condition. The
+// TTL-after-finished controller of Kubernetes uses the same time (KEP-592).
 func FromJob(job *batchv1.Job) (*Fact, error) {
 	f, err := newFact(gc.ResourceJobs, kindJob, &job.ObjectMeta)
 	if err != nil {
@@ -48,9 +48,9 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 	return f, nil
 }
 
-// scheduledAt is the time that the CronJob controller wrote on a Job when it created it; zero for none. It overwrites what a
-// template has, always with a time: one that cannot be read is of somebody else, as in a Job of "kubectl create job --from",
-// and says no more than none.
+// scheduledAt returns the scheduled time from the annotation of the CronJob controller; zero if there is none. The controller overwrites
+// an annotation of the template and always writes a valid time. So an invalid one comes from somebody else, for example from "kubectl
+// create job --from", and counts as none.
 func scheduledAt(job *batchv1.Job) time.Time {
 	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	if err != nil {

@@ -15,20 +15,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OwnerState is what the controller of an object means for its deletion.
+// OwnerState is what the controller of an object means for the object's deletion. A controller needs a finished object if it would create
+// the object again, or still has to read its result.
 type OwnerState int
 
 const (
-	// OwnerNone: nobody controls the object, or nobody who counts on it once it has finished.
+	// OwnerNone: the object has no controller, or one that does not need finished objects.
 	OwnerNone OwnerState = iota
-	// OwnerRunning: the controller counts on the object and has not finished.
+	// OwnerRunning: the controller needs the object, and has not finished.
 	OwnerRunning
-	// OwnerFinished: the controller counted on the object and has finished.
+	// OwnerFinished: the controller needed the object, and has finished.
 	OwnerFinished
-	// OwnerAbsent: the controller is of a kind that is observed, but was not seen. It is gone, and the garbage collector of
-	// Kubernetes takes the object along; or it is yet to be seen.
+	// OwnerAbsent: the controller is of an observed kind, but is not known. Either it is gone, and the garbage collector of Kubernetes
+	// deletes the object, or it has not been observed yet.
 	OwnerAbsent
-	// OwnerUnknown: the controller is of a kind that nobody here observes.
+	// OwnerUnknown: the controller is of a kind that Winnow does not observe.
 	OwnerUnknown
 )
 
@@ -38,24 +39,24 @@ var (
 	kindCronJob = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 )
 
-// ignoresFinished are the kinds that replace what has finished and never look at it again.
+// ignoresFinished are the kinds of controllers that replace finished Pods, and do not need them.
 var ignoresFinished = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "ReplicaSet"}:  true,
 	{Group: "apps", Kind: "StatefulSet"}: true,
 	{Group: "apps", Kind: "DaemonSet"}:   true,
 }
 
-// Owners looks up what is observed of controllers, by UID, so that a name that was used again is not believed.
+// Owners looks up observed controllers by UID, because a name may be used again.
 type Owners interface {
-	// Job returns the namespace of a Job, and whether it has finished; false when there is none.
+	// Job returns the namespace of a Job, and whether it has finished; ok is false if it is not known.
 	Job(types.UID) (namespace string, finished, ok bool)
-	// CronJob returns nil when there is none.
+	// CronJob returns nil if the CronJob is not known.
 	CronJob(types.UID) *CronJob
 }
 
-// StateOfOwner tells what the controller of f means for it: a CronJob for the Jobs that it no longer lists as active, a
-// ReplicaSet, StatefulSet and DaemonSet do not count on what has finished; a Job does until it has finished itself. Owners
-// across namespaces do not exist in Kubernetes and are not believed: to the garbage collector they are absent.
+// StateOfOwner returns what the controller of f means for the deletion of f. A CronJob does not need the Jobs that it no longer lists as
+// active. A ReplicaSet, StatefulSet or DaemonSet needs no finished Pods. A Job needs its Pods until it has finished. An owner in another
+// namespace counts as absent, as it does for the garbage collector.
 func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	switch {
 	case f.Controller == nil, ignoresFinished[f.Controller.GroupKind]:
@@ -68,9 +69,9 @@ func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	return OwnerUnknown
 }
 
-// stateOfCronJob judges the CronJob that controls f. Its controller creates a Job first, and then lists it and notes for when it
-// was scheduled, in one write. A Job that is gone before that write is created again, so the CronJob counts on one that is
-// scheduled for later than it has noted. Nothing tells this of a Job without such a time; then the list alone decides.
+// stateOfCronJob is StateOfOwner for a CronJob. The CronJob controller creates a Job first. Then it adds the Job to status.active and sets
+// status.lastScheduleTime, in one write. If the Job is deleted before this write, the controller creates it again. So the CronJob needs
+// each Job that is scheduled for later than status.lastScheduleTime. For a Job without a scheduled time, only status.active decides.
 func stateOfCronJob(f *Fact, owners Owners) OwnerState {
 	cj := owners.CronJob(f.Controller.UID)
 	switch {
@@ -82,15 +83,15 @@ func stateOfCronJob(f *Fact, owners Owners) OwnerState {
 	return OwnerNone
 }
 
-// ScheduledBy says how the name of a Job tells for when it was scheduled.
+// ScheduledBy says where the scheduled time of a Job is found.
 type ScheduledBy uint8
 
 const (
-	// ScheduledByField is for a Job whose name does not: Scheduled does.
+	// ScheduledByField: the field Scheduled has the time.
 	ScheduledByField ScheduledBy = iota
-	// ScheduledByName is for one that has the name which the CronJob controller gives.
+	// ScheduledByName: the name contains the time, as the CronJob controller gives names.
 	ScheduledByName
-	// ScheduledByCreation is for one of these that was created then or later, as is usual.
+	// ScheduledByCreation: the name contains the time, and the Job was created then or later, as is usual.
 	ScheduledByCreation
 )
 
@@ -100,12 +101,12 @@ func (f *Fact) scheduledAfter(t time.Time) bool {
 	case f.ScheduledBy == ScheduledByField:
 		return f.Scheduled.After(t)
 	case f.ScheduledBy == ScheduledByCreation && !f.Created.After(t):
-		return false // Most Jobs are older than the last that their CronJob has noted.
+		return false // This saves parsing the name of most Jobs.
 	}
 	return ScheduleInName(f.Name, f.Controller.Name).After(t)
 }
 
-// ScheduleInName reads the names that the CronJob controller gives to Jobs: "<cronjob>-<minutes since 1970>". It is zero for others.
+// ScheduleInName parses the names that the CronJob controller gives to Jobs: "<cronjob>-<minutes since 1970>". It returns zero for others.
 func ScheduleInName(job, cronJob string) time.Time {
 	number, ok := strings.CutPrefix(strings.TrimPrefix(job, cronJob), "-")
 	minutes, err := strconv.ParseUint(number, 10, 32)
@@ -115,7 +116,7 @@ func ScheduleInName(job, cronJob string) time.Time {
 	return time.Unix(int64(minutes)*60, 0).UTC()
 }
 
-// stateOfJob judges the Job that controls f.
+// stateOfJob is StateOfOwner for a Job.
 func stateOfJob(f *Fact, owners Owners) OwnerState {
 	namespace, finished, ok := owners.Job(f.Controller.UID)
 	switch {
@@ -127,15 +128,15 @@ func stateOfJob(f *Fact, owners Owners) OwnerState {
 	return OwnerRunning
 }
 
-// CronJob is what is kept of a CronJob: the Jobs that it counts on.
+// CronJob is the part of a CronJob that says which Jobs it needs.
 type CronJob struct {
-	metav1.ObjectMeta // name, namespace, UID and resource version alone
+	metav1.ObjectMeta // only name, namespace, UID and resource version
 	Active            []types.UID
-	// LastScheduled is the latest time for which it has noted a Job; zero for none.
+	// LastScheduled is status.lastScheduleTime; zero if it is not set.
 	LastScheduled time.Time
 }
 
-// SameJobs reports whether both count on the same Jobs.
+// SameJobs reports whether both states need the same Jobs.
 func (c *CronJob) SameJobs(o *CronJob) bool {
 	return slices.Equal(c.Active, o.Active) && c.LastScheduled.Equal(o.LastScheduled)
 }

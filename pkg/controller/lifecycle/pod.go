@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// FromPod reduces a Pod. It has finished when its phase is Succeeded or Failed, see podFinishTime for when.
+// FromPod reduces a Pod. A Pod has finished if its phase is Succeeded or Failed, at podFinishTime.
 func FromPod(pod *corev1.Pod) (*Fact, error) {
 	f, err := newFact(gc.ResourcePods, kindPod, &pod.ObjectMeta)
 	if err != nil {
@@ -37,68 +37,65 @@ func FromPod(pod *corev1.Pod) (*Fact, error) {
 	return f, nil
 }
 
-// podFinishTime is the latest end of all containers (KEP-592). Init containers count too: the last to end is a sidecar, or an init
-// container whose failure kept the others from starting. So do ephemeral containers, but the end of a Pod does not wait for
-// one, so that an end of theirs that is missing says nothing.
+// podFinishTime returns when the last container ended (KEP-592); zero if that is not known. Init containers count too: the last one to end
+// may be a sidecar, or an init container whose failure kept the others from starting. Ephemeral containers count as well, but a Pod does
+// not wait for them, so it does not matter if they reported no end.
 //
-// Conditions are asked only where another container has not reported its end: the Pod was evicted or lost with its node,
-// before, while or after it ran. What came to a Pod after all of its containers had ended did not end it. Then it is the
-// latest of the ends that were reported and of
-//   - the transition of DisruptionTarget to True, which whoever evicts sets first, and
-//   - the transition of Ready to False, when it came after the start: a Pod that was never ready has one from its beginning,
-//     which is older than the end.
-//
-// Zero when nothing tells; such a Pod is kept.
+// If another container has not reported its end, then the Pod was evicted or lost with its node. Only then do conditions matter: what
+// happens to a Pod after all of its containers have ended does not end the Pod. The finish time is then the latest of the reported ends and
+//   - the transition of DisruptionTarget to True, which whatever evicts a Pod sets first, and
+//   - the transition of Ready to False, if it was after the Pod started. A Pod that was never ready has this transition from the
+//     beginning.
 func podFinishTime(s *corev1.PodStatus) time.Time {
 	var ended time.Time
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
-		ended = later(ended, endOf(&c))
+		ended = later(ended, terminatedAt(&c))
 	}
-	unreported, lost := silent(s)
+	unreported, started := containersWithoutEnd(s)
 	if !unreported {
 		return ended
 	}
-	broken := brokenAt(s)
-	if lost && broken.IsZero() {
-		return time.Time{} // It ended later than the other containers did.
+	disrupted := disruptedAt(s)
+	if started && disrupted.IsZero() {
+		return time.Time{} // A container that started may have ended after all others.
 	}
-	return later(ended, broken)
+	return later(ended, disrupted)
 }
 
-// silent reports whether a container that the end of the Pod waits for has not reported its own, and whether one of those is
-// known to have started.
-func silent(s *corev1.PodStatus) (unreported, lost bool) {
+// containersWithoutEnd reports whether any container other than an ephemeral one has not reported its end, and whether one of these may
+// have started.
+func containersWithoutEnd(s *corev1.PodStatus) (unreported, started bool) {
 	unreported = len(s.ContainerStatuses) == 0
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
-		if endOf(&c).IsZero() {
-			unreported, lost = true, lost || c.State.Waiting == nil
+		if terminatedAt(&c).IsZero() {
+			unreported, started = true, started || c.State.Waiting == nil
 		}
 	}
-	return unreported, lost
+	return unreported, started
 }
 
-// brokenAt is when the conditions have the Pod disrupted, or no longer ready; zero when they do not tell.
-func brokenAt(s *corev1.PodStatus) time.Time {
-	var broken time.Time
+// disruptedAt returns when, according to its conditions, the Pod was disrupted or was no longer ready; zero if they do not say.
+func disruptedAt(s *corev1.PodStatus) time.Time {
+	var disrupted time.Time
 	for _, c := range s.Conditions {
 		switch {
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue,
 			c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && wasReady(s, c):
-			broken = later(broken, c.LastTransitionTime.Time)
+			disrupted = later(disrupted, c.LastTransitionTime.Time)
 		}
 	}
-	return broken
+	return disrupted
 }
 
-// endOf is when a container ended; zero when it did not, or did not report it.
-func endOf(c *corev1.ContainerStatus) time.Time {
+// terminatedAt returns when a container ended; zero if it did not, or did not report its end.
+func terminatedAt(c *corev1.ContainerStatus) time.Time {
 	if c.State.Terminated == nil {
 		return time.Time{}
 	}
 	return c.State.Terminated.FinishedAt.Time
 }
 
-// wasReady reports whether a Pod that is not ready now ever was: conditions start out with the Pod.
+// wasReady reports whether a Pod that is not ready now was ready before. A Pod starts with the condition Ready being False.
 func wasReady(s *corev1.PodStatus, notReady corev1.PodCondition) bool {
 	return s.StartTime != nil && notReady.LastTransitionTime.After(s.StartTime.Time)
 }

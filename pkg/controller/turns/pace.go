@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// burst is for how long deletions may have been saved up.
+// burst is how long unused pace is kept: a lane that was idle may delete as many objects at once as its pace allows in this time.
 const burst = time.Second
 
 // Ready reports whether the pace of the lane allows a deletion now.
 func (l *Lane[E]) Ready(now time.Time) bool { return !now.Before(l.next) }
 
-// Sent counts a deletion at a pace of so many in a minute, so that deletions are spread over time.
+// Sent counts a deletion, and sets when the pace allows the next one.
 func (l *Lane[E]) Sent(perMinute int, now time.Time) {
 	each := time.Minute / time.Duration(perMinute)
 	if saved := now.Add(-max(burst-each, 0)); l.next.Before(saved) {
@@ -31,7 +31,7 @@ func (q *Queue[E]) Rest(l *Lane[E]) {
 	}
 }
 
-// Repace begins anew with a pace that has changed.
+// Repace lets a lane delete at once, because its pace has changed.
 func (q *Queue[E]) Repace(l *Lane[E]) {
 	l.next = time.Time{}
 	if q.resting.Has(l) {
@@ -40,11 +40,11 @@ func (q *Queue[E]) Repace(l *Lane[E]) {
 	}
 }
 
-// Rests reports whether a lane waits for its pace.
+// Rests reports whether a lane waits for its pace, because of Rest.
 func (q *Queue[E]) Rests(l *Lane[E]) bool { return q.resting.Has(l) }
 
-// Resting is how many lanes wait for their pace.
+// Resting returns how many lanes wait for their pace.
 func (q *Queue[E]) Resting() int { return q.resting.Len() }
 
-// Next is when the first lane has rested; false when none rests.
+// Next returns when the first of the resting lanes may delete again; false if none rests.
 func (q *Queue[E]) Next() (time.Time, bool) { return q.resting.Next() }

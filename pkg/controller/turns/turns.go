@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package turns says whose delete is next. Namespaces take turns, each at its own pace, so that the backlog of one does not keep the
-// others waiting.
+// Package turns is a fair queue of deletions: namespaces take turns, each at its own pace, so that the backlog of one namespace does not
+// delay the others. The package is pure.
 package turns
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 )
 
-// Entry is what waits in a lane. It keeps its turn for the lane, and does nothing else with it.
+// Entry is an element of a lane. It stores its turn, an index, for the lane, and must not use it otherwise.
 type Entry[E any] interface {
 	comparable
-	// Before reports whether it goes before another entry of its lane.
+	// Before reports whether the entry is deleted before another one of its lane.
 	Before(E) bool
-	// Turn is what SetTurn has set last; anything before that.
+	// Turn returns what SetTurn has set last. Before the first SetTurn it may return any number.
 	Turn() int
 	SetTurn(int)
 }
 
-// Lane is what waits in one namespace. Its zero value is empty and ready.
+// Lane has the entries of one namespace that wait to be deleted. The zero value is an empty lane.
 type Lane[E Entry[E]] struct {
 	backlog backlog[E]
 	paused  bool
-	resting int       // its place among those that rest
-	next    time.Time // when its pace allows the next one
+	resting int       // index in Queue.resting
+	next    time.Time // when the pace allows the next deletion
 }
 
 // Has reports whether an entry waits in the lane.
@@ -37,23 +37,23 @@ func (l *Lane[E]) Has(e E) bool {
 	return i >= 0 && i < len(l.backlog) && l.backlog[i] == e
 }
 
-// Paused reports whether the lane has no turns for now.
+// Paused reports whether Pause keeps the lane from having a turn.
 func (l *Lane[E]) Paused() bool { return l.paused }
 
-// Place implements expiry.Entry, for the lanes that rest.
+// Place implements expiry.Entry for Queue.resting.
 func (l *Lane[E]) Place() int { return l.resting }
 
 // MoveTo implements expiry.Entry.
 func (l *Lane[E]) MoveTo(place int) { l.resting = place }
 
-// Queue has the lanes. Its zero value is empty and ready.
+// Queue has the lanes in which entries wait. The zero value is an empty queue.
 type Queue[E Entry[E]] struct {
-	turns   []*Lane[E] // that have something waiting, next turn first
-	resting expiry.Heap[*Lane[E]]
+	turns   []*Lane[E]            // the next turn first
+	resting expiry.Heap[*Lane[E]] // lanes that wait for their pace
 	waiting int
 }
 
-// Push puts in an entry that does not wait yet.
+// Push adds an entry that is not in the lane yet.
 func (q *Queue[E]) Push(l *Lane[E], e E) {
 	if len(l.backlog) == 0 {
 		q.turn(l)
@@ -62,7 +62,7 @@ func (q *Queue[E]) Push(l *Lane[E], e E) {
 	q.waiting++
 }
 
-// Remove takes an entry out, if it waits. Where nobody takes from the queue, nothing else frees it.
+// Remove removes an entry, if it is in the lane.
 func (q *Queue[E]) Remove(l *Lane[E], e E) {
 	if !l.Has(e) {
 		return
@@ -75,7 +75,7 @@ func (q *Queue[E]) Remove(l *Lane[E], e E) {
 	}
 }
 
-// Pop takes out the entry whose turn it is; false when nobody's turn has come.
+// Pop removes and returns the entry whose turn it is; false if no lane has a turn.
 func (q *Queue[E]) Pop(now time.Time) (first E, ok bool) {
 	for l, ok := q.resting.PopDue(now); ok; l, ok = q.resting.PopDue(now) {
 		q.turn(l)
@@ -93,17 +93,17 @@ func (q *Queue[E]) Pop(now time.Time) (first E, ok bool) {
 	return first, true
 }
 
-// Waiting is how many entries wait.
+// Waiting returns how many entries wait.
 func (q *Queue[E]) Waiting() int { return q.waiting }
 
-// turn gives a lane its turn, unless it is paused.
+// turn adds a lane to those that have a turn, unless it is paused.
 func (q *Queue[E]) turn(l *Lane[E]) {
 	if !l.paused {
 		q.turns = append(q.turns, l)
 	}
 }
 
-// Pause takes the turns of lanes until Resume.
+// Pause keeps lanes from having a turn until Resume.
 func (q *Queue[E]) Pause(lanes ...*Lane[E]) {
 	for _, l := range lanes {
 		l.paused = true
@@ -111,7 +111,7 @@ func (q *Queue[E]) Pause(lanes ...*Lane[E]) {
 	q.turns = slices.DeleteFunc(q.turns, (*Lane[E]).Paused)
 }
 
-// Resume gives a lane its turns back.
+// Resume ends Pause.
 func (q *Queue[E]) Resume(l *Lane[E]) {
 	l.paused = false
 	if len(l.backlog) > 0 && !q.resting.Has(l) {
@@ -119,7 +119,7 @@ func (q *Queue[E]) Resume(l *Lane[E]) {
 	}
 }
 
-// backlog is the heap of container/heap.
+// backlog implements heap.Interface.
 type backlog[E Entry[E]] []E
 
 func (b backlog[E]) Len() int           { return len(b) }
