@@ -88,7 +88,8 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	}
 	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false
-	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: kind.Ended}, func(object runtime.Object) error { return l.take(object, wanted) })
+	ended := metav1.ListOptions{FieldSelector: kind.Ended}
+	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.take(object, wanted) })
 }
 
 // take keeps what there is to know of one object. Nothing follows from objects that have not finished.

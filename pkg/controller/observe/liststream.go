@@ -5,10 +5,12 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,55 +35,71 @@ type List interface {
 // itself collects a whole list before it hands on any of it, and a million objects would be in memory twice. So the reflector gets lists
 // without objects; all else of its life cycle stays its own.
 type listStream struct {
-	// from are the calls that bring the objects.
-	from   *cache.ListWatch
-	begin  func() List
-	remove func(*facts.Compact)
-	now    func() time.Time
+	// lister and watcher are the calls that bring the objects.
+	lister    cache.ListWithContextFunc
+	watcher   cache.WatchFuncWithContext
+	observing func(context.Context, error)
+	begin     func() List
+	remove    func(*facts.Compact)
+	now       func() time.Time
 
 	lock    sync.Mutex
-	list    List // that has begun and not ended; nil otherwise
+	current List // that has begun and not ended; nil otherwise
 	stopped bool
 }
 
 // listWatch are the calls for the reflector.
 func (s *listStream) listWatch() *cache.ListWatch {
-	return &cache.ListWatch{ListWithContextFunc: s.pages, WatchFuncWithContext: s.watch}
+	return &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
 }
 
-// pages lists all objects, from where API servers cannot stream lists, and returns a list without them. The options are those of a
-// reflector that wants to be served from the watch cache, where one answer may have all objects; here each has a page.
-func (s *listStream) pages(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	begun := false
-	version, err := eachPage(ctx, s.from.ListWithContext, func(page []*facts.Compact) {
-		if !begun { // Not before the first answer: nothing is known of a list that fails at once.
-			s.start()
-			begun = true
-		}
-		s.add(page)
-	})
+// list lists all objects page by page, where the API server cannot stream lists, and returns a list without them. The options are those
+// of a reflector that wants to be served from the watch cache, where one answer may have all objects.
+func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	version, err := eachPage(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		l, err := s.lister(ctx, options)
+		s.answered(ctx, err, options.Continue == "")
+		return l, err
+	}, s.add)
+	if err != nil {
+		s.breakOff(ctx, err)
+	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, err
 }
 
 // watch returns a watch without its initial events. These have been taken in by then, but for the one that ends them.
 func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	w, err := s.from.WatchWithContext(ctx, options)
-	if err != nil || !ptr.Deref(options.SendInitialEvents, false) {
+	w, err := s.watcher(ctx, options)
+	initial := ptr.Deref(options.SendInitialEvents, false)
+	s.answered(ctx, err, initial)
+	if err != nil || !initial {
 		return w, err
 	}
 	last, ok := s.initialEvents(ctx, w)
-	if !ok {
-		return w, nil // The reflector notices for itself.
+	if !ok { // The reflector notices for itself.
+		s.breakOff(ctx, errors.New("the connection was lost before all objects were listed"))
+		return w, nil
+	}
+	if last.Type == watch.Error {
+		s.breakOff(ctx, apierrors.FromObject(last.Object))
 	}
 	resumed := &resumedWatch{Interface: w, last: make(chan watch.Event, 1)}
 	resumed.last <- last
 	return resumed, nil
 }
 
+// answered says what the answer to a call was. A list begins with its first answer, not before: a resource that cannot be listed does not
+// hold up others. The tracker hears of the list before it hears that the resource can be observed: what is known begins to change.
+func (s *listStream) answered(ctx context.Context, err error, first bool) {
+	if err == nil && first {
+		s.start()
+	}
+	s.observing(ctx, err)
+}
+
 // initialEvents takes in the initial events of a watch, and returns the one that ends them: a bookmark that says so, or an error. It
 // reports false when the watch, or ctx, ends before.
 func (s *listStream) initialEvents(ctx context.Context, w watch.Interface) (last watch.Event, ok bool) {
-	s.start()
 	var page []*facts.Compact
 	for {
 		select {
@@ -107,7 +125,8 @@ func endsInitialEvents(bookmark watch.Event) bool {
 	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// take puts an object on a page, and returns the page that is to be filled next. Objects may change, and go, while there are initial events.
+// take puts an object on a page, and returns the page that is to be filled next. Objects may change, and go, while there are initial
+// events.
 func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
 	k, err := Reduce(e.Object)
 	if err != nil {
@@ -126,20 +145,19 @@ func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact
 	return make([]*facts.Compact, 0, pageSize)
 }
 
-// start begins a list. One that has not ended broke off, and is ended by the tracker.
 func (s *listStream) start() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if !s.stopped {
-		s.list = s.begin()
+		s.current = s.begin()
 	}
 }
 
 func (s *listStream) add(page []*facts.Compact) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.list != nil && len(page) > 0 {
-		s.list.Add(page, s.now())
+	if s.current != nil && len(page) > 0 {
+		s.current.Add(page, s.now())
 	}
 }
 
@@ -148,22 +166,31 @@ func (s *listStream) add(page []*facts.Compact) {
 func (s *listStream) end(resourceVersion string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.list != nil {
+	if s.current != nil {
 		version, _ := strconv.ParseUint(resourceVersion, 10, 64)
-		s.list.End(version, s.now())
-		s.list = nil
+		s.current.End(version, s.now())
+		s.current = nil
 	}
 }
 
-// stop abandons the list that has not ended. Nothing follows, though a reflector may leave a call behind that lists.
-func (s *listStream) stop() {
+// breakOff abandons the list that has not ended. What is known is then partly older than the rest, so the resource counts as one that
+// cannot be observed until the next list begins. A list that ends with ctx is left to stop.
+func (s *listStream) breakOff(ctx context.Context, why error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.stopped = true
-	if s.list != nil {
-		s.list.Abandon(s.now())
-		s.list = nil
+	if s.current != nil && ctx.Err() == nil {
+		s.observing(ctx, why)
+		s.current.Abandon(s.now())
+		s.current = nil
 	}
+}
+
+// stop lets nothing follow, though a reflector may leave a call behind that lists.
+func (s *listStream) stop() {
+	s.lock.Lock()
+	s.stopped = true
+	s.lock.Unlock()
+	s.breakOff(context.Background(), errors.New("not all objects were listed"))
 }
 
 // resumedWatch is a watch whose initial events were taken in, but for the last.

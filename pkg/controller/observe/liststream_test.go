@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -40,6 +39,7 @@ type answer struct {
 type scripted struct {
 	answers []answer
 	lists   int
+	failing bool // was told so last
 
 	lock  sync.Mutex
 	log   []string
@@ -122,7 +122,13 @@ func (s *scripted) observed(t *testing.T) []string {
 	utilruntime.ErrorHandlers = nil // They pace errors by the real time, and so would sleep for decades of the time of synctest.
 	synctest.Test(t, func(t *testing.T) {
 		stream := &listStream{
-			from: &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, now: time.Now,
+			lister: s.list, watcher: s.watch, now: time.Now,
+			observing: func(ctx context.Context, err error) {
+				if ctx.Err() == nil && (err != nil || s.failing) {
+					s.logf("observing: %v", err)
+					s.failing = err != nil
+				}
+			},
 			begin: func() List {
 				s.lists++
 				s.logf("begin %d", s.lists)
@@ -218,14 +224,21 @@ func TestListStream(t *testing.T) {
 		},
 		"a stream that fails is begun again": {
 			[]answer{{events: append(addedMany(pageSize+1), failure)}, {events: ended(added("a", "b"), "9")}},
-			[]string{"begin 1", "add to 1: 500 objects", "begin 2", "add to 2: a b", "end 2 at 9", "stopped"},
+			[]string{
+				"begin 1", "add to 1: 500 objects", "observing: too old", "abandon 1",
+				"begin 2", "observing: <nil>", "add to 2: a b", "end 2 at 9", "stopped",
+			},
 		},
 		"a stream that breaks off is followed by a list": {
 			[]answer{{events: addedMany(pageSize + 1), closed: true}, {page: page("", "9", pod("a", "1"))}},
-			[]string{"begin 1", "add to 1: 500 objects", "begin 2", "add to 2: a", "end 2 at 9", "stopped"},
+			[]string{
+				"begin 1", "add to 1: 500 objects", "observing: the connection was lost before all objects were listed", "abandon 1",
+				"begin 2", "observing: <nil>", "add to 2: a", "end 2 at 9", "stopped",
+			},
 		},
 		"a stream that never ends": {
-			[]answer{{events: addedMany(pageSize + 1)}}, []string{"begin 1", "add to 1: 500 objects", "abandon 1", "stopped"},
+			[]answer{{events: addedMany(pageSize + 1)}},
+			[]string{"begin 1", "add to 1: 500 objects", "observing: not all objects were listed", "abandon 1", "stopped"},
 		},
 		"an observed resource, listed anew": {
 			[]answer{{events: append(ended(added("a"), "7"), failure)}, {events: ended(added("b"), "9")}},
@@ -233,7 +246,7 @@ func TestListStream(t *testing.T) {
 		},
 		"refused": {
 			[]answer{{err: noStreams}, {err: errors.New("no right")}, {events: ended(added("a"), "7")}},
-			[]string{"begin 1", "add to 1: a", "end 1 at 7", "stopped"},
+			[]string{"observing: no streams", "observing: no right", "begin 1", "observing: <nil>", "add to 1: a", "end 1 at 7", "stopped"},
 		},
 		"in pages": {
 			[]answer{
@@ -242,21 +255,26 @@ func TestListStream(t *testing.T) {
 				{page: page("", "7", pod("c", "1"))},
 				{events: []watch.Event{{Type: watch.Added, Object: pod("d", "8")}}},
 			},
-			[]string{"begin 1", "add to 1: a b", "add to 1: c", "end 1 at 7", "upsert d", "stopped"},
+			[]string{"observing: no streams", "begin 1", "observing: <nil>", "add to 1: a b", "add to 1: c", "end 1 at 7", "upsert d", "stopped"},
 		},
 		"pages that expire are begun again": {
 			[]answer{
 				{err: noStreams}, {page: page("next", "7", pod("a", "1"))}, {err: expired},
 				{page: page("next", "9", pod("b", "8"))}, {page: page("", "9", pod("c", "1"))},
 			},
-			[]string{"begin 1", "add to 1: a", "begin 2", "add to 2: b", "add to 2: c", "end 2 at 9", "stopped"},
+			[]string{
+				"observing: no streams", "begin 1", "observing: <nil>", "add to 1: a", "observing: too old", "observing: too old", "abandon 1",
+				"begin 2", "observing: <nil>", "add to 2: b", "add to 2: c", "end 2 at 9", "stopped",
+			},
 		},
 		"a page too late": {
 			[]answer{{err: noStreams}, {page: page("next", "7", pod("a", "1"))}, {page: page("", "7", pod("b", "1")), late: true}},
-			[]string{"begin 1", "add to 1: a", "abandon 1", "stopped"},
+			[]string{
+				"observing: no streams", "begin 1", "observing: <nil>", "add to 1: a", "observing: not all objects were listed", "abandon 1", "stopped",
+			},
 		},
 		"the first page too late": {
-			[]answer{{err: noStreams}, {page: page("", "7", pod("a", "1")), late: true}}, []string{"stopped"},
+			[]answer{{err: noStreams}, {page: page("", "7", pod("a", "1")), late: true}}, []string{"observing: no streams", "stopped"},
 		},
 		"at a version that cannot be read": {
 			[]answer{{events: ended(added("a"), "x")}}, []string{"begin 1", "add to 1: a", "end 1 at 0", "stopped"},

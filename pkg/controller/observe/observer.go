@@ -179,7 +179,7 @@ func (o *Observer) reflect(r *running, resource string) {
 		reflect(r.ctx, &r.done, resource, listWatch(list, watch, only.observing), k.New(), only.sink())
 		return
 	}
-	stream := o.listStream(resource, listWatch(list, watch, o.observing(resource)))
+	stream := o.listStream(resource, list, watch)
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
 		reflect(r.ctx, &reflector, resource, stream.listWatch(), k.New(), o.factSink(resource, stream))

@@ -68,9 +68,9 @@ func (o *Observer) blind(resource string) func(context.Context, error) {
 func unwatched(context.Context, error) {}
 
 // listStream hands the lists of a resource to the tracker.
-func (o *Observer) listStream(resource string, from *cache.ListWatch) *listStream {
+func (o *Observer) listStream(resource string, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
 	return &listStream{
-		from:   from,
+		lister: lister, watcher: watcher, observing: o.observing(resource),
 		begin:  func() List { return o.Tracker.BeginList(resource) },
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
