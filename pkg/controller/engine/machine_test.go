@@ -158,8 +158,9 @@ func (m *machine) job(t *rapid.T) {
 	case "touch":
 		m.setJob(j)
 	case "delete":
-		skipUnless(t, !j.terminating)
-		m.deleteJob(j)
+		if !j.terminating {
+			m.deleteJob(j)
+		}
 	}
 }
 
@@ -263,16 +264,56 @@ func (m *machine) listNamespaces(t *rapid.T) {
 	m.tracker.ReplaceNamespaces(all, strconv.Itoa(m.namespaces.version(m.namespaces.told)), m.now)
 }
 
-// listJobs starts the watch over from a list, which is never older than what was told.
+// listJobs starts the watch over from a list, which is never older than what was told. Much may happen while it is taken in.
 func (m *machine) listJobs(t *rapid.T) {
 	before := m.jobs.told
 	m.jobs.told = rapid.IntRange(before, len(m.jobs.events)).Draw(t, "of")
-	m.tracker.Replace(gc.ResourceJobs, kept(realJobs(m.jobs.after(m.jobs.told))...), uint64(m.jobs.version(m.jobs.told)), m.now)
+	all, version := kept(realJobs(m.jobs.after(m.jobs.told))...), uint64(m.jobs.version(m.jobs.told))
+	if rapid.Bool().Draw(t, "interrupted") {
+		m.tracker.inSlices(1)
+		m.tracker.others = func() { m.meanwhile(t) }
+	}
+	m.tracker.Replace(gc.ResourceJobs, all, version, m.now)
+	m.tracker.inSlices(0)
+	m.tracker.others = func() {}
+	for m.tracker.Step(m.now) {
+	}
 	for _, e := range m.jobs.events[before:m.jobs.told] { // One that a merge has shown may have come and gone between.
 		if e.state == nil {
 			m.tally.goes(e.last.uid)
 		}
 	}
+}
+
+// meanwhile is what happens between two turns of a list. It is not itself interrupted.
+func (m *machine) meanwhile(t *rapid.T) {
+	others := m.tracker.others
+	m.tracker.others = func() {}
+	switch do := rapid.SampledFrom([]string{"nothing", "job", "policy", "tell policy", "tell namespace", "cover", "merge", "take"}); do.Draw(t, "meanwhile") {
+	case "job":
+		m.job(t)
+	case "policy":
+		m.policy(t)
+	case "tell policy":
+		if !m.policies.allTold() {
+			m.tellPolicy()
+		}
+	case "tell namespace":
+		if !m.namespaces.allTold() {
+			m.tellNamespace()
+		}
+	case "cover":
+		m.cover()
+	case "merge":
+		if len(m.merges) > 0 {
+			m.merge(t)
+		}
+	case "take":
+		if o, ok := m.tracker.Take(m.now); ok {
+			m.orders = append(m.orders, o)
+		}
+	}
+	m.tracker.others = others
 }
 
 // cover does what the observer does, once it looks: it lists a namespace that is newly covered.
