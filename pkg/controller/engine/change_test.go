@@ -40,7 +40,7 @@ func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
 	w.takes() // It is under way.
 }
 
-// TestWhatChangesBeforeTake: every change that keeps an object takes effect on what waits to be deleted already.
+// TestWhatChangesBeforeTake: every change that covers an object takes effect on what waits to be deleted already.
 func TestWhatChangesBeforeTake(t *testing.T) {
 	p := func() *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").Labelled("app", "train"))

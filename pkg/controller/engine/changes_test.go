@@ -17,10 +17,10 @@ import (
 
 // TestUnionOfChanges: it has an id of its own, the same in any order, and what was approved before the last of them covers nothing.
 func TestUnionOfChanges(t *testing.T) {
-	a, b, c := cause{id: "a", write: 3}, cause{id: "b", write: 2}, cause{id: "c", write: 1}
+	a, b, c := change{id: "a", write: 3}, change{id: "b", write: 2}, change{id: "c", write: 1}
 	ids := map[string]bool{"a": true, "b": true, "c": true}
-	for _, all := range [][]cause{{a, b}, {a, c}, {b, c}, {a, b, c}} {
-		u := union(all)
+	for _, all := range [][]change{{a, b}, {a, c}, {b, c}, {a, b, c}} {
+		u := joinChanges(all)
 		if ids[u.id] {
 			t.Errorf("%+v have the id of others, %s", all, u.id)
 		}
@@ -29,7 +29,7 @@ func TestUnionOfChanges(t *testing.T) {
 			t.Errorf("%+v may be approved by write %d", all, u.write)
 		}
 		slices.Reverse(all)
-		if again := union(all); again.id != u.id {
+		if again := joinChanges(all); again.id != u.id {
 			t.Errorf("%+v have the id %s, or %s in another order", all, u.id, again.id)
 		}
 	}
@@ -37,17 +37,17 @@ func TestUnionOfChanges(t *testing.T) {
 
 // TestFoldedChanges: only those are folded that reach no other namespace, and that somebody saw; what is folded is no policy's own.
 func TestFoldedChanges(t *testing.T) {
-	ns := &namespace{causes: []cause{{id: "wide", wide: true, policy: "c"}, {id: "unseen", unseen: true}}}
-	for _, name := range names("p-", causesMost-3) {
-		ns.causes = append(ns.causes, cause{id: name, policy: types.UID(name)})
+	ns := &namespace{changes: []change{{id: "wide", wide: true, policy: "c"}, {id: "unseen", unseen: true}}}
+	for _, name := range names("p-", changesMost-3) {
+		ns.changes = append(ns.changes, change{id: name, policy: types.UID(name)})
 	}
-	if ns.foldCauses(); len(ns.causes) != causesMost-1 {
-		t.Fatalf("%d changes are left of fewer than are kept apart", len(ns.causes))
+	if ns.foldChanges(); len(ns.changes) != changesMost-1 {
+		t.Fatalf("%d changes are left of fewer than are kept apart", len(ns.changes))
 	}
-	ns.causes = append(ns.causes, cause{id: "last", policy: "last"})
-	ns.foldCauses()
-	if len(ns.causes) != causesMost-1 || ns.causes[0].id != "wide" || ns.causes[1].id != "unseen" || ns.causes[2].policy != several {
-		t.Errorf("left are %d: %+v", len(ns.causes), ns.causes)
+	ns.changes = append(ns.changes, change{id: "last", policy: "last"})
+	ns.foldChanges()
+	if len(ns.changes) != changesMost-1 || ns.changes[0].id != "wide" || ns.changes[1].id != "unseen" || ns.changes[2].policy != several {
+		t.Errorf("left are %d: %+v", len(ns.changes), ns.changes)
 	}
 }
 

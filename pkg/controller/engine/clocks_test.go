@@ -17,8 +17,8 @@ import (
 // allows deletes, and an order may be sent, for as long as both say so.
 func TestFreshnessHeedsBothClocks(t *testing.T) {
 	for name, c := range map[string]struct {
-		wall, monotonic time.Duration
-		fresh, lapsed   bool
+		wall, monotonic  time.Duration
+		fresh, withdrawn bool
 	}{
 		"at once":                   {0, 0, true, false},
 		"a moment later":            {freshness.For - 1, freshness.For - 1, true, false},
@@ -46,8 +46,8 @@ func TestFreshnessHeedsBothClocks(t *testing.T) {
 			if _, ok := w.Take(later); ok != c.fresh {
 				t.Errorf("took one: %v", ok)
 			}
-			if got := order.Lapsed(later); got != c.lapsed {
-				t.Errorf("the order has lapsed: %v", got)
+			if got := order.Lapsed(later); got != c.withdrawn {
+				t.Errorf("the order has withdrawn: %v", got)
 			}
 		})
 	}

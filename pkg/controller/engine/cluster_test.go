@@ -254,7 +254,7 @@ func realJobs(jobs map[key]*simJob) []*lifecycle.Fact {
 	return out
 }
 
-// sortedKeys keeps draws repeatable.
+// sortedKeys covers draws repeatable.
 func sortedKeys[S any](m map[key]*S) []key {
 	return slices.SortedFunc(maps.Keys(m), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))

@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine keeps everything that is known: facts of objects, policies, namespaces and owners, what follows from them for each
+// Package engine covers everything that is known: facts of objects, policies, namespaces and owners, what follows from them for each
 // object, and which deletes are in flight. Events go in as method calls and effects come out; see Engine. The package has no lock, clock
 // or goroutine: pkg/controller/tracker adds the lock, and time is an argument.
 package engine
@@ -69,8 +69,8 @@ type Engine struct {
 
 	timers expiry.Heap[*record]
 	ready  turns.Queue[*record]
-	// pending are the namespaces with changes that are yet to be weighed, vacant those with holds that may have lost their last member.
-	pending, vacant sets.Set[*namespace]
+	// pending are the namespaces with changes that are yet to be weighed, emptied those with holds that may have lost their last member.
+	pending, emptied sets.Set[*namespace]
 	// incomplete is one of pending of which not all is known; nil when none was when it was looked last.
 	incomplete *namespace
 	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
@@ -85,9 +85,9 @@ type Engine struct {
 	fact      lifecycle.Fact
 	matches   policy.Matches
 	matchings int
-	wants     []place
-	// underway are the orders that were taken and are not done, confirmed the deletions that nobody has been told of yet.
-	underway  map[*deletion.Order]*record
+	wants     []membership
+	// inFlight are the orders that were taken and are not done, confirmed the deletions that nobody has been told of yet.
+	inFlight  map[*deletion.Order]*record
 	confirmed []deletion.Confirmed
 	notices   notices
 	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed,
@@ -121,11 +121,11 @@ func New(c Config) *Engine {
 		namespaces: map[string]*namespace{},
 		quotas:     newQuotas(),
 		recreated:  newMemory(),
-		underway:   map[*deletion.Order]*record{},
+		inFlight:   map[*deletion.Order]*record{},
 		dirty:      sets.New[string](),
 		urgent:     map[string]uint64{},
 		pending:    sets.New[*namespace](),
-		vacant:     sets.New[*namespace](),
+		emptied:    sets.New[*namespace](),
 		recent:     map[types.UID]*window{},
 		held:       make([]int, len(reasons)),
 		rejudging:  newRejudging(),

@@ -44,14 +44,14 @@ type simWeighing struct {
 	objects int
 }
 
-// change is what people changed: wide is the UID of a cluster policy, empty for anything else. At the start it is all of them.
-type change struct {
+// simChange is what people changed: wide is the UID of a cluster policy, empty for anything else. At the start it is all of them.
+type simChange struct {
 	wide  types.UID
 	start bool
 }
 
 // in are the cluster policies that changed, as they concern a namespace.
-func (c change) in(e *engine, namespace string) []types.UID {
+func (c simChange) in(e *engine, namespace string) []types.UID {
 	var out []types.UID
 	if c.wide != "" {
 		out = append(out, c.wide)
@@ -65,9 +65,9 @@ func (c change) in(e *engine, namespace string) []types.UID {
 }
 
 // changed is after a change that people made: what it made due is weighed.
-func (e *engine) changed(c change) {
+func (e *engine) changed(c simChange) {
 	e.cover()
-	e.weigh(c)
+	e.assess(c)
 }
 
 // simFresh are the objects of a namespace that one policy would delete since a change.
@@ -88,8 +88,8 @@ func (f *simFresh) reach() []types.UID {
 	return out
 }
 
-// weigh finds what is due and was not before, and has what is too much of it wait: in a namespace, or in all together.
-func (e *engine) weigh(c change) {
+// assess finds what is due and was not before, and has what is too much of it wait: in a namespace, or in all together.
+func (e *engine) assess(c simChange) {
 	due := e.DueBy()
 	e.forgetUndue(due)
 	affected := e.affected(due)
@@ -362,7 +362,7 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 		rec := e.tracker.records.get(uid)
 		return !still[uid] && (rec == nil || !e.clockLies && e.known(rec.Namespace))
 	})
-	e.bequeath(due)
+	e.reassignHolds(due)
 	if !e.clockLies {
 		e.holds = slices.DeleteFunc(e.holds, func(h *simHold) bool {
 			return e.known(h.namespace) && e.members(h) == 0 && !e.mayWait(h, due)
@@ -429,8 +429,8 @@ func (e *engine) members(h *simHold) int {
 	return n
 }
 
-// bequeath gives the holds of policies that have left a namespace to those that decide now, to the first by name.
-func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
+// reassignHolds gives the holds of policies that have left a namespace to those that decide now, to the first by name.
+func (e *engine) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
 	for _, h := range slices.Clone(e.holds) {
 		if !e.known(h.namespace) || h.owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.owner, "/")) {
 			continue
@@ -438,17 +438,17 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 		if h.owner != "" { // No approval elsewhere is one of it.
 			h.owner, h.was, h.id = "", h.id, fmt.Sprint(h.id, " in ", h.namespace)
 		}
-		heir, found := model.PolicyRef{}, false
+		newOwner, found := model.PolicyRef{}, false
 		for key, uids := range due {
 			waits := slices.ContainsFunc(uids, func(uid types.UID) bool { return e.under[uid] == h })
-			if waits && (!found || key.Policy.Namespace+"/"+key.Policy.Name < heir.Namespace+"/"+heir.Name) {
-				heir, found = key.Policy, true
+			if waits && (!found || key.Policy.Namespace+"/"+key.Policy.Name < newOwner.Namespace+"/"+newOwner.Name) {
+				newOwner, found = key.Policy, true
 			}
 		}
 		if !found {
 			continue
 		}
-		if own := e.holdOf(e.uidOf(heir), h.namespace); own != nil {
+		if own := e.holdOf(e.uidOf(newOwner), h.namespace); own != nil {
 			own.id += " and " + h.id
 			own.deciders, own.searched = own.deciders.Union(h.deciders), own.searched && h.searched
 			if own.since.Before(h.since) {
@@ -462,8 +462,8 @@ func (e *engine) bequeath(due map[model.PolicyInNamespace][]types.UID) {
 			e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of == h })
 			continue
 		}
-		h.owner = e.uidOf(heir)
-		h.id = fmt.Sprint(h.was, " of ", h.owner) // What it was one with may have another heir.
+		h.owner = e.uidOf(newOwner)
+		h.id = fmt.Sprint(h.was, " of ", h.owner) // What it was one with may have another newOwner.
 	}
 }
 

@@ -97,7 +97,7 @@ func (e *engine) succeed(t *rapid.T) {
 	}
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
-		if fresh || !alike || !e.known(name) { // One that has started since knows no guardrails of before, or keeps them longer.
+		if fresh || !alike || !e.known(name) { // One that has started since knows no guardrails of before, or covers them longer.
 			e.limitsBefore[name] = limitsOf(e.tracker.namespaces[name])
 		}
 	}
@@ -230,7 +230,7 @@ func (e *engine) followerAgrees(t *rapid.T) {
 	}
 	for _, f := range e.Objects {
 		rec, other := e.tracker.records.get(f.UID), e.follower.records.get(f.UID)
-		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // In others, one that saw the namespace keeps its objects.
+		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // In others, one that saw the namespace covers its objects.
 			t.Fatalf("%s is known to one replica alone", f.UID)
 		}
 		if rec == nil || other == nil {
@@ -247,7 +247,7 @@ func (e *engine) followerAgrees(t *rapid.T) {
 	}
 }
 
-// sameClearances reports whether nothing is held, and both replicas weigh by the same limits and know of all objects alike whether they
+// sameClearances reports whether nothing is held, and both replicas assess by the same limits and know of all objects alike whether they
 // need approval, and how many did not lately. One that starts while a namespace is suspended does not know what was approved there.
 func (e *engine) sameClearances() bool {
 	sums := func(all map[string][]simWeighing) map[string]int {

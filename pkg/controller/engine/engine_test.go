@@ -71,7 +71,7 @@ func newEngine(t *rapid.T) *engine {
 	e.slice = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "slice")
 	e.tracker = e.start()
 	e.follow()
-	e.weigh(change{start: true})
+	e.assess(simChange{start: true})
 	return e
 }
 
@@ -244,14 +244,14 @@ func (e *engine) policy(t *rapid.T) {
 	case rapid.IntRange(0, 3).Draw(t, "delete") == 0:
 		e.each(func(t *driver) { t.RemovePolicy(e.Policies[i], e.Now) })
 		e.Policies = slices.Delete(e.Policies, i, i+1)
-		e.changed(change{})
+		e.changed(simChange{})
 		return
 	default:
 		p.UID, p.Generation = e.Policies[i].UID, e.Policies[i].Generation+1
 		e.Policies[i] = p
 	}
 	e.each(func(t *driver) { t.SetPolicy(p, e.Now) })
-	e.changed(change{})
+	e.changed(simChange{})
 }
 
 func (e *engine) clusterPolicy(t *rapid.T) {
@@ -267,14 +267,14 @@ func (e *engine) clusterPolicy(t *rapid.T) {
 		uid := e.ClusterPolicies[i].UID
 		e.each(func(t *driver) { t.RemoveClusterPolicy(e.ClusterPolicies[i], e.Now) })
 		e.ClusterPolicies = slices.Delete(e.ClusterPolicies, i, i+1)
-		e.changed(change{wide: uid})
+		e.changed(simChange{wide: uid})
 		return
 	default:
 		p.UID, p.Generation = e.ClusterPolicies[i].UID, e.ClusterPolicies[i].Generation+1
 		e.ClusterPolicies[i] = p
 	}
 	e.each(func(t *driver) { t.SetClusterPolicy(p, e.Now) })
-	e.changed(change{wide: p.UID})
+	e.changed(simChange{wide: p.UID})
 }
 
 func (e *engine) tellNamespace(t *driver, name string, version string) {
@@ -314,14 +314,14 @@ func (e *engine) namespace(t *rapid.T) {
 			t.protected.Delete(name) // As with a replica that starts now.
 			t.RemoveNamespace(m, e.Now)
 		})
-		e.changed(change{})
+		e.changed(simChange{})
 		return
 	}
 	e.Namespaces[name] = model.DrawNamespace(t)
 	version := e.next()
 	e.each(func(t *driver) { e.tellNamespace(t, name, version) })
 	e.adopt(name)
-	e.changed(change{})
+	e.changed(simChange{})
 }
 
 func (e *engine) quota(t *rapid.T) {
@@ -336,13 +336,13 @@ func (e *engine) quota(t *rapid.T) {
 	case rapid.IntRange(0, 2).Draw(t, "delete") == 0:
 		e.Quotas = slices.Delete(e.Quotas, i, i+1)
 		e.each(func(t *driver) { t.RemoveQuota(QuotaOf(q), e.Now) })
-		e.changed(change{})
+		e.changed(simChange{})
 		return
 	default:
 		e.Quotas[i] = q
 	}
 	e.each(func(t *driver) { t.SetQuota(QuotaOf(q), e.Now) })
-	e.changed(change{})
+	e.changed(simChange{})
 }
 
 func (e *engine) cronJob(t *rapid.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// hold keeps the objects that a change made due, and everything else that its policy would delete in the namespace. It ends when it is
+// hold covers the objects that a change made due, and everything else that its policy would delete in the namespace. It ends when it is
 // approved, or when none of those objects is due any more.
 type hold struct {
 	id, why string
@@ -52,8 +52,8 @@ func (h *hold) unsearched() bool { return h.deciders != nil && !h.searched }
 type clearance uint8
 
 const (
-	// unweighed: a change that is yet to be weighed may have made it due.
-	unweighed clearance = iota
+	// uncleared: a change that is yet to be weighed may have made it due.
+	uncleared clearance = iota
 	// cleared: time made it due, or a change that was small enough, or approved.
 	cleared
 	// firstHold and above: it waits under the hold of its namespace with the index clearance-firstHold.
@@ -66,13 +66,13 @@ const formerMost = 20
 // holdsMost is how many holds a namespace can have at a time.
 const holdsMost = 1<<8 - int(firstHold)
 
-// HoldID is the id of the hold that a generation of a policy causes in a namespace, if it does; in all namespaces together for "".
+// HoldID is the id of the hold that a generation of a policy changes in a namespace, if it does; in all namespaces together for "".
 func HoldID(policy types.UID, generation int64, namespace string) string {
-	return holdID(policy, namespace, generationCause(policy, generation))
+	return holdID(policy, namespace, generationChange(policy, generation))
 }
 
-func holdID(policy types.UID, namespace, cause string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{string(policy), namespace, cause}, "\n")))
+func holdID(policy types.UID, namespace, change string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(policy), namespace, change}, "\n")))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -102,7 +102,7 @@ func (rec *record) hold() *hold {
 	return rec.ns.holds[rec.clearance-firstHold]
 }
 
-// heldBy is the hold that keeps a record from being deleted by a policy: the one that it waits under, or one of that policy, or one that
+// heldBy is the hold that covers a record from being deleted by a policy: the one that it waits under, or one of that policy, or one that
 // it may turn out to wait under.
 func (rec *record) heldBy(policy types.UID) *hold {
 	if h := rec.hold(); h != nil {
@@ -119,7 +119,7 @@ func (e *Engine) setClearance(rec *record, to clearance) {
 	if h := rec.hold(); h != nil {
 		h.members--
 		if h.members == 0 || rec.ns.emptyHold() {
-			e.vacant.Insert(rec.ns)
+			e.emptied.Insert(rec.ns)
 		}
 	}
 	rec.clearance = to
@@ -164,7 +164,7 @@ func (ns *namespace) holdByID(id string) *hold {
 	return ns.findHold(func(h *hold) bool { return h.id == id })
 }
 
-// addHold gives a hold a place in the namespace. Should there be none left, it joins the last one.
+// addHold gives a hold a membership in the namespace. Should there be none left, it joins the last one.
 func (ns *namespace) addHold(h *hold) *hold {
 	if i := slices.Index(ns.holds, nil); i >= 0 {
 		ns.holds[i] = h
@@ -209,8 +209,8 @@ func (e *Engine) holdRecords(ns *namespace, h hold, all []*record) {
 	e.invalidate(ns)
 }
 
-// disown notes that policies have left a namespace. Whoever decides for what waits under their holds owns these from then on.
-func (e *Engine) disown(ns *namespace) {
+// orphanHolds notes that policies have left a namespace. Whoever decides for what waits under their holds owns these from then on.
+func (e *Engine) orphanHolds(ns *namespace) {
 	for h := range ns.allHolds() {
 		if !ns.derived.policies.Has(h.owner) {
 			e.endedHere(ns, h)
@@ -219,30 +219,30 @@ func (e *Engine) disown(ns *namespace) {
 	}
 }
 
-// settleHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
-func (e *Engine) settleHolds(ns *namespace) bool {
-	e.lapse(ns, true)
+// updateHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
+func (e *Engine) updateHolds(ns *namespace) bool {
+	e.clearWithdrawn(ns, true)
 	found := e.findMembers(ns)
-	return e.bequeath(ns) || found
+	return e.reassignHolds(ns) || found
 }
 
-// bequeath gives the holds of policies that have left the namespace to those that now decide for what waits under them, to the first by
+// reassignHolds gives the holds of policies that have left the namespace to those that now decide for what waits under them, to the first by
 // name, and reports whether there was any.
-func (e *Engine) bequeath(ns *namespace) bool {
+func (e *Engine) reassignHolds(ns *namespace) bool {
 	changed := false
 	for i, h := range ns.holds {
 		if h == nil || h.owner != "" {
 			continue
 		}
-		heir := ns.heir(h)
-		if heir == nil {
+		newOwner := ns.newOwner(h)
+		if newOwner == nil {
 			continue
 		}
 		e.invalidate(ns)
 		changed = true
-		own := ns.holdOf(heir.UID)
+		own := ns.holdOf(newOwner.UID)
 		if own == nil {
-			h.inherit(ns, heir)
+			h.reassign(ns, newOwner)
 			continue
 		}
 		for _, rec := range ns.records {
@@ -256,46 +256,46 @@ func (e *Engine) bequeath(ns *namespace) bool {
 	return changed
 }
 
-// heir is the first policy by name that decides for something which waits under a hold; nil when none does.
-func (ns *namespace) heir(h *hold) *policy.Policy {
-	var heir *policy.Policy
+// newOwner is the first policy by name that decides for something which waits under a hold; nil when none does.
+func (ns *namespace) newOwner(h *hold) *policy.Policy {
+	var newOwner *policy.Policy
 	for rec := range ns.wantedRecords() {
-		if p := rec.policy; rec.hold() == h && (heir == nil || p.String() < heir.String()) {
-			heir = p
+		if p := rec.policy; rec.hold() == h && (newOwner == nil || p.String() < newOwner.String()) {
+			newOwner = p
 		}
 	}
-	return heir
+	return newOwner
 }
 
-// inherit gives a hold to a policy. One of all namespaces together may have other heirs elsewhere, so that each gets an id of its own.
-func (h *hold) inherit(ns *namespace, heir *policy.Policy) {
-	h.owner = heir.UID
+// reassign gives a hold to a policy. One of all namespaces together may have other heirs elsewhere, so that each gets an id of its own.
+func (h *hold) reassign(ns *namespace, newOwner *policy.Policy) {
+	h.owner = newOwner.UID
 	if !h.total {
 		return
 	}
 	where := ""
-	if h.total = heir.Cluster != nil; !h.total {
+	if h.total = newOwner.Cluster != nil; !h.total {
 		where = ns.name
 	}
-	h.id = holdID(heir.UID, where, h.id)
+	h.id = holdID(newOwner.UID, where, h.id)
 }
 
 // endHolds ends the holds under which nothing waits any more, where that is certain, and lets go what they kept beside it.
 func (e *Engine) endHolds(now time.Time) {
 	var all []*namespace
-	for ns := range e.vacant {
-		if len(ns.causes) > 0 || !e.complete(ns) {
+	for ns := range e.emptied {
+		if len(ns.changes) > 0 || !e.complete(ns) {
 			continue
 		}
 		changed := false
 		if e.fresh.ClockDoubt() != "" { // Nothing ends, but somebody must be there who can be asked.
-			changed = e.bequeath(ns)
+			changed = e.reassignHolds(ns)
 		} else {
-			e.vacant.Delete(ns)
-			changed = e.settleHolds(ns)
-			changed = e.endVacant(ns) || changed
+			e.emptied.Delete(ns)
+			changed = e.updateHolds(ns)
+			changed = e.endEmptied(ns) || changed
 		}
-		if changed { // It keeps other objects than before, too.
+		if changed { // It covers other objects than before, too.
 			e.invalidate(ns)
 			all = append(all, ns)
 		}
@@ -305,8 +305,8 @@ func (e *Engine) endHolds(now time.Time) {
 	}
 }
 
-// endVacant ends the holds without members, and reports whether there was any.
-func (e *Engine) endVacant(ns *namespace) bool {
+// endEmptied ends the holds without members, and reports whether there was any.
+func (e *Engine) endEmptied(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
 		if h != nil && h.empty() && !ns.mayWait(h, h.deciders) {
@@ -374,7 +374,7 @@ func (e *Engine) clear(ns *namespace, h *hold) {
 			return
 		case rec.hold() != h:
 		case !rec.wantsDelete:
-			e.setClearance(rec, unweighed)
+			e.setClearance(rec, uncleared)
 		default:
 			if other := ns.candidate(rec, rec.policy.UID, func(other *hold) bool { return other != h }); other != nil {
 				e.waits(rec, other)

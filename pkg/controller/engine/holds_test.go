@@ -62,7 +62,7 @@ func TestAHoldEndsWithItsCause(t *testing.T) {
 	}
 }
 
-// TestNothingDueNothingHeld: a change that makes nothing due causes no hold, though something comes due by time before anybody looks.
+// TestNothingDueNothingHeld: a change that makes nothing due changes no hold, though something comes due by time before anybody looks.
 func TestNothingDueNothingHeld(t *testing.T) {
 	w := newWorld(t, keep("2h", 1))
 	w.config.HoldAbove = 0

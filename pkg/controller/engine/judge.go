@@ -17,7 +17,7 @@ import (
 func (e *Engine) judge(rec *record, now time.Time) {
 	e.updateMembership(rec, now)
 	if len(e.counting) > 0 && e.evaluating.Has(rec.ns) {
-		rec.ns.unsettle(rec) // It is decided once all are counted.
+		rec.ns.requeue(rec) // It is decided once all are counted.
 		return
 	}
 	e.evaluate(rec, now)
@@ -50,7 +50,7 @@ func (e *Engine) queueFlipped(flipped []*record, now time.Time) {
 	begun, of := e.judging(), sets.New[*namespace]()
 	for _, rec := range append(flipped, e.flipped...) {
 		if rec.flip(now); !rec.removed() {
-			rec.ns.unsettle(rec)
+			rec.ns.requeue(rec)
 			of.Insert(rec.ns)
 			e.evaluating.Insert(rec.ns)
 		}
@@ -119,18 +119,18 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 		return
 	}
 	if h := rec.hold(); h != nil && (h.owner == "" || ns.emptyHold()) {
-		e.vacant.Insert(ns) // It is to have another owner, or was all that another one may have had.
+		e.emptied.Insert(ns) // It is to have another owner, or was all that another one may have had.
 	}
 	switch {
-	case rec.clearance != unweighed:
-	case len(ns.causes) > 0:
-		if rec.action == policy.Wait && !rec.at.time().After(ns.causes[0].at) {
+	case rec.clearance != uncleared:
+	case len(ns.changes) > 0:
+		if rec.action == policy.Wait && !rec.at.time().After(ns.changes[0].at) {
 			e.setClearance(rec, cleared) // Time made it due before the change, only nobody had looked.
 		}
 	case ns.stops(p): // Whoever ends that makes it due.
 	default:
-		if c, elsewhere := rec.blameElsewhere(); elsewhere {
-			e.blame(ns, c)
+		if c, elsewhere := rec.changeElsewhere(); elsewhere {
+			e.recordChange(ns, c)
 		} else {
 			e.setClearance(rec, cleared)
 		}
@@ -142,18 +142,18 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 // goes on waiting.
 func (e *Engine) withdraw(rec *record) {
 	switch {
-	case rec.clearance == unweighed:
-	case len(rec.ns.causes) > 0, len(e.lists) > 0, e.unlisted(rec.ns) != "", rec.hold() != nil && e.fresh.ClockDoubt() != "":
-		rec.ns.lapsed = true
-		e.vacant.Insert(rec.ns)
+	case rec.clearance == uncleared:
+	case len(rec.ns.changes) > 0, len(e.lists) > 0, e.unlisted(rec.ns) != "", rec.hold() != nil && e.fresh.ClockDoubt() != "":
+		rec.ns.withdrawn = true
+		e.emptied.Insert(rec.ns)
 	default:
-		e.setClearance(rec, unweighed)
+		e.setClearance(rec, uncleared)
 	}
 }
 
 // invalidate notes that the report on a namespace may have changed, and with it those on cluster policies.
 func (e *Engine) invalidate(ns *namespace) {
-	if ns.changes++; ns.dirty {
+	if ns.updates++; ns.dirty {
 		return
 	}
 	ns.dirty = true
@@ -315,7 +315,7 @@ func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, n
 	hold := func(reason policy.Reason, detail string) policy.Decision {
 		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
 	}
-	held, blind, doubt := rec.heldBy(r.Policy.UID), e.blindTo(rec.Resource), e.doubtful(rec, d.Reason)
+	held, blind, doubt := rec.heldBy(r.Policy.UID), e.unobserved(rec.Resource), e.staleView(rec, d.Reason)
 	switch {
 	case ns.stops(r.Policy):
 		return hold(ns.stop(r.Policy))
@@ -325,7 +325,7 @@ func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, n
 		return hold(policy.ReasonClockInDoubt, e.fresh.ClockDoubt())
 	case blind != "":
 		return hold(policy.ReasonUnobserved, blind)
-	case len(ns.causes) > 0 && rec.clearance == unweighed:
+	case len(ns.changes) > 0 && rec.clearance == uncleared:
 		return hold(policy.ReasonUnobserved, e.unknown(ns))
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)

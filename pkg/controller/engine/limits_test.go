@@ -125,14 +125,14 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 	w.takes("d-195")
 }
 
-// terminating is a Pod that finished so long ago, and that a finalizer keeps though it is being deleted.
+// terminating is a Pod that finished so long ago, and that a finalizer covers though it is being deleted.
 func terminating(f *lifecycle.Fact) *lifecycle.Fact {
 	out := *f
 	out.Terminating, out.Finalizers = true, []string{"example.com/hold"}
 	return &out
 }
 
-// TestACeilingDoesNotCountWhatItDeleted, not even while a finalizer keeps that: whoever comes has its room.
+// TestACeilingDoesNotCountWhatItDeleted, not even while a finalizer covers that: whoever comes has its room.
 func TestACeilingDoesNotCountWhatItDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 2))
@@ -383,7 +383,7 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 }
 
 // TestDoomedTakeNoShareOfANewGeneration: what an earlier generation of a ceiling has deleted, and what is yet to go, is not there for the
-// next, which keeps as much of the others as if it were the first.
+// next, which covers as much of the others as if it were the first.
 func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
 		most int64

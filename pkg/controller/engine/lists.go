@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
-// List is a list of all objects of a resource that is being taken in, in place of the watch that has ended. Objects that the list does not
+// List is a list of all objects of a resource that is being taken in, in membership of the watch that has ended. Objects that the list does not
 // contain are removed when it ends. Until then memory is a mixture of the old and the new state, so nothing is deleted in any namespace
 // that the resource is observed in, no change is weighed and no hold ends.
 type List struct {
@@ -33,12 +33,12 @@ func (e *Engine) BeginList(resource string) *List {
 	l := &List{engine: e, resource: resource, covered: map[*namespace]Covering{}, earlier: map[*Merge]bool{}, unmarked: e.records.cursor()}
 	for _, ns := range e.namespaces {
 		maps.Copy(l.earlier, ns.merges)
-		if ns.keeps(resource) {
-			l.covered[ns] = ns.kept[resource]
+		if ns.covers(resource) {
+			l.covered[ns] = ns.covered[resource]
 		}
 	}
 	e.lists[resource] = l
-	e.pauseDeletes(func(ns *namespace) bool { return ns.keeps(resource) })
+	e.pauseDeletes(func(ns *namespace) bool { return ns.covers(resource) })
 	return l
 }
 
@@ -114,7 +114,7 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 			ns.listed[l.resource] = covering
 		}
 	}
-	e.weighPending(now)
+	e.assessPending(now)
 	return false
 }
 
@@ -141,7 +141,7 @@ func (l *List) lacks(rec *record, rv uint64) bool {
 // covers reports whether the list contains all objects of a namespace.
 func (l *List) covers(ns *namespace) bool {
 	covering, ok := l.covered[ns]
-	return ok && covering == ns.kept[l.resource]
+	return ok && covering == ns.covered[l.resource]
 }
 
 // Abandon ends a list that will not be completed; it does nothing after End. Until the next list has ended, the resource must be reported
@@ -149,7 +149,7 @@ func (l *List) covers(ns *namespace) bool {
 func (l *List) Abandon(now time.Time) {
 	if l.open() {
 		l.close()
-		l.engine.weighPending(now)
+		l.engine.assessPending(now)
 	}
 }
 
@@ -172,7 +172,7 @@ type Merge struct {
 // BeginMerge announces a list of one namespace before it is requested.
 func (e *Engine) BeginMerge(resource, name string) *Merge {
 	ns := e.namespace(name)
-	m := &Merge{engine: e, resource: resource, namespace: name, gone: sets.New[types.UID](), covering: ns.kept[resource]}
+	m := &Merge{engine: e, resource: resource, namespace: name, gone: sets.New[types.UID](), covering: ns.covered[resource]}
 	ns.merges[m] = true
 	return m
 }
@@ -194,7 +194,7 @@ func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact
 func (m *Merge) End(complete bool, now time.Time) {
 	ns := m.engine.namespace(m.namespace)
 	delete(ns.merges, m)
-	if complete && ns.keeps(m.resource) && ns.kept[m.resource] == m.covering {
+	if complete && ns.covers(m.resource) && ns.covered[m.resource] == m.covering {
 		ns.listed[m.resource] = m.covering
 		m.engine.listedIn(ns, now)
 	}

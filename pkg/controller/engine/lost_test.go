@@ -46,7 +46,7 @@ func TestANamespaceThatIsSeenLate(t *testing.T) {
 	w.takes(names("job-", 3)...)
 }
 
-// TestAStaleListOfNamespaces: a namespace that a list leaves out, and that is there after all, keeps its holds.
+// TestAStaleListOfNamespaces: a namespace that a list leaves out, and that is there after all, covers its holds.
 func TestAStaleListOfNamespaces(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.config.HoldAbove = 2
@@ -196,7 +196,7 @@ func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 	w.takes(names("a-", 3)...)
 }
 
-// TestNamespacesThatKeepComing: a namespace whose objects are not listed yet keeps no change of another from being weighed after a restart.
+// TestNamespacesThatKeepComing: a namespace whose objects are not listed yet covers no change of another from being weighed after a restart.
 func TestNamespacesThatKeepComing(t *testing.T) {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})

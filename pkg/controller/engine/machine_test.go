@@ -43,7 +43,7 @@ var simNamespaces = []string{"n1", "n2"}
 type machine struct {
 	*cluster
 	tracker *driver
-	// covered says that a preview policy, which has no vote, keeps each namespace covered, so that all deletions are counted.
+	// covered says that a preview policy, which has no vote, covers each namespace covered, so that all deletions are counted.
 	covered  bool
 	coverage map[string]Covering
 	base     int // policies that are there from the start
@@ -574,7 +574,7 @@ func (m *machine) auditAtRest(t *rapid.T) {
 	}
 	for name, ns := range m.tracker.namespaces {
 		for seat, rec := range ns.records {
-			if m.jobs.now()[key{name, rec.Name()}] == nil || m.tracker.records.get(rec.UID()) != rec || int(rec.seat) != seat {
+			if m.jobs.now()[key{name, rec.Name()}] == nil || m.tracker.records.get(rec.UID()) != rec || int(rec.position) != seat {
 				t.Fatalf("%s/%s is gone and still tracked", name, rec.Name())
 			}
 		}

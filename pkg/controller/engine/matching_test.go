@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// crowd are policies of one namespace, every other of which previews. The last of their rules matches, and keeps so many.
+// crowd are policies of one namespace, every other of which previews. The last of their rules matches, and covers so many.
 func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*testbuilders.PolicyBuilder {
 	var out []*testbuilders.PolicyBuilder
 	for i := range policies {

@@ -52,7 +52,7 @@ func TestARelistIsNotHalfTaken(t *testing.T) {
 	}
 }
 
-// TestNothingIsWeighedOnHalfARelist: while the objects that went are still known beside those that came, a policy that keeps fewer seems to
+// TestNothingIsWeighedOnHalfARelist: while the objects that went are still known beside those that came, a policy that covers fewer seems to
 // make more due than it does.
 func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
 	keeping := func(n, generation int64) *testbuilders.PolicyBuilder {
@@ -227,7 +227,7 @@ func TestFollowersKeepNoReports(t *testing.T) {
 	}
 	w.upsert(job(0, "a"))
 	if len(w.dirty) > 0 || len(w.urgent) > 0 {
-		t.Errorf("a follower keeps %v and %v", w.dirty, w.urgent)
+		t.Errorf("a follower covers %v and %v", w.dirty, w.urgent)
 	}
 	w.Lead()
 	if !w.dirty.HasAll("", testbuilders.Home) {

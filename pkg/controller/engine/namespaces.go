@@ -36,21 +36,21 @@ type namespace struct {
 	wanted   int // of them
 	pools    map[poolKey]*pool
 	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
-	kept map[string]Covering
+	covered map[string]Covering
 	// listed are those of kept of which all objects are known.
 	listed map[string]Covering
 	merges map[*Merge]bool // under way
-	// causes are the changes that are yet to be weighed, recent what those of the last minutes made due, and holds those that were
+	// changes are the changes that are yet to be weighed, recent what those of the last minutes made due, and holds those that were
 	// found too large, nil where one has ended.
-	causes []cause
-	recent window
-	holds  []*hold
+	changes []change
+	recent  window
+	holds   []*hold
 	// copied are, in a snapshot, the clearances of objects that are yet to come.
 	copied map[types.UID]clearance
-	// lapsed says that some that were weighed are not due any more, or not until such a change was weighed.
-	lapsed bool
+	// withdrawn says that some that were weighed are not due any more, or not until such a change was weighed.
+	withdrawn bool
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
-	// guardrails said before, the strictest since the first of causes: they guard their own end, too.
+	// guardrails said before, the strictest since the first of changes: they guard their own end, too.
 	left      []*ceiling
 	heldAbove policy.HoldAbove
 	// uncounted and unevaluated are the seats below which records are yet to be counted and decided, while they are judged anew,
@@ -58,10 +58,10 @@ type namespace struct {
 	uncounted, unevaluated, unapplied int
 
 	lane lane // what is to be deleted
-	// changes counts the changes of what is reported, and sums are the counts of the objects when there had been sumsSince changes.
-	changes, sumsSince uint64
-	sums               sums
-	dirty              bool // it is among those that TakeDirty returns, or was before the replica followed
+	// updates counts the updates of what is reported, and sums are the counts of the objects after sumsAt updates.
+	updates, sumsAt uint64
+	sums            sums
+	dirty           bool // it is among those that TakeDirty returns, or was before the replica followed
 	// annotated are objects whose owners are to be told if an annotation does not do what it says.
 	annotated annotated
 
@@ -89,7 +89,7 @@ func (e *Engine) namespace(name string) *namespace {
 	ns, ok := e.namespaces[name]
 	if !ok {
 		ns = &namespace{
-			name: name, pools: map[poolKey]*pool{}, kept: map[string]Covering{},
+			name: name, pools: map[poolKey]*pool{}, covered: map[string]Covering{},
 			listed: map[string]Covering{}, merges: map[*Merge]bool{},
 			heldAbove: policy.NoHoldAbove, derived: derived{bounds: policy.NoBounds},
 		}
@@ -104,10 +104,10 @@ func (e *Engine) forget(ns *namespace) {
 		return // It is already; there may be another one of that name.
 	}
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
-		e.absolve(ns)
-		e.vacant.Delete(ns)
+		e.clearChanges(ns)
+		e.emptied.Delete(ns)
 		delete(e.namespaces, ns.name)
-		if len(ns.kept) > 0 {
+		if len(ns.covered) > 0 {
 			e.effects.Coverage = true
 		}
 	}
@@ -176,15 +176,15 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
 		e.ready.Repace(&ns.lane)
 	}
-	causes, left, heldAbove := ns.causes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.heldAbove)
-	if len(causes) > 0 {
+	changes, left, heldAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.heldAbove)
+	if len(changes) > 0 {
 		left.Insert(ns.left...)
 	}
-	e.absolve(ns)
+	e.clearChanges(ns)
 	ns.derived, ns.left, ns.heldAbove, e.matched = d, left.UnsortedList(), heldAbove, nil
-	e.disown(ns)
-	for _, c := range causes {
-		e.note(ns, c)
+	e.orphanHolds(ns)
+	for _, c := range changes {
+		e.addChange(ns, c)
 	}
 	e.cover(ns, resources, now)
 }
@@ -229,14 +229,14 @@ func (e *Engine) cover(ns *namespace, resources sets.Set[string], now time.Time)
 	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
 	kept := make(map[string]Covering, len(resources))
 	for resource := range resources {
-		kept[resource] = ns.kept[resource]
+		kept[resource] = ns.covered[resource]
 		if kept[resource] == 0 {
 			e.coverings++
 			kept[resource] = e.coverings
 		}
 	}
-	if !maps.Equal(kept, ns.kept) {
-		ns.kept = kept
+	if !maps.Equal(kept, ns.covered) {
+		ns.covered = kept
 		e.dropUncovered(ns, now)
 		e.effects.Coverage = true
 	}
@@ -245,13 +245,13 @@ func (e *Engine) cover(ns *namespace, resources sets.Set[string], now time.Time)
 // dropUncovered lets go of the objects that no policy can match any more.
 func (e *Engine) dropUncovered(ns *namespace, now time.Time) {
 	for _, rec := range slices.Clone(ns.records) {
-		if !ns.keeps(rec.Resource) {
+		if !ns.covers(rec.Resource) {
 			e.drop(rec, now)
 		}
 	}
 }
 
-func (ns *namespace) keeps(resource string) bool { return ns.kept[resource] != 0 }
+func (ns *namespace) covers(resource string) bool { return ns.covered[resource] != 0 }
 
 // Covering numbers the times at which a resource became covered in a namespace. Another number says that the objects were
 // let go in between, and must be listed again.
@@ -261,7 +261,7 @@ type Covering uint64
 func (e *Engine) Coverage() map[string]map[string]Covering {
 	out := map[string]map[string]Covering{}
 	for _, ns := range e.namespaces {
-		for resource, covering := range ns.kept {
+		for resource, covering := range ns.covered {
 			if out[resource] == nil {
 				out[resource] = map[string]Covering{}
 			}
@@ -284,12 +284,12 @@ func (e *Engine) unlisted(ns *namespace) string {
 		return "policies and namespaces"
 	case !ns.known:
 		return "namespaces"
-	case ns.keeps(gc.ResourceJobs) && !e.cronJobsListed:
+	case ns.covers(gc.ResourceJobs) && !e.cronJobsListed:
 		return kinds.CronJobs
-	case ns.keeps(ResourceQuotas) && !e.quotas.listed:
+	case ns.covers(ResourceQuotas) && !e.quotas.listed:
 		return ResourceQuotas
 	}
-	for resource, covering := range ns.kept {
+	for resource, covering := range ns.covered {
 		if resource != ResourceQuotas && ns.listed[resource] != covering {
 			return resource
 		}
@@ -297,7 +297,7 @@ func (e *Engine) unlisted(ns *namespace) string {
 	return ""
 }
 
-// unknown says what keeps a change of the namespace from being weighed.
+// unknown says what covers a change of the namespace from being weighed.
 func (e *Engine) unknown(ns *namespace) string {
 	if what := e.unlisted(ns); what != "" {
 		return "Winnow has not listed all " + what + " yet"
@@ -313,7 +313,7 @@ func (e *Engine) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
 	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
 	if ns := e.setNamespace(m, false, now); ns != nil {
-		e.change([]*namespace{ns}, now)
+		e.evaluateChanges([]*namespace{ns}, now)
 	}
 }
 
@@ -322,7 +322,7 @@ func (e *Engine) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time)
 	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
 	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
 	if ns := e.removeNamespace(m.Name); ns != nil {
-		e.change([]*namespace{ns}, now)
+		e.evaluateChanges([]*namespace{ns}, now)
 	}
 }
 
@@ -341,7 +341,7 @@ func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv strin
 		}
 	}
 	changed.Delete(nil)
-	e.change(changed.UnsortedList(), now)
+	e.evaluateChanges(changed.UnsortedList(), now)
 }
 
 // setNamespace takes in the metadata of a namespace, of the first list or later, and returns it if its objects are to be judged for that.
@@ -359,27 +359,27 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	e.adoptAll(ns, before.policies, wasKnown)
 	if first {
 		for _, ps := range e.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
-			if c, ok := causeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
-				e.blame(ns, c)
+			if c, ok := changeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
+				e.recordChange(ns, c)
 			}
 		}
 	}
-	switch c, interrupted := e.unseenCause(); {
+	switch c, interrupted := e.unseenChange(); {
 	case wasKnown:
-		e.blame(
+		e.recordChange(
 			ns,
-			cause{
+			change{
 				id:    "namespace " + m.ResourceVersion,
 				text:  fmt.Sprintf("a change of the labels of namespace %q", m.Name),
 				write: e.writes + 1,
 			},
 		)
 	case !first: // Its policies and objects may have been seen before it.
-		e.blame(ns, cause{
+		e.recordChange(ns, change{
 			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("the creation of namespace %q", m.Name), write: e.writes + 1,
 		})
 	case interrupted:
-		e.blame(ns, c)
+		e.recordChange(ns, c)
 	}
 	return ns
 }
@@ -390,20 +390,20 @@ func (e *Engine) removeNamespace(name string) *namespace {
 	if !ok || !ns.known {
 		return nil
 	}
-	causes := ns.causes
-	e.absolve(ns)
+	changes := ns.changes
+	e.clearChanges(ns)
 	ns.known = false
-	for _, c := range causes {
-		e.note(ns, c)
+	for _, c := range changes {
+		e.addChange(ns, c)
 	}
-	e.blame(
+	e.recordChange(
 		ns,
-		cause{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: e.writes + 1},
+		change{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: e.writes + 1},
 	)
 	return ns
 }
 
-// find finds a policy, or its place, among those that are sorted by name.
+// find finds a policy, or its membership, among those that are sorted by name.
 func find(policies []*policyState, name string) (int, bool) {
 	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
 		return strings.Compare(ps.name, name)

@@ -33,7 +33,7 @@ func (e *Engine) Remove(k *facts.Compact, now time.Time) {
 
 func (e *Engine) upsert(k *facts.Compact, now time.Time) {
 	ns, ok := e.namespaces[k.Namespace]
-	if !ok || !ns.keeps(k.Resource) {
+	if !ok || !ns.covers(k.Resource) {
 		return
 	}
 	rec := e.records.get(k.UID())
@@ -64,8 +64,8 @@ func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
 	rec := &record{Compact: *k, ns: ns}
 	rec.flags.set(recreated, e.recreated.met(k))
 	e.records.put(rec)
-	ns.seat(rec)
-	if c := ns.copied[k.UID()]; c != unweighed {
+	ns.addRecord(rec)
+	if c := ns.copied[k.UID()]; c != uncleared {
 		e.setClearance(rec, c)
 	}
 	return rec
@@ -103,8 +103,8 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.ready.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)
 	rec.setWantsDelete(false)
-	e.setClearance(rec, unweighed)
-	rec.ns.unseat(rec)
+	e.setClearance(rec, uncleared)
+	rec.ns.removeRecord(rec)
 	e.leave(rec)
 	e.invalidate(rec.ns)
 	e.forget(rec.ns)

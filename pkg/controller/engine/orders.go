@@ -40,7 +40,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 		}
 		ns.lane.Sent(ns.bounds.PerMinute, now)
 		rec.more().order = order
-		e.underway[order] = rec
+		e.inFlight[order] = rec
 		return order, true
 	}
 	return nil, false
@@ -67,7 +67,7 @@ func (e *Engine) order(rec *record, now time.Time) (*deletion.Order, bool) {
 // Judge takes in the state that was read for an order, and returns the order for that state; false when there is nothing to
 // delete any more, or not now. Then Release ends the order that Take returned; else Done the one that is returned here.
 func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
-	rec := e.underway[o]
+	rec := e.inFlight[o]
 	if rec == nil || rec.removed() || read.UID != rec.UID() {
 		return nil, false
 	}
@@ -88,8 +88,8 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 		return nil, false
 	}
 	order.Reread = false
-	delete(e.underway, o)
-	e.underway[order], rec.extra.order = rec, order
+	delete(e.inFlight, o)
+	e.inFlight[order], rec.extra.order = rec, order
 	return order, true
 }
 
@@ -100,7 +100,7 @@ func (e *Engine) Release(o *deletion.Order, now time.Time) {
 
 // Done takes in the result of an order.
 func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) {
-	rec := e.underway[o]
+	rec := e.inFlight[o]
 	if rec == nil {
 		return
 	}
@@ -113,11 +113,11 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 
 // end frees the record of an order, and judges it in the light of what came of it.
 func (e *Engine) end(o *deletion.Order, now time.Time) {
-	rec := e.underway[o]
+	rec := e.inFlight[o]
 	if rec == nil {
 		return
 	}
-	delete(e.underway, o)
+	delete(e.inFlight, o)
 	rec.extra.order = nil
 	if !rec.removed() {
 		e.judge(rec, now)
@@ -163,5 +163,5 @@ func (e *Engine) TakeConfirmed() []deletion.Confirmed {
 // alone ends a doubt about clocks.
 func (e *Engine) Busy(by time.Time) bool {
 	next, ok := e.timers.Next()
-	return e.ready.Waiting() > 0 || len(e.underway) > 0 || e.fresh.ClockDoubt() != "" || ok && !next.After(by)
+	return e.ready.Waiting() > 0 || len(e.inFlight) > 0 || e.fresh.ClockDoubt() != "" || ok && !next.After(by)
 }

@@ -238,8 +238,8 @@ func TestJudge(t *testing.T) {
 				w.Done(judged, deletion.Result{Outcome: deletion.Throttled}, w.now)
 				w.pass(time.Second)
 			}
-			if len(w.underway) != 0 {
-				t.Errorf("%d orders under way", len(w.underway))
+			if len(w.inFlight) != 0 {
+				t.Errorf("%d orders under way", len(w.inFlight))
 			}
 			w.decided("a", c.action, c.reason)
 		})

@@ -33,7 +33,7 @@ func (e *Engine) RemoveCronJob(uid types.UID, now time.Time) {
 func (e *Engine) ReplaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	e.replaceCronJobs(all, now)
 	e.cronJobsListed = true
-	e.weighPending(now)
+	e.assessPending(now)
 }
 
 // ForgetCronJobs takes in that CronJobs are not observed any more.

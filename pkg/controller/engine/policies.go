@@ -206,19 +206,19 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	affected := e.affected(ps, o.Namespace)
 	e.compile(ps, o)
 	affected = affected.Union(e.affected(ps, o.Namespace))
-	c, changed := causeOf(ps, created, seenAnew)
+	c, changed := changeOf(ps, created, seenAnew)
 	for ns := range affected {
 		if created {
 			e.adoptNew(ns, ps)
 		}
 		if changed {
-			e.blame(ns, c)
+			e.recordChange(ns, c)
 		}
 	}
 	return affected.Union(e.release(ps))
 }
 
-// store keeps a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
+// store covers a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
 func (e *Engine) store(o ObservedPolicy) (ps *policyState, before Stored, created bool) {
 	family := e.family(o.Namespace)
 	i, found := find(*family, o.Name)
@@ -324,7 +324,7 @@ func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	*family = slices.Delete(*family, i, i+1)
 	affected := e.affected(ps, name.Namespace)
 	for ns := range affected {
-		e.blame(ns, cause{
+		e.recordChange(ns, change{
 			policy: ps.stored.UID, wide: name.Namespace == "", write: e.writes + 1,
 			id: fmt.Sprint("deleted ", ps.stored.UID), text: "the deletion of " + ps.stored.title(),
 		})
@@ -346,5 +346,5 @@ func (e *Engine) policiesChanged(affected sets.Set[*namespace], now time.Time) {
 	for _, ns := range all {
 		e.derive(ns, now)
 	}
-	e.change(all, now)
+	e.evaluateChanges(all, now)
 }

@@ -80,14 +80,14 @@ func (ps *policyState) ceilingStatus() []gc.CeilingStatus {
 	return out
 }
 
-// place is where a record is counted: in a pool or under a ceiling.
-type place struct {
+// membership is where a record is counted: in a pool or under a ceiling.
+type membership struct {
 	pool    *pool
 	ceiling *ceiling
 	member  capacity.Member[*record]
 }
 
-func (p *place) same(o *place) bool {
+func (p *membership) same(o *membership) bool {
 	return p.pool == o.pool && p.ceiling == o.ceiling && p.member.Kept == o.member.Kept
 }
 
@@ -105,22 +105,22 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 		rec.counted.from = unset
 	}
 	e.wants = e.wanted(e.wants[:0], rec, now)
-	places := rec.places()
-	if samePlaces(places, e.wants) {
+	memberships := rec.memberships()
+	if sameMemberships(memberships, e.wants) {
 		return
 	}
-	if kept := slices.ContainsFunc(e.wants, func(p place) bool { return p.member.Kept }); kept != rec.kept() {
+	if kept := slices.ContainsFunc(e.wants, func(p membership) bool { return p.member.Kept }); kept != rec.kept() {
 		e.ready.Remove(&rec.ns.lane, rec) // It has another turn.
 	}
 	e.leave(rec)
 	if len(e.wants) == 0 {
 		return
 	}
-	places = make([]place, len(e.wants))
-	copy(places, e.wants)
-	rec.limits().places = places
-	for i := range places {
-		p := &places[i]
+	memberships = make([]membership, len(e.wants))
+	copy(memberships, e.wants)
+	rec.limits().memberships = memberships
+	for i := range memberships {
+		p := &memberships[i]
 		kept := p.member.Kept
 		p.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
 		p.member.Kept = kept
@@ -133,8 +133,8 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 	}
 }
 
-// samePlaces copies none of the members.
-func samePlaces(a, b []place) bool {
+// sameMemberships copies none of the members.
+func sameMemberships(a, b []membership) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -148,21 +148,21 @@ func samePlaces(a, b []place) bool {
 
 // leave takes a record out of all pools and ceilings.
 func (e *Engine) leave(rec *record) {
-	places := rec.places()
-	for i := range places {
-		p := &places[i]
+	memberships := rec.memberships()
+	for i := range memberships {
+		p := &memberships[i]
 		p.member.Leave()
 		if p.pool != nil && p.pool.Len() == 0 {
 			delete(rec.ns.pools, p.pool.poolKey)
 		}
 	}
 	if rec.counted != nil {
-		rec.counted.places = nil
+		rec.counted.memberships = nil
 	}
 }
 
-// wanted appends the places where a record is to be counted now. Of a preview policy they are the pool and the ceilings that it would have.
-func (e *Engine) wanted(out []place, rec *record, now time.Time) []place {
+// wanted appends the memberships where a record is to be counted now. Of a preview policy they are the pool and the ceilings that it would have.
+func (e *Engine) wanted(out []membership, rec *record, now time.Time) []membership {
 	ns := rec.ns
 	if ns.closed() != "" || !ns.limits {
 		return out
@@ -170,21 +170,21 @@ func (e *Engine) wanted(out []place, rec *record, now time.Time) []place {
 	e.match(rec)
 	f, standing, at := &e.fact, policy.Resolve(e.object(rec), e.matches.Votes), 0
 	if ns.limited(e.matches.Votes, f) {
-		out = e.appendPlaces(out, rec, rec.counting(&standing, now), &at)
+		out = e.appendMemberships(out, rec, rec.counting(&standing, now), &at)
 	}
 	for _, v := range e.matches.Previews {
 		if v.Rule.Capacity == nil {
 			continue
 		}
 		if with := standing.With(v); rec.counting(&with, now).InPools() {
-			out = e.appendPool(out, rec, f, v, &at)
+			out = e.appendPoolMembership(out, rec, f, v, &at)
 		}
 	}
 	return e.appendPreviewed(out, rec, &standing, now)
 }
 
 // appendPreviewed adds the ceilings of preview policies that would count the record.
-func (e *Engine) appendPreviewed(out []place, rec *record, standing *policy.Standing, now time.Time) []place {
+func (e *Engine) appendPreviewed(out []membership, rec *record, standing *policy.Standing, now time.Time) []membership {
 	for _, c := range rec.ns.previewed {
 		if c.resource != rec.Resource {
 			continue
@@ -194,22 +194,22 @@ func (e *Engine) appendPreviewed(out []place, rec *record, standing *policy.Stan
 			with = standing.With(e.matches.Previews[i])
 		}
 		if rec.counting(&with, now).Counts {
-			out = append(out, place{ceiling: c})
+			out = append(out, membership{ceiling: c})
 		}
 	}
 	return out
 }
 
-// appendPlaces adds the pools of the rules that vote, and the ceilings.
-func (e *Engine) appendPlaces(out []place, rec *record, counting policy.Counting, at *int) []place {
+// appendMemberships adds the pools of the rules that vote, and the ceilings.
+func (e *Engine) appendMemberships(out []membership, rec *record, counting policy.Counting, at *int) []membership {
 	if counting.InPools() {
 		for _, v := range e.matches.Votes {
-			out = e.appendPool(out, rec, &e.fact, v, at)
+			out = e.appendPoolMembership(out, rec, &e.fact, v, at)
 		}
 	}
 	for _, c := range rec.ns.ceilings {
 		if counting.Counts && c.resource == rec.Resource {
-			out = append(out, place{ceiling: c, member: capacity.Member[*record]{Kept: counting.Kept}})
+			out = append(out, membership{ceiling: c, member: capacity.Member[*record]{Kept: counting.Kept}})
 		}
 	}
 	return out
@@ -236,9 +236,9 @@ func (rec *record) counting(standing *policy.Standing, now time.Time) policy.Cou
 	return out
 }
 
-// appendPool adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
+// appendPoolMembership adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
 // the rule says.
-func (e *Engine) appendPool(out []place, rec *record, f *lifecycle.Fact, v policy.Vote, at *int) []place {
+func (e *Engine) appendPoolMembership(out []membership, rec *record, f *lifecycle.Fact, v policy.Vote, at *int) []membership {
 	by := v.Rule.Capacity
 	if by == nil || f.NativeTTL != nil {
 		return out
@@ -253,10 +253,10 @@ func (e *Engine) appendPool(out []place, rec *record, f *lifecycle.Fact, v polic
 		p = &pool{poolKey: k, Pool: capacity.NewPool(e.limit(rec.ns, by, f.Resource), e.flip)}
 		rec.ns.pools[k] = p
 	}
-	return append(out, place{pool: p})
+	return append(out, membership{pool: p})
 }
 
-// limit is how many objects of a resource a pool of the namespace keeps.
+// limit is how many objects of a resource a pool of the namespace covers.
 func (e *Engine) limit(ns *namespace, c *policy.Capacity, resource string) int {
 	if c.PercentOfQuota == 0 {
 		return c.MaxObjects
@@ -279,7 +279,7 @@ func (rec *record) pool(k poolKey, at *int) *pool {
 
 // over tells whether the record lies beyond the limit of a rule.
 func (rec *record) over(v policy.Vote, at *int) bool {
-	if v.Rule.Capacity == nil || len(rec.places()) == 0 {
+	if v.Rule.Capacity == nil || len(rec.memberships()) == 0 {
 		return false
 	}
 	k := limitOf(v)
@@ -287,15 +287,15 @@ func (rec *record) over(v policy.Vote, at *int) bool {
 	return p != nil && p.member.Over()
 }
 
-// find finds the record's place in a pool; nil when there is none. Places are in the order of the votes that they come from, so that it
+// find finds the record's membership in a pool; nil when there is none. Places are in the order of the votes that they come from, so that it
 // is mostly the next after the one that was found last, which is at.
-func (rec *record) find(at *int, is func(*pool) bool) *place {
-	places := rec.places()
-	for range places {
-		if *at >= len(places) {
+func (rec *record) find(at *int, is func(*pool) bool) *membership {
+	memberships := rec.memberships()
+	for range memberships {
+		if *at >= len(memberships) {
 			*at = 0
 		}
-		p := &places[*at]
+		p := &memberships[*at]
 		if *at++; p.pool != nil && is(p.pool) {
 			return p
 		}
@@ -305,9 +305,9 @@ func (rec *record) find(at *int, is func(*pool) bool) *place {
 
 // overCeiling is the policy of the first ceiling that the record lies beyond.
 func (rec *record) overCeiling() *policy.Policy {
-	places := rec.places()
-	for i := range places {
-		if p := &places[i]; p.ceiling != nil && !p.ceiling.policy.Preview && p.member.Over() {
+	memberships := rec.memberships()
+	for i := range memberships {
+		if p := &memberships[i]; p.ceiling != nil && !p.ceiling.policy.Preview && p.member.Over() {
 			return p.ceiling.policy
 		}
 	}

@@ -18,7 +18,7 @@ func previewing(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicy {
 	return p
 }
 
-// counting keeps so many Jobs and Pods together, whatever their age.
+// counting covers so many Jobs and Pods together, whatever their age.
 func counting(name string, most int64) *testbuilders.PolicyBuilder {
 	return testbuilders.Policy(name).Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(most))
 }

@@ -69,14 +69,14 @@ func (q *quotas) smallest(namespace, resource string) (least int64, ok bool) {
 // SetQuota takes in a state of a quota.
 func (e *Engine) SetQuota(q *Quota, now time.Time) {
 	if ns := e.setQuota(q); ns != nil {
-		e.change([]*namespace{ns}, now)
+		e.evaluateChanges([]*namespace{ns}, now)
 	}
 }
 
 // RemoveQuota takes in that a quota is gone.
 func (e *Engine) RemoveQuota(q *Quota, now time.Time) {
 	if ns := e.removeQuota(q); ns != nil {
-		e.change([]*namespace{ns}, now)
+		e.evaluateChanges([]*namespace{ns}, now)
 	}
 }
 
@@ -96,7 +96,7 @@ func (e *Engine) ReplaceQuotas(all []*Quota, now time.Time) {
 	}
 	e.quotas.listed = true
 	changed.Delete(nil)
-	e.change(changed.UnsortedList(), now)
+	e.evaluateChanges(changed.UnsortedList(), now)
 }
 
 // ForgetQuotas takes in that quotas are not observed any more.
@@ -137,11 +137,11 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 		return nil
 	}
 	e.followQuotas(ns)
-	if !ns.keeps(ResourceQuotas) {
+	if !ns.covers(ResourceQuotas) {
 		return nil
 	}
 	if e.quotas.listed { // Before, no quota has changed: it is read for the first time.
-		e.blame(ns, cause{
+		e.recordChange(ns, change{
 			id: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), text: fmt.Sprintf("a change of ResourceQuota %q", q.Name), write: e.writes + 1,
 		})
 	}

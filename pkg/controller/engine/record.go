@@ -16,7 +16,7 @@ import (
 )
 
 // record is what is known of one object. There may be a million, so what most of them lack is kept apart, and what can be derived
-// again is not kept at all. Only settle changes the verdict and previews, only updateMembership the places, and only Take and Done the order.
+// again is not kept at all. Only settle changes the verdict and previews, only updateMembership the memberships, and only Take and Done the order.
 type record struct {
 	facts.Compact
 	ns *namespace
@@ -25,8 +25,8 @@ type record struct {
 	rule   *policy.Rule
 	at     instant
 	verdict
-	timer int32 // its place in the tracker's timers
-	seat  int32 // in the namespace's records; gone for a record that was taken out
+	timer    int32 // its membership in the tracker's timers
+	position int32 // in the namespace's records; gone for a record that was taken out
 
 	counted *counted // nil while no limit counts the object
 	extra   *extra   // nil for most
@@ -38,7 +38,7 @@ type verdict struct {
 	reason      reasonCode
 	propagation propagationCode
 	flags       flags
-	// ripe says that policies and bounds want the object deleted for wantedFor, whatever else holds it; clearance, how it stands with the
+	// wanted says that policies and bounds want the object deleted for wantedFor, whatever else holds it; clearance, how it stands with the
 	// change which made it so. Only setClearance changes that.
 	wantsDelete bool
 	clearance   clearance
@@ -66,47 +66,47 @@ func (f *flags) set(flag flags, on bool) {
 }
 
 // gone is the seat of a record that was taken out.
-const gone = -1
+const removedPosition = -1
 
-func (rec *record) removed() bool { return rec.seat == gone }
+func (rec *record) removed() bool { return rec.position == removedPosition }
 
 // Place implements expiry.Entry, for the tracker's timers.
 func (rec *record) Place() int { return int(rec.timer) }
 
 // MoveTo implements expiry.Entry.
-func (rec *record) MoveTo(place int) { rec.timer = int32(place) }
+func (rec *record) MoveTo(membership int) { rec.timer = int32(membership) }
 
-// seat gives a record a place among those of the namespace.
-func (ns *namespace) seat(rec *record) {
-	rec.seat = int32(len(ns.records))
+// addRecord gives a record a membership among those of the namespace.
+func (ns *namespace) addRecord(rec *record) {
+	rec.position = int32(len(ns.records))
 	ns.records = append(ns.records, rec)
 }
 
-// unseat takes it away; the last one takes its place.
-func (ns *namespace) unseat(rec *record) {
+// removeRecord takes it away; the last one takes its membership.
+func (ns *namespace) removeRecord(rec *record) {
 	last := len(ns.records) - 1
-	ns.records[rec.seat] = ns.records[last]
-	ns.records[rec.seat].seat = rec.seat
+	ns.records[rec.position] = ns.records[last]
+	ns.records[rec.position].position = rec.position
 	ns.records[last] = nil
 	ns.records = ns.records[:last]
 	ns.uncounted, ns.unevaluated, ns.unapplied = min(ns.uncounted, last), min(ns.unevaluated, last), min(ns.unapplied, last)
-	rec.seat = gone
+	rec.position = removedPosition
 }
 
-// unsettle has a record decided with those that are yet to be. It takes the seat of the first that is not.
-func (ns *namespace) unsettle(rec *record) {
-	if int(rec.seat) < ns.unevaluated {
+// requeue has a record decided with those that are yet to be. It takes the seat of the first that is not.
+func (ns *namespace) requeue(rec *record) {
+	if int(rec.position) < ns.unevaluated {
 		return
 	}
 	first := ns.records[ns.unevaluated]
-	ns.records[rec.seat], ns.records[ns.unevaluated] = first, rec
-	first.seat, rec.seat = rec.seat, first.seat
+	ns.records[rec.position], ns.records[ns.unevaluated] = first, rec
+	first.position, rec.position = rec.position, first.position
 	ns.unevaluated++
 }
 
 // counted is what limits know of an object.
 type counted struct {
-	places []place
+	memberships []membership
 	// from is when the object is to be counted otherwise, if that is yet to come, and overSince when a pool or ceiling last put it
 	// beyond its limit.
 	from, overSince instant
@@ -139,18 +139,18 @@ func (rec *record) flip(now time.Time) {
 	}
 }
 
-// setWantsDelete notes whether the record is ripe, and how many of the namespace are.
-func (rec *record) setWantsDelete(ripe bool) {
+// setWantsDelete notes whether the record is wanted, and how many of the namespace are.
+func (rec *record) setWantsDelete(wanted bool) {
 	switch {
-	case ripe && !rec.wantsDelete:
+	case wanted && !rec.wantsDelete:
 		rec.ns.wanted++
-	case !ripe && rec.wantsDelete:
+	case !wanted && rec.wantsDelete:
 		rec.ns.wanted--
 	}
-	rec.wantsDelete = ripe
+	rec.wantsDelete = wanted
 }
 
-// wantedRecords are those that are ripe at the beginning. There are none as a rule, which is known without looking at all records.
+// wantedRecords are those that are wanted at the beginning. There are none as a rule, which is known without looking at all records.
 func (ns *namespace) wantedRecords() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		left := ns.wanted
@@ -187,7 +187,7 @@ func (rec *record) sent() *deletion.Order {
 	return rec.extra.sent
 }
 
-// paused reports whether an earlier delete that failed keeps the next one from being sent, why, and until when.
+// paused reports whether an earlier delete that failed covers the next one from being sent, why, and until when.
 func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
 	if rec.extra == nil {
 		return "", "", time.Time{}, false
@@ -238,19 +238,19 @@ func (rec *record) trim() {
 	}
 }
 
-// places are where the record is counted.
-func (rec *record) places() []place {
+// memberships are where the record is counted.
+func (rec *record) memberships() []membership {
 	if rec.counted == nil {
 		return nil
 	}
-	return rec.counted.places
+	return rec.counted.memberships
 }
 
 // kept reports whether the record is counted as one that its annotations keep.
 func (rec *record) kept() bool {
-	places := rec.places()
-	for i := range places {
-		if places[i].member.Kept {
+	memberships := rec.memberships()
+	for i := range memberships {
+		if memberships[i].member.Kept {
 			return true
 		}
 	}

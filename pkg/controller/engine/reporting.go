@@ -139,7 +139,7 @@ func (e *Engine) report(ps *policyState) Report {
 	}
 	r.DoesNothing = ps.compiled.DoesNothing()
 	for _, resource := range ps.compiled.Resources() {
-		if blind := e.blindTo(resource); blind != "" {
+		if blind := e.unobserved(resource); blind != "" {
 			r.Blind = blind
 		}
 	}
@@ -151,7 +151,7 @@ func (e *Engine) add(r *Report, s *sum, ns *namespace, sums sums, ps *policyStat
 	theirs := sums[ps.compiled]
 	s.merge(theirs)
 	r.Suspended = ns.suspended
-	r.Unweighed = r.Unweighed || len(ns.causes) > 0
+	r.Unweighed = r.Unweighed || len(ns.changes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, e.withoutQuota(ns, ps.compiled)...)
 		if len(ps.compiled.QuotaResources()) > 0 {
@@ -175,14 +175,14 @@ type summing struct {
 }
 
 // summed reports whether the sums of a namespace are known.
-func (ns *namespace) summed() bool { return ns.sums != nil && ns.sumsSince == ns.changes }
+func (ns *namespace) summed() bool { return ns.sums != nil && ns.sumsAt == ns.updates }
 
 // sumUp begins to sum up a namespace, or returns what is known if nothing has changed since.
 func (e *Engine) sumUp(ns *namespace) *summing {
 	if ns.summed() {
 		return &summing{ns: ns, sums: ns.sums, done: true}
 	}
-	return &summing{ns: ns, sums: sums{}, since: ns.changes}
+	return &summing{ns: ns, sums: sums{}, since: ns.updates}
 }
 
 // step continues until the budget is spent, and reports whether there is more to do.
@@ -196,7 +196,7 @@ func (u *summing) step(e *Engine) (more bool) {
 			return true
 		}
 	}
-	u.ns.sums, u.ns.sumsSince = u.sums, u.since // If an object has changed since, they are of this report alone.
+	u.ns.sums, u.ns.sumsAt = u.sums, u.since // If an object has changed since, they are of this report alone.
 	return false
 }
 
@@ -241,7 +241,7 @@ func (h *Holding) Holds() ([]gc.PolicyHold, bool) {
 	complete, stored := h.known, h.policy.stored
 	for _, ns := range h.reporting.engine.namespacesOf(h.policy) {
 		if stored.Namespace != "" || ns.derived.policies.Has(stored.UID) {
-			complete = complete && h.reporting.engine.complete(ns) && len(ns.causes) == 0 && ns.summed()
+			complete = complete && h.reporting.engine.complete(ns) && len(ns.changes) == 0 && ns.summed()
 		}
 	}
 	return h.reporting.holds, complete

@@ -89,7 +89,7 @@ func (s *sliced) both(do func(*driver)) {
 	for resource, namespaces := range s.whole.Coverage() { // What is newly covered is listed at once.
 		for name := range namespaces {
 			for _, t := range []*driver{s.whole, s.parts} {
-				if resource == ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].kept[resource] {
+				if resource == ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].covered[resource] {
 					continue
 				}
 				m := t.BeginMerge(resource, name)
@@ -304,12 +304,12 @@ func TestSlicesAreReported(t *testing.T) {
 	for _, ns := range names {
 		w.policy(changed(ns, 2))
 	}
-	unweighed, read := false, map[string]Report{}
+	uncleared, read := false, map[string]Report{}
 	for more := true; more; {
 		more = w.Step(w.now)
 		for _, ns := range w.TakeDirty() {
 			for _, r := range w.Reports(ns) {
-				unweighed, read[ns] = unweighed || r.Unweighed, r
+				uncleared, read[ns] = uncleared || r.Unweighed, r
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func TestSlicesAreReported(t *testing.T) {
 			t.Errorf("%s was last reported as %+v", ns, r)
 		}
 	}
-	if !unweighed {
+	if !uncleared {
 		t.Error("no report was read before all was weighed")
 	}
 }

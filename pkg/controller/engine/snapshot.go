@@ -127,7 +127,7 @@ func (s *Snapshot) copyFact(rec *record) bool {
 func (s *Snapshot) copyClearance(rec *record) {
 	copied := s.Engine.namespaces[rec.ns.name].copied
 	switch h := rec.hold(); {
-	case h == nil && len(rec.ns.causes) == 0:
+	case h == nil && len(rec.ns.changes) == 0:
 	case h == nil:
 		copied[rec.UID()] = rec.clearance
 	case slices.Contains(s.holds, h):
@@ -147,12 +147,12 @@ func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 		ps := &policyState{}
 		e.compile(ps, Observe(p))
 		for ns := range e.affected(ps, p.GetNamespace()) {
-			out[ns] = sets.KeySet(ns.kept).Union(out[ns]).Union(resourcesOf(ps.compiled))
+			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(resourcesOf(ps.compiled))
 		}
 	}
 	if change.Policy().GetNamespace() == "" { // What one namespace does to the shares of others is not worth looking at all of them.
 		for _, ns := range e.sharing(out) {
-			out[ns] = sets.KeySet(ns.kept)
+			out[ns] = sets.KeySet(ns.covered)
 		}
 	}
 	return out
@@ -198,7 +198,7 @@ func (e *Engine) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 		s.Missing[kinds.CronJobs] = append(s.Missing[kinds.CronJobs], ns.name)
 	}
 	for resource := range needed {
-		known := ns.keeps(resource) && ns.listed[resource] == ns.kept[resource]
+		known := ns.covers(resource) && ns.listed[resource] == ns.covered[resource]
 		if resource == ResourceQuotas {
 			known = e.quotas.listed
 		}
@@ -220,7 +220,7 @@ func (e *Engine) copyPolicy(ps *policyState) *policyState {
 func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c := s.Engine.namespace(ns.name)
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
-	c.causes, c.recent = slices.Clone(ns.causes), slices.Clone(ns.recent)
+	c.changes, c.recent = slices.Clone(ns.changes), slices.Clone(ns.recent)
 	c.heldAbove, c.bounds = ns.heldAbove, ns.bounds
 	for _, h := range ns.holds {
 		if h != nil {
@@ -255,7 +255,7 @@ func (e *Engine) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 type Due struct {
 	*facts.Compact
 	Policy types.NamespacedName
-	// Reason why it is due; ReasonHeld while a hold keeps it, whose id is Hold, and why there is one.
+	// Reason why it is due; ReasonHeld while a hold covers it, whose id is Hold, and why there is one.
 	Reason    policy.Reason
 	Hold, Why string
 	// HoldOf is the policy whose annotation approves the hold; HoldTotal says that it is one of all namespaces together.

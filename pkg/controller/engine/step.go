@@ -89,7 +89,7 @@ func (e *Engine) step(now time.Time) {
 		}
 		e.flipped = slices.DeleteFunc(e.flipped, func(rec *record) bool {
 			rec.flip(now)
-			return rec.removed() || e.evaluating.Has(rec.ns) && rec.seat < int32(rec.ns.unevaluated) // Its turn is yet to come.
+			return rec.removed() || e.evaluating.Has(rec.ns) && rec.position < int32(rec.ns.unevaluated) // Its turn is yet to come.
 		})
 	}
 	e.forSome(e.evaluating, func(ns *namespace) *int { return &ns.unevaluated }, func(rec *record) {
@@ -102,7 +102,7 @@ func (e *Engine) step(now time.Time) {
 	if e.evaluateFlipped(now); e.judging() {
 		return
 	}
-	e.weighPending(now)
+	e.assessPending(now)
 	e.resumeDeletes()
 	e.effects.Due = true
 }

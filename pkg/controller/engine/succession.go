@@ -58,7 +58,7 @@ func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) b
 	adopted := false
 	for i := range ps.stored.Status.Holds {
 		told := &ps.stored.Status.Holds[i]
-		if !toldOf(ns, told, ps.stored.Status.Holds) {
+		if !listedFor(ns, told, ps.stored.Status.Holds) {
 			continue
 		}
 		h := ns.holdByID(told.ID)
@@ -82,9 +82,9 @@ func (ps *policyState) past(ns *namespace, id string) bool {
 	return ps.approves(id) || ps.ended.Has(endedHold{ns.name, id}) || own != nil && slices.Contains(own.former, id)
 }
 
-// toldOf reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
+// listedFor reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
 // same policy has one for this namespace.
-func toldOf(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
+func listedFor(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
 	return told.Namespace == ns.name || told.Namespace == "" && !slices.ContainsFunc(all, func(other gc.PolicyHold) bool {
 		return other.Namespace == ns.name && other.Policy == told.Policy
 	})
@@ -112,7 +112,7 @@ func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Polic
 	if own := ns.holdOf(ps.stored.UID); h == nil && own != nil && told.Policy == "" && e.following {
 		h = own // The leader has found the same under another id.
 	}
-	e.vacant.Insert(ns)
+	e.emptied.Insert(ns)
 	if h == nil {
 		h = &hold{id: told.ID, since: sinceOf(told), deciders: sets.New(ps.stored.UID)}
 		if ns.addHold(h) != h {
@@ -225,7 +225,7 @@ func (e *Engine) endedHere(ns *namespace, h *hold) {
 // endedHold is a hold in a namespace; one of all namespaces together ends in each of them apart.
 type endedHold struct{ namespace, id string }
 
-// forgetEnded keeps of the holds that have ended those which a status tells of.
+// forgetEnded covers of the holds that have ended those which a status tells of.
 func (ps *policyState) forgetEnded(told sets.Set[string]) {
 	maps.DeleteFunc(ps.ended, func(h endedHold, _ sets.Empty) bool { return !told.Has(h.id) })
 }

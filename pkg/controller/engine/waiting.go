@@ -74,7 +74,7 @@ func (e *Engine) Leading() bool {
 // holdsListed is how many holds a status lists, so that it can be stored.
 const holdsListed = 100
 
-// sumUpWaiting puts the holds of all namespaces together, and keeps as many as can be listed.
+// sumUpWaiting puts the holds of all namespaces together, and covers as many as can be listed.
 func (r *Report) sumUpWaiting() {
 	r.Waiting = together(r.Waiting)
 	r.Unlisted = int64(max(0, len(r.Waiting)-holdsListed))

@@ -30,9 +30,9 @@ func (e *Engine) Unheard(resource string) {
 	e.watches.Forget(resource)
 }
 
-// blindTo is why objects of a resource cannot be judged now: it cannot be observed itself, or what may own them cannot. It is empty when
+// unobserved is why objects of a resource cannot be judged now: it cannot be observed itself, or what may own them cannot. It is empty when
 // they can.
-func (e *Engine) blindTo(resource string) string {
+func (e *Engine) unobserved(resource string) string {
 	k, err := kinds.For(resource)
 	if err != nil {
 		return err.Error()
@@ -44,9 +44,9 @@ func (e *Engine) blindTo(resource string) string {
 	return why
 }
 
-// doubtful is why what is known of others does not suffice to delete the object; empty when it does. Its time alone needs
+// staleView is why what is known of others does not suffice to delete the object; empty when it does. Its time alone needs
 // nobody else: an object that has changed is not deleted by a request that names its last known state.
-func (e *Engine) doubtful(rec *record, reason policy.Reason) string {
+func (e *Engine) staleView(rec *record, reason policy.Reason) string {
 	if c := rec.Controller; c != nil {
 		if why := e.watches.Stale(kinds.ForOwner(c.GroupKind)); why != "" {
 			return why
@@ -61,7 +61,7 @@ func (e *Engine) doubtful(rec *record, reason policy.Reason) string {
 // quotaDoubt is why the quotas of a namespace are not believed, so that no object may go because of them alone; empty when they are,
 // or when nothing there needs them.
 func (e *Engine) quotaDoubt(ns *namespace) string {
-	if !ns.keeps(ResourceQuotas) {
+	if !ns.covers(ResourceQuotas) {
 		return ""
 	}
 	return cmp.Or(e.watches.Failing(ResourceQuotas), e.watches.Stale(ResourceQuotas))

@@ -253,9 +253,9 @@ func (w *world) holds(name string, want ...Group) {
 // forgotten fails unless nothing is left of the objects.
 func (w *world) forgotten() {
 	w.Helper()
-	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.ready.Waiting() > 0 || len(w.underway) != 0 {
+	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.ready.Waiting() > 0 || len(w.inFlight) != 0 {
 		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
-			w.records.count, len(w.dependents), w.timers.Len(), w.ready, len(w.underway))
+			w.records.count, len(w.dependents), w.timers.Len(), w.ready, len(w.inFlight))
 	}
 	for name, ns := range w.Engine.namespaces {
 		if len(ns.records) != 0 || len(ns.merges) != 0 {

@@ -177,8 +177,8 @@ func TestCausesAreFolded(t *testing.T) {
 		w.SetPolicy(p, w.now)
 		w.RemovePolicy(p, w.now)
 	}
-	if n := len(w.Engine.namespaces[testbuilders.Home].causes); n > 50 {
-		t.Errorf("%d causes", n)
+	if n := len(w.Engine.namespaces[testbuilders.Home].changes); n > 50 {
+		t.Errorf("%d changes", n)
 	}
 }
 

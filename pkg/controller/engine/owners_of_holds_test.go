@@ -51,7 +51,7 @@ func TestAHoldThatGrowsNeedsAnotherApproval(t *testing.T) {
 	w.takes(append(names("a-", 4), names("b-", 4)...)...)
 }
 
-// TestAHoldThatGrowsToAllNamespaces: one of a namespace becomes part of the one of all namespaces that a later change causes.
+// TestAHoldThatGrowsToAllNamespaces: one of a namespace becomes part of the one of all namespaces that a later change changes.
 func TestAHoldThatGrowsToAllNamespaces(t *testing.T) {
 	parts := func(generation int64, parts ...string) *gc.ClusterCleanupPolicy {
 		p := clusterDefault("c", "never", generation)
@@ -263,7 +263,7 @@ func TestAClockInDoubtEndsNoHold(t *testing.T) {
 
 // TestApprovalsInAdvanceOfWhatHappensToANamespace: the id of what a namespace's label or coming makes due can be computed, too.
 func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
-	for name, c := range map[string]struct{ namespace, cause string }{
+	for name, c := range map[string]struct{ namespace, change string }{
 		"its labels": {testbuilders.Home, "namespace 100"},
 		"it comes":   {"late", "start ns-late"},
 	} {
@@ -271,7 +271,7 @@ func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 			w := newWorld(t)
 			w.config.HoldAbove = 2
 			w.namespace(testbuilders.Home, gc.LabelProtected, "true")
-			id := holdID(testbuilders.UID("p"), c.namespace, c.cause)
+			id := holdID(testbuilders.UID("p"), c.namespace, c.change)
 			w.policy(testbuilders.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
 				Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 			for _, name := range names("a-", 4) {

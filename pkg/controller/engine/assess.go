@@ -16,29 +16,29 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// change judges namespaces anew after something in them was changed by people, weighs what that made due, and forgets those of which
+// evaluateChanges judges namespaces anew after something in them was changed by people, weighs what that made due, and forgets those of which
 // nothing is left.
-func (e *Engine) change(all []*namespace, now time.Time) {
+func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
 	for _, ns := range all {
-		for i := range ns.causes {
-			if c := &ns.causes[i]; c.at.IsZero() {
+		for i := range ns.changes {
+			if c := &ns.changes[i]; c.at.IsZero() {
 				c.at = now
 			}
 		}
 	}
 	e.rejudge(all, now)
-	e.weighPending(now)
+	e.assessPending(now)
 	for _, ns := range all {
 		e.forget(ns)
 	}
 }
 
-// weighPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling or a change with
+// assessPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling or a change with
 // them, and ends the holds under which nothing waits any more.
-func (e *Engine) weighPending(now time.Time) {
+func (e *Engine) assessPending(now time.Time) {
 	if e.pending.Len() > 0 && !e.judging() {
-		if ready := e.weighable(); len(ready) > 0 {
-			e.weigh(ready, now)
+		if ready := e.assessable(); len(ready) > 0 {
+			e.assess(ready, now)
 			e.applyAll(slices.Collect(maps.Keys(ready)), now)
 		}
 	}
@@ -49,23 +49,23 @@ func (e *Engine) weighPending(now time.Time) {
 // one, too: a change of a cluster policy waits for each of its namespaces.
 func (e *Engine) listedIn(ns *namespace, now time.Time) {
 	b := e.incomplete
-	if b == nil || b == ns || !e.pending.Has(b) || !b.known || e.complete(b) || !b.holdsUp(ns) {
-		e.weighPending(now)
+	if b == nil || b == ns || !e.pending.Has(b) || !b.known || e.complete(b) || !b.blocks(ns) {
+		e.assessPending(now)
 	}
 }
 
-// holdsUp reports whether no change of another namespace, which must have some, can be weighed before those of this one.
-func (ns *namespace) holdsUp(other *namespace) bool {
-	for _, c := range other.causes {
-		if last(ns.causes, func(of cause) bool { return of.id == c.id }) < 0 {
+// blocks reports whether no change of another namespace, which must have some, can be weighed before those of this one.
+func (ns *namespace) blocks(other *namespace) bool {
+	for _, c := range other.changes {
+		if last(ns.changes, func(of change) bool { return of.id == c.id }) < 0 {
 			return false
 		}
 	}
-	return len(other.causes) > 0 && sets.New(ns.ceilings...).HasAll(other.ceilings...)
+	return len(other.changes) > 0 && sets.New(ns.ceilings...).HasAll(other.ceilings...)
 }
 
-// weighable are the changes that can be weighed, by namespace. They are no longer pending then.
-func (e *Engine) weighable() map[*namespace][]cause {
+// assessable are the changes that can be weighed, by namespace. They are no longer pending then.
+func (e *Engine) assessable() map[*namespace][]change {
 	unfinished := sets.New[string]()
 	e.incomplete = nil
 	for ns := range e.pending {
@@ -73,20 +73,20 @@ func (e *Engine) weighable() map[*namespace][]cause {
 			continue
 		}
 		e.incomplete = ns
-		for _, c := range ns.causes {
+		for _, c := range ns.changes {
 			unfinished.Insert(c.id)
 		}
 	}
 	unknown := e.unknownCeilings()
-	ready := map[*namespace][]cause{}
+	ready := map[*namespace][]change{}
 	for ns := range e.pending {
-		shared := slices.ContainsFunc(ns.causes, func(c cause) bool { return unfinished.Has(c.id) })
+		shared := slices.ContainsFunc(ns.changes, func(c change) bool { return unfinished.Has(c.id) })
 		if e.complete(ns) && !shared && !unknown.HasAny(ns.ceilings...) {
-			ready[ns] = ns.causes
+			ready[ns] = ns.changes
 		}
 	}
 	for ns := range ready {
-		e.absolve(ns)
+		e.clearChanges(ns)
 	}
 	return ready
 }
@@ -136,30 +136,30 @@ func (e *Engine) dueUnseen(rec *record) bool {
 	return rec.wantsDelete && (rec.at.time().Before(at) || byLimit(reasons[rec.wantedFor]) && rec.FinishedAt().Before(at))
 }
 
-// fresh are the objects of a namespace that are due by one policy and are yet to be weighed.
-type fresh struct {
+// batch are the objects of a namespace that are due by one policy and are yet to be weighed.
+type batch struct {
 	ns     *namespace
 	policy *policy.Policy
-	// causes are all that may have made them due, and cause is the one that people are told of.
-	causes []cause
-	cause  cause
-	all    []*record
-	unseen int // of them should have gone while a controller still ran
+	// changes are all that may have made them due, and change is the one that people are told of.
+	changes []change
+	change  change
+	all     []*record
+	unseen  int // of them should have gone while a controller still ran
 	// overObjects and overTotal are the limits of the namespace and of all together that they exceed, with all else that counts together
 	// with them; nil where they do not.
 	overObjects, overTotal *allowance
 }
 
-// freshOf finds them, by policy in the order of their names.
-func (e *Engine) freshOf(ns *namespace, causes []cause) []*fresh {
-	byPolicy := map[*policy.Policy]*fresh{}
+// batchesOf finds them, by policy in the order of their names.
+func (e *Engine) batchesOf(ns *namespace, changes []change) []*batch {
+	byPolicy := map[*policy.Policy]*batch{}
 	for rec := range ns.wantedRecords() {
-		if rec.clearance != unweighed {
+		if rec.clearance != uncleared {
 			continue
 		}
 		f := byPolicy[rec.policy]
 		if f == nil {
-			f = &fresh{ns: ns, policy: rec.policy, causes: causes, cause: weightiest(causes)}
+			f = &batch{ns: ns, policy: rec.policy, changes: changes, change: lastSeenChange(changes)}
 			byPolicy[rec.policy] = f
 		}
 		f.all = append(f.all, rec)
@@ -167,20 +167,20 @@ func (e *Engine) freshOf(ns *namespace, causes []cause) []*fresh {
 			f.unseen++
 		}
 	}
-	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *fresh) int {
+	return slices.SortedFunc(maps.Values(byPolicy), func(a, b *batch) int {
 		return strings.Compare(a.policy.NamespacedName.String(), b.policy.NamespacedName.String())
 	})
 }
 
-// weigh counts what changes have made due, in each namespace and in all of them together. What is too much waits under a hold, all else
+// assess counts what changes have made due, in each namespace and in all of them together. What is too much waits under a hold, all else
 // needs no approval.
-func (e *Engine) weigh(ready map[*namespace][]cause, now time.Time) {
+func (e *Engine) assess(ready map[*namespace][]change, now time.Time) {
 	maps.DeleteFunc(e.recent, func(_ types.UID, w *window) bool { return w.sum(now) == 0 })
-	var all []*fresh
-	for ns, causes := range ready {
-		e.settleHolds(ns)
-		of := e.freshOf(ns, causes)
-		free := slices.DeleteFunc(slices.Clone(of), func(f *fresh) bool { return ns.stops(f.policy) })
+	var all []*batch
+	for ns, changes := range ready {
+		e.updateHolds(ns)
+		of := e.batchesOf(ns, changes)
+		free := slices.DeleteFunc(slices.Clone(of), func(f *batch) bool { return ns.stops(f.policy) })
 		all = append(all, free...)
 		if len(free) == len(of) { // What is stopped is weighed by the same limits, with what else comes due until that ends.
 			defer func() { ns.heldAbove = policy.NoHoldAbove }()
@@ -194,23 +194,23 @@ func (e *Engine) weigh(ready map[*namespace][]cause, now time.Time) {
 		if tooMany := f.limit() != nil; tooMany && !approved {
 			e.holdRecords(f.ns, h, f.all)
 		} else {
-			e.pass(f, tooMany, now)
+			e.clearBatch(f, tooMany, now)
 		}
 	}
 }
 
-// hold is the one that keeps these objects of a policy if they are too many, and whether it is approved already. One of all namespaces
+// hold is the one that covers these objects of a policy if they are too many, and whether it is approved already. One of all namespaces
 // together is told of by the same change in each, the last that reaches all of them.
-func (f *fresh) hold(ps *policyState, now time.Time) (hold, bool) {
+func (f *batch) hold(ps *policyState, now time.Time) (hold, bool) {
 	h := hold{owner: f.policy.UID, since: now}
-	c, where := f.cause, f.ns.name
+	c, where := f.change, f.ns.name
 	if wide := f.wide(); wide >= 0 && f.overTotal != nil && f.policy.Cluster != nil {
-		c, where, h.total = f.causes[wide], "", true
+		c, where, h.total = f.changes[wide], "", true
 	}
 	id, approved := ps.holdID(where, c)
-	if approved && len(f.causes) > 1 { // It would cover what other changes made due, too.
+	if approved && len(f.changes) > 1 { // It would cover what other changes made due, too.
 		h.total = false
-		id, approved = ps.holdID(f.ns.name, union(f.causes))
+		id, approved = ps.holdID(f.ns.name, joinChanges(f.changes))
 	}
 	h.id = id
 	if l := f.limit(); l != nil {
@@ -220,7 +220,7 @@ func (f *fresh) hold(ps *policyState, now time.Time) (hold, bool) {
 }
 
 // limit is the one that people are told of; nil where none is exceeded.
-func (f *fresh) limit() *allowance {
+func (f *batch) limit() *allowance {
 	if f.overTotal != nil {
 		return f.overTotal
 	}
@@ -228,21 +228,21 @@ func (f *fresh) limit() *allowance {
 }
 
 // within says for how long changes count together. What nobody saw is compared with the last status instead.
-func (f *fresh) within() string {
-	if f.cause.unseen {
+func (f *batch) within() string {
+	if f.change.unseen {
 		return ""
 	}
 	return " in ten minutes"
 }
 
 // wide is the index of the last change that reaches many namespaces: of a cluster policy, or one that nobody saw; -1 when there is none.
-func (f *fresh) wide() int {
-	return last(f.causes, func(c cause) bool { return c.wide || c.unseen && f.cause.unseen })
+func (f *batch) wide() int {
+	return last(f.changes, func(c change) bool { return c.wide || c.unseen && f.change.unseen })
 }
 
-// holdID is the id of a hold that a change causes, and whether the policy approves it. An id that was approved before the change is not
+// holdID is the id of a hold that a change changes, and whether the policy approves it. An id that was approved before the change is not
 // used: nobody had seen what it would cover.
-func (ps *policyState) holdID(where string, c cause) (string, bool) {
+func (ps *policyState) holdID(where string, c change) (string, bool) {
 	for id := holdID(ps.stored.UID, where, c.id); ; id = holdID(ps.stored.UID, where, id) {
 		if write, approved := ps.approved[id]; !approved || write >= c.write {
 			return id, approved
@@ -250,12 +250,12 @@ func (ps *policyState) holdID(where string, c cause) (string, bool) {
 	}
 }
 
-// pass clears what a change has made due. It counts with the changes that follow, unless it was approved or nobody saw it.
-func (e *Engine) pass(f *fresh, approved bool, now time.Time) {
+// clearBatch clears what a change has made due. It counts with the changes that follow, unless it was approved or nobody saw it.
+func (e *Engine) clearBatch(f *batch, approved bool, now time.Time) {
 	for _, rec := range f.all {
 		e.setClearance(rec, cleared)
 	}
-	if approved || f.cause.unseen {
+	if approved || f.change.unseen {
 		return
 	}
 	f.ns.recent.add(len(f.all), now)
@@ -268,12 +268,12 @@ func (e *Engine) pass(f *fresh, approved bool, now time.Time) {
 }
 
 // reach are the cluster policies whose changes count together with this one in all namespaces: that which deletes, and those that changed.
-func (f *fresh) reach() sets.Set[types.UID] {
+func (f *batch) reach() sets.Set[types.UID] {
 	out := sets.New[types.UID]()
 	if f.policy.Cluster != nil {
 		out.Insert(f.policy.UID)
 	}
-	for _, c := range f.causes {
+	for _, c := range f.changes {
 		if c.wide {
 			out.Insert(c.policy)
 		}
@@ -282,10 +282,10 @@ func (f *fresh) reach() sets.Set[types.UID] {
 }
 
 // sumUpObjects finds what is too much in its namespace, whichever policies delete it.
-func (e *Engine) sumUpObjects(all []*fresh, now time.Time) {
+func (e *Engine) sumUpObjects(all []*batch, now time.Time) {
 	n := map[*namespace]int{}
 	for _, f := range all {
-		if !f.cause.unseen {
+		if !f.change.unseen {
 			n[f.ns] += len(f.all)
 		}
 	}
@@ -298,10 +298,10 @@ func (e *Engine) sumUpObjects(all []*fresh, now time.Time) {
 }
 
 // sumUpTotal finds what is too much in all namespaces that a cluster policy or a change of one reaches.
-func (e *Engine) sumUpTotal(all []*fresh, now time.Time) {
+func (e *Engine) sumUpTotal(all []*batch, now time.Time) {
 	n, limits := map[types.UID]int{}, map[types.UID]allowance{}
 	for _, f := range all {
-		if f.cause.unseen {
+		if f.change.unseen {
 			continue
 		}
 		for uid := range f.reach() {
@@ -317,7 +317,7 @@ func (e *Engine) sumUpTotal(all []*fresh, now time.Time) {
 	for _, f := range all {
 		for uid := range f.reach() {
 			over := limits[uid].exceeded(n[uid])
-			if over != nil && !f.cause.unseen && (f.overTotal == nil || over.stricter(f.overTotal)) {
+			if over != nil && !f.change.unseen && (f.overTotal == nil || over.stricter(f.overTotal)) {
 				f.overTotal = over
 			}
 		}
@@ -333,17 +333,17 @@ func (e *Engine) limitTotal(limits map[types.UID]allowance, uid types.UID, ns *n
 }
 
 // sumUpUnseen does both for what should have gone while a controller still ran, and what no status told of.
-func (e *Engine) sumUpUnseen(all []*fresh) {
+func (e *Engine) sumUpUnseen(all []*batch) {
 	n, limits := map[types.UID]int{}, map[types.UID]allowance{}
 	for _, f := range all {
-		if uid := f.policy.UID; f.cause.unseen && f.policy.Cluster != nil {
+		if uid := f.policy.UID; f.change.unseen && f.policy.Cluster != nil {
 			e.limitTotal(limits, uid, f.ns)
 			n[uid] += f.unseen
 		}
 	}
 	overdue := map[*policyState]int{}
 	for _, f := range all {
-		if !f.cause.unseen {
+		if !f.change.unseen {
 			continue
 		}
 		ps := e.policyState(f.policy.NamespacedName)
@@ -356,20 +356,20 @@ func (e *Engine) sumUpUnseen(all []*fresh) {
 	}
 }
 
-// lapse forgets how those stand that are not due any more; of those that wait under a hold only where held says so. While the clock is in
+// clearWithdrawn forgets how those stand that are not due any more; of those that wait under a hold only where held says so. While the clock is in
 // doubt these go on waiting, should they be due after all.
-func (e *Engine) lapse(ns *namespace, held bool) {
-	if !ns.lapsed {
+func (e *Engine) clearWithdrawn(ns *namespace, held bool) {
+	if !ns.withdrawn {
 		return
 	}
 	held = held && e.fresh.ClockDoubt() == ""
 	for _, rec := range ns.records {
 		if !rec.wantsDelete && (rec.clearance == cleared || held && rec.hold() != nil) {
-			e.setClearance(rec, unweighed)
+			e.setClearance(rec, uncleared)
 		}
 	}
 	if held {
-		ns.lapsed = false
+		ns.withdrawn = false
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// cause is a change by people that may have made objects of a namespace due.
-type cause struct {
+// change is a change by people that may have made objects of a namespace due.
+type change struct {
 	// id tells it apart from all others, on every replica alike; text names it to people.
 	id, text string
 	// policy is that which changed or was deleted, empty for any other change; wide says that it is a cluster policy, so that the change
@@ -41,19 +41,19 @@ func (e *Engine) Resume(last time.Time) {
 	e.resumed = last
 }
 
-// unseenCause is the change that may have happened while no controller ran; false when there was none before.
-func (e *Engine) unseenCause() (cause, bool) {
-	return cause{
+// unseenChange is the change that may have happened while no controller ran; false when there was none before.
+func (e *Engine) unseenChange() (change, bool) {
+	return change{
 		id: "unseen " + e.resumed.UTC().Format(time.RFC3339), unseen: true,
 		text: "a change that was made after " + e.resumed.UTC().Format(time.RFC3339) + ", while no controller ran,",
 	}, !e.resumed.IsZero()
 }
 
-// causeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
+// changeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
 // observed before, is none. One under the same generation is seen anew when it can be read again.
-func causeOf(ps *policyState, created, seenAnew bool) (cause, bool) {
-	c := cause{
-		policy: ps.stored.UID, wide: ps.stored.Namespace == "", write: ps.write, id: generationCause(ps.stored.UID, ps.stored.Generation),
+func changeOf(ps *policyState, created, seenAnew bool) (change, bool) {
+	c := change{
+		policy: ps.stored.UID, wide: ps.stored.Namespace == "", write: ps.write, id: generationChange(ps.stored.UID, ps.stored.Generation),
 		text: fmt.Sprintf("generation %d of %s", ps.stored.Generation, ps.stored.title()),
 	}
 	switch {
@@ -69,51 +69,51 @@ func causeOf(ps *policyState, created, seenAnew bool) (cause, bool) {
 	return c, true
 }
 
-func generationCause(policy types.UID, generation int64) string {
+func generationChange(policy types.UID, generation int64) string {
 	return fmt.Sprint("generation ", generation, " of ", policy)
 }
 
-// blame notes a change that is to be weighed in a namespace. What is not due by now is made due by it, if it will be.
-func (e *Engine) blame(ns *namespace, c cause) {
-	e.lapse(ns, false) // The change may be what makes it due again.
-	if len(ns.causes) > 0 {
-		c.at = ns.causes[0].at
+// recordChange notes a change that is to be weighed in a namespace. What is not due by now is made due by it, if it will be.
+func (e *Engine) recordChange(ns *namespace, c change) {
+	e.clearWithdrawn(ns, false) // The change may be what makes it due again.
+	if len(ns.changes) > 0 {
+		c.at = ns.changes[0].at
 	}
 	// One of the same policy is weighed as that one would be.
-	ns.causes = slices.DeleteFunc(ns.causes, func(before cause) bool { return before.policy == c.policy && before.unseen == c.unseen })
-	ns.foldCauses()
-	e.note(ns, c)
+	ns.changes = slices.DeleteFunc(ns.changes, func(before change) bool { return before.policy == c.policy && before.unseen == c.unseen })
+	ns.foldChanges()
+	e.addChange(ns, c)
 }
 
-// causesMost is how many changes of a namespace are kept apart until they are weighed, but for those of cluster policies.
-const causesMost = 20
+// changesMost is how many changes of a namespace are kept apart until they are weighed, but for those of cluster policies.
+const changesMost = 20
 
 // several stands for the policies of changes that are no longer kept apart.
 const several = "several"
 
-// foldCauses makes one of the two oldest changes that reach no other namespace, where there are many.
-func (ns *namespace) foldCauses() {
-	if len(ns.causes) < causesMost {
+// foldChanges makes one of the two oldest changes that reach no other namespace, where there are many.
+func (ns *namespace) foldChanges() {
+	if len(ns.changes) < changesMost {
 		return
 	}
-	narrow := func(c cause) bool { return !c.wide && !c.unseen }
-	i := slices.IndexFunc(ns.causes, narrow)
+	narrow := func(c change) bool { return !c.wide && !c.unseen }
+	i := slices.IndexFunc(ns.changes, narrow)
 	if i < 0 {
 		return
 	}
-	if j := slices.IndexFunc(ns.causes[i+1:], narrow); j >= 0 {
-		folded := union([]cause{ns.causes[i], ns.causes[i+1+j]})
+	if j := slices.IndexFunc(ns.changes[i+1:], narrow); j >= 0 {
+		folded := joinChanges([]change{ns.changes[i], ns.changes[i+1+j]})
 		folded.policy = several
-		ns.causes[i+1+j] = folded
-		ns.causes = slices.Delete(ns.causes, i, i+1)
+		ns.changes[i+1+j] = folded
+		ns.changes = slices.Delete(ns.changes, i, i+1)
 	}
 }
 
-// union is one cause for several: no approval of any of them covers what they made due together.
-func union(causes []cause) cause {
+// joinChanges is one change for several: no approval of any of them covers what they made due together.
+func joinChanges(changes []change) change {
 	ids := sets.New[string]()
-	out := weightiest(causes)
-	for _, c := range causes {
+	out := lastSeenChange(changes)
+	for _, c := range changes {
 		ids.Insert(c.id)
 		out.write = max(out.write, c.write)
 	}
@@ -122,9 +122,9 @@ func union(causes []cause) cause {
 	return out
 }
 
-// note adds a change to those that are to be weighed. What it makes due under a ceiling, it may make due in others too.
-func (e *Engine) note(ns *namespace, c cause) {
-	ns.causes = append(ns.causes, c)
+// addChange adds a change to those that are to be weighed. What it makes due under a ceiling, it may make due in others too.
+func (e *Engine) addChange(ns *namespace, c change) {
+	ns.changes = append(ns.changes, c)
 	e.pending.Insert(ns)
 	if !ns.known {
 		return // It takes nothing of a ceiling, and nobody knows for how long.
@@ -134,10 +134,10 @@ func (e *Engine) note(ns *namespace, c cause) {
 	}
 }
 
-// absolve is the end of blame. Reports tell of it, even where nothing is due.
-func (e *Engine) absolve(ns *namespace) {
+// clearChanges is the end of recordChange. Reports tell of it, even where nothing is due.
+func (e *Engine) clearChanges(ns *namespace) {
 	e.invalidate(ns)
-	ns.causes = nil
+	ns.changes = nil
 	e.pending.Delete(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
 		ceiling.pending.Delete(ns)
@@ -145,30 +145,30 @@ func (e *Engine) absolve(ns *namespace) {
 	ns.left = nil
 }
 
-// blameElsewhere tells whether a change in another namespace may have put the record beyond a ceiling that they share.
-func (rec *record) blameElsewhere() (cause, bool) {
-	for _, p := range rec.places() {
+// changeElsewhere tells whether a change in another namespace may have put the record beyond a ceiling that they share.
+func (rec *record) changeElsewhere() (change, bool) {
+	for _, p := range rec.memberships() {
 		if p.ceiling != nil && p.member.Over() {
 			for ns := range p.ceiling.pending {
-				return ns.causes[len(ns.causes)-1], true
+				return ns.changes[len(ns.changes)-1], true
 			}
 		}
 	}
-	return cause{}, false
+	return change{}, false
 }
 
-// weightiest is the last change that somebody saw, or else one that nobody did.
-func weightiest(causes []cause) cause {
-	if i := last(causes, func(c cause) bool { return !c.unseen }); i >= 0 {
-		return causes[i]
+// lastSeenChange is the last change that somebody saw, or else one that nobody did.
+func lastSeenChange(changes []change) change {
+	if i := last(changes, func(c change) bool { return !c.unseen }); i >= 0 {
+		return changes[i]
 	}
-	return causes[0]
+	return changes[0]
 }
 
 // last is the index of the last change that is so; -1 when none is.
-func last(causes []cause, is func(cause) bool) int {
-	for i := len(causes) - 1; i >= 0; i-- {
-		if is(causes[i]) {
+func last(changes []change, is func(change) bool) int {
+	for i := len(changes) - 1; i >= 0; i-- {
+		if is(changes[i]) {
 			return i
 		}
 	}

@@ -25,7 +25,7 @@ func (w *world) jobsIn(namespace string, n int, age time.Duration) {
 	}
 }
 
-// heldInAll fails unless one hold of all namespaces keeps so many objects of the first cluster policy, or none where there are none.
+// heldInAll fails unless one hold of all namespaces covers so many objects of the first cluster policy, or none where there are none.
 func (w *world) heldInAll(objects int64) {
 	w.Helper()
 	var got int64
@@ -186,7 +186,7 @@ func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
 	w.takes("a")
 }
 
-// TestANamespaceThatGoesBeforeItIsListed: it keeps a change that reaches others from being weighed no longer than it is there.
+// TestANamespaceThatGoesBeforeItIsListed: it covers a change that reaches others from being weighed no longer than it is there.
 func TestANamespaceThatGoesBeforeItIsListed(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(clusterDefault("c", "never", 1))
