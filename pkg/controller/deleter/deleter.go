@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleter sends the deletes, and reads what must be read before one. Nothing else in Winnow deletes objects of others.
+// Package deleter sends the DELETE requests, and the GET that some of them need first. Only this package deletes objects of users.
 package deleter
 
 import (
@@ -26,15 +26,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// requestTimeout bounds one request; after it the outcome is unknown.
+// requestTimeout bounds one request. After this time the outcome is unknown.
 const requestTimeout = 30 * time.Second
 
-// retryAfterMost bounds what a server, or a webhook of somebody else behind it, may ask for.
+// retryAfterMost bounds the Retry-After that the API server, or a webhook, may ask for.
 const retryAfterMost = time.Minute
 
-// byWebhook begins the message of every refusal by an admission webhook, whatever its status
-// (apiserver/pkg/admission/plugin/webhook/errors).
-// The headers of Priority and Fairness tell nothing: they are on all answers.
+// byWebhook is how the message of every refusal by an admission webhook begins, whatever its status; see the package
+// k8s.io/apiserver/pkg/admission/plugin/webhook/errors. The headers of Priority and Fairness do not help, because all answers have them.
 const byWebhook = "admission webhook "
 
 // Deleter sends one request for each order: a DELETE of exactly the state that was judged.
@@ -45,26 +44,25 @@ type Deleter struct {
 	rights    rights
 }
 
-// New returns a Deleter whose requests name themselves by userAgent, such as "winnow/v1.0.0", and their policy and rule.
+// New returns a Deleter. The User-Agent of its requests is userAgent, such as "winnow/v1.0.0", followed by the policy and rule.
 func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveClock) *Deleter {
 	return &Deleter{cluster: cluster, userAgent: userAgent, clock: clock, rights: rights{cluster: cluster}}
 }
 
-// Answer is what became of an order.
+// Answer is the result of an order.
 type Answer struct {
 	deletion.Result
-	// Overloaded tells, of one that was throttled, that the API server itself asked to be spared, and not somebody behind it who has a
-	// say in the deletion of this object.
+	// Overloaded is set, for the outcome Throttled, if the API server itself is overloaded, and not only a webhook for this object.
 	Overloaded bool
 }
 
-// Delete carries out an order, and tells what the API server answered.
+// Delete sends the DELETE of an order.
 func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var expired atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// A request may have waited for its connection, or be sent again on another one, until it is no longer allowed.
+		// A request may wait for its connection, or be sent again on another one, and the order may lapse in the meantime.
 		GotConn: func(httptrace.GotConnInfo) {
 			if o.Lapsed(d.clock.Now()) {
 				expired.Store(true)
@@ -93,7 +91,7 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	return d.result(ctx, o.Fact, err)
 }
 
-// reason names who decided, for the audit log.
+// reason names the policy and rule that decided, for the audit log.
 func reason(o *deletion.Order) string {
 	name := strings.TrimPrefix(o.Policy.String(), "/")
 	if o.Rule == "" {
@@ -102,7 +100,7 @@ func reason(o *deletion.Order) string {
 	return fmt.Sprintf("policy=%s; rule=%s", name, o.Rule)
 }
 
-// Read gets the newest state of an object. Nil without an error says that there is none of that name and UID.
+// Read gets the newest state of an object. It returns nil without an error if there is no object with this name and UID.
 func (d *Deleter) Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -123,13 +121,13 @@ func (d *Deleter) Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact,
 	return read, nil
 }
 
-// request addresses the object of f. It is sent once: when to try again is the tracker's to say.
+// request returns a request for the object of f, without retries: the engine decides when to try again.
 func (d *Deleter) request(verb string, k *kinds.Kind, f *lifecycle.Fact) *rest.Request {
 	return d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(k.Path(f.Namespace, f.Name)...).MaxRetries(0)
 }
 
-// noAnswer says why there was no answer, without the addresses of the connection: they differ each time, and so would the status
-// that tells of it.
+// noAnswer returns why there was no answer, without the addresses of the connection. They differ each time, so the status of the policy
+// would be written each time too.
 func noAnswer(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -138,7 +136,7 @@ func noAnswer(err error) string {
 	return err.Error()
 }
 
-// result sorts the answers of the API server.
+// result translates the answer of the API server.
 func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answer {
 	if err == nil {
 		return answered(deletion.Accepted, "")

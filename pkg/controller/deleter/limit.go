@@ -8,61 +8,62 @@ import (
 	"time"
 )
 
-// Limit is how many deletes may be under way at once. It looks for the least that the API server needs to delete about as fast as it
-// can, and so lengthens the queues that others wait in no further: while it is the limit that holds back, it tries a little more
-// and a little less in turn, and moves to where more begins to gain nothing. When the API server asks to be spared it is halved, as
-// by TCP (RFC 5681). It is not safe for concurrent use.
+// Limit is how many DELETE requests may be in flight. It searches for the smallest number with which the API server deletes about as fast
+// as it can, so that requests of others do not wait longer than necessary. While there are more due objects than the limit allows to
+// delete, it measures the rate with a little more and a little less concurrency in turn, and moves to where more gains almost nothing. When
+// the API server is overloaded, the limit is halved, as TCP does (RFC 5681). Limit is not safe for concurrent use.
 type Limit struct {
 	most, center float64
-	more         bool // than center is being tried, or else less
+	more         bool // whether more than center is being tried, or less
 	window       window
-	// tried is what came of less and of more; steps tells how many of both are new; below zero is how often neither is to be.
+	// tried has the last measurement with less and with more. steps counts the new ones of these; a negative number counts the windows
+	// until the next one.
 	tried    [2]trial
 	steps    int
-	hindered int // more than were deleted since
+	hindered int // requests that were hindered, minus those that succeeded since
 	cutAt    time.Time
 	resumeAt time.Time
 }
 
-// window counts deletions while the limit holds back.
+// window counts deletions while the limit is reached.
 type window struct {
 	begin     time.Time
 	deletions int
 }
 
-// trial is how many deletions a second there were with so many under way.
+// trial is a measurement: the number of deletions in a second with so many in flight.
 type trial struct{ underway, perSecond float64 }
 
 const (
-	// swing is how much more, and how much less, is tried.
+	// swing is the factor by which more, and less, is tried.
 	swing = 1.2
-	// gainLeast is which share of a change of the limit must be gained in deletions. Half as many again under way must bring at
-	// least 2 % more.
+	// gainLeast is which share of a change of the limit must be gained in deletions, as logarithms: 50 % more in flight must bring at least
+	// 2 % more deletions.
 	gainLeast = 0.05
-	// stepRate and stepMost are how far the limit is moved by what was gained, and at most, both as logarithms.
+	// stepRate is how far the limit moves in relation to the gain, and stepMost how far at most, both as logarithms.
 	stepRate, stepMost = 0.45, 0.3
-	// A window has several deletions for each that may be under way, so that those begun before hardly count.
+	// A window has several deletions for each that may be in flight, so that those which began before it hardly count.
 	windowRounds    = 4
 	windowDeletions = 50
 	windowLeast     = 100 * time.Millisecond
-	// restAtMost is for how many windows nothing else is tried at the bound, where there is no more to try.
+	// restAtMost is for how many windows a limit at its upper bound stays there before less is tried again.
 	restAtMost = 8
-	// cutEvery is how long one cut must have been in effect before the next: the requests that were under way at the first
-	// are refused too, for the same reason.
+	// cutEvery is how long the limit must have been halved before it is halved again: the API server also throttles requests that were in
+	// flight the first time.
 	cutEvery = time.Second
 )
 
-// NewLimit returns a limit that starts at its bound.
+// NewLimit returns a limit that starts at its upper bound.
 func NewLimit(most int) *Limit {
 	return &Limit{most: float64(most), center: float64(most), more: true, steps: -restAtMost}
 }
 
-// Allows tells whether one more may be started at now beside those under way.
+// Allows reports whether another request may start at now, with so many in flight.
 func (l *Limit) Allows(underway int, now time.Time) bool {
 	return underway < l.Current() && !now.Before(l.resumeAt)
 }
 
-// Current is the limit.
+// Current returns how many requests may be in flight.
 func (l *Limit) Current() int {
 	if l.more {
 		return int(min(math.Ceil(l.center*swing), l.most))
@@ -70,13 +71,13 @@ func (l *Limit) Current() int {
 	return int(max(math.Floor(l.center/swing), 1))
 }
 
-// ResumeAt is until when nothing may be started.
+// ResumeAt returns until when no request may start.
 func (l *Limit) ResumeAt() time.Time { return l.resumeAt }
 
-// Deleted takes in a deletion that ended at now, with so many under way until then, itself included.
+// Deleted records a deletion that ended at now. Until then so many were in flight, including this one.
 func (l *Limit) Deleted(underway int, now time.Time) {
 	l.hindered = max(l.hindered-1, 0)
-	if underway < l.Current() { // It was not the limit that held back: what it was found to be is forgotten, slowly.
+	if underway < l.Current() { // There was not enough to delete to reach the limit, which slowly returns to its upper bound.
 		l.window = window{}
 		l.move(1 / l.center / l.center)
 		return
@@ -102,12 +103,12 @@ func (l *Limit) side() int {
 	return 0
 }
 
-// next tries the other side, or moves when both were tried. Then the same side is tried again, so that a server that becomes
-// slower or faster by itself shows in one direction as often as in the other.
+// next tries the other side, or moves the limit if both sides were tried. After a move, the last side comes first, so that a server that
+// becomes slower or faster by itself biases the measurement in both directions equally.
 func (l *Limit) next() {
 	l.steps++
 	switch {
-	case l.steps <= 0: // rests at the bound
+	case l.steps <= 0: // stays at the upper bound
 		return
 	case l.steps < len(l.tried):
 		l.more = !l.more
@@ -115,7 +116,7 @@ func (l *Limit) next() {
 	}
 	l.steps = 0
 	less, more := l.tried[0], l.tried[1]
-	if less.underway == more.underway { // There is no less than one.
+	if less.underway == more.underway { // Less than one cannot be tried.
 		return
 	}
 	gained := math.Log(more.perSecond/less.perSecond) / math.Log(more.underway/less.underway)
@@ -128,7 +129,7 @@ func (l *Limit) next() {
 // move multiplies the limit by e to the power of by.
 func (l *Limit) move(by float64) { l.center = min(max(l.center*math.Exp(by), 1), l.most) }
 
-// Throttled takes in that the API server asked at now to be spared for a time.
+// Throttled records that at now the API server asked to wait.
 func (l *Limit) Throttled(retryAfter time.Duration, now time.Time) {
 	if resume := now.Add(retryAfter); resume.After(l.resumeAt) {
 		l.resumeAt = resume
@@ -139,15 +140,15 @@ func (l *Limit) Throttled(retryAfter time.Duration, now time.Time) {
 	}
 }
 
-// Hindered takes in that somebody behind the API server, who has a say in some deletions, asked to be spared. The others go on: the
-// limit is halved when a round more were hindered than deleted.
+// Hindered records that a webhook asked to wait. It may concern only some objects, so the limit is halved only after a whole round of
+// requests more was hindered than succeeded.
 func (l *Limit) Hindered() {
 	if l.hindered++; l.hindered > l.Current() {
 		l.halve()
 	}
 }
 
-// halve also forgets what was tried before.
+// halve halves the limit, and forgets the measurements.
 func (l *Limit) halve() {
 	l.center = max(l.center/2, 1)
 	l.more, l.steps, l.window, l.hindered = false, 0, window{}, 0

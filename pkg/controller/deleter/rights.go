@@ -17,10 +17,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// rightsFor is how long an answer about Winnow's own rights is believed.
+// rightsFor is how long an answer about Winnow's own permissions is cached.
 const rightsFor = 10 * time.Second
 
-// rights asks what Winnow itself may do, to tell a missing right from a refusal by admission.
+// rights caches which permissions Winnow has. It distinguishes a missing permission from a refusal by admission.
 type rights struct {
 	cluster kubernetes.Interface
 	mu      sync.Mutex
@@ -34,8 +34,7 @@ type answer struct {
 	until   time.Time
 }
 
-// missing returns the right to delete objects like f as a kubectl auth can-i line when Winnow lacks it, and "" when it has it
-// or cannot tell.
+// missing returns the message about the missing permission to delete f; empty if Winnow has it, or if that is not known.
 func (r *rights) missing(ctx context.Context, f *lifecycle.Fact, now time.Time) string {
 	key := right{resource: f.Resource, namespace: f.Namespace}
 	known, ok := r.recall(key, now)
@@ -50,7 +49,7 @@ func (r *rights) missing(ctx context.Context, f *lifecycle.Fact, now time.Time) 
 	return known.missing(key)
 }
 
-// known is missing without asking: what was not asked lately is taken to be there.
+// known is like missing, but uses only cached answers.
 func (r *rights) known(f *lifecycle.Fact, now time.Time) string {
 	key := right{resource: f.Resource, namespace: f.Namespace}
 	if known, ok := r.recall(key, now); ok {

@@ -12,18 +12,18 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// settled is when an object may go and who says so. The reason is that of the deletion, once it is due.
-type settled struct {
+// effectiveAnswer is when an object may be deleted, and who decides. The reason is the one that it has once it is due.
+type effectiveAnswer struct {
 	moment
 	policy      PolicyRef
 	by, reason  string
 	propagation metav1.DeletionPropagation
 }
 
-// settle goes through what adjusts the answer in the order of the contract. An object without votes never goes, unless a
-// ceiling takes it.
-func (c *recomputation) settle(f *lifecycle.Fact) settled {
-	out := settled{moment: moment{never: true}}
+// effectiveAnswer applies everything that adjusts the answer, in the order of docs/semantics.md. An object without votes is never deleted,
+// unless a ceiling decides.
+func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
+	out := effectiveAnswer{moment: moment{never: true}}
 	if len(c.votes[f.UID]) > 0 {
 		out = c.latestVote(f)
 		if f.NativeTTL != nil {
@@ -34,32 +34,32 @@ func (c *recomputation) settle(f *lifecycle.Fact) settled {
 	}
 	atOnce := moment{at: f.FinishedAt}
 	if ceiling, over := c.ceilings[f.UID]; over && atOnce.before(out.moment) {
-		out = settled{moment: atOnce, policy: ceiling, by: "ceiling=" + ceiling.Name, reason: "OverCeiling",
+		out = effectiveAnswer{moment: atOnce, policy: ceiling, by: "ceiling=" + ceiling.Name, reason: "OverCeiling",
 			propagation: metav1.DeletePropagationBackground}
 	}
-	if f.Propagation != "" { // Its finalizers ask for it, and any other would strip them.
+	if f.Propagation != "" { // A DELETE with another policy would remove the finalizers.
 		out.propagation = f.Propagation
 	}
 	out.moment = c.notBeforeMinTTL(f, out.moment)
 	return out
 }
 
-// latestVote is the answer of the votes: all must agree that the object may go, and of equal ones the first decides.
-func (c *recomputation) latestVote(f *lifecycle.Fact) settled {
-	var out settled
+// latestVote returns the latest answer of the votes, of equal ones the first.
+func (c *recomputation) latestVote(f *lifecycle.Fact) effectiveAnswer {
+	var out effectiveAnswer
 	for i, v := range c.votes[f.UID] {
 		m, reason := c.answerOf(v, f)
 		if i == 0 || out.before(m) {
-			out = settled{moment: m, policy: v.policy, by: v.policy.String() + " " + v.rule, reason: reason, propagation: v.propagation}
+			out = effectiveAnswer{moment: m, policy: v.policy, by: v.policy.String() + " " + v.rule, reason: reason, propagation: v.propagation}
 		}
 	}
 	return out
 }
 
-// answerOf is the earlier of TTL and capacity, which takes nothing before minAge.
+// answerOf returns the earlier of TTL and capacity, which deletes nothing before minAge.
 func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
 	byTime := after(f, v.ttl)
-	if !c.beyond[f.UID][v.policy] {
+	if !c.overLimit[f.UID][v.policy] {
 		return byTime, "Expired"
 	}
 	byNumber := moment{at: f.FinishedAt}
@@ -72,10 +72,10 @@ func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
 	return byTime, "Expired"
 }
 
-// annotations are what an object's own say, as far as the votes let them be looked at.
+// annotations are the parsed annotations of an object; empty if the votes ignore annotations.
 type annotations struct {
 	ttl       *gc.TTL
-	until     time.Time
+	keepUntil time.Time
 	malformed bool
 }
 
@@ -95,7 +95,7 @@ func (c *recomputation) annotations(f *lifecycle.Fact) annotations {
 	if f.KeepUntil != nil {
 		until, err := time.Parse(time.RFC3339, *f.KeepUntil)
 		if err == nil {
-			out.until = until
+			out.keepUntil = until
 		} else {
 			out.malformed = true
 		}
@@ -103,8 +103,7 @@ func (c *recomputation) annotations(f *lifecycle.Fact) annotations {
 	return out
 }
 
-// annotated lets a TTL of the object's own lengthen the answer, or replace it where all votes say Any; keep-until only
-// lengthens.
+// annotated applies the annotations: the TTL extends the answer, or replaces it if all votes say Any; keep-until only extends it.
 func (c *recomputation) annotated(f *lifecycle.Fact, m moment) moment {
 	own := c.annotations(f)
 	if own.ttl != nil {
@@ -114,13 +113,13 @@ func (c *recomputation) annotated(f *lifecycle.Fact, m moment) moment {
 			m = later(m, after(f, own.ttl))
 		}
 	}
-	return later(m, moment{at: own.until})
+	return later(m, moment{at: own.keepUntil})
 }
 
-// notAfterMaxTTL cuts to the smallest maxTTL; "never" only where it is not allowed.
+// notAfterMaxTTL cuts the answer to the smallest maxTTL, and "never" only if it is not allowed.
 func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	allowNever := true
-	for _, p := range c.binding(f.Namespace) {
+	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.AllowNever != nil && !*g.AllowNever {
 			allowNever = false
 		}
@@ -128,7 +127,7 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	if m.never && allowNever {
 		return m
 	}
-	for _, p := range c.binding(f.Namespace) {
+	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
 			m = earlier(m, after(f, g.MaxTTL))
 		}
@@ -136,9 +135,9 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	return m
 }
 
-// notBeforeMinTTL waits for the largest minTTL, whatever maxTTL and ceilings say.
+// notBeforeMinTTL raises the answer to the largest minTTL.
 func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
-	for _, p := range c.binding(f.Namespace) {
+	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
 			m = later(m, after(f, g.MinTTL))
 		}

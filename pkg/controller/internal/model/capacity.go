@@ -20,49 +20,49 @@ import (
 type recomputation struct {
 	*World
 	votes map[types.UID][]vote
-	// beyond are, by object, the policies whose pools are full of newer objects.
-	beyond map[types.UID]map[PolicyRef]bool
+	// overLimit are, by object, the policies whose pools are full of newer objects.
+	overLimit map[types.UID]map[PolicyRef]bool
 	// ceilings are, by object, the first cluster policy by name that has it over a ceiling.
 	ceilings map[types.UID]PolicyRef
 }
 
 func (w *World) recomputation(previewed PolicyRef) *recomputation {
 	c := &recomputation{
-		World: w, votes: map[types.UID][]vote{}, beyond: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
+		World: w, votes: map[types.UID][]vote{}, overLimit: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
 	}
 	for _, f := range w.Objects {
 		c.votes[f.UID] = w.votesOn(f, previewed)
-		c.beyond[f.UID] = map[PolicyRef]bool{}
+		c.overLimit[f.UID] = map[PolicyRef]bool{}
 	}
 	c.countPools()
 	c.countCeilings()
 	return c
 }
 
-// counts tells whether an object counts where objects are counted: it has finished, is not left to its owner, is not
-// being deleted, and nothing about itself holds it.
+// counts reports whether limits count an object: it has finished, is not left to its owner, is not being deleted, and has no hold of its
+// own.
 func (c *recomputation) counts(f *lifecycle.Fact) bool {
 	return f.Finished && !f.FinishedAt.After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
 		c.ownHold(f) == ""
 }
 
-// keptByAnnotation tells whether its own annotations keep the object now, as long as maxTTL and allowNever let them.
+// keptByAnnotation reports whether the object's annotations keep it now, within maxTTL and allowNever.
 func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
 	own, m := c.annotations(f), moment{at: f.FinishedAt}
 	if own.ttl != nil {
 		m = after(f, own.ttl)
 	}
-	m = c.notAfterMaxTTL(f, later(m, moment{at: own.until}))
+	m = c.notAfterMaxTTL(f, later(m, moment{at: own.keepUntil}))
 	return moment{at: c.Now}.before(m)
 }
 
-// pool is what counts together: the objects of one resource and one key in one namespace that one rule votes on.
+// pool identifies the objects that count together: those of one resource and one key in one namespace that one rule votes on.
 type pool struct {
 	policy                         PolicyRef
 	rule, resource, namespace, key string
 }
 
-// poolOf is false where the vote has no limit by number, and for objects without the label or controller that makes a pool.
+// poolOf returns the pool of an object. It returns false if the vote has no capacity, or the object lacks the label or controller.
 func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
 	p := pool{policy: v.policy, rule: v.rule, resource: f.Resource, namespace: f.Namespace}
 	switch {
@@ -81,8 +81,8 @@ func poolOf(v vote, f *lifecycle.Fact) (pool, bool) {
 	return p, true
 }
 
-// countPools finds the objects beyond the limits of policies. A native TTL replaces what policies say, hence an object that
-// has one is in none of their pools.
+// countPools finds the objects over the limits of policies. An object with a native TTL is in no pool, because its TTL replaces the answer
+// of the policies.
 func (c *recomputation) countPools() {
 	members, limits := map[pool][]*lifecycle.Fact{}, map[pool]int{}
 	for _, f := range c.Objects {
@@ -97,13 +97,13 @@ func (c *recomputation) countPools() {
 		}
 	}
 	for p, facts := range members {
-		for _, f := range c.older(facts, limits[p]) {
-			c.beyond[f.UID][p.policy] = true
+		for _, f := range c.withoutNewest(facts, limits[p]) {
+			c.overLimit[f.UID][p.policy] = true
 		}
 	}
 }
 
-// limit is false when there is none: a share of a quota that does not exist.
+// limit returns the limit of a capacity. It returns false for a percentage of a quota that does not exist.
 func (c *recomputation) limit(capacity *gc.Capacity, f *lifecycle.Fact) (int, bool) {
 	if capacity.MaxObjects != nil {
 		return int(*capacity.MaxObjects), true
@@ -113,7 +113,7 @@ func (c *recomputation) limit(capacity *gc.Capacity, f *lifecycle.Fact) (int, bo
 	return quota/100*percent + quota%100*percent/100, ok
 }
 
-// quota is what the smallest quota without scopes allows; false when there is none.
+// quota returns the smallest quota without scopes; false if there is none.
 func (c *recomputation) quota(namespace, resource string) (int, bool) {
 	smallest, found := 0, false
 	for _, q := range c.Quotas {
@@ -128,7 +128,7 @@ func (c *recomputation) quota(namespace, resource string) (int, bool) {
 	return smallest, found
 }
 
-// countCeilings finds the objects beyond the shares that ceilings leave to their namespaces.
+// countCeilings finds the objects over the shares of their namespaces in ceilings.
 func (c *recomputation) countCeilings() {
 	for _, p := range c.clusterWide() {
 		if !readable(p) || p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
@@ -142,8 +142,8 @@ func (c *recomputation) countCeilings() {
 	}
 }
 
-// under are the objects that a ceiling counts, by namespace.
-func (c *recomputation) under(p policy, resource string) map[string][]*lifecycle.Fact {
+// countedBy returns the objects that a ceiling counts, by namespace.
+func (c *recomputation) countedBy(p policy, resource string) map[string][]*lifecycle.Fact {
 	members := map[string][]*lifecycle.Fact{}
 	for _, f := range c.Objects {
 		if f.Resource == resource && c.selects(p, f.Namespace) && c.namespaceForbids(f.Namespace) == "" && c.counts(f) {
@@ -154,10 +154,10 @@ func (c *recomputation) under(p policy, resource string) map[string][]*lifecycle
 }
 
 func (c *recomputation) countCeiling(p policy, resource string, most int) {
-	members := c.under(p, resource)
+	members := c.countedBy(p, resource)
 	shares := fairShares(members, most)
 	for namespace, facts := range members {
-		for _, f := range c.older(facts, shares[namespace]) {
+		for _, f := range c.withoutNewest(facts, shares[namespace]) {
 			if _, ok := c.ceilings[f.UID]; !ok {
 				c.ceilings[f.UID] = p.ref
 			}
@@ -165,8 +165,8 @@ func (c *recomputation) countCeiling(p policy, resource string, most int) {
 	}
 }
 
-// Ceilings are what the status of each ClusterCleanupPolicy says of its ceilings, sorted by resource. One of a Preview policy counts what
-// it would count if that enforced.
+// Ceilings returns status.ceilings of each ClusterCleanupPolicy, sorted by resource. A Preview policy counts what it would count if it
+// enforced.
 func (w *World) Ceilings() map[PolicyRef][]gc.CeilingStatus {
 	out := map[PolicyRef][]gc.CeilingStatus{}
 	for _, p := range w.clusterWide() {
@@ -177,7 +177,7 @@ func (w *World) Ceilings() map[PolicyRef][]gc.CeilingStatus {
 		for _, ceiling := range p.cluster.Guardrails.Ceilings {
 			for _, resource := range orJobsAndPods(ceiling.Resources) {
 				status := gc.CeilingStatus{Resource: resource, MaxObjects: *ceiling.MaxObjects}
-				for _, facts := range c.under(p, resource) {
+				for _, facts := range c.countedBy(p, resource) {
 					status.Objects += int64(len(facts))
 				}
 				status.Over = max(status.Objects-status.MaxObjects, 0)
@@ -189,32 +189,32 @@ func (w *World) Ceilings() map[PolicyRef][]gc.CeilingStatus {
 	return out
 }
 
-// fairShares hands out one object after the other to the namespaces in turn, by name, for as long as they have more.
+// fairShares gives one object after the other to the namespaces in turn, by name, to each as many as it has.
 func fairShares(members map[string][]*lifecycle.Fact, most int) map[string]int {
 	shares := map[string]int{}
-	for hungry := slices.Sorted(maps.Keys(members)); len(hungry) > 0; {
-		for i, namespace := range hungry {
+	for unsatisfied := slices.Sorted(maps.Keys(members)); len(unsatisfied) > 0; {
+		for i, namespace := range unsatisfied {
 			if most == 0 {
 				return shares
 			}
 			most--
 			if shares[namespace]++; shares[namespace] == len(members[namespace]) {
-				hungry[i] = ""
+				unsatisfied[i] = ""
 			}
 		}
-		hungry = slices.DeleteFunc(hungry, func(namespace string) bool { return namespace == "" })
+		unsatisfied = slices.DeleteFunc(unsatisfied, func(namespace string) bool { return namespace == "" })
 	}
 	return shares
 }
 
-// older leaves out those that rank first.
-func (c *recomputation) older(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
+// withoutNewest returns the facts except so many of the newest.
+func (c *recomputation) withoutNewest(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
 	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b) })
 	return facts[min(newest, len(facts)):]
 }
 
-// rank compares by who goes first: those that annotations keep go last, else those that finished first do, or at the same time have the
-// larger UID.
+// rank compares two objects by the order in which they are deleted: those that annotations keep come last, then by finish time, then the
+// larger UID first.
 func (c *recomputation) rank(a, b *lifecycle.Fact) int {
 	if kept := c.keptByAnnotation(a); kept != c.keptByAnnotation(b) {
 		if kept {

@@ -20,28 +20,29 @@ import (
 // CaseNow is the time of all cases.
 var CaseNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Case is a world with what must happen in it, written by hand. hack/semantics-docs makes docs/semantics.md of the same files.
+// Case is a world with the expected answers, written by hand. hack/semantics-docs generates docs/semantics.md from the same files.
 type Case struct {
 	// Name is unique, and says what the case shows.
 	Name  string
 	World *World
-	// Answers are those of all objects.
+	// Answers are expected for all objects.
 	Answers map[types.UID]Answer
-	// Previews are those of all Preview policies that would decide something.
+	// Previews are expected for each Preview policy that would decide for an object.
 	Previews map[PolicyRef]map[types.UID]Answer
-	// Propagations are those of objects that name one.
+	// Propagations are expected for the objects that have one in the file.
 	Propagations map[types.UID]metav1.DeletionPropagation
-	// Before is the world before the change that the case is about, nil when it is about none; NewlyDue what the change makes due.
-	Before   *World
+	// Before is the world before the change that the case is about; nil if it is about no change.
+	Before *World
+	// NewlyDue is how many objects the change makes due.
 	NewlyDue map[PolicyInNamespace]int
-	// Order is in which the objects of a namespace go, for the namespaces that say so.
+	// Order is the expected order of deletion, for the namespaces that have one in the file.
 	Order map[string][]types.UID
 }
 
 //go:embed testdata/cases/*.yaml
 var caseFiles embed.FS
 
-// chapter is a file of cases. What it says to readers is not read here.
+// chapter is a file of cases. Its texts for readers are not used here.
 type chapter struct {
 	Chapter, Text string
 	Sentences     []struct {
@@ -52,16 +53,17 @@ type chapter struct {
 
 type example struct {
 	Name, Text string
-	// Given are manifests of namespaces, quotas and policies. A namespace that is only named has no labels. Before are the ones
-	// that Given replaced, where the example is about a change.
-	Given, Before string
-	// Refused says that an API server refuses the manifests, so that they are not shown as good ones.
+	// Given are manifests of namespaces, quotas and policies. A namespace that is not among them has no labels.
+	Given string
+	// Before are the manifests that Given replaced, if the example is about a change.
+	Before string
+	// Refused is set if the API server would refuse the manifests.
 	Refused bool
-	// Unobserved namespaces have not been seen.
+	// Unobserved are namespaces that have not been observed.
 	Unobserved []string
-	// CronJobs, by name, with the Jobs that they list as active.
+	// CronJobs are the active Jobs of each CronJob, by name.
 	CronJobs map[string][]string
-	// LastScheduled is for when CronJobs have last noted a Job, by name.
+	// LastScheduled is status.lastScheduleTime of CronJobs, by name.
 	LastScheduled map[string]string
 	Objects       []object
 	// MakesDue is by "policy in namespace", Order by namespace.
@@ -69,21 +71,20 @@ type example struct {
 	Order    map[string][]string
 }
 
-// object is one Job or Pod, or Count of them whose names are numbered. Times are relative to CaseNow: "2h ago", "in 5m".
+// object is one Job or Pod, or Count of them with numbered names. Times are relative to CaseNow: "2h ago", "in 5m".
 type object struct {
-	Job, Pod, Namespace string
-	Count               int
-	Finished            string // Empty while it runs, "unknown" when nothing tells.
-	Outcome             gc.Outcome
-	Created             string // A day ago unless it says so.
-	Labels, Annotations map[string]string
-	// TTLSecondsAfterFinished is that of the Job's spec.
+	Job, Pod, Namespace     string
+	Count                   int
+	Finished                string // Empty while it runs; "unknown" if the time is not known.
+	Outcome                 gc.Outcome
+	Created                 string // A day ago if empty.
+	Labels, Annotations     map[string]string
 	TTLSecondsAfterFinished *int64
-	Controller              string // Kind/name; its group is that which usually has the kind.
-	Scheduled               string // When its CronJob was to create it.
+	Controller              string // Kind/name; the group is the usual one for the kind.
+	Scheduled               string // For when its CronJob scheduled it.
 	Finalizers              []string
 	Terminating, Recreated  bool
-	Applied                 string // Who applied it.
+	Applied                 string // The tool that applied it.
 
 	Answer, By, Due string
 	Propagation     metav1.DeletionPropagation
@@ -94,7 +95,7 @@ type object struct {
 // expected is an answer in a Preview.
 type expected struct{ Answer, By, Due string }
 
-// Cases are the named cases of all files.
+// Cases returns the cases of all files.
 func Cases() ([]Case, error) {
 	entries, err := caseFiles.ReadDir("testdata/cases")
 	if err != nil {
@@ -192,7 +193,7 @@ func (e expected) answer() (Answer, error) {
 	return out, err
 }
 
-// moments reads "2h ago", "in 5m" and "now".
+// moments parses "2h ago", "in 5m" and "now".
 func moments(s string) (time.Time, error) {
 	ago, past := strings.CutSuffix(s, " ago")
 	in, future := strings.CutPrefix(s, "in ")

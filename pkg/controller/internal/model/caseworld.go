@@ -26,18 +26,18 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// caseNamespace is that of objects that do not say otherwise.
+// caseNamespace is the default namespace of objects.
 const caseNamespace = "team-a"
 
-// protectedNames are the namespaces that every Winnow protects.
+// protectedNames are the namespaces that Winnow always protects.
 var protectedNames = []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, "winnow-system"}
 
-// ownerGroups are the API groups of the controllers that examples speak of.
+// ownerGroups are the API groups of the controllers in examples.
 var ownerGroups = map[string]string{
 	"CronJob": "batch", "Job": "batch", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "JobSet": "jobset.x-k8s.io",
 }
 
-// world has the objects of the example under these manifests.
+// world returns the objects of the example under these manifests.
 func (e *example) world(manifests string) (*World, error) {
 	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
 	if err := w.read(manifests); err != nil {
@@ -66,7 +66,7 @@ func (e *example) world(manifests string) (*World, error) {
 
 var documentEnd = regexp.MustCompile(`(?m)^---$`)
 
-// read takes in what policies, quotas and namespaces the manifests have, with the defaults of the API.
+// read adds the policies, quotas and namespaces of the manifests, with the defaults of the API.
 func (w *World) read(manifests string) error {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -102,7 +102,7 @@ func (w *World) read(manifests string) error {
 	return nil
 }
 
-// nameNamespaces adds the namespaces that are only named.
+// nameNamespaces adds the namespaces that have no manifest.
 func (w *World) nameNamespaces(unobserved []string) {
 	names := []string{caseNamespace}
 	for _, p := range w.Policies {
@@ -121,7 +121,7 @@ func (w *World) nameNamespaces(unobserved []string) {
 	}
 }
 
-// facts are the objects that one entry stands for.
+// facts returns the objects that one entry stands for.
 func (o *object) facts() []*lifecycle.Fact {
 	if o.Count == 0 {
 		return []*lifecycle.Fact{o.fact(o.Job + o.Pod)}

@@ -13,7 +13,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// verdict is an answer with the policy behind it.
+// verdict is an answer with the policy that decides.
 type verdict struct {
 	Answer
 	policy PolicyRef
@@ -27,9 +27,9 @@ func (c *recomputation) answers() map[types.UID]Answer {
 	return out
 }
 
-// decide says what happens to an object now.
+// decide returns what happens to an object now.
 func (c *recomputation) decide(f *lifecycle.Fact) verdict {
-	v := c.judge(f)
+	v := c.decideUnstopped(f)
 	if v.Action != Delete {
 		return v
 	}
@@ -42,12 +42,13 @@ func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 	return v
 }
 
-// judge says what would happen if nothing stopped all deletions in the namespace. The first reason that applies holds.
-func (c *recomputation) judge(f *lifecycle.Fact) verdict {
+// decideUnstopped returns what would happen if nothing stopped the deletions of a whole policy or namespace. The first reason that applies
+// decides.
+func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 	if reason := c.ignored(f); reason != "" {
 		return verdict{Answer: Answer{Action: Ignore, Reason: reason}}
 	}
-	s := c.settle(f)
+	s := c.effectiveAnswer(f)
 	say := func(action, reason string, at time.Time) verdict {
 		return verdict{Answer{Action: action, Reason: reason, By: s.by, At: at}, s.policy}
 	}
@@ -68,10 +69,10 @@ func (c *recomputation) judge(f *lifecycle.Fact) verdict {
 	case s.reason == "Expired":
 		return say(Delete, s.reason, s.at)
 	}
-	return say(Delete, s.reason, time.Time{}) // The number of others made it due, at a time of theirs.
+	return say(Delete, s.reason, time.Time{}) // The time depends on when other objects finished.
 }
 
-// ignored is why an object is no candidate.
+// ignored returns why an object is no candidate; empty if it is one.
 func (c *recomputation) ignored(f *lifecycle.Fact) string {
 	switch {
 	case c.namespaceForbids(f.Namespace) != "":
@@ -86,7 +87,7 @@ func (c *recomputation) ignored(f *lifecycle.Fact) string {
 	return ""
 }
 
-// namespaceForbids is why nothing in a namespace is a candidate.
+// namespaceForbids returns why no object of a namespace is a candidate; empty if they may be.
 func (w *World) namespaceForbids(name string) string {
 	ns, known := w.Namespaces[name]
 	switch {
@@ -100,22 +101,22 @@ func (w *World) namespaceForbids(name string) string {
 	return ""
 }
 
-// labelProtects: any value of the label but "false" does.
+// labelProtects reports whether the namespace has the label with any value other than "false".
 func (ns Namespace) labelProtects() bool {
 	value, labelled := ns.Labels[gc.LabelProtected]
 	return labelled && value != "false"
 }
 
-// hasCeiling tells whether some ceiling is over the objects of this resource and namespace.
+// hasCeiling reports whether a ceiling counts the objects of this resource in this namespace.
 func (w *World) hasCeiling(f *lifecycle.Fact) bool {
-	return slices.ContainsFunc(w.binding(f.Namespace), func(p policy) bool {
+	return slices.ContainsFunc(w.enforcedIn(f.Namespace), func(p policy) bool {
 		return p.cluster.Guardrails != nil && slices.ContainsFunc(p.cluster.Guardrails.Ceilings, func(ceiling gc.Ceiling) bool {
 			return slices.Contains(orJobsAndPods(ceiling.Resources), f.Resource)
 		})
 	})
 }
 
-// ownHold is what about the object itself forbids to delete it, empty when nothing does.
+// ownHold returns why the object may not be deleted in its present state; empty if it may.
 func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	votes := c.votes[f.UID]
 	deletesApplied := len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied })
@@ -138,8 +139,8 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	return ""
 }
 
-// unreadable tells whether a stored policy cannot be read that could select objects of the namespace. One of the namespace
-// could; a cluster policy could wherever its selector says so, and everywhere if that cannot be read either.
+// unreadable reports whether a policy that may select objects of the namespace cannot be read. A cluster policy may select objects of the
+// namespaces that its selector matches, or of all namespaces if the selector cannot be read either.
 func (w *World) unreadable(namespace string) bool {
 	for _, p := range w.namespaced() {
 		if p.ref.Namespace == namespace && !readable(p) {
@@ -162,7 +163,7 @@ func (w *World) allSuspended(namespace string) bool {
 	})
 }
 
-// suspended reports whether a policy stops what it would delete itself.
+// suspended reports whether a policy has spec.suspend.
 func (w *World) suspended(ref PolicyRef) bool {
 	return slices.ContainsFunc(slices.Concat(w.namespaced(), w.clusterWide()), func(p policy) bool {
 		return p.ref == ref && p.spec.Suspend

@@ -19,9 +19,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Names are few, so that things meet.
+// There are only a few names, so that the same names occur together.
 var (
-	// DrawnNamespaces are those of drawn worlds; one that a world does not have has not been observed.
+	// DrawnNamespaces are all namespaces that occur. One that a world lacks has not been observed.
 	DrawnNamespaces = []string{"n1", "n2", "n3"}
 	// drawnHomes has most objects in one namespace, so that pools fill.
 	drawnHomes = []string{"n1", "n2", "n1", "n3", "n1"}
@@ -36,14 +36,14 @@ var (
 
 var (
 	drawnResources = [][]string{nil, {gc.ResourceJobs}, {gc.ResourcePods}, {gc.ResourceJobs, gc.ResourcePods}}
-	// drawnAges are on both sides of what drawnDurations say, and some of them are equal to others.
+	// drawnAges are a little more and a little less than drawnDurations, and equal to some of them.
 	drawnAges = []time.Duration{
 		time.Minute, time.Minute - time.Second, time.Minute + time.Second, 10 * time.Minute, 10*time.Minute - time.Second, time.Hour,
 		2 * time.Hour, 0, 24 * time.Hour, -time.Second, -time.Minute,
 	}
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
 	drawnTTLs      = append([]gc.TTL{gc.TTLNever, "Never"}, drawnDurations...)
-	// drawnSchedules are how long ago Jobs were scheduled, and the last that a CronJob has noted.
+	// drawnSchedules are how long before now the scheduled times of Jobs and the last scheduled times of CronJobs are.
 	drawnSchedules = []time.Duration{time.Hour, time.Minute, 10 * time.Minute}
 	drawnCounts    = []int64{1, 0, 2, 3, 5}
 	drawnTotals    = []int64{5, 0, 3, 8, 100}
@@ -52,7 +52,7 @@ var (
 // DrawnObjects is how many objects a drawn world has at most.
 const DrawnObjects = 40
 
-// Draw is a world in which everything may be, at the time CaseNow.
+// Draw draws a world at the time CaseNow.
 func Draw(t *rapid.T) *World {
 	w := &World{Now: CaseNow, Namespaces: map[string]Namespace{}, Recreated: map[types.UID]bool{}}
 	for _, namespace := range DrawnNamespaces {
@@ -82,7 +82,7 @@ func Draw(t *rapid.T) *World {
 	return w
 }
 
-// DrawNamespace is a namespace, most often an ordinary one.
+// DrawNamespace draws a namespace, most often an ordinary one.
 func DrawNamespace(t *rapid.T) Namespace {
 	ns := Namespace{Labels: drawLabels(t), Terminating: rarely(t, 20), Protected: rarely(t, 20)}
 	if rarely(t, 15) {
@@ -91,11 +91,11 @@ func DrawNamespace(t *rapid.T) Namespace {
 	return ns
 }
 
-// DrawnUID is that of the object that DrawObject makes of a number.
+// DrawnUID returns the UID of object number i.
 func DrawnUID(i int) types.UID { return types.UID(fmt.Sprintf("uid-%02d", i)) }
 
-// DrawObject is object number i in the state of some moment: a Job when i is even, else a Pod. It always lives in the same
-// namespace, under the same name and UID.
+// DrawObject draws a state of object number i: a Job if i is even, or a Pod. All states of one number have the same namespace, name and
+// UID.
 func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	f := &lifecycle.Fact{
 		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
@@ -121,7 +121,7 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	return f
 }
 
-// drawMarks draws what others have left on an object.
+// drawMarks draws annotations, finalizers and GitOps labels.
 func drawMarks(t *rapid.T, f *lifecycle.Fact) {
 	if f.Controller == nil && rarely(t, 8) {
 		f.Applied = `Helm release "web"`
@@ -138,7 +138,7 @@ func drawMarks(t *rapid.T, f *lifecycle.Fact) {
 
 func drawnHome(i int) string { return drawnHomes[i/2%len(drawnHomes)] }
 
-// DrawnResource is that of object number i.
+// DrawnResource returns the resource of object number i.
 func DrawnResource(i int) string { return []string{gc.ResourceJobs, gc.ResourcePods}[i%2] }
 
 func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
@@ -153,7 +153,8 @@ func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	f.FinishedAt = now.Add(-pick(t, drawnAges...))
 }
 
-// drawController is none for most. A Job may be owned by a CronJob, a Pod by another object of the world, which is a Job or not there.
+// drawController draws a controller, most often none. That of a Job may be a CronJob. That of a Pod may be another object of the world, or
+// a Job that does not exist.
 func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	own := func(group, kind, name string, uid types.UID) *lifecycle.Owner {
 		return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
@@ -179,7 +180,7 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	return nil
 }
 
-// DrawCronJob is a CronJob that lists some of the objects as active.
+// DrawCronJob draws a CronJob that lists some of the objects as active.
 func DrawCronJob(t *rapid.T, namespace, name string) *lifecycle.CronJob {
 	cj := &lifecycle.CronJob{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: cronJobUID(namespace, name), ResourceVersion: "1",
@@ -199,7 +200,7 @@ func cronJobUID(namespace, name string) types.UID {
 	return types.UID("uid-cronjob-" + namespace + "-" + name)
 }
 
-// DrawQuota is a quota, most often one that matters.
+// DrawQuota draws a quota, most often one that percentOfQuota uses.
 func DrawQuota(t *rapid.T, namespace, name string) *corev1.ResourceQuota {
 	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("uid-quota-" + namespace + "-" + name), ResourceVersion: "1",
@@ -214,7 +215,7 @@ func DrawQuota(t *rapid.T, namespace, name string) *corev1.ResourceQuota {
 	return q
 }
 
-// drawLabels are few keys and few values.
+// drawLabels draws labels from a few keys and values.
 func drawLabels(t *rapid.T) map[string]string {
 	out := map[string]string{}
 	for _, key := range some(t, []string{"app", "run"}) {
@@ -223,12 +224,12 @@ func drawLabels(t *rapid.T) map[string]string {
 	return out
 }
 
-// rarely is true about once in n. It is one in the middle, since rapid likes the ends, and shrinks to the lower.
+// rarely is true about once in n times. It compares with a number in the middle, because rapid prefers the ends, and shrinks to 0.
 func rarely(t *rapid.T, n int) bool { return rapid.IntRange(0, n-1).Draw(t, "rarely") == n/2 }
 
 func pick[T any](t *rapid.T, from ...T) T { return rapid.SampledFrom(from).Draw(t, "pick") }
 
-// some are part of all, in their order, more often few.
+// some draws a part of all, in their order, most often a small part.
 func some[T any](t *rapid.T, all []T) []T {
 	var out []T
 	for _, v := range all {

@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// DrawPolicy is a CleanupPolicy as an API server serves it, with its defaults; once in a while one that cannot be read.
+// DrawPolicy draws a CleanupPolicy as the API server serves it, with its defaults; sometimes one that cannot be read.
 func DrawPolicy(t *rapid.T, namespace, name string) *gc.CleanupPolicy {
 	return &gc.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{
@@ -21,7 +21,7 @@ func DrawPolicy(t *rapid.T, namespace, name string) *gc.CleanupPolicy {
 	}
 }
 
-// DrawClusterPolicy is a ClusterCleanupPolicy as an API server serves it; once in a while one that cannot be read.
+// DrawClusterPolicy draws a ClusterCleanupPolicy as the API server serves it; sometimes one that cannot be read.
 func DrawClusterPolicy(t *rapid.T, name string) *gc.ClusterCleanupPolicy {
 	spec := drawSpec(t)
 	p := &gc.ClusterCleanupPolicy{
@@ -103,7 +103,7 @@ func drawCapacity(t *rapid.T) *gc.Capacity {
 	return c
 }
 
-// drawGuardrails may contradict those of others, and themselves.
+// drawGuardrails draws guardrails, which may contradict each other.
 func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	g := &gc.Guardrails{SuspendAll: rarely(t, 8)}
 	if rarely(t, 3) {

@@ -9,19 +9,19 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// PolicyInNamespace is what a hold for approval stops: a policy, in one namespace.
+// PolicyInNamespace identifies what a hold stops: one policy in one namespace.
 type PolicyInNamespace struct {
 	Policy    PolicyRef
 	Namespace string
 }
 
-// DueBy are the objects that would be deleted if nothing but themselves mattered, by who decides for them: a policy, or the
-// one whose ceiling it is. They include those that a stop button or an unreadable policy holds: the day that ends, they go.
+// DueBy returns the objects that are due, by the policy that decides for them. These include objects that are held only because of
+// suspend, suspendAll or an unreadable policy.
 func (w *World) DueBy() map[PolicyInNamespace][]types.UID {
 	out := map[PolicyInNamespace][]types.UID{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
-		if v := c.judge(f); v.Action == Delete {
+		if v := c.decideUnstopped(f); v.Action == Delete {
 			key := PolicyInNamespace{v.policy, f.Namespace}
 			out[key] = append(out[key], f.UID)
 		}
@@ -29,8 +29,8 @@ func (w *World) DueBy() map[PolicyInNamespace][]types.UID {
 	return out
 }
 
-// NewlyDue counts the objects that a change would have deleted: those of after.DueBy that nobody would have deleted before. What
-// was held for a reason of its own, and is no longer, is among them.
+// NewlyDue counts the objects that a change makes due: those of after.DueBy that are not in before.DueBy. They include objects whose own
+// hold the change ended.
 func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 	was := map[types.UID]bool{}
 	for _, uids := range before.DueBy() {
@@ -49,7 +49,7 @@ func NewlyDue(before, after *World) map[PolicyInNamespace]int {
 	return out
 }
 
-// HoldAbove is how many objects of a namespace one change may make due; false when no guardrail says.
+// HoldAbove returns the smallest holdAbove.objects; false if no guardrail sets it.
 func (w *World) HoldAbove(namespace string) (int, bool) {
 	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
 		if g.HoldAbove == nil {
@@ -59,8 +59,7 @@ func (w *World) HoldAbove(namespace string) (int, bool) {
 	})
 }
 
-// HoldAboveTotal is how many objects one change may make due in all namespaces that it reaches, this one among them; false when no
-// guardrail says.
+// HoldAboveTotal returns the smallest holdAbove.total; false if no guardrail sets it.
 func (w *World) HoldAboveTotal(namespace string) (int, bool) {
 	return w.smallest(namespace, func(g *gc.Guardrails) *int64 {
 		if g.HoldAbove == nil {
@@ -70,14 +69,14 @@ func (w *World) HoldAboveTotal(namespace string) (int, bool) {
 	})
 }
 
-// MaxDeletionsPerMinute paces the deletions of a namespace; false when no guardrail does.
+// MaxDeletionsPerMinute returns the smallest maxDeletionsPerMinute; false if no guardrail sets it.
 func (w *World) MaxDeletionsPerMinute(namespace string) (int, bool) {
 	return w.smallest(namespace, func(g *gc.Guardrails) *int64 { return g.MaxDeletionsPerMinute })
 }
 
 func (w *World) smallest(namespace string, of func(*gc.Guardrails) *int64) (int, bool) {
 	smallest, found := 0, false
-	for _, p := range w.binding(namespace) {
+	for _, p := range w.enforcedIn(namespace) {
 		if p.cluster.Guardrails == nil {
 			continue
 		}

@@ -1,12 +1,11 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model says which answer holds for every object of a world, recomputed from scratch, sentence by sentence of the
-// contract that docs/semantics.md explains. It sorts and counts, remembers nothing, and shares no code with the engine that
-// it judges: tests alone import it.
+// Package model computes the answer for every object of a world from scratch, as docs/semantics.md explains it. It keeps no state, and
+// shares no code with the engine that it checks. Only tests import it.
 //
-// A recomputation goes in passes over all objects: which policies vote on them (votes.go), which of them count in pools and whom
-// the limits leave out (capacity.go), when each may go (answer.go), and what follows from that now (decide.go).
+// A recomputation goes over all objects in passes: which policies vote on them (votes.go), which of them are over a limit (capacity.go),
+// when each may be deleted (answer.go), and what follows from that now (decide.go).
 package model
 
 import (
@@ -21,12 +20,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// World is all that a decision depends on.
+// World is everything that a decision depends on.
 type World struct {
 	Now time.Time
-	// Namespaces by name; one that is missing has not been observed.
+	// Namespaces are by name. A missing one has not been observed.
 	Namespaces map[string]Namespace
-	// Objects are the Jobs and Pods, of UIDs of their own.
+	// Objects are the Jobs and Pods. Their UIDs are unique.
 	Objects         []*lifecycle.Fact
 	CronJobs        []*lifecycle.CronJob
 	Policies        []*gc.CleanupPolicy
@@ -36,12 +35,11 @@ type World struct {
 	Recreated map[types.UID]bool
 }
 
-// Namespace is what matters of a namespace.
+// Namespace is the part of a namespace that decisions depend on.
 type Namespace struct {
 	Labels map[string]string
-	// Protected says that its name is among those that are protected without a label.
-	Protected bool
-	// Terminating says that it is being deleted.
+	// Protected is set if the namespace is protected by its name, without a label.
+	Protected   bool
 	Terminating bool
 }
 
@@ -58,30 +56,29 @@ func (r PolicyRef) String() string {
 
 // What happens to an object.
 const (
-	Ignore = "Ignore" // it is no candidate
-	Keep   = "Keep"   // no time ends that
-	Wait   = "Wait"   // until Answer.At
-	Hold   = "Hold"   // it is due, and something forbids it
+	Ignore = "Ignore" // the object is no candidate
+	Keep   = "Keep"   // never due
+	Wait   = "Wait"   // due at Answer.At
+	Hold   = "Hold"   // due, but something prevents its deletion
 	Delete = "Delete"
-	Await  = "Await" // it is being deleted
+	Await  = "Await" // being deleted
 )
 
 // Answer is what happens to an object, and why.
 type Answer struct {
 	Action, Reason string
-	// By is who decides: "namespace/name rule" for a CleanupPolicy, "name rule" for a ClusterCleanupPolicy, "ceiling=name" for a
-	// ceiling of it; rule is gc.DefaultRuleName for defaults. Empty when nobody does, which goes for all that is ignored.
+	// By is who decides: "namespace/name rule" for a CleanupPolicy, "name rule" for a ClusterCleanupPolicy, "ceiling=name" for a ceiling.
+	// The rule is gc.DefaultRuleName for defaults. By is empty if nobody decides, and always with Ignore.
 	By string
-	// At is when a waiting object becomes due, or when one that time made due did; zero for all else.
+	// At is when the object becomes or became due because of its TTL; zero otherwise.
 	At time.Time
 }
 
-// Answers are those of all objects. What only the controller knows is not in them: holds for approval, answers of the API
-// server, clocks and watches in doubt.
+// Answers returns the answers for all objects, without what only the controller knows: holds for approval, answers of the API server, and
+// doubts about clocks and watches.
 func (w *World) Answers() map[types.UID]Answer { return w.recomputation(PolicyRef{}).answers() }
 
-// Previews are, for each Preview policy, the answers that it would decide if it enforced beside the others. Each is asked
-// alone: one Preview policy knows nothing of another.
+// Previews returns, for each Preview policy, the answers that it would decide if it were the only Preview policy that enforced.
 func (w *World) Previews() map[PolicyRef]map[types.UID]Answer {
 	out := map[PolicyRef]map[types.UID]Answer{}
 	for _, p := range slices.Concat(w.namespaced(), w.clusterWide()) {
@@ -99,20 +96,19 @@ func (w *World) Previews() map[PolicyRef]map[types.UID]Answer {
 	return out
 }
 
-// Propagations are how the objects that are to be deleted take their dependents along.
+// Propagations returns the propagation policies for the objects with the action Delete.
 func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	out := map[types.UID]metav1.DeletionPropagation{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
 		if c.decide(f).Action == Delete {
-			out[f.UID] = c.settle(f).propagation
+			out[f.UID] = c.effectiveAnswer(f).propagation
 		}
 	}
 	return out
 }
 
-// DeletionOrder are the objects of a namespace that are to be deleted: those that annotations keep last, the others by their finish, and of
-// equals the larger UID first.
+// DeletionOrder returns the objects of a namespace with the action Delete, in the order of c.rank.
 func (w *World) DeletionOrder(namespace string) []types.UID {
 	c := w.recomputation(PolicyRef{})
 	var due []*lifecycle.Fact

@@ -12,26 +12,26 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// owner is what the controller of an object means for it.
+// owner is what the controller of an object means for the object's deletion.
 type owner int
 
 const (
-	nobody   owner = iota // nobody counts on the object
-	running               // its controller does, or is not there, and then the garbage collector takes the object along
-	finished              // its controller did, and has finished
-	unknown               // nobody can tell
+	noOwner  owner = iota // there is none, or it does not need the finished object
+	running               // it needs the object, or is gone, and then the garbage collector deletes the object
+	finished              // it needed the object, and has finished
+	unknown               // its kind is not observed
 )
 
-// ownerOf knows controllers by their UIDs; those in other namespaces are not believed.
+// ownerOf finds controllers by UID. Those in other namespaces do not count.
 func (w *World) ownerOf(f *lifecycle.Fact) owner {
 	if f.Controller == nil {
-		return nobody
+		return noOwner
 	}
 	switch f.Controller.GroupKind {
 	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
 		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
 		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
-		return nobody
+		return noOwner
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		if slices.ContainsFunc(w.Objects, func(job *lifecycle.Fact) bool {
 			return job.Resource == gc.ResourceJobs && job.UID == f.Controller.UID && job.Namespace == f.Namespace && job.Finished
@@ -45,18 +45,18 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 	return unknown
 }
 
-// cronJobOf is what the CronJob of a Job means for it.
+// cronJobOf is ownerOf for a CronJob.
 func (w *World) cronJobOf(f *lifecycle.Fact) owner {
 	if slices.ContainsFunc(w.CronJobs, func(cj *lifecycle.CronJob) bool {
 		return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace &&
 			!slices.Contains(cj.Active, f.UID) && !cj.LastScheduled.Before(f.Scheduled)
 	}) {
-		return nobody
+		return noOwner
 	}
 	return running
 }
 
-// leftToOwner tells whether the object goes when its owner goes. Without votes it is left to an owner that has finished.
+// leftToOwner reports whether the object is deleted with its owner. Without votes, it is left to an owner that has finished.
 func (c *recomputation) leftToOwner(f *lifecycle.Fact) bool {
 	votes := c.votes[f.UID]
 	withOwner := len(votes) == 0 || slices.ContainsFunc(votes, func(v vote) bool { return v.withOwner })

@@ -11,8 +11,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// readable tells whether a stored policy could have passed validation. Nothing is concluded from any part of one that could
-// not: a newer version may have given its words a meaning.
+// readable reports whether a stored policy could have passed validation. If it could not, then even its valid fields mean nothing, because
+// a newer version may have given them another meaning.
 func readable(p policy) bool {
 	return oneOf(p.spec.Mode, gc.ModeEnforce, gc.ModePreview) &&
 		oneOf(p.spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore) &&
@@ -57,7 +57,7 @@ func readableNumber(n *int64, least, most int64) bool { return n == nil || *n >=
 
 func readableTTL(t gc.TTL) bool { return t == gc.TTLNever || t == "Never" || readableDuration(&t) }
 
-// readableDuration is for what cannot be "never".
+// readableDuration is for fields that cannot be "never".
 func readableDuration(t *gc.TTL) bool {
 	if t == nil {
 		return true

@@ -15,11 +15,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// policy is one of either kind.
+// policy is a CleanupPolicy or a ClusterCleanupPolicy.
 type policy struct {
 	ref  PolicyRef
 	spec *gc.CleanupPolicySpec
-	// cluster is the spec of a ClusterCleanupPolicy, nil for others.
+	// cluster is the whole spec of a ClusterCleanupPolicy; nil for a CleanupPolicy.
 	cluster *gc.ClusterCleanupPolicySpec
 }
 
@@ -46,8 +46,8 @@ func byName(policies []policy) []policy {
 	return policies
 }
 
-// binding are the enforcing ClusterCleanupPolicies that select a namespace: theirs are the guardrails and ceilings.
-func (w *World) binding(namespace string) []policy {
+// enforcedIn returns the enforcing ClusterCleanupPolicies that select a namespace, whose guardrails and ceilings apply there.
+func (w *World) enforcedIn(namespace string) []policy {
 	return slices.DeleteFunc(w.clusterWide(), func(p policy) bool {
 		return !readable(p) || p.spec.Mode != gc.ModeEnforce || !w.selects(p, namespace)
 	})
@@ -58,21 +58,22 @@ func (w *World) selects(p policy, namespace string) bool {
 	return known && matches(p.cluster.NamespaceSelector, labels.Set(ns.Labels))
 }
 
-// vote is what one policy says of one object.
+// vote is the rule of one policy that matches one object.
 type vote struct {
 	policy      PolicyRef
 	rule        string
 	annotations gc.AnnotationTTLMode
-	// ttl is nil when there is no limit by time, capacity when there is none by number.
-	ttl      *gc.TTL
-	capacity *gc.Capacity
-	// withOwner leaves the object to an owner even when that has finished; deletesApplied does not mind GitOps marks.
-	withOwner, deletesApplied bool
-	propagation               metav1.DeletionPropagation
+	ttl         *gc.TTL      // nil if there is no limit by time
+	capacity    *gc.Capacity // nil if there is no limit by number
+	// withOwner leaves the object to its owner even if the owner has finished.
+	withOwner bool
+	// deletesApplied says gitOpsManaged: Delete.
+	deletesApplied bool
+	propagation    metav1.DeletionPropagation
 }
 
-// votesOn are the votes on an object, in the order of the policies' names. Policies of the namespace are asked first, and
-// cluster policies only where none of them matches. Preview policies have no vote, but for the one that is previewed.
+// votesOn returns the votes on an object, in the order of the policies' names: those of its namespace or, if none of these matches, of
+// cluster policies. Preview policies have no vote, except the one that is previewed.
 func (w *World) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 	var own, cluster []vote
 	for _, p := range w.namespaced() {
@@ -91,7 +92,7 @@ func (w *World) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 	return cluster
 }
 
-// votesOn is one vote or none: of the first rule that matches, else of the defaults.
+// votesOn returns at most one vote: that of the first rule that matches, or of the defaults.
 func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 	if !readable(p) || p.spec.Mode != gc.ModeEnforce && p.ref != previewed {
 		return nil
@@ -122,7 +123,7 @@ func orBackground(p metav1.DeletionPropagation) metav1.DeletionPropagation {
 	return p
 }
 
-// ruleMatches tells whether resources, selector and outcome match. An outcome that is not known yet may come true.
+// ruleMatches reports whether resources, selector and outcome match. An unfinished object may still have any outcome.
 func ruleMatches(r gc.CleanupRule, f *lifecycle.Fact) bool {
 	return slices.Contains(orJobsAndPods(r.Resources), f.Resource) &&
 		(r.Selector == nil || matches(r.Selector, f.Labels)) &&
@@ -141,7 +142,7 @@ func matches(s *metav1.LabelSelector, set labels.Labels) bool {
 	return err == nil && selector.Matches(set)
 }
 
-// annotationMode is the strictest of the votes', ExtendOnly without votes.
+// annotationMode returns the strictest annotationTTL of the votes, or ExtendOnly without votes.
 func annotationMode(votes []vote) gc.AnnotationTTLMode {
 	has := func(mode gc.AnnotationTTLMode) bool {
 		return slices.ContainsFunc(votes, func(v vote) bool { return v.annotations == mode })
@@ -155,7 +156,7 @@ func annotationMode(votes []vote) gc.AnnotationTTLMode {
 	return gc.AnnotationAny
 }
 
-// moment is when an object may go; never is later than all others.
+// moment is when an object may be deleted. Never is later than all other moments.
 type moment struct {
 	at    time.Time
 	never bool
@@ -177,7 +178,7 @@ func later(a, b moment) moment {
 	return a
 }
 
-// after is the moment a TTL after the finish; no TTL is no limit. The TTL has been seen to be readable.
+// after returns the moment when a TTL ends, or never without a TTL. The TTL must be readable.
 func after(f *lifecycle.Fact, ttl *gc.TTL) moment {
 	if ttl == nil || strings.EqualFold(string(*ttl), "never") {
 		return moment{never: true}

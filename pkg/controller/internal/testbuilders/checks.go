@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// Checks has the property tests that t runs try n cases each, unless the command line says otherwise. With the race detector, which makes
-// each take ten times as long and finds nothing more in the hundredth case, it is a tenth of them.
+// Checks sets how many cases each property test of t tries, unless the command line does. With the race detector, which makes each case ten
+// times slower, it is a tenth of n.
 func Checks(t *testing.T, n int) { set(t, "rapid.checks", Cases(n)) }
 
-// Cases is how many of n cases are tried.
+// Cases returns how many of n cases to try: a tenth with the race detector.
 func Cases(n int) int {
 	if raceDetector {
 		return (n + 9) / 10
@@ -21,7 +21,7 @@ func Cases(n int) int {
 	return n
 }
 
-// Steps has each case of a state machine that t runs take about n steps, unless the command line says otherwise.
+// Steps sets about how many steps each case of a state machine of t takes, unless the command line does.
 func Steps(t *testing.T, n int) { set(t, "rapid.steps", n) }
 
 func set(t *testing.T, name string, n int) {
@@ -37,7 +37,7 @@ func set(t *testing.T, name string, n int) {
 	to(t, f, strconv.Itoa(n))
 }
 
-// to does not use flag.Set, after which a flag is as good as on the command line.
+// to does not use flag.Set, because a flag that was set with it looks as if it had been given on the command line.
 func to(t *testing.T, f *flag.Flag, value string) {
 	t.Helper()
 	if err := f.Value.Set(value); err != nil {

@@ -8,15 +8,15 @@ import (
 	"unsafe"
 )
 
-// timeParts are those of a time.Time with a monotonic clock reading, which nothing else moves apart.
+// timeParts is the layout of a time.Time with a monotonic clock reading. The package time cannot change the two clocks separately.
 type timeParts struct {
 	_         uint64
 	monotonic int64
 	_         *time.Location
 }
 
-// Clocks is a time from which the wall clock and the monotonic clock have gone on by different amounts, as they do when the host is
-// suspended or its clock is set. From must have a monotonic clock reading.
+// Clocks returns the time after the wall clock and the monotonic clock have advanced by different amounts, as they do when the host is
+// suspended or its clock is set. The time from must have a monotonic clock reading.
 func Clocks(from time.Time, wall, monotonic time.Duration) time.Time {
 	out := from.Add(wall)
 	(*timeParts)(unsafe.Pointer(&out)).monotonic += int64(monotonic - wall)

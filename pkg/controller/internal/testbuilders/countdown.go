@@ -5,7 +5,7 @@ package testbuilders
 
 import "context"
 
-// Countdown is a context that ends when it has been asked Left times.
+// Countdown is a context that ends after Left calls of Err.
 type Countdown struct {
 	context.Context
 	Left int

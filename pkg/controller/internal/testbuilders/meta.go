@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testbuilders builds the objects that the tests of the controller speak of, so that each test shows what matters to it.
-// What is not said is as usual: namespace Home, a UID made of the name, resource version 1, created a day before Now.
+// Package testbuilders builds objects for the tests of the controller, so that each test shows only what matters to it. The defaults are
+// namespace Home, a UID made from the name, resource version 1, and creation a day before Now.
 package testbuilders
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Home is the namespace of objects that do not say otherwise.
+// Home is the default namespace.
 const Home = "team-a"
 
 // Now is the time of all tests.
 var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// UID is that of the object of the given name, unless it says otherwise.
+// UID returns the default UID of an object.
 func UID(name string) types.UID { return types.UID("uid-" + name) }
 
-// meta builds what all objects have in common; B is the builder that it is part of.
+// meta builds the metadata of an object. B is the builder that embeds it.
 type meta[B any] struct {
 	*metav1.ObjectMeta
 	builder B
@@ -76,7 +76,7 @@ func (b meta[B]) Annotation(key, value string) B {
 // TTL annotates the object with its own TTL.
 func (b meta[B]) TTL(ttl string) B { return b.Annotation(gc.AnnotationTTL, ttl) }
 
-// KeepUntil annotates the object with the time before which it is not to go.
+// KeepUntil annotates the object with keep-until.
 func (b meta[B]) KeepUntil(at string) B { return b.Annotation(gc.AnnotationKeepUntil, at) }
 
 // ControlledBy adds a controlling owner.
@@ -100,7 +100,7 @@ func (b meta[B]) Finalizer(names ...string) B {
 	return b.builder
 }
 
-// Terminating says that the object is being deleted.
+// Terminating sets the deletion timestamp.
 func (b meta[B]) Terminating() B {
 	at := metav1.NewTime(Now)
 	b.DeletionTimestamp = &at

@@ -20,26 +20,26 @@ type JobBuilder struct {
 	job batchv1.Job
 }
 
-// Job begins a Job that runs.
+// Job returns the builder of a running Job.
 func Job(name string) *JobBuilder {
 	b := &JobBuilder{}
 	b.meta = makeMeta(name, &b.job.ObjectMeta, b)
 	return b
 }
 
-// Condition adds a condition; its transition time is missing when at is zero.
+// Condition adds a condition. It has no transition time if at is zero.
 func (b *JobBuilder) Condition(t batchv1.JobConditionType, status corev1.ConditionStatus, at time.Time) *JobBuilder {
 	b.job.Status.Conditions = append(b.job.Status.Conditions,
 		batchv1.JobCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(at)})
 	return b
 }
 
-// Complete says that the Job succeeded.
+// Complete adds the condition Complete.
 func (b *JobBuilder) Complete(at time.Time) *JobBuilder {
 	return b.Condition(batchv1.JobComplete, corev1.ConditionTrue, at)
 }
 
-// Failed says that the Job failed.
+// Failed adds the condition Failed.
 func (b *JobBuilder) Failed(at time.Time) *JobBuilder {
 	return b.Condition(batchv1.JobFailed, corev1.ConditionTrue, at)
 }
@@ -50,10 +50,10 @@ func (b *JobBuilder) NativeTTL(seconds int32) *JobBuilder {
 	return b
 }
 
-// Obj is the Job.
+// Obj returns the Job.
 func (b *JobBuilder) Obj() *batchv1.Job { return b.job.DeepCopy() }
 
-// Fact is what is kept of the Job.
+// Fact returns the fact of the Job.
 func (b *JobBuilder) Fact() *lifecycle.Fact { return must(lifecycle.FromJob(b.Obj())) }
 
 // PodBuilder builds a Pod.
@@ -62,7 +62,7 @@ type PodBuilder struct {
 	pod corev1.Pod
 }
 
-// Pod begins a Pod that is yet to run.
+// Pod returns the builder of a Pod that has not started.
 func Pod(name string) *PodBuilder {
 	b := &PodBuilder{}
 	b.meta = makeMeta(name, &b.pod.ObjectMeta, b)
@@ -75,30 +75,30 @@ func (b *PodBuilder) Phase(phase corev1.PodPhase) *PodBuilder {
 	return b
 }
 
-// Restarts sets what happens when a container ends.
+// Restarts sets the restart policy.
 func (b *PodBuilder) Restarts(policy corev1.RestartPolicy) *PodBuilder {
 	b.pod.Spec.RestartPolicy = policy
 	return b
 }
 
-// Succeeded says that the Pod succeeded when its only container ended.
+// Succeeded sets phase Succeeded, and adds a container that ended then.
 func (b *PodBuilder) Succeeded(at time.Time) *PodBuilder {
 	return b.Phase(corev1.PodSucceeded).Containers(Ended(at))
 }
 
-// Failed says that the Pod failed when its only container ended.
+// Failed sets phase Failed, and adds a container that ended then.
 func (b *PodBuilder) Failed(at time.Time) *PodBuilder {
 	return b.Phase(corev1.PodFailed).Containers(Ended(at))
 }
 
-// Started sets when the kubelet took up the Pod.
+// Started sets the start time.
 func (b *PodBuilder) Started(at time.Time) *PodBuilder {
 	start := metav1.NewTime(at)
 	b.pod.Status.StartTime = &start
 	return b
 }
 
-// Containers adds containers; Init and Ephemeral those of other kinds.
+// Containers adds containers.
 func (b *PodBuilder) Containers(all ...corev1.ContainerStatus) *PodBuilder {
 	b.pod.Status.ContainerStatuses = append(b.pod.Status.ContainerStatuses, all...)
 	return b
@@ -123,13 +123,13 @@ func (b *PodBuilder) Condition(t corev1.PodConditionType, status corev1.Conditio
 	return b
 }
 
-// Obj is the Pod.
+// Obj returns the Pod.
 func (b *PodBuilder) Obj() *corev1.Pod { return b.pod.DeepCopy() }
 
-// Fact is what is kept of the Pod.
+// Fact returns the fact of the Pod.
 func (b *PodBuilder) Fact() *lifecycle.Fact { return must(lifecycle.FromPod(b.Obj())) }
 
-// Ended is a container that ended; when is missing if at is zero.
+// Ended is a container that ended. Its end has no time if at is zero.
 func Ended(at time.Time) corev1.ContainerStatus {
 	return corev1.ContainerStatus{State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at)},

@@ -15,7 +15,7 @@ type PolicyBuilder struct {
 	policy gc.CleanupPolicy
 }
 
-// Policy begins an empty policy of generation 1.
+// Policy returns the builder of an empty policy of generation 1.
 func Policy(name string) *PolicyBuilder {
 	b := &PolicyBuilder{policy: gc.CleanupPolicy{
 		Spec: gc.CleanupPolicySpec{Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly},
@@ -40,7 +40,7 @@ func (b *PolicyBuilder) Default(ttl gc.TTL) *PolicyBuilder {
 // Preview sets the mode.
 func (b *PolicyBuilder) Preview() *PolicyBuilder { return b.Mode(gc.ModePreview) }
 
-// Suspended makes it one that deletes nothing.
+// Suspended sets spec.suspend.
 func (b *PolicyBuilder) Suspended() *PolicyBuilder {
 	b.policy.Spec.Suspend = true
 	return b
@@ -72,13 +72,13 @@ func (b *PolicyBuilder) Status(status gc.CleanupPolicyStatus) *PolicyBuilder {
 	return b
 }
 
-// Obj is the policy.
+// Obj returns the policy.
 func (b *PolicyBuilder) Obj() *gc.CleanupPolicy { return b.policy.DeepCopy() }
 
 // RuleBuilder builds a rule.
 type RuleBuilder struct{ rule gc.CleanupRule }
 
-// Rule begins a rule that matches everything.
+// Rule returns the builder of a rule that matches everything.
 func Rule(name string, ttl gc.TTL) *RuleBuilder {
 	return &RuleBuilder{gc.CleanupRule{
 		Name: name, TTL: &ttl, Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground,
@@ -109,7 +109,7 @@ func (b *RuleBuilder) Outcome(o gc.Outcome) *RuleBuilder {
 	return b
 }
 
-// Dependents sets what becomes of the dependents of others.
+// Dependents sets the field dependents.
 func (b *RuleBuilder) Dependents(d gc.DependentsPolicy) *RuleBuilder {
 	b.rule.Dependents = d
 	return b
@@ -121,19 +121,19 @@ func (b *RuleBuilder) Propagation(p metav1.DeletionPropagation) *RuleBuilder {
 	return b
 }
 
-// WithoutTTL takes the TTL away, as no valid rule has it.
+// WithoutTTL removes the TTL.
 func (b *RuleBuilder) WithoutTTL() *RuleBuilder {
 	b.rule.TTL = nil
 	return b
 }
 
-// Keeping limits how many are kept.
+// Keeping sets capacity.maxObjects.
 func (b *RuleBuilder) Keeping(n int64) *RuleBuilder {
 	b.rule.Capacity = &gc.Capacity{MaxObjects: &n, Per: gc.CapacityPerNamespace}
 	return b
 }
 
-// KeepingPercent limits how many are kept by a share of a quota.
+// KeepingPercent sets capacity.percentOfQuota.
 func (b *RuleBuilder) KeepingPercent(n int64) *RuleBuilder {
 	b.rule.Capacity = &gc.Capacity{PercentOfQuota: &n, Per: gc.CapacityPerNamespace}
 	return b
@@ -145,5 +145,5 @@ func (b *PolicyBuilder) Annotated(key, value string) *PolicyBuilder {
 	return b
 }
 
-// Capacity is the limit of the rule.
+// Capacity returns the capacity of the rule.
 func (b *RuleBuilder) Capacity() *gc.Capacity { return b.rule.Capacity }
