@@ -15,27 +15,28 @@ type PolicyChange struct {
 	// Before is nil for a new policy, and After for one that is deleted. Both are of the same kind: *CleanupPolicy or
 	// *ClusterCleanupPolicy.
 	Before, After metav1.Object
-	// DryRun says that nothing is going to be written.
+	// DryRun is set if nothing will be written.
 	DryRun bool
 }
 
 // +k8s:deepcopy-gen=false
 
-// PolicyForecast is what a change makes due at once, as far as could be found out. It is never served.
+// PolicyForecast is what a change makes due at once, as far as is known. It is never served.
 type PolicyForecast struct {
-	// Lines say it to people.
+	// Lines describe the forecast to users.
 	Lines []string
-	// Holds are those that keep objects of the changed policy waiting, before the change itself approves any. One with Policy set is
-	// approved on that other policy.
+	// Holds are the holds for which objects of the changed policy wait, before the change itself approves any. A hold with Policy set must
+	// be approved on that other policy.
 	Holds []PolicyHold
-	// Elsewhere are the policies whose holds have the IDs that the change approves, if these are no holds of the changed policy.
+	// Elsewhere are, by ID, the policies whose holds the change approves although they are no holds of the changed policy.
 	Elsewhere map[string]types.NamespacedName
-	// Complete says that nothing that may matter was left out, and Leading that this replica decides what waits: then there are no other
-	// holds than these.
-	Complete, Leading bool
+	// Complete is set if the forecast took all objects into account.
+	Complete bool
+	// Leading is set if this replica leads. If Complete is set too, there are no other holds than Holds.
+	Leading bool
 }
 
-// Policy is whichever there is, the newer one first.
+// Policy returns After, or Before if the policy is deleted.
 func (c PolicyChange) Policy() metav1.Object {
 	if c.After != nil {
 		return c.After

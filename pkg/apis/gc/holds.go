@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ApprovedHolds are the ids of holds in a value of AnnotationApprovedHold; commas stand between them.
+// ApprovedHolds returns the IDs in a value of AnnotationApprovedHold, which are separated by commas.
 func ApprovedHolds(annotation string) []string {
 	return strings.FieldsFunc(annotation, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
-// NewlyApproved are the ids of holds that a policy approves, and did not approve before; old is nil for a new policy.
+// NewlyApproved returns the IDs of holds that p approves and old did not; old is nil for a new policy.
 func NewlyApproved(p, old metav1.Object) []string {
 	ids := ApprovedHolds(p.GetAnnotations()[AnnotationApprovedHold])
 	if old == nil {
@@ -27,7 +27,7 @@ func NewlyApproved(p, old metav1.Object) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(before, id) })
 }
 
-// ApproveCommand is the command that approves a hold of a policy; of a cluster policy where the namespace is empty.
+// ApproveCommand returns the command that approves a hold of a policy. Without a namespace, it is a cluster policy.
 func ApproveCommand(namespace, name, id string) string {
 	target := policyResource(namespace) + " " + name
 	if namespace != "" {
@@ -36,7 +36,7 @@ func ApproveCommand(namespace, name, id string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite %s %s=%s", target, AnnotationApprovedHold, id)
 }
 
-// PolicyTitle names a policy of a namespace, or a cluster policy, as kubectl takes it within the namespace.
+// PolicyTitle names a policy as an argument of kubectl. Without a namespace, it is a cluster policy.
 func PolicyTitle(namespace, name string) string { return policyResource(namespace) + "/" + name }
 
 func policyResource(namespace string) string {
@@ -46,7 +46,7 @@ func policyResource(namespace string) string {
 	return "cleanuppolicies." + GroupName
 }
 
-// ListCommand is the command that lists the objects among which are those that wait in a namespace, or in all of them.
+// ListCommand returns the command that lists the objects of a namespace, or of all namespaces. The objects that wait are among them.
 func ListCommand(resources []string, namespace string) string {
 	if len(resources) == 0 {
 		resources = []string{ResourceJobs, ResourcePods}
@@ -58,13 +58,13 @@ func ListCommand(resources []string, namespace string) string {
 	return fmt.Sprintf("kubectl get %s %s", strings.Join(resources, ","), where)
 }
 
-// ApproveCommand is the command that approves a hold that stands in the status of this policy. It may be a hold of another one.
+// ApproveCommand returns the command that approves a hold in the status of this policy, which may be a hold of another policy.
 func (h *PolicyHold) ApproveCommand(namespace, name string) string {
 	owner := h.Owner(types.NamespacedName{Namespace: namespace, Name: name})
 	return ApproveCommand(owner.Namespace, owner.Name, h.ID)
 }
 
-// Owner is the policy whose hold it is that stands in the status of this policy.
+// Owner returns the policy that must approve a hold in the status of this policy.
 func (h *PolicyHold) Owner(of types.NamespacedName) types.NamespacedName {
 	if h.Policy == "" {
 		return of
@@ -76,7 +76,7 @@ func (h *PolicyHold) Owner(of types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// Protects tells whether the labels of a namespace keep everything in it.
+// Protects reports whether the labels of a namespace protect everything in it.
 func Protects(namespace map[string]string) bool {
 	value, ok := namespace[LabelProtected]
 	return ok && value != "false"

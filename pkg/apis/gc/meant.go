@@ -15,16 +15,16 @@ var (
 	longUnits = regexp.MustCompile(`([0-9]{1,4})(y|mo)`)
 )
 
-// unitWords are the units of durations as people write them out, without the s of the plural. Months and years are none of ours.
+// unitWords are the names of units, without the s of the plural. The API has no months and years; see daysOf.
 var unitWords = map[string]string{
 	"week": "w", "wk": "w", "day": "d", "hour": "h", "hr": "h", "minute": "m", "min": "m", "second": "s", "sec": "s",
 	"month": "mo", "year": "y", "yr": "y",
 }
 
-// daysOf are the days of the units that we do not have.
+// daysOf is the number of days of the units that the API does not have.
 var daysOf = map[string]int{"mo": 30, "y": 365}
 
-// Meant is what a text that cannot be read was probably meant to be, as "1 Hour" is 1h and "1 month" is 30d; empty where that is not
+// Meant returns the TTL that an invalid text was probably meant to be: 1h for "1 Hour", 30d for "1 month". It is empty if that is not
 // clear.
 func (t TTL) Meant() TTL {
 	text := strings.ToLower(strings.Join(strings.Fields(string(t)), ""))
@@ -42,7 +42,7 @@ func (t TTL) Meant() TTL {
 	})
 	text = longUnits.ReplaceAllStringFunc(text, func(part string) string {
 		number := strings.TrimRight(part, "moy")
-		n, _ := strconv.Atoi(number) // It has but digits, and few.
+		n, _ := strconv.Atoi(number) // It consists of at most four digits.
 		return fmt.Sprintf("%dd", n*daysOf[part[len(number):]])
 	})
 	if _, _, err := TTL(text).Parse(); err != nil {

@@ -12,10 +12,10 @@ import (
 	"unicode"
 )
 
-// TTL is how long something is kept: a duration as ParseDuration reads it, or "never" (or "Never") for always. It is kept as written.
+// TTL is how long to keep something: a duration for ParseDuration, or "never" (or "Never"). It is stored as written.
 type TTL string
 
-// TTLNever keeps for ever; so does ttlNeverToo, as Kubernetes writes its own words.
+// TTLNever keeps forever. So does ttlNeverToo, because Kubernetes writes such values with a capital letter.
 const (
 	TTLNever    TTL = "never"
 	ttlNeverToo TTL = "Never"
@@ -24,7 +24,7 @@ const (
 // MaxDuration is the longest duration of the API: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-// TTLExample ends the messages about durations that cannot be read.
+// TTLExample is the end of messages about invalid durations.
 const TTLExample = `use for example "30m", "1h30m", "7d", or "0s" to delete immediately`
 
 var durationUnits = []struct {
@@ -38,7 +38,7 @@ var durationUnits = []struct {
 	{'s', time.Second},
 }
 
-// Parse returns the duration, or never. It fails as ParseDuration does.
+// Parse returns the duration, or never. Its errors are those of ParseDuration.
 func (t TTL) Parse() (d time.Duration, never bool, err error) {
 	if t == TTLNever || t == ttlNeverToo {
 		return 0, true, nil
@@ -47,9 +47,8 @@ func (t TTL) Parse() (d time.Duration, never bool, err error) {
 	return d, false, err
 }
 
-// ParseDuration reads whole numbers with the units w d h m s, each at most once and in that order: "7d", "1h30m", "0s". It
-// fails for anything else and for more than MaxDuration; the error says what is wrong with the text, not which
-// field it stands in.
+// ParseDuration parses whole numbers with the units w d h m s, each at most once and in this order: "7d", "1h30m", "0s". More than
+// MaxDuration is an error. The error describes the text, and does not name the field.
 func ParseDuration(s string) (time.Duration, error) {
 	switch {
 	case s == "":
@@ -84,10 +83,10 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// FormatDuration writes a duration as ParseDuration reads it: "7d", "1h30m". What is less than a second is left out.
+// FormatDuration formats a duration for ParseDuration, in whole seconds: "7d", "1h30m".
 func FormatDuration(d time.Duration) string {
 	var out strings.Builder
-	for _, u := range durationUnits[1:] { // "7d" says more to most people than "1w".
+	for _, u := range durationUnits[1:] { // "7d" is easier to read than "1w".
 		if n := d / u.unit; n > 0 {
 			fmt.Fprintf(&out, "%d%c", n, u.suffix)
 			d -= n * u.unit
@@ -96,7 +95,7 @@ func FormatDuration(d time.Duration) string {
 	return cmp.Or(out.String(), "0s")
 }
 
-// leadingNumber splits off the digits that s begins with. Numbers beyond any duration are cut to one that is still beyond.
+// leadingNumber splits off the digits at the beginning of s. Numbers that would overflow are cut to one that is still too large.
 func leadingNumber(s string) (n int64, rest string, err error) {
 	i := 0
 	for ; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
@@ -108,12 +107,12 @@ func leadingNumber(s string) (n int64, rest string, err error) {
 	return n, s[i:], nil
 }
 
-// leadingLetters are those that s begins with.
+// leadingLetters returns the letters at the beginning of s.
 func leadingLetters(s string) string {
 	return s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsLetter))]
 }
 
-// unitIndex finds a unit among durationUnits, which must not come before index from.
+// unitIndex returns the index of a unit in durationUnits, which must be at least from.
 func unitIndex(suffix byte, from int) (int, error) {
 	for i, u := range durationUnits {
 		if u.suffix != suffix {

@@ -23,10 +23,10 @@ const (
 	maxUnreadable = 1024
 )
 
-// Unreadable is why not all that is stored of a policy is understood; empty when it is.
+// Unreadable returns why this version does not understand all of the stored policy; empty if it does.
 func Unreadable(policy metav1.Object) string { return policy.GetAnnotations()[AnnotationUnreadable] }
 
-// MarkUnreadable marks a policy of which only a part could be read, in an annotation and in its condition Ready.
+// MarkUnreadable sets the annotation and the condition Ready of a policy that could be decoded only in part.
 func MarkUnreadable(policy runtime.Object, why error) {
 	reason := cmp.Or(fmt.Sprintf("%.*s", maxUnreadable, why), ReasonUnreadable)
 	switch p := policy.(type) {
@@ -39,7 +39,7 @@ func MarkUnreadable(policy runtime.Object, why error) {
 
 func markUnreadable(m *metav1.ObjectMeta, status *CleanupPolicyStatus, why string) {
 	metav1.SetMetaDataAnnotation(m, AnnotationUnreadable, why)
-	since := m.CreationTimestamp // Every replica must tell the same, and none knows since when.
+	since := m.CreationTimestamp // Every replica must serve the same time, and none knows the right one.
 	if ready := meta.FindStatusCondition(status.Conditions, ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
 		since = ready.LastTransitionTime
 	}

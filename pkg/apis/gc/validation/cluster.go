@@ -54,7 +54,7 @@ func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, path *field.Path) fi
 	return errs
 }
 
-// validateGuardrails leaves the bounds of the numbers to the tags of the type.
+// validateGuardrails does not check the ranges of numbers, because the tags of the type do.
 func validateGuardrails(g *gc.Guardrails, path *field.Path) field.ErrorList {
 	maxTTL := path.Child("maxTTL")
 	errs := validateDuration(g.MinTTL, path.Child("minTTL"))

@@ -14,13 +14,13 @@ import (
 
 var quoted = regexp.MustCompile(`"([^"]+)"`)
 
-// DidYouMean asks so about each value that is nearly a supported one: "enforce", "Previw", "Fail".
+// DidYouMean adds "did you mean ...?" to the errors about values that are similar to a supported one: "enforce", "Previw", "Fail".
 func DidYouMean(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		if err.Type != field.ErrorTypeNotSupported {
 			continue
 		}
-		supported, _, _ := strings.Cut(err.Detail, ";") // Behind it is advice.
+		supported, _, _ := strings.Cut(err.Detail, ";") // The rest is advice.
 		var words []string
 		for _, value := range quoted.FindAllStringSubmatch(supported, -1) {
 			words = append(words, value[1])
@@ -32,7 +32,7 @@ func DidYouMean(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// Nearest is the word that a text was probably meant to be; empty where none is near.
+// Nearest returns the word that a text was probably meant to be; empty if none is similar.
 func Nearest(text string, words []string) string {
 	nearest, least := "", 0
 	for _, word := range words {
@@ -44,7 +44,7 @@ func Nearest(text string, words []string) string {
 	return nearest
 }
 
-// near reports whether a text is a word but for its case, a letter or two, or its end.
+// near reports whether a text differs from a word only in case, in a letter or two, or in its end.
 func near(text, word string) bool {
 	const start, stem, typos = 3, 5, 2
 	text, word = strings.ToLower(text), strings.ToLower(word)

@@ -10,8 +10,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// ValidateReadable refuses to write over a policy of which not all was understood, and to write what was read of it elsewhere: the
-// rest would be lost. Old is nil for a new policy.
+// ValidateReadable refuses to overwrite or copy a policy that this version does not understand fully, because the rest would be lost. The
+// policy old is nil if policy is new.
 func ValidateReadable(policy, old metav1.Object) field.ErrorList {
 	if old != nil {
 		if why := gc.Unreadable(old); why != "" {

@@ -18,7 +18,7 @@ import (
 
 var supportedResources = []string{gc.ResourceJobs, gc.ResourcePods}
 
-// neverResources are resources, kinds and short names in small letters whose deletion does harm that no policy is worth.
+// neverResources are resources, kinds and short names, in lower case, that are too dangerous to delete.
 var neverResources = sets.New(
 	"namespaces", "namespace", "ns",
 	"nodes", "node", "no",
@@ -45,8 +45,8 @@ var neverResources = sets.New(
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 )
 
-// neverGroups are API groups of which nothing can be named: rights, the API's own machinery, cluster-scoped kinds,
-// other aggregated servers, and Winnow's own.
+// neverGroups are API groups whose resources policies cannot name: permissions, API machinery, cluster-scoped kinds, other aggregated
+// servers, and Winnow's own.
 var neverGroups = []string{
 	"rbac.authorization.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io",
 	"coordination.k8s.io", "events.k8s.io", "storage.k8s.io", "scheduling.k8s.io", "node.k8s.io", "certificates.k8s.io",
@@ -54,7 +54,7 @@ var neverGroups = []string{
 	gc.GroupName, "internal." + gc.GroupName,
 }
 
-// resources are those that a rule or a ceiling names, or what stands for none.
+// resources returns the resources that a rule or a ceiling names, or the default.
 func resources(named []string) sets.Set[string] {
 	if len(named) == 0 {
 		return sets.New(gc.DefaultResources()...)
@@ -78,7 +78,7 @@ func validateResources(resources []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// refusal says why a resource cannot be named, and what to write instead; empty when it can.
+// refusal returns why a policy cannot name a resource, and what to write instead; empty if it can.
 func refusal(r string) string {
 	const form = `supported resources are "` + gc.ResourceJobs + `" and "` + gc.ResourcePods + `"`
 	switch {
@@ -100,7 +100,7 @@ func refusal(r string) string {
 
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// meant is the supported resource that some other spelling stands for ("Job", "batch/v1", "pods.v1", "po"), or empty.
+// meant returns the supported resource for another spelling of it ("Job", "batch/v1", "pods.v1", "po"), or empty.
 func meant(r string) string {
 	words := words(r)
 	words = slices.DeleteFunc(words, func(w string) bool { return apiVersion.MatchString(w) || w == "core" })
@@ -126,7 +126,7 @@ func isNever(r string) bool {
 	return neverResources.HasAny(words(r)...)
 }
 
-// words splits at everything that can stand between a resource, a version and a group.
+// words splits at the separators between a resource, a version and a group.
 func words(r string) []string {
 	return strings.FieldsFunc(strings.ToLower(r), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 }

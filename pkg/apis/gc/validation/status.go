@@ -12,7 +12,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// ValidateStatus checks a status that is written, of a policy of either kind.
+// ValidateStatus checks the status of a policy of either kind.
 func ValidateStatus(s *gc.CleanupPolicyStatus) field.ErrorList {
 	status := field.NewPath("status")
 	errs := metav1validation.ValidateConditions(s.Conditions, status.Child("conditions"))

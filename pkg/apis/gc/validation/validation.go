@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation checks what the tags of the types cannot say. Its functions are pure: internal types in, errors
-// with field path, bad value and remedy out.
+// Package validation has the checks that the validation tags of the types cannot express. Its functions are pure. Each error has the field
+// path, the bad value, and what to do.
 package validation
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// maxTTLLength is what the schema publishes as maxLength.
+// maxTTLLength is the maxLength in the schema.
 const maxTTLLength = 32
 
 // ValidateCleanupPolicy checks a policy that is created.
@@ -35,7 +35,7 @@ func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
 	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
-// validateFinalizers refuses new ones: the deletion of a namespace deletes its policies without waiting for them.
+// validateFinalizers refuses new finalizers, because the deletion of a namespace deletes its policies without waiting for them.
 func validateFinalizers(finalizers, old []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, f := range finalizers {
@@ -62,7 +62,7 @@ func validateSpec(spec *gc.CleanupPolicySpec, path *field.Path) field.ErrorList 
 	return errs
 }
 
-// validateRuleName adds the name to those seen.
+// validateRuleName checks a name, and adds it to seen.
 func validateRuleName(name string, seen sets.Set[string], path *field.Path) field.ErrorList {
 	switch {
 	case name == "":
@@ -98,7 +98,7 @@ func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateCapacity leaves the bounds of the numbers to the tags of the type.
+// validateCapacity does not check the ranges of numbers, because the tags of the type do.
 func validateCapacity(c *gc.Capacity, path *field.Path) field.ErrorList {
 	if c == nil {
 		return nil
@@ -132,7 +132,7 @@ func validateLabelKey(c *gc.Capacity, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateDuration is for what is no lifetime but a bound, so that "never" says nothing.
+// validateDuration is for fields that cannot be "never".
 func validateDuration(d *gc.TTL, path *field.Path) field.ErrorList {
 	switch {
 	case d == nil:
@@ -164,7 +164,7 @@ func validateText(ttl gc.TTL, path *field.Path, example string) field.ErrorList 
 	return field.ErrorList{field.Invalid(path, ttl, detail)}
 }
 
-// validateSelector says which operators there are, where the check of apimachinery only says that one is not.
+// validateSelector adds the supported operators to the error of apimachinery about an unknown operator.
 func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
 	for i, err := range errs {
@@ -177,8 +177,8 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 	return errs
 }
 
-// OneErrorForEachField drops what the declarative validation says about a field of which the checks of this package
-// have said more.
+// OneErrorForEachField drops the errors of the declarative validation about a field if the checks of this package have found one too,
+// which says more.
 func OneErrorForEachField(errs field.ErrorList) field.ErrorList {
 	byHand := sets.New[string]()
 	for _, err := range errs {

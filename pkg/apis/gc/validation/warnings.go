@@ -15,10 +15,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// shortTTL is what people need to look at a result before it is gone.
+// shortTTL is the time that people need to look at a finished object.
 const shortTTL = time.Minute
 
-// Warnings returns what is valid in a policy and yet probably not meant, each as "path: message".
+// Warnings returns what is valid in a policy but probably not meant, each as "path: message".
 func Warnings(p *gc.CleanupPolicy) []string {
 	spec := field.NewPath("spec")
 	if decidesNothing(&p.Spec) {
@@ -27,7 +27,7 @@ func Warnings(p *gc.CleanupPolicy) []string {
 	return specWarnings(&p.Spec, spec)
 }
 
-// ClusterWarnings does so for a cluster policy.
+// ClusterWarnings is Warnings for a cluster policy.
 func ClusterWarnings(p *gc.ClusterCleanupPolicy) []string {
 	spec, defaults := field.NewPath("spec"), p.Spec.Defaults()
 	guardrails := p.Spec.Guardrails != nil && !apiequality.Semantic.DeepEqual(p.Spec.Guardrails, &gc.Guardrails{})
@@ -104,7 +104,7 @@ func shortTTLWarning(ttl *gc.TTL, path *field.Path) []string {
 	return warn(path, "%s is under a minute: objects may be gone before anyone looks at them", *ttl)
 }
 
-// capacityWarnings looks at a capacity beside the TTL of the same rule.
+// capacityWarnings compares a capacity with the TTL of the same rule.
 func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
 	if c == nil {
 		return nil
@@ -130,7 +130,7 @@ func capacityWarnings(c *gc.Capacity, ttl *gc.TTL, path *field.Path) []string {
 	return warnings
 }
 
-// duration is false for what is not set, not readable, or never.
+// duration returns false for a TTL that is unset, invalid, or never.
 func duration(ttl *gc.TTL) (time.Duration, bool) {
 	if ttl == nil {
 		return 0, false
@@ -139,7 +139,7 @@ func duration(ttl *gc.TTL) (time.Duration, bool) {
 	return d, err == nil && !never
 }
 
-// unreachableWarning names the first rule before this one that takes all its objects.
+// unreachableWarning names the first earlier rule that matches all objects of this one.
 func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *field.Path) []string {
 	for i := range before {
 		if covers(&before[i], rule) {
@@ -153,14 +153,14 @@ func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *fie
 	return nil
 }
 
-// covers is whether a rule matches every object that the other one does, as far as that can be told from their parts.
+// covers reports whether a rule obviously matches every object that another one matches.
 func covers(rule, other *gc.CleanupRule) bool {
 	return (rule.Outcome == "" || rule.Outcome == other.Outcome) &&
 		resources(rule.Resources).IsSuperset(resources(other.Resources)) &&
 		requirements(other.Selector).IsSuperset(requirements(rule.Selector))
 }
 
-// requirements are what a label must satisfy, each in one spelling: the more there are, the fewer objects match.
+// requirements returns the requirements of a selector, each in a canonical form.
 func requirements(selector *metav1.LabelSelector) sets.Set[string] {
 	required := sets.New[string]()
 	if selector == nil {
