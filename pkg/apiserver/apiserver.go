@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver assembles the served API groups: Config, completed into CompletedConfig, builds the server.
+// Package apiserver assembles the served API group. A Config is completed to a CompletedConfig, which creates the server.
 package apiserver
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 )
 
-// Config is what a server is built from, once it is completed.
+// Config configures a server. It must be completed.
 type Config struct {
 	GenericConfig *genericapiserver.RecommendedConfig
-	// Clock tells the time that tables count from.
+	// Clock is for the times in tables.
 	Clock clock.PassiveClock
-	// Forecast tells what becomes due at once by a change of a policy; nobody is told if it is nil.
+	// Forecast returns what a change of a policy makes due at once. If it is nil, there are no forecasts.
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
-	// MaxPoliciesPerNamespace is how many cleanup policies a namespace takes; negative for any number.
+	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
 
@@ -40,23 +40,23 @@ type completedConfig struct {
 	options  *genericapiserver.RecommendedConfig
 }
 
-// CompletedConfig can be made by Complete alone.
+// CompletedConfig can be created only by Complete.
 type CompletedConfig struct {
 	*completedConfig
 }
 
-// Complete fills in what can be derived.
+// Complete sets the fields that are derived from others.
 func (c *Config) Complete() CompletedConfig {
 	build := c.GenericConfig.BuildHandlerChainFunc
 	c.GenericConfig.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return build(withReadableErrors(handler), config) // Behind authentication and authorization.
+		return build(withReadableErrors(handler), config) // After authentication and authorization.
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
-// New builds the server with the group gc.winnow.dev installed, and the storage in /readyz.
+// New returns the server with the group gc.winnow.dev installed, and a check of the storage in /readyz.
 func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	server, err := c.generic.New("winnow-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {

@@ -27,12 +27,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
-// bodyMost is the largest body that is looked at; the generic server takes none that is larger.
+// bodyMost is the size of the largest body that is checked. The generic server accepts no larger ones.
 const bodyMost = 3 << 20
 
-// withReadableErrors answers requests whose body has a value of a wrong type, and in strict mode an unknown field. The decoders of the
-// generic server would refuse them too, but with types of Go, with one fault at a time, and in case of a patch behind a dump of the whole
-// object. All other requests go to next, unchanged.
+// withReadableErrors refuses requests whose body has a value of a wrong type or, with strict field validation, an unknown field. The
+// decoders of the generic server would refuse these too, but they name Go types, report one error at a time, and dump the whole object for
+// a patch. All other requests are passed to next unchanged.
 func withReadableErrors(next http.Handler) http.Handler {
 	kinds := kindsByResource()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,13 +57,13 @@ func withReadableErrors(next http.Handler) http.Handler {
 	})
 }
 
-// restoredBody reads what was read already, and closes the body itself.
+// restoredBody returns what was read already again, and closes the original body.
 type restoredBody struct {
 	io.Reader
 	io.Closer
 }
 
-// kindsByResource are the kinds of the served version.
+// kindsByResource returns the kinds of the served version.
 func kindsByResource() map[string]schema.GroupVersionKind {
 	out := map[string]schema.GroupVersionKind{}
 	for name := range Scheme.KnownTypes(v1alpha1.SchemeGroupVersion) {
@@ -74,7 +74,7 @@ func kindsByResource() map[string]schema.GroupVersionKind {
 	return out
 }
 
-// checkBody is nil for a body that has no such fault, and for one that is no object: the decoders say more of that.
+// checkBody returns the error about the body. It returns nil for a body that is no object, because the errors of the decoders say more.
 func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.Request) error {
 	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	content, err := decodeBody(body, mediaType)
@@ -103,7 +103,7 @@ func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.R
 	return nil
 }
 
-// decodeBody reads numbers as they are written.
+// decodeBody decodes a body without types, and keeps numbers as written.
 func decodeBody(body []byte, mediaType string) (content any, err error) {
 	if strings.HasSuffix(mediaType, "yaml") {
 		if body, err = yaml.YAMLToJSON(body); err != nil {

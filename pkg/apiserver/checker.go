@@ -19,9 +19,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 )
 
-// checker compares what was decoded without any type with the types that it is to have.
+// checker compares values that were decoded without types with Go types.
 type checker struct {
-	// directives says that fields which begin with $ say how to patch.
+	// directives is set if fields that begin with $ are directives of a strategic merge patch.
 	directives bool
 	wrong      field.ErrorList
 	unknown    []error
@@ -33,7 +33,7 @@ var (
 	timeType    = reflect.TypeFor[metav1.Time]()
 )
 
-// value compares a value; null stands for any.
+// value compares a value. Null matches every type.
 func (c *checker) value(v any, t reflect.Type, path *field.Path) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -90,7 +90,7 @@ func (c *checker) operations(all []any, t reflect.Type) {
 	}
 }
 
-// resolve finds what a JSON pointer points to; no path where that is nothing.
+// resolve returns the type and path that a JSON pointer points to; a nil path if there is none.
 func resolve(t reflect.Type, tokens []string) (reflect.Type, *field.Path) {
 	var path *field.Path
 	for _, token := range tokens[1:] {
@@ -108,7 +108,7 @@ func resolve(t reflect.Type, tokens []string) (reflect.Type, *field.Path) {
 		case reflect.Map:
 			t, path = t.Elem(), path.Key(token)
 		case reflect.Slice:
-			t, path = t.Elem(), path.Key(token) // "-" is behind the last.
+			t, path = t.Elem(), path.Key(token) // "-" means after the last.
 		default:
 			return nil, nil
 		}
@@ -116,7 +116,7 @@ func resolve(t reflect.Type, tokens []string) (reflect.Type, *field.Path) {
 	return t, path
 }
 
-// fieldOf is the type of a field by its name in JSON.
+// fieldOf returns the type of a field by its JSON name.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for _, f := range fieldsOf(t) {
 		if jsonName(f) == name {
@@ -126,7 +126,7 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// fieldsOf are the fields of a struct, those of inlined structs among them.
+// fieldsOf returns the fields of a struct, including those of inlined structs.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	var out []reflect.StructField
 	for i := range t.NumField() {
@@ -164,10 +164,10 @@ func isScalar(v any, t reflect.Type) bool {
 		_, err := strconv.ParseInt(string(number), 10, t.Bits())
 		return ok && err == nil
 	}
-	return true // The decoders know.
+	return true // The decoders check it.
 }
 
-// check notes a value that is not ok, and what to write instead.
+// check records an error about a value that is not ok, with what to write instead.
 func (c *checker) check(ok bool, v any, t reflect.Type, path *field.Path) {
 	if ok || path == nil {
 		return
@@ -186,7 +186,7 @@ func (c *checker) check(ok bool, v any, t reflect.Type, path *field.Path) {
 	c.wrong = append(c.wrong, field.TypeInvalid(path, bad, wants(v, t)))
 }
 
-// wants says what a value of a type looks like, for somebody who wrote another one.
+// wants describes a value of a type, for somebody who wrote another one.
 func wants(v any, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -234,7 +234,7 @@ func wantsObject(v any, t reflect.Type) string {
 	return "must be an object"
 }
 
-// within is a scalar that was probably meant to be one of this type in something larger.
+// within formats a scalar that would be valid for this type, and was probably meant as an item of a list or a value of a map.
 func within(v any, t reflect.Type) (string, bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -250,7 +250,7 @@ func within(v any, t reflect.Type) (string, bool) {
 	return "", false
 }
 
-// unknownField says so, with the name that was probably meant.
+// unknownField returns the error about an unknown field, with the name that was probably meant.
 func unknownField(t reflect.Type, path *field.Path, name string) error {
 	if now, ok := renamed[path.String()]; ok {
 		return fmt.Errorf("unknown field %q: it was renamed to %q", path, now)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// Scheme knows every kind that the server serves, and the options of requests.
+	// Scheme has all served kinds, and the options of requests.
 	Scheme = runtime.NewScheme()
 	// Codecs encode and decode the kinds of Scheme.
 	Codecs = serializer.NewCodecFactory(Scheme)
@@ -34,8 +34,8 @@ func init() {
 		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
 }
 
-// negotiatedSerializer offers what the served kinds can be encoded in. They have no protobuf form, and a client that prefers it,
-// as the namespace controller does when it deletes, must get JSON and not an error.
+// negotiatedSerializer does not offer protobuf, because the served kinds have no protobuf encoding. Clients that prefer protobuf, such as
+// the namespace controller, get JSON instead of an error.
 type negotiatedSerializer struct{ serializer.CodecFactory }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
@@ -50,7 +50,7 @@ func (s negotiatedSerializer) DecoderToVersion(d runtime.Decoder, v runtime.Grou
 	return renameDecoder{s.CodecFactory.DecoderToVersion(d, v)}
 }
 
-// renamed are fields that had another name in an earlier version.
+// renamed has the new names of fields that were renamed.
 var renamed = map[string]string{"spec.guardrails.capacity": "spec.guardrails.ceilings"}
 
 // renameDecoder adds the new name of a field to the error about an old one.

@@ -16,13 +16,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
-// strictCodecs are Codecs that take no field which they do not know.
+// strictCodecs are Codecs that refuse unknown fields.
 var strictCodecs = serializer.NewCodecFactory(Scheme, serializer.EnableStrict)
 
-// StorageCodec encodes and decodes what is stored. What it does not understand, since a newer version wrote it or somebody damaged
-// it, must neither be passed over nor keep all else from being read: such an object is read as far as possible and marked, see
-// gc.MarkUnreadable. Nothing may be written in its place. Fields of the status alone that are not known are left out: the controller
-// writes it anew, and an upgrade that is taken back must not end all deletions.
+// StorageCodec encodes and decodes stored policies. A policy that a newer version wrote, or that somebody damaged, must not make a whole
+// list fail, and its unknown fields must not be ignored. So it is decoded as far as possible and marked; see gc.MarkUnreadable. It must not
+// be overwritten. Unknown fields of the status are dropped: the controller writes the status anew, and a rollback must not stop all
+// deletions.
 func StorageCodec() runtime.Codec {
 	version := v1alpha1.SchemeGroupVersion
 	return &storageCodec{Codec: strictCodecs.LegacyCodec(version), lenient: Codecs.LegacyCodec(version)}
@@ -66,7 +66,7 @@ func (c *storageCodec) Decode(
 	return object, kind, nil
 }
 
-// understoodWithoutStatus reports whether only the status of an encoded object has fields that are not known.
+// understoodWithoutStatus reports whether an encoded object has no unknown fields outside its status.
 func (c *storageCodec) understoodWithoutStatus(data []byte, defaults *schema.GroupVersionKind) bool {
 	var whole map[string]json.RawMessage
 	if json.Unmarshal(data, &whole) != nil {
@@ -80,8 +80,8 @@ func (c *storageCodec) understoodWithoutStatus(data []byte, defaults *schema.Gro
 	return err == nil
 }
 
-// readable is the part of an encoded object that can be decoded: its metadata, and the fields of its spec and status, each on its
-// own. Of a version that is not known the fields may mean anything.
+// readable returns the part of an encoded object that can be decoded: its metadata, and each field of its spec and status that can be
+// decoded by itself. If the version is unknown, it drops spec and status, because their fields may mean anything.
 func (c *storageCodec) readable(data []byte, defaults *schema.GroupVersionKind) ([]byte, error) {
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {

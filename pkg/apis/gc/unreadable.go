@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// AnnotationUnreadable is on a policy as it is served, never as it is stored, when this version does not understand all that is
-	// stored. Its value is why.
+	// AnnotationUnreadable is set on a served policy, never on a stored one, if this version does not understand all of the stored policy.
+	// Its value says why.
 	AnnotationUnreadable = "gc.winnow.dev/unreadable"
-	// ReasonUnreadable is that of the condition Ready of such a policy.
+	// ReasonUnreadable is the reason of the condition Ready of such a policy.
 	ReasonUnreadable = "PolicyUnreadable"
 
-	// maxUnreadable bounds the annotation: every unknown field is named in it.
+	// maxUnreadable bounds the length of the annotation, which names every unknown field.
 	maxUnreadable = 1024
 )
 

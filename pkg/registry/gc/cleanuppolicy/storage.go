@@ -43,7 +43,8 @@ var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 	}},
 }
 
-// reach adds what the old spec reached: what a rule has kept may go by another one, or by another policy, once the rule is weaker.
+// reach returns the resources that the new or the old spec can delete. The old one counts too, because another rule or policy may delete
+// what the old spec kept.
 func reach(p, old *gc.CleanupPolicy) sets.Set[string] {
 	switch {
 	case old == nil:
@@ -54,14 +55,14 @@ func reach(p, old *gc.CleanupPolicy) sets.Set[string] {
 	return policy.Reach(&p.Spec).Union(policy.Reach(&old.Spec))
 }
 
-// stops reports whether the policy stops, and nothing else changes: in an emergency nobody must look for rights.
+// stops reports whether the change only suspends the policy, which needs no permissions on the objects.
 func stops(p, old *gc.CleanupPolicy) bool {
 	stopped := old.Spec
 	stopped.Suspend = true
 	return p.Spec.Suspend && apiequality.Semantic.DeepEqual(p.Spec, stopped)
 }
 
-// NewStorage serves cleanuppolicies and their status. A namespace takes any number of them where the most is negative.
+// NewStorage serves cleanuppolicies and their status. A negative mostPerNamespace means no limit.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
 	forecast policy.Forecast, mostPerNamespace int,
 ) (*policy.Storage, error) {

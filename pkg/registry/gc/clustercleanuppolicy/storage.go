@@ -58,8 +58,8 @@ func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, autho
 	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, anyNumber)
 }
 
-// reach is what the new spec and the old one reach: what a rule has kept may go by another one once the rule is weaker. Whoever changes a
-// policy that has restrained others may let go what it restrained.
+// reach returns the resources that the new or the old spec can delete. The old one counts too: other rules and policies may delete what it
+// kept, or what its guardrails kept.
 func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 	switch {
 	case old == nil:
@@ -74,8 +74,8 @@ func reach(p, old *gc.ClusterCleanupPolicy) sets.Set[string] {
 	return reached
 }
 
-// reachOf adds to the defaults and rules what goes by the guardrails: ceilings take objects, maxTTL shortens what other policies grant,
-// and holdAbove lets go without approval what would have waited for one.
+// reachOf adds to the defaults and rules what guardrails can delete: ceilings delete objects, maxTTL shortens the answers of other
+// policies, and a higher holdAbove lets objects be deleted without approval.
 func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 	reached := policy.Reach(spec.Defaults())
 	if guardrails := spec.Guardrails; guardrails != nil {
@@ -89,7 +89,7 @@ func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 	return reached
 }
 
-// stops reports whether the policy, or all policies, stop, and nothing else changes: in an emergency nobody must look for rights.
+// stops reports whether the change only suspends this policy or all policies, which needs no permissions on the objects.
 func stops(p, old *gc.ClusterCleanupPolicy) bool {
 	if (!p.Spec.Suspend || old.Spec.Suspend) && (!p.Spec.SuspendsAll() || old.Spec.SuspendsAll()) {
 		return false
@@ -105,7 +105,7 @@ func stops(p, old *gc.ClusterCleanupPolicy) bool {
 	return apiequality.Semantic.DeepEqual(&p.Spec, stopped)
 }
 
-// suspended is what the policy stops: nothing, itself or all.
+// suspended returns what is shown in the column Suspended: empty, true or all.
 func suspended(spec *gc.ClusterCleanupPolicySpec) string {
 	if spec.SuspendsAll() {
 		return "all"
@@ -113,7 +113,7 @@ func suspended(spec *gc.ClusterCleanupPolicySpec) string {
 	return strconv.FormatBool(spec.Suspend)
 }
 
-// namespaces is the selector in the words of kubectl.
+// namespaces formats the selector as kubectl does.
 func namespaces(selector *metav1.LabelSelector) string {
 	if selector != nil && len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0 {
 		return "<all>"

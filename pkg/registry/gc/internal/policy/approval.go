@@ -19,12 +19,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// verbApprove is what somebody must be allowed to do with a policy to release its holds. Operators can take it out of a role.
+// verbApprove is the verb that releasing the holds of a policy requires. Operators can remove it from a role.
 const verbApprove = "approve"
 
 var annotationApprovedHold = field.NewPath("metadata", "annotations").Key(gc.AnnotationApprovedHold)
 
-// rightsToApprove are those that a write needs for the holds that it releases, as far as the status tells of them.
+// rightsToApprove returns the permissions that a write needs for the holds that it releases, as far as the status lists them.
 func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
 	ids := gc.NewlyApproved(p, old)
 	if len(ids) == 0 {
@@ -39,7 +39,7 @@ func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
 	return rights
 }
 
-// rightsOf are those on what waits under a hold, whatever the spec says by now.
+// rightsOf returns the permissions on the objects that wait under a hold, whatever the current spec says.
 func rightsOf(h *gc.PolicyHold) sets.Set[right] {
 	resources := h.Resources
 	if len(resources) == 0 { // An older version did not write them.
@@ -48,7 +48,7 @@ func rightsOf(h *gc.PolicyHold) sets.Set[right] {
 	return rights(sets.New(resources...), h.Namespace)
 }
 
-// waiting are the holds that the status of a policy tells of.
+// waiting returns the holds in the status of a policy.
 func (a author) waiting(p Policy) []gc.PolicyHold {
 	if p == nil {
 		return nil
@@ -82,7 +82,7 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 				break
 			}
 			rights = rights.Union(rightsOf(&found[i]))
-			if forecast.Complete && !has(forecast.Holds, id) { // Only the status tells of it, and perhaps not of all that waits.
+			if forecast.Complete && !has(forecast.Holds, id) { // Only the status lists the hold, and perhaps not all of its resources.
 				rights = rights.Union(rightsOf(&gc.PolicyHold{Namespace: found[i].Namespace}))
 			}
 		}
@@ -93,7 +93,7 @@ func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.Po
 	return a.demand(ctx, p, rights)
 }
 
-// unknown is the error about an ID of no hold of the policy, or that this cannot be told.
+// unknown returns the error about an ID that belongs to no hold of the policy, or about not being able to find out.
 func (a author) unknown(ctx context.Context, id string, forecast gc.PolicyForecast, all []gc.PolicyHold) (*field.Error, error) {
 	if owner, ok := forecast.Elsewhere[id]; ok && a.mayRead(ctx, owner) {
 		return ofAnother(id, owner), nil
@@ -106,13 +106,13 @@ func (a author) unknown(ctx context.Context, id string, forecast gc.PolicyForeca
 	return field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+told(all)), nil
 }
 
-// ofAnother is the error about a hold that another policy has.
+// ofAnother returns the error about a hold of another policy.
 func ofAnother(id string, owner types.NamespacedName) *field.Error {
 	return field.Invalid(annotationApprovedHold, id, fmt.Sprintf("is the ID of a hold of %s; approve it there: %s",
 		gc.PolicyTitle(owner.Namespace, owner.Name), gc.ApproveCommand(owner.Namespace, owner.Name, id)))
 }
 
-// mayRead reports whether the user may learn of a policy.
+// mayRead reports whether the user may get a policy.
 func (a author) mayRead(ctx context.Context, policy types.NamespacedName) bool {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -130,7 +130,7 @@ func has(holds []gc.PolicyHold, id string) bool {
 // toldMost is how many holds a message names.
 const toldMost = 10
 
-// told says which holds could be approved.
+// told lists the holds that can be approved.
 func told(all []gc.PolicyHold) string {
 	var ids []string
 	for i := range all {

@@ -23,18 +23,18 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// author keeps people from having deleted by a policy what they may not delete themselves, as the rights of Winnow would
-// otherwise be borrowed by everybody who may write a policy.
+// author checks that users do not write policies that delete what these users may not delete themselves. Otherwise everybody who may write
+// a policy could use the permissions of Winnow.
 type author struct {
 	authorizer authorizer.Authorizer
 	resource   schema.GroupResource
 	kind       string
-	// reach and status are those of Kind; old is nil for a new policy.
+	// reach and status are as in Kind; old is nil for a new policy.
 	reach  func(p, old Policy) sets.Set[string]
 	status func(p Policy) *gc.CleanupPolicyStatus
 }
 
-// onCreate checks the author of a new policy, and then what came with the request.
+// onCreate checks the author of a new policy, and then calls then.
 func (a author) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if err := a.check(ctx, obj.(Policy), nil); err != nil {
@@ -47,7 +47,7 @@ func (a author) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	}
 }
 
-// onUpdate checks whoever changes a spec or releases a hold. Other annotations and labels decide nothing about what goes.
+// onUpdate checks the author of an update, and then calls then.
 func (a author) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		if err := a.check(ctx, obj.(Policy), old.(Policy)); err != nil {
@@ -60,8 +60,8 @@ func (a author) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObject
 	}
 }
 
-// check demands the rights to list and to delete all that the policy reaches, and to approve the holds that it approves; a Preview
-// policy shows how many objects there are.
+// check requires the permissions to list and delete everything that the policy reaches, if the spec changes, and to approve the holds that
+// it releases. A Preview policy needs them too, because it shows how many objects there are.
 func (a author) check(ctx context.Context, p, old Policy) error {
 	needed := sets.New[right]()
 	if old == nil || p.GetGeneration() != old.GetGeneration() {
@@ -70,7 +70,7 @@ func (a author) check(ctx context.Context, p, old Policy) error {
 	return a.demand(ctx, p, needed.Union(a.rightsToApprove(p, old)))
 }
 
-// demand refuses a write whose user does not have these rights.
+// demand refuses a write whose user lacks any of these permissions.
 func (a author) demand(ctx context.Context, p Policy, rights sets.Set[right]) error {
 	if len(rights) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (a author) demand(ctx context.Context, p Policy, rights sets.Set[right]) er
 		"%q may not write this policy: %s. Missing permissions: %s", who.GetName(), why, strings.Join(missing, "; ")))
 }
 
-// missing asks for all rights at once and returns those that the user does not have, as sorted lines for a shell.
+// missing checks all permissions concurrently and returns those that the user lacks, as sorted lines for a shell.
 func (a author) missing(ctx context.Context, who user.Info, rights []right) ([]string, error) {
 	lines := make([]string, len(rights))
 	group, ctx := errgroup.WithContext(ctx)
@@ -119,8 +119,8 @@ func (a author) missing(ctx context.Context, who user.Info, rights []right) ([]s
 	return lines, nil
 }
 
-// right is one to a verb on a resource, as "resource.group", in a namespace; in all of them if that is empty. With a name it is on that
-// policy alone.
+// right is the permission to a verb on a resource, as "resource.group", in a namespace; in all namespaces if that is empty. With a name it
+// is the permission on this one policy.
 type right struct{ verb, resource, namespace, name string }
 
 func rights(resources sets.Set[string], namespace string) sets.Set[right] {
@@ -131,7 +131,7 @@ func rights(resources sets.Set[string], namespace string) sets.Set[right] {
 	return all
 }
 
-// String is the line with which the user can ask for the same.
+// String returns the command that asks for the permission.
 func (r right) String() string {
 	line := fmt.Sprintf("kubectl auth can-i %s %s", r.verb, r.resource)
 	if r.name != "" {

@@ -33,7 +33,7 @@ type forecastWarnings struct {
 	advice []string
 }
 
-// state tells apart the states that a request may start from. One that met a conflict starts again, mostly from the same.
+// state identifies the stored state that a request started from. After a conflict, a request starts again, usually from the same state.
 type state struct {
 	any        bool
 	uid        types.UID
@@ -52,7 +52,7 @@ func (o *forecastWarnings) onCreate(then rest.ValidateObjectFunc) rest.ValidateO
 	}
 }
 
-// onUpdate leaves out what neither changes the spec nor approves a hold: nothing goes by it.
+// onUpdate makes no forecast if the update neither changes the spec nor approves a hold.
 func (o *forecastWarnings) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, obj, old runtime.Object) error {
 		if err := then(ctx, obj, old); err != nil {
@@ -70,7 +70,7 @@ func (o *forecastWarnings) onUpdate(then rest.ValidateObjectUpdateFunc) rest.Val
 	}
 }
 
-// onDelete leaves out what cannot be decoded any more.
+// onDelete makes no forecast if the stored policy cannot be decoded.
 func (o *forecastWarnings) onDelete(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if then != nil {
@@ -103,7 +103,7 @@ func (o *forecastWarnings) ask(ctx context.Context, before, after Policy) {
 	}
 }
 
-// warn tells the user, unless the request has failed.
+// warn adds the warnings to the response, unless the request has failed.
 func (o *forecastWarnings) warn(ctx context.Context, err error) {
 	if err != nil {
 		return

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy is what the registries of CleanupPolicies and of ClusterCleanupPolicies have in common: what happens to a
-// policy on its way into and out of storage, and what its author must be allowed to.
+// Package policy has what the registries of CleanupPolicies and ClusterCleanupPolicies share: strategies, storage, the columns of kubectl,
+// and the permissions that authors need.
 package policy
 
 import (
@@ -20,31 +20,30 @@ type Policy interface {
 	metav1.Object
 }
 
-// Kind is what the kinds of policies differ in. P is a pointer to the kind, S its spec.
+// Kind describes the differences between the two kinds. P is a pointer to the kind, S its spec.
 type Kind[P Policy, S any] struct {
-	// Name is that of the kind; Resource, Singular and ShortName are what kubectl takes.
+	// Name is the name of the kind. kubectl accepts Resource, Singular and ShortName.
 	Name, Resource, Singular, ShortName string
-	// Namespaced policies act in their own namespace, others wherever they select.
+	// Namespaced is set if policies apply to their own namespace.
 	Namespaced bool
 
 	NewFunc, NewListFunc func() runtime.Object
 
 	Spec   func(P) *S
 	Status func(P) *gc.CleanupPolicyStatus
-	// Defaults are the part of the spec that both kinds have.
+	// Defaults returns the part of the spec that both kinds have.
 	Defaults func(P) *gc.CleanupPolicySpec
-	// Reach names the resources of which something may go when p is written in the place of old, which is nil for a new
-	// policy: those that either of the two reaches, as a change may let go what the old one has kept.
+	// Reach returns the resources of which objects may be deleted because p replaces old, which is nil for a new policy.
 	Reach func(p, old P) sets.Set[string]
 
 	Validate       func(P) field.ErrorList
 	ValidateUpdate func(p, old P) field.ErrorList
 	Warnings       func(P) []string
-	// Columns are shown behind name and mode.
+	// Columns follow name and mode.
 	Columns []Column[P]
 }
 
-// Reach names the resources of which the defaults and rules of a policy may delete something.
+// Reach returns the resources that the defaults and rules of a policy can delete.
 func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	reached := sets.New[string]()
 	if spec.TTLAfterFinished != nil || spec.Capacity != nil {
@@ -56,7 +55,7 @@ func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	return reached
 }
 
-// Named are these resources, or the default ones where none is named.
+// Named returns the resources, or the default if there are none.
 func Named(resources []string) []string {
 	if len(resources) == 0 {
 		return gc.DefaultResources()

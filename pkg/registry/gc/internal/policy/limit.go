@@ -19,25 +19,25 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// limit is how many policies a namespace takes, since every object is judged by each of them. There may be one more for each replica
-// that creates one at the same moment.
+// limit limits the number of policies in a namespace, because each of them is evaluated for every object. Replicas that create policies at
+// the same moment may exceed the limit by one each.
 type limit struct {
-	most int // negative for any number
+	most int // negative for no limit
 	kind string
 	list func(context.Context, *metainternalversion.ListOptions) (runtime.Object, error)
-	// creating lets one policy of a namespace be created at a time.
+	// creating is locked by namespace while a policy is created.
 	creating keymutex.KeyMutex
 }
 
-// lockedAtOnce is in how many namespaces policies can be created at the same moment.
+// lockedAtOnce is the number of locks that the namespaces share.
 const lockedAtOnce = 64
 
-// onCreate refuses one policy too many, behind all else that may refuse it. Until done is called, no other is created in the namespace.
+// onCreate refuses one policy too many, after all other checks. Until done is called, no other policy is created in the namespace.
 func (l *limit) onCreate(then rest.ValidateObjectFunc) (validate rest.ValidateObjectFunc, done func()) {
 	if l == nil || l.most < 0 {
 		return then, func() {}
 	}
-	var once sync.Once // The store tries anew after a conflict.
+	var once sync.Once // The store calls validate again after a conflict.
 	locked := ""
 	validate = func(ctx context.Context, obj runtime.Object) error {
 		if err := then(ctx, obj); err != nil {
@@ -52,7 +52,7 @@ func (l *limit) onCreate(then rest.ValidateObjectFunc) (validate rest.ValidateOb
 	}
 	return validate, func() {
 		if locked != "" {
-			_ = l.creating.UnlockKey(locked) // It never fails, says its documentation.
+			_ = l.creating.UnlockKey(locked) // According to its documentation it never fails.
 		}
 	}
 }

@@ -22,15 +22,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Storage serves a kind of policies and their status.
+// Storage serves one kind of policy and its status.
 type Storage struct {
 	Policies *REST
 	Status   *StatusREST
 }
 
-// NewStorage builds both over one store. The authorizer says what authors of policies may delete themselves; the clock tells
-// the time that tables count from. The forecast may be nil. A namespace takes so many policies at the most, any number where that is
-// negative.
+// NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the times
+// in tables. The forecast may be nil. A namespace can have at most so many policies; a negative number means no limit.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
 	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, most int,
 ) (*Storage, error) {
@@ -77,16 +76,16 @@ type REST struct {
 	shortName string
 	author    author
 	forecast  Forecast
-	advise    func(Policy) []string // what is valid and probably not meant
+	advise    func(Policy) []string // returns what is valid but probably not meant
 	limit     *limit
 }
 
 var _ rest.ShortNamesProvider = (*REST)(nil)
 
-// ShortNames lets users write less.
+// ShortNames implements rest.ShortNamesProvider.
 func (r *REST) ShortNames() []string { return []string{r.shortName} }
 
-// Create creates a policy whose author may delete what it reaches.
+// Create creates a policy, if its author may delete what the policy reaches.
 func (r *REST) Create(
 	ctx context.Context,
 	obj runtime.Object,
@@ -101,7 +100,7 @@ func (r *REST) Create(
 	return created, err
 }
 
-// Update changes a policy, or creates it by server-side apply, under the same condition.
+// Update changes a policy, or creates it by server-side apply, if its author may delete what the policy reaches.
 func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions,
@@ -137,7 +136,7 @@ func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions)
 	return policy, err
 }
 
-// List lists policies, and warns of those that are not understood.
+// List lists policies, and warns of those that this version does not fully understand.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list, err := r.Store.List(ctx, options)
 	if err == nil {
@@ -164,7 +163,7 @@ var (
 // New returns an empty policy.
 func (r *StatusREST) New() runtime.Object { return r.store.New() }
 
-// Destroy leaves the store to REST, which shares it.
+// Destroy does nothing, because REST destroys the store.
 func (r *StatusREST) Destroy() {}
 
 // Get returns the policy; patches start from it.
@@ -172,7 +171,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
-// Update changes the status of a policy that exists.
+// Update changes the status of an existing policy.
 func (r *StatusREST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	_ bool, options *metav1.UpdateOptions,

@@ -24,7 +24,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 )
 
-// strategy is what happens to a policy that is created, updated or deleted.
+// strategy is the strategy for create, update and delete.
 type strategy[P Policy, S any] struct {
 	rest.DeclarativeValidation
 	names.NameGenerator
@@ -50,34 +50,34 @@ func newStrategy[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme) strat
 	return strategy[P, S]{rest.DeclarativeValidation{Scheme: scheme}, names.SimpleNameGenerator, kind}
 }
 
-// NamespaceScoped is whether a policy acts in its own namespace.
+// NamespaceScoped reports whether the kind is namespaced.
 func (s strategy[P, S]) NamespaceScoped() bool { return s.kind.Namespaced }
 
-// AllowCreateOnUpdate is false: what is not there is created by POST or by apply.
+// AllowCreateOnUpdate is false: PUT does not create policies.
 func (strategy[P, S]) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate is true: an update without resourceVersion overwrites, as with built-in kinds.
 func (strategy[P, S]) AllowUnconditionalUpdate(context.Context) bool { return true }
 
-// DefaultGarbageCollectionPolicy keeps a deletion from putting the finalizers orphan or foregroundDeletion on a policy: it
-// takes none, since the deletion of a namespace would not wait for them.
+// DefaultGarbageCollectionPolicy prevents a deletion from adding the finalizers orphan or foregroundDeletion. Policies have no finalizers,
+// because the deletion of a namespace would not wait for them.
 func (strategy[P, S]) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return rest.Unsupported
 }
 
-// GetResetFields names what a writer of the spec cannot own.
+// GetResetFields returns the fields that a write of the spec cannot own.
 func (strategy[P, S]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields("status")
 }
 
-// PrepareForCreate starts the generation, and drops a status that came along.
+// PrepareForCreate sets the generation, and clears the status.
 func (s strategy[P, S]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	policy := obj.(P)
 	policy.SetGeneration(1)
 	*s.kind.Status(policy) = gc.CleanupPolicyStatus{}
 }
 
-// PrepareForUpdate keeps the status, and moves the generation when the spec changes.
+// PrepareForUpdate keeps the status, and increments the generation if the spec changes.
 func (s strategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	policy, before := obj.(P), old.(P)
 	*s.kind.Status(policy) = *s.kind.Status(before)
@@ -86,12 +86,12 @@ func (s strategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 	}
 }
 
-// Validate checks what the declarative validation does not reach.
+// Validate has the checks that declarative validation cannot express.
 func (s strategy[P, S]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return append(validation.ValidateReadable(obj.(P), nil), s.kind.Validate(obj.(P))...)
 }
 
-// ValidateUpdate does so for an update. Of what was not read whole nothing else is worth saying.
+// ValidateUpdate is Validate for an update. If the stored policy is not fully understood, this is the only error.
 func (s strategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	if errs := validation.ValidateReadable(obj.(P), old.(P)); len(errs) > 0 {
 		return errs
@@ -99,7 +99,7 @@ func (s strategy[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Objec
 	return s.kind.ValidateUpdate(obj.(P), old.(P))
 }
 
-// ValidateDeclaratively adds the errors that the tags of the type find.
+// ValidateDeclaratively adds the errors of declarative validation.
 func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runtime.Object, byHand field.ErrorList,
 	op operation.Type, config rest.DeclarativeValidationConfig,
 ) field.ErrorList {
@@ -110,15 +110,15 @@ func (s strategy[P, S]) ValidateDeclaratively(ctx context.Context, obj, old runt
 	return validation.DidYouMean(validation.OneErrorForEachField(errs))
 }
 
-// WarningsOnCreate is empty: REST tells first what a policy deletes, and then what was probably not meant; see forecastWarnings.
+// WarningsOnCreate is empty: see forecastWarnings, which warns first of what a policy deletes.
 func (strategy[P, S]) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
-// WarningsOnUpdate is as WarningsOnCreate.
+// WarningsOnUpdate is empty for the same reason as WarningsOnCreate.
 func (strategy[P, S]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// Canonicalize changes nothing: what was written is kept as written.
+// Canonicalize changes nothing.
 func (strategy[P, S]) Canonicalize(runtime.Object) {}
 
 // match selects by labels and by metadata.name, metadata.namespace and spec.mode.
@@ -138,17 +138,17 @@ func (s strategy[P, S]) attributes(obj runtime.Object) (labels.Set, fields.Set, 
 	return policy.GetLabels(), selectable, nil
 }
 
-// statusStrategy is what happens to a policy whose status is written.
+// statusStrategy is the strategy for updates of the status.
 type statusStrategy[P Policy, S any] struct {
 	strategy[P, S]
 }
 
-// GetResetFields names what a writer of the status cannot own.
+// GetResetFields returns the fields that a write of the status cannot own.
 func (statusStrategy[P, S]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields("spec", "metadata")
 }
 
-// PrepareForUpdate keeps all but the status and its field ownership.
+// PrepareForUpdate keeps everything except the status and its field ownership.
 func (s statusStrategy[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	policy, before := obj.(P), old.(P)
 	*s.kind.Spec(policy) = *s.kind.Spec(before)

@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// Column is one of "kubectl get". Those of priority 1 are shown by "-o wide" alone.
+// Column is a column of "kubectl get". Columns of priority 1 are shown only with "-o wide".
 type Column[P Policy] struct {
 	metav1.TableColumnDefinition
 	Cell func(p P, now time.Time) any
@@ -123,7 +123,7 @@ func orNone(ttl *gc.TTL) string {
 	return string(*ttl)
 }
 
-// next is how long it takes until t: "in 5m", "now" when it has come, "-" when nothing waits.
+// next formats the time until t: "in 5m", "now" if t is past, "-" if it is not set.
 func next(t *metav1.Time, now time.Time) string {
 	switch {
 	case t.IsZero():
@@ -134,7 +134,7 @@ func next(t *metav1.Time, now time.Time) string {
 	return "in " + duration.HumanDuration(t.Sub(now))
 }
 
-// ready is the status of the condition, with its reason when the policy is not carried out, and otherwise with what slows it down.
+// ready formats the status of the condition, with its reason if it is False, and otherwise with what suspends or delays the policy.
 func ready(conditions []metav1.Condition) string {
 	c := meta.FindStatusCondition(conditions, gc.ConditionReady)
 	switch {
@@ -158,12 +158,12 @@ func age(created metav1.Time, now time.Time) string {
 	return duration.HumanDuration(now.Sub(created.Time))
 }
 
-// holds is their number, followed by where they are and by which id they are released: "1 (team-a:5f3c)".
+// holds formats the number of holds, followed by the namespace and ID of each: "1 (team-a:5f3c)".
 func holds(holds []gc.PolicyHold) string {
 	return counted(holds, func(h *gc.PolicyHold) string { return h.Namespace + ":" + h.ID })
 }
 
-// rules is their number, followed by their names: "2 (keep-failures,nightly)".
+// rules formats the number of rules, followed by their names: "2 (keep-failures,nightly)".
 func rules(rules []gc.CleanupRule) string {
 	return counted(rules, func(r *gc.CleanupRule) string { return r.Name })
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// mostUnreadable is how many policies a list warns of by name.
+// mostUnreadable is how many policies the warnings of a list name.
 const mostUnreadable = 3
 
-// warnUnreadable tells the user which of the policies, or of a list of them, are not understood. This server itself finds out by
-// the annotation.
+// warnUnreadable adds warnings about policies that this version does not fully understand; policies is one policy or a list. There are none
+// for this server itself, which uses the annotation.
 func (r *REST) warnUnreadable(ctx context.Context, policies runtime.Object) {
 	if caller, ok := genericapirequest.UserFrom(ctx); ok && caller.GetName() == user.APIServerUser {
 		return
@@ -45,7 +45,7 @@ func (r *REST) warnUnreadable(ctx context.Context, policies runtime.Object) {
 		return nil
 	}
 	if meta.IsListType(policies) {
-		_ = meta.EachListItem(policies, warn) // It fails where warn does: never.
+		_ = meta.EachListItem(policies, warn) // It fails only if warn does, which it never does.
 	} else {
 		_ = warn(policies)
 	}
