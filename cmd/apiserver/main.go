@@ -1,8 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command winnow-apiserver serves the cleanup API behind the aggregator of a Kubernetes cluster, and deletes what the
-// policies in it say.
+// Command winnow-apiserver serves the cleanup API behind the aggregator of a Kubernetes cluster, and deletes objects as its policies say.
 package main
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/winnow-dev/winnow/cmd/apiserver/app"
 )
 
-// garbage is how much of it there may be beside what lives, in percent, unless GOGC says. What waits for its time lives long and hardly
-// changes, so that it costs little to look more often, and much to keep room for as much again.
+// garbage is the default of GOGC. Most of the heap is facts, which live long and hardly change, so collecting more often costs little CPU
+// and saves much memory.
 const garbage = 50
 
 func main() {

@@ -12,8 +12,7 @@ import (
 var certificateExpiry = metrics.NewDesc(ownName+"_serving_certificate_expiration_timestamp_seconds",
 	"When the serving certificate of this replica expires, in seconds since the epoch.", nil, nil, metrics.ALPHA, "")
 
-// servingCertificate tells, when asked, until when the certificate is valid that is in use at that moment. So it follows a renewal of
-// the files.
+// servingCertificate collects the expiry of the certificate that is in use when metrics are scraped, so it follows a renewal of the files.
 type servingCertificate struct {
 	metrics.BaseStableCollector
 	current dynamiccertificates.CertKeyContentProvider
@@ -22,7 +21,7 @@ type servingCertificate struct {
 // DescribeWithStability implements metrics.StableCollector.
 func (s *servingCertificate) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- certificateExpiry }
 
-// CollectWithStability implements metrics.StableCollector. What cannot be read expired at the epoch.
+// CollectWithStability implements metrics.StableCollector. A certificate that cannot be read counts as expired in 1970.
 func (s *servingCertificate) CollectWithStability(ch chan<- metrics.Metric) {
 	var expires float64
 	certPEM, _ := s.current.CurrentCertKeyContent()

@@ -21,7 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
-// clusterConfig loads --kubeconfig, which the delegated authentication and authorization use too unless they have their own.
+// clusterConfig loads --kubeconfig. Delegated authentication and authorization use it too, unless they have their own flags.
 func (o *Options) clusterConfig() (*rest.Config, error) {
 	for _, own := range []*string{&o.Recommended.Authentication.RemoteKubeConfigFile, &o.Recommended.Authorization.RemoteKubeConfigFile} {
 		if *own == "" {
@@ -31,7 +31,7 @@ func (o *Options) clusterConfig() (*rest.Config, error) {
 	return loadConfig("--kubeconfig", o.Kubeconfig)
 }
 
-// loadConfig returns a client configuration without a rate limit of its own: Priority and Fairness of the cluster limits.
+// loadConfig returns a client configuration without a client-side rate limit, because Priority and Fairness of the cluster limits requests.
 func loadConfig(flag, path string) (*rest.Config, error) {
 	load := func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", path) }
 	if path == "" {
@@ -56,14 +56,14 @@ var (
 	flowControlGroup = schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
 )
 
-// policyPlugins are the admission plugins that watch kinds which older clusters do not serve, with those kinds. A watch on
-// what is not there would keep the server from ever being ready.
+// policyPlugins are the admission plugins that watch resources which older clusters do not serve, with these resources. Without the
+// resources, the server would never become ready.
 var policyPlugins = map[string][]string{
 	mutatingadmissionpolicy.PluginName:   {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"},
 	validatingadmissionpolicy.PluginName: {"validatingadmissionpolicies", "validatingadmissionpolicybindings"},
 }
 
-// adaptTo switches off what the cluster does not serve, and fails with the rights that are missing for the rest.
+// adaptTo disables the plugins whose resources the cluster does not serve, and returns an error if permissions for the others are missing.
 func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) error {
 	admission, err := served(client.Discovery(), admissionGroup)
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *Options) adaptTo(ctx context.Context, client kubernetes.Interface) erro
 	return checkRights(ctx, client, o.neededRights())
 }
 
-// served are the names of the resources in a group and version; none if the cluster does not know it.
+// served returns the resources of a group and version; none if the cluster does not serve it.
 func served(client discovery.DiscoveryInterface, gv schema.GroupVersion) (map[string]bool, error) {
 	list, err := client.ServerResourcesForGroupVersion(gv.String())
 	if apierrors.IsNotFound(err) {

@@ -1,12 +1,12 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app turns flags into a running server: Options -> Config -> CompletedConfig -> Server. It is the only place where
-// the controller meets the registry.
+// Package app turns flags into a running server: Options -> Config -> CompletedConfig -> Server. It is the only package that imports both
+// the controller and the registry.
 //
-// Admission webhooks and policies of the cluster apply to the kinds that are served here, and to the custom resources that
-// hold them. Those that match everything should leave out the group internal.gc.winnow.dev, or a webhook that itself
-// needs Winnow keeps Winnow from writing. Readiness asks the storage by reading alone, which passes no webhook.
+// Admission webhooks and policies of the cluster apply to the served kinds, and to the custom resources that store them. Webhooks that
+// match everything should exclude the group internal.gc.winnow.dev, because a webhook that needs Winnow would prevent Winnow from writing.
+// The readiness check only reads from the storage, and webhooks do not apply to reads.
 package app
 
 import (
@@ -48,7 +48,7 @@ func init() {
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 }
 
-// NewCommand returns the command that serves until ctx ends, which is then no error.
+// NewCommand returns the command, which serves until ctx ends. The end of ctx is no error.
 func NewCommand(ctx context.Context) *cobra.Command {
 	o := NewOptions()
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		Example: example,
 		Version: version.Long(),
 		Args:    cobra.NoArgs,
-		// A typing error in a flag is not lost above 200 lines of usage.
+		// The usage has 200 lines, above which the error about a flag would be lost.
 		SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return o.ServerRun.ComponentGlobalsRegistry.Set()

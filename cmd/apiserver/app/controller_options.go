@@ -26,19 +26,19 @@ const (
 	defaultHoldAboveTotal      = 5000
 )
 
-// ControllerOptions are what the flags say about deleting.
+// ControllerOptions are the flags of the controller.
 type ControllerOptions struct {
 	// ConcurrentDeletions is how many DELETE requests may be in flight at once.
 	ConcurrentDeletions int
-	// ProtectedNamespaces are those in which nothing is ever deleted, besides the ones that always are.
+	// ProtectedNamespaces are added to the namespaces that are always protected.
 	ProtectedNamespaces []string
-	// HoldAbove is how many objects of a namespace one change may make due at once without approval; -1 for any number.
+	// HoldAbove is how many objects of a namespace one change may make due at once without approval; -1 for no limit.
 	HoldAbove int
-	// HoldAboveTotal is how many it may make due in all namespaces that it reaches; -1 for any number.
+	// HoldAboveTotal is how many objects one change may make due at once in all namespaces that it reaches; -1 for no limit.
 	HoldAboveTotal int
 	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
 	StartSuspended bool
-	// LeaderElection among the replicas.
+	// LeaderElection configures the leader election among the replicas.
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
 
@@ -93,7 +93,7 @@ func (o *ControllerOptions) AddFlags(controller, leaderElection *pflag.FlagSet) 
 	leaderelectionflags.BindLeaderElectionFlags(&o.LeaderElection, leaderElection)
 }
 
-// Validate returns what is wrong with the flags.
+// Validate returns the errors in the flags.
 func (o *ControllerOptions) Validate() []error {
 	var errs []error
 	if o.ConcurrentDeletions < 1 || o.ConcurrentDeletions > maxConcurrentDeletions {
@@ -118,7 +118,7 @@ func (o *ControllerOptions) Validate() []error {
 	return errs
 }
 
-// validateLeaderElection refuses what client-go's leader election cannot run with.
+// validateLeaderElection refuses values with which the leader election of client-go cannot run.
 func validateLeaderElection(c *componentbaseconfig.LeaderElectionConfiguration) []error {
 	var errs []error
 	lease, renew, retry := c.LeaseDuration.Duration, c.RenewDeadline.Duration, c.RetryPeriod.Duration

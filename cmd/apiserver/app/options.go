@@ -29,26 +29,26 @@ const defaultSecurePort = 8443
 // defaultMaxPoliciesPerNamespace leaves room for a policy for each application of a team.
 const defaultMaxPoliciesPerNamespace = 50
 
-// Options are what the flags say.
+// Options are the flags.
 type Options struct {
 	ServerRun   *genericoptions.ServerRunOptions
 	Recommended *genericoptions.RecommendedOptions
 	Controller  *ControllerOptions
 	Logs        *logsapi.LoggingConfiguration
-	// Kubeconfig of the cluster; empty is the ServiceAccount of the Pod that this runs in.
+	// Kubeconfig is the path of the cluster's kubeconfig; empty for the ServiceAccount of the Pod.
 	Kubeconfig string
-	// ManageStorage is whether Winnow installs and updates its storage in the cluster itself.
+	// ManageStorage is set if Winnow installs and updates its storage in the cluster itself.
 	ManageStorage bool
-	// MaxPoliciesPerNamespace is how many cleanup policies a namespace takes; -1 for any number.
+	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; -1 for no limit.
 	MaxPoliciesPerNamespace int
 }
 
-// NewOptions returns the defaults.
+// NewOptions returns the options with their defaults.
 func NewOptions() *Options {
 	recommended := genericoptions.NewRecommendedOptions("/registry/winnow", storageCodec)
 	recommended.Etcd.StorageConfig.EncodeVersioner = storageVersioner
 	recommended.SecureServing.BindPort = defaultSecurePort
-	// Without a certificate one is made in memory: the root file system may be read-only.
+	// Without a certificate, a self-signed one is created in memory, because the root file system may be read-only.
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 	recommended.SecureServing.ServerCert.PairName = ""
 	recommended.CoreAPI = nil // see clusterConfig
@@ -71,7 +71,7 @@ func NewOptions() *Options {
 	}
 }
 
-// Stored is the version that policies are stored in, as JSON.
+// Policies are stored in this version, as JSON.
 var (
 	storageCodec     = apiserver.StorageCodec()
 	storageVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: gc.GroupName})
@@ -102,7 +102,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	return fss
 }
 
-// addEtcdFlags leaves out flags of the stock options that would do nothing here.
+// addEtcdFlags leaves out the flags of the stock options that would have no effect.
 func addEtcdFlags(fs *pflag.FlagSet, o *genericoptions.EtcdOptions) {
 	without := sets.New(
 		"storage-media-type",
@@ -120,12 +120,12 @@ func addEtcdFlags(fs *pflag.FlagSet, o *genericoptions.EtcdOptions) {
 	})
 }
 
-// usesEtcd is whether an etcd cluster of one's own was chosen.
+// usesEtcd reports whether policies are stored in an etcd.
 func (o *Options) usesEtcd() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) > 0
 }
 
-// Validate returns all that is wrong with the flags at once.
+// Validate returns all errors in the flags at once.
 func (o *Options) Validate() error {
 	recommended := *o.Recommended
 	if !o.usesEtcd() {

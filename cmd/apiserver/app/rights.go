@@ -17,7 +17,7 @@ import (
 
 var flowControlResources = []string{"flowschemas", "prioritylevelconfigurations"}
 
-// neededRights are those without which the server would never become ready, and would not say why.
+// neededRights returns the permissions without which the server would never become ready, and would not log why.
 func (o *Options) neededRights() []authorizationv1.ResourceAttributes {
 	rights := watching("", "namespaces")
 	rights = append(rights, watching(admissionGroup.Group, "mutatingwebhookconfigurations", "validatingwebhookconfigurations")...)
@@ -42,7 +42,7 @@ func watching(group string, resources ...string) []authorizationv1.ResourceAttri
 	return rights
 }
 
-// checkRights asks the cluster for all of them at once, and names the missing ones as lines for a shell.
+// checkRights checks all permissions concurrently. Its error names the missing ones as lines for a shell.
 func checkRights(ctx context.Context, client kubernetes.Interface, rights []authorizationv1.ResourceAttributes) error {
 	missing := make([]string, len(rights))
 	group, ctx := errgroup.WithContext(ctx)
@@ -72,7 +72,7 @@ func checkRights(ctx context.Context, client kubernetes.Interface, rights []auth
 	return fmt.Errorf("rights are missing in the cluster; grant Winnow's user what answers no here:\n  %s", strings.Join(missing, "\n  "))
 }
 
-// canI is the line with which an administrator can ask the same.
+// canI returns the command that asks for the permission.
 func canI(r *authorizationv1.ResourceAttributes) string {
 	resource := r.Resource
 	if r.Group != "" {

@@ -23,20 +23,20 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// The ConfigMap from which the stock delegated authentication takes what no flag says.
+// The ConfigMap from which delegated authentication takes the values of flags that are not set.
 const (
 	authenticationNamespace = "kube-system"
 	authenticationConfigMap = "extension-apiserver-authentication"
 )
 
-// trust is whom the server believes: certificates of clientCA speak for their own name, certificates of requestHeaderCA
-// with one of the allowed names (none: any) for whomever the X-Remote-* headers name.
+// trust is how the server authenticates. A client certificate signed by clientCA authenticates its own name. One signed by requestHeaderCA,
+// with one of the allowed names (all if there are none), authenticates the user in the X-Remote-* headers.
 type trust struct {
 	clientCA, requestHeaderCA []byte
 	allowedNames              []string
 }
 
-// checkAuthentication refuses to start when anybody could claim to be anybody.
+// checkAuthentication returns an error if every client could impersonate any user.
 func (o *Options) checkAuthentication(ctx context.Context) error {
 	authentication := o.Recommended.Authentication
 	configMap := &corev1.ConfigMap{}
@@ -63,7 +63,7 @@ func (o *Options) checkAuthentication(ctx context.Context) error {
 	return t.check()
 }
 
-// effectiveTrust takes flags before the ConfigMap, as the stock options do.
+// effectiveTrust prefers flags to the ConfigMap, as the stock options do.
 func effectiveTrust(o *genericoptions.DelegatingAuthenticationOptions, data map[string]string) (*trust, error) {
 	t := &trust{
 		clientCA:        []byte(data["client-ca-file"]),
@@ -119,8 +119,8 @@ func (t *trust) check() error {
 	return nil
 }
 
-// requestHeaderCALoaded keeps requests away for as long as the proxy would be taken for a stranger: the stock options load the
-// CA in the background.
+// requestHeaderCALoaded is not ready until the request header CA is loaded, which the stock options do in the background. Until then, the
+// server would not trust requests of the aggregator.
 func requestHeaderCALoaded(config *authenticatorfactory.RequestHeaderConfig) healthz.HealthChecker {
 	return healthz.NamedCheck("request-header-ca", func(*http.Request) error {
 		if config == nil || len(config.CAContentProvider.CurrentCABundleContent()) == 0 {

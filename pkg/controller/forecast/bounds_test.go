@@ -73,7 +73,7 @@ func TestPartlyListed(t *testing.T) {
 		want   []string
 	}{
 		"no answer": {
-			answer: func() error { time.Sleep(patience + time.Millisecond); return errors.New("cut off") },
+			answer: func() error { time.Sleep(listTimeout + time.Millisecond); return errors.New("cut off") },
 			want:   []string{counted},
 		},
 		"refused": {
@@ -119,8 +119,8 @@ func TestTooLong(t *testing.T) {
 		begin := time.Now()
 		got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")})
 		want := "cannot tell what this change deletes: there are too many objects, policies or rules to look at within 2s"
-		if !slices.Equal(got.Lines, []string{want}) || got.Complete || time.Since(begin) != longest {
-			t.Errorf("got %q, complete: %t, after %s; want %q after %s", got.Lines, got.Complete, time.Since(begin), want, longest)
+		if !slices.Equal(got.Lines, []string{want}) || got.Complete || time.Since(begin) != timeout {
+			t.Errorf("got %q, complete: %t, after %s; want %q after %s", got.Lines, got.Complete, time.Since(begin), want, timeout)
 		}
 		if len(f.slots) != 1 {
 			t.Errorf("%d forecasts are under way, want 1", len(f.slots))

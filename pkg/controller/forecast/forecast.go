@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forecast tells people what the change of a policy makes due at once, before it is made. It decides nothing itself: a
-// copy of what the tracker knows is asked before and after the change.
+// Package forecast tells users what the change of a policy makes due at once, before the change is stored. It decides nothing itself: it
+// makes the change on a copy of the engine, and compares what is due before and after it.
 package forecast
 
 import (
@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// patience is for how long somebody who writes a policy is kept waiting for what is to be listed first, and longest for how long in all.
-	patience, longest = time.Second, 2 * time.Second
-	// knownMost and listedMost are how many objects are looked at: of those that are known, and of those that are not.
+	// timeout bounds how long a write of a policy waits for its forecast, and listTimeout the part of that for listing objects.
+	listTimeout, timeout = time.Second, 2 * time.Second
+	// knownMost and listedMost bound how many objects a forecast evaluates: of those that the engine knows, and of those that are listed.
 	knownMost, listedMost = 50_000, 20_000
-	// atOnce is how many forecasts are made at a time; each may take a processor.
+	// atOnce is how many forecasts run concurrently. Each may use a whole processor.
 	atOnce = 2
 )
 
-// Config is what a Forecaster works with.
+// Config configures a Forecaster.
 type Config struct {
 	Tracker *tracker.Tracker
-	// Client lists what the tracker does not know, since no policy covers it yet.
+	// Client lists objects that are not observed, because no policy covers them yet.
 	Client *observe.Client
 	Clock  clock.PassiveClock
 }
@@ -54,7 +54,7 @@ func New(c Config) *Forecaster {
 	return &Forecaster{Config: c, knownMost: knownMost, listedMost: listedMost, slots: make(chan struct{}, atOnce)}
 }
 
-// Forecast returns what becomes due at once by a change. It takes about two seconds at the most, and says so where that was not enough.
+// Forecast returns what a change makes due at once. It takes at most about two seconds, and says if that was not enough.
 func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	forecast := f.forecast(ctx, change)
 	forecast.Elsewhere = f.elsewhere(change)
@@ -62,25 +62,25 @@ func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 }
 
 func (f *Forecaster) forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	patient, cancel := context.WithTimeout(ctx, patience)
+	listCtx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	a := f.account(change)
 	select {
 	case f.slots <- struct{}{}:
-	case <-patient.Done():
+	case <-listCtx.Done():
 		return a.uncounted("the server is busy with other changes of policies")
 	}
 	done, panicked := make(chan gc.PolicyForecast, 1), make(chan any, 1)
-	go func() { // It looks at ctx now and then. Nobody waits until it does.
+	go func() { // It checks ctx only from time to time, and Forecast does not wait for that.
 		defer func() {
 			<-f.slots
-			if r := recover(); r != nil { // It fails the request alone, as a panic there would.
+			if r := recover(); r != nil { // It must fail only this request, as a panic in its own goroutine would.
 				panicked <- r
 			}
 		}()
-		done <- f.count(ctx, patient, a)
+		done <- f.count(ctx, listCtx, a)
 	}()
 	select {
 	case forecast := <-done:
@@ -92,7 +92,7 @@ func (f *Forecaster) forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	}
 }
 
-// elsewhere finds the other policies whose holds somebody approves here by mistake.
+// elsewhere returns the other policies whose holds the change tries to approve.
 func (f *Forecaster) elsewhere(change gc.PolicyChange) map[string]types.NamespacedName {
 	if change.After == nil {
 		return nil
@@ -106,30 +106,30 @@ func (f *Forecaster) elsewhere(change gc.PolicyChange) map[string]types.Namespac
 	return out
 }
 
-// account begins with the holds that wait before the change, should it approve any.
+// account returns an account with the holds before the change, if the change approves any.
 func (f *Forecaster) account(change gc.PolicyChange) account {
 	a := account{PolicyChange: change, leading: f.Tracker.Leading()}
 	if change.Before != nil && change.After != nil && len(gc.NewlyApproved(change.After, change.Before)) > 0 {
 		a.holds, a.complete = f.Tracker.Holds(change.Before)
-		a.complete = a.complete && change.Before.GetGeneration() == change.After.GetGeneration() // Another may make more.
+		a.complete = a.complete && change.Before.GetGeneration() == change.After.GetGeneration() // A new generation may lead to more holds.
 	}
 	return a
 }
 
-var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look at within %s", longest)
+var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look at within %s", timeout)
 
-// count makes the forecast. What is to be listed first is so until patient ends.
-func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyForecast {
+// count makes the forecast. Objects are listed until listCtx ends.
+func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyForecast {
 	now := f.Clock.Now()
 	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
-	listed := f.list(patient, snapshot.Missing)
-	a.looked, a.cut, a.errs = len(snapshot.Facts)+listed.looked, snapshot.Cut || listed.cut, listed.errs
+	listed := f.list(listCtx, snapshot.Missing)
+	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
 	t := trial{Engine: snapshot.Engine, now: now}
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
 		return a.uncounted(tooMuch)
 	}
 	a.fresh, a.still, a.report = t.fresh, t.still, t.report
-	if t.complete && !a.cut {
+	if t.complete && !a.incomplete {
 		a.holds, a.complete = t.holds, true
 	} else {
 		a.holds = append(a.holds, t.holds...)
@@ -137,7 +137,7 @@ func (f *Forecaster) count(ctx, patient context.Context, a account) gc.PolicyFor
 	return gc.PolicyForecast{Lines: a.lines(), Holds: a.holds, Complete: a.complete, Leading: a.leading}
 }
 
-// trial is a change that is made on a copy of what is known.
+// trial makes a change on a copy of the engine.
 type trial struct {
 	*engine.Engine
 	now    time.Time
@@ -146,14 +146,15 @@ type trial struct {
 	fresh []engine.Due
 	// still waits for approval by its policy, before the change and after it.
 	still []engine.Due
-	// holds are those of the policy before the change approves any, and complete says that the policy has no others.
-	holds    []gc.PolicyHold
+	// holds are the holds of the policy before the change approves any.
+	holds []gc.PolicyHold
+	// complete is set if the policy has no other holds.
 	complete bool
-	// report is on the policy after the change; empty when it is deleted.
+	// report is the report on the policy after the change; empty if the change deletes it.
 	report engine.Report
 }
 
-// run makes the change, and fails when ctx ends before that.
+// run makes the change. It fails if ctx ends first.
 func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *listing, change gc.PolicyChange) error {
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
@@ -165,9 +166,9 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
 	}
 	if change.Before != nil {
-		t.SetPolicy(engine.Observe(change.Before), t.now) // The watch of it may lag.
+		t.SetPolicy(engine.Observe(change.Before), t.now) // The watch of the policy may lag.
 	}
-	if err := t.fill(ctx); err != nil {
+	if err := t.addObjects(ctx); err != nil {
 		return err
 	}
 	before := map[types.UID]engine.Due{}
@@ -181,7 +182,7 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 	} else {
 		t.SetPolicy(engine.Observe(unapproved(change)), t.now)
 	}
-	if err := t.fill(ctx); err != nil {
+	if err := t.addObjects(ctx); err != nil {
 		return err
 	}
 	if change.After != nil {
@@ -199,7 +200,7 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 	return t.reportOn(ctx, change.After)
 }
 
-// reportOn makes the report on a policy of a namespace. It fails when ctx ends before that.
+// reportOn makes the report on a CleanupPolicy. It fails if ctx ends first.
 func (t *trial) reportOn(ctx context.Context, p metav1.Object) error {
 	if p == nil || p.GetNamespace() == "" {
 		return nil
@@ -216,8 +217,8 @@ func (t *trial) reportOn(ctx context.Context, p metav1.Object) error {
 	return nil
 }
 
-// fill takes in all objects that policies cover by now, one by one since each may take long to be judged.
-func (t *trial) fill(ctx context.Context) error {
+// addObjects adds all objects that policies cover now. It adds one by one, because evaluating one may take long.
+func (t *trial) addObjects(ctx context.Context) error {
 	if err := t.catchUp(ctx); err != nil {
 		return err
 	}
@@ -233,19 +234,19 @@ func (t *trial) fill(ctx context.Context) error {
 	return t.catchUp(ctx)
 }
 
-// catchUp has judged anew what is to be.
+// catchUp finishes the work of the engine. It fails if ctx ends first.
 func (t *trial) catchUp(ctx context.Context) error {
 	return finish(ctx, func() bool { return t.Step(t.now) })
 }
 
-// finish takes steps until there is no more to do, or fails when ctx ends.
+// finish calls step until there is no more to do. It fails if ctx ends first.
 func finish(ctx context.Context, step func() (more bool)) error {
 	for ctx.Err() == nil && step() {
 	}
 	return ctx.Err()
 }
 
-// unapproved is the policy after the change, without the approvals that the change brings.
+// unapproved returns the policy after the change, without the approvals that the change adds.
 func unapproved(change gc.PolicyChange) metav1.Object {
 	ids := gc.ApprovedHolds(change.After.GetAnnotations()[gc.AnnotationApprovedHold])
 	added := gc.NewlyApproved(change.After, change.Before)
@@ -255,15 +256,15 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 	return p
 }
 
-// compare finds those that were not about to go already, or that wait for another approval than before, and those of the changed policy
-// that wait for the same. Of what policies show that do not enforce, only that of the changed one is new. People learn nothing of
-// namespaces that their policy is not for.
+// compare returns the objects that the change makes due, or that now wait for another approval (fresh), and those of the changed policy
+// that wait for the same approval as before (still). Of Preview policies it considers only the changed one. For a CleanupPolicy, it returns
+// nothing of other namespaces.
 func compare(before map[types.UID]engine.Due, after []engine.Due, changed metav1.Object) (fresh, still []engine.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
 		own := due.Policy == nameOf(changed)
 		switch {
-		case ok && goesAlike(was, due):
+		case ok && notAffected(was, due):
 			if own && was.Hold != "" {
 				still = append(still, due)
 			}
@@ -276,8 +277,8 @@ func compare(before map[types.UID]engine.Due, after []engine.Due, changed metav1
 	return fresh, still
 }
 
-// goesAlike reports whether an object was about to go before a change already, or waits for the same approval as after it.
-func goesAlike(was, is engine.Due) bool {
+// notAffected reports whether an object was about to be deleted before the change too, or waits for the same approval.
+func notAffected(was, is engine.Due) bool {
 	return was.Hold == "" || was.Hold == is.Hold && was.Policy == is.Policy
 }
 
@@ -285,7 +286,7 @@ func nameOf(p metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
 }
 
-// holdsOf are the holds that the status of a policy tells of.
+// holdsOf returns the holds in the status of a policy.
 func holdsOf(p metav1.Object) []gc.PolicyHold {
 	switch p := p.(type) {
 	case *gc.CleanupPolicy:

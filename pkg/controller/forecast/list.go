@@ -24,22 +24,22 @@ import (
 )
 
 const (
-	// namespacesMost is how many namespaces are listed each for itself; beyond it one list of all namespaces costs less.
+	// namespacesMost is how many namespaces are listed one by one. For more, one list of all namespaces is cheaper.
 	namespacesMost = 20
 )
 
-// listing is what was listed, each object reduced as it arrived.
+// listing has the listed objects. Each was reduced as it arrived.
 type listing struct {
 	kept     []*facts.Compact
 	cronJobs []*lifecycle.CronJob
 	quotas   []*engine.Quota
-	// looked is how many objects were looked at; cut says that there are more, for which there was no time or no right.
-	looked int
-	cut    bool
-	errs   []error
+	// counted is how many objects were counted at; cut says that there are more, for which there was no time or no right.
+	counted    int
+	incomplete bool
+	errs       []error
 }
 
-// lister collects one listing under its lock.
+// lister collects one listing. The lock protects it.
 type lister struct {
 	*Forecaster
 	lock sync.Mutex
@@ -48,7 +48,7 @@ type lister struct {
 
 var errEnough = errors.New("enough objects were looked at")
 
-// list reads what is missing, all resources at the same time, until ctx ends.
+// list lists all resources concurrently until ctx ends.
 func (f *Forecaster) list(ctx context.Context, missing map[string][]string) *listing {
 	l := &lister{Forecaster: f}
 	var group sync.WaitGroup
@@ -74,13 +74,13 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	l.cut = true
+	l.incomplete = true
 	if ctx.Err() == nil && !errors.Is(err, errEnough) {
 		l.errs = append(l.errs, fmt.Errorf("%s cannot be listed: %w", resource, err))
 	}
 }
 
-// readNamespace lists those of one namespace, or of all, page by page.
+// readNamespace lists the objects of one namespace, or of all, page by page.
 func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
 	kind, err := kinds.For(resource)
 	if err != nil {
@@ -89,17 +89,17 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false
 	ended := metav1.ListOptions{FieldSelector: kind.Ended}
-	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.take(object, wanted) })
+	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.add(object, wanted) })
 }
 
-// take keeps what there is to know of one object. Nothing follows from objects that have not finished.
-func (l *lister) take(object runtime.Object, wanted sets.Set[string]) error {
+// add reduces an object and adds it to the listing, except an object that has not finished, which no decision depends on.
+func (l *lister) add(object runtime.Object, wanted sets.Set[string]) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	if l.looked == l.listedMost {
+	if l.counted == l.listedMost {
 		return errEnough
 	}
-	l.looked++
+	l.counted++
 	if m, ok := object.(metav1.Object); !ok || !wanted.Has(m.GetNamespace()) {
 		return nil
 	}

@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines what the controller tells about itself. No metric carries the name of an object, nor of a
-// namespace, so that their number stays small.
+// Package metrics defines the metrics of the controller. Their labels have no names of objects or namespaces, so that their number stays
+// small.
 package metrics
 
 import (
@@ -13,7 +13,7 @@ import (
 const namespace = "winnow"
 
 var (
-	// DeleteRequests counts the DELETE requests by what the API server answered.
+	// DeleteRequests counts the DELETE requests by outcome.
 	DeleteRequests = counter("delete_requests_total",
 		"DELETE requests sent, by resource and outcome (Accepted, NotFound, Conflict, Throttled, Unauthorized, Refused, Unknown).",
 		"resource", "outcome")
@@ -25,10 +25,10 @@ var (
 		Help:    "Time from when an object was due to when it was seen to be gone.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
 	})
-	// Readings counts the consistent reads of policies and namespaces by what came of them.
+	// Readings counts the consistent reads of policies and namespaces by result.
 	Readings = counter("readings_total",
 		"Consistent reads of policies and namespaces before deletes, by result (agreed, disagreed, failed).", "result")
-	// Concurrency is how many deletes may be under way.
+	// Concurrency is how many DELETE requests may be in flight.
 	Concurrency = gauge(
 		"delete_concurrency_limit",
 		"Deletes that may be under way at once: as many as the API server needs to delete about as fast as it can.",
@@ -44,7 +44,7 @@ var (
 	)
 )
 
-// Register makes the metrics part of what the server serves.
+// Register registers the metrics.
 func Register() {
 	legacyregistry.MustRegister(DeleteRequests, Deletions, Lateness, Readings, Concurrency, Leading, StatusWrites)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 )
 
-// tracked tells, when asked, what the tracker holds.
+// tracked collects the totals of the engine when metrics are scraped.
 type tracked struct {
 	metrics.BaseStableCollector
 	totals                       func() engine.Totals
@@ -18,16 +18,16 @@ type tracked struct {
 	waiting, paced, clock, stale *metrics.Desc
 }
 
-// RegisterTracked makes the totals of a tracker part of what the server serves.
+// RegisterTracked registers the metrics about the totals of the engine.
 func RegisterTracked(totals func() engine.Totals) {
 	legacyregistry.CustomMustRegister(&tracked{
 		totals:  totals,
-		objects: desc("objects", "Objects that are tracked because a policy can match them, or owns those that it can."),
-		timers:  desc("timers", "Objects that wait for their time."),
-		ready:   desc("due", "Objects that are due and free to be deleted."),
+		objects: desc("objects", "Objects that are tracked because a policy can match them or their dependents."),
+		timers:  desc("timers", "Objects that wait until they are due."),
+		ready:   desc("due", "Objects that are due and not held."),
 		waiting: desc("holds", "Changes that made many objects due at once and wait for approval, one for each policy and namespace."),
-		paced:   desc("paced_namespaces", "Namespaces whose deletions wait for their turn in the minute."),
-		clock:   desc("clock_in_doubt", "1 while the clocks here and at the API server lie apart, so that everything is held."),
+		paced:   desc("paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute."),
+		clock:   desc("clock_in_doubt", "1 while the clocks here and at the API server disagree, so that everything is held."),
 		stale:   desc("stale_watch", "1 for a resource whose watch has been silent for too long.", "resource"),
 		held:    desc("held", "Objects that are due and held, by reason.", "reason"),
 	})

@@ -18,28 +18,30 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// fewMost is how many namespaces, policies or holds are named one by one.
+// fewMost is how many namespaces, policies or holds a message names.
 const fewMost = 3
 
-// account is what becomes due by a change, and how it was found out.
+// account is the result of a forecast.
 type account struct {
 	gc.PolicyChange
 	fresh []engine.Due
-	// still are those that waited for approval before, and go on waiting for the same.
+	// still are objects that wait for the same approval as before the change.
 	still []engine.Due
-	// looked is how many objects were looked at; cut says that there are more.
-	looked int
-	cut    bool
-	errs   []error
-	// report is on the policy after the change; empty where there is none.
+	// counted is how many objects were counted at; cut says that there are more.
+	counted    int
+	incomplete bool
+	errs       []error
+	// report is the report on the policy after the change; empty if the change deletes it.
 	report engine.Report
-	// holds are those before a change that approves any, and complete says that there will be no others, as far as this replica knows; leading
-	// that it decides.
-	holds             []gc.PolicyHold
-	complete, leading bool
+	// holds are the holds before the change approves any.
+	holds []gc.PolicyHold
+	// complete is set if there are no other holds, as far as this replica knows.
+	complete bool
+	// leading is set if this replica leads.
+	leading bool
 }
 
-// lines say what becomes due, one for each fate.
+// lines describes the forecast, with one line for each of: deleted, held, still waiting, shown by Preview, and due by other policies.
 func (a *account) lines() []string {
 	own := nameOf(a.Policy())
 	var gone, held, shown, others []engine.Due
@@ -55,25 +57,25 @@ func (a *account) lines() []string {
 			gone = append(gone, due)
 		}
 	}
-	lines := slices.Concat(a.gone(gone), a.held(held), a.waitStill(), a.shown(shown), a.others(others))
+	lines := slices.Concat(a.gone(gone), a.held(held), a.stillWaiting(), a.shown(shown), a.others(others))
 	if len(lines) == 0 {
 		lines = a.approved()
 	}
-	if len(lines) == 0 && a.cut {
+	if len(lines) == 0 && a.incomplete {
 		lines = append(
 			lines,
-			fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.looked, "object")),
+			fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.counted, "object")),
 		)
 	}
-	lines = append(lines, a.inVain()...)
+	lines = append(lines, a.withoutEffect()...)
 	for _, err := range a.errs {
 		lines = append(lines, "more objects may be due than were counted: "+err.Error())
 	}
 	return lines
 }
 
-// inVain is what the policy says and what has no effect, because of what else there is in its namespace.
-func (a *account) inVain() []string {
+// withoutEffect describes the parts of the policy that have no effect in its namespace.
+func (a *account) withoutEffect() []string {
 	if a.Before != nil && a.After != nil && a.Before.GetGeneration() == a.After.GetGeneration() {
 		return nil
 	}
@@ -82,7 +84,7 @@ func (a *account) inVain() []string {
 		lines = append(lines, fmt.Sprintf("namespace %q is protected: this policy deletes nothing in it", a.report.Namespace))
 	}
 	for _, count := range a.report.WithoutQuota {
-		if !a.cut {
+		if !a.incomplete {
 			lines = append(
 				lines,
 				fmt.Sprintf("no ResourceQuota in namespace %q limits %s, so percentOfQuota has no effect there", a.report.Namespace, count),
@@ -92,7 +94,7 @@ func (a *account) inVain() []string {
 	return lines
 }
 
-// uncounted is the forecast of which only the approvals are known.
+// uncounted returns a forecast that contains only the approvals, and why nothing else is known.
 func (a *account) uncounted(why string) gc.PolicyForecast {
 	return gc.PolicyForecast{
 		Lines:    append(a.approved(), "cannot tell what this change deletes: "+why),
@@ -102,7 +104,7 @@ func (a *account) uncounted(why string) gc.PolicyForecast {
 	}
 }
 
-// gone are deleted by the changed policy.
+// gone describes objects that the changed policy deletes.
 func (a *account) gone(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
@@ -110,7 +112,7 @@ func (a *account) gone(all []engine.Due) []string {
 	return []string{fmt.Sprintf("%s %s and %s be deleted now%s", a.count(all), past(all), a.will(), most(all))}
 }
 
-// held would be, but are too many.
+// held describes objects that the changed policy would delete if they were not too many.
 func (a *account) held(all []engine.Due) []string {
 	switch {
 	case len(all) == 0:
@@ -123,8 +125,8 @@ func (a *account) held(all []engine.Due) []string {
 	return []string{fmt.Sprintf("%s %s for approval, %s%s. %s", a.count(all), waits(all), because(all), most(all), commands(all))}
 }
 
-// waitStill are those that an earlier change made due, and that an edit of the policy does not release.
-func (a *account) waitStill() []string {
+// stillWaiting describes objects that an earlier change made due, and that this edit of the policy does not release.
+func (a *account) stillWaiting() []string {
 	if len(a.still) == 0 || a.Before == nil || a.After == nil || a.Before.GetGeneration() == a.After.GetGeneration() {
 		return nil
 	}
@@ -147,7 +149,7 @@ func waits(all []engine.Due) string {
 	return "wait"
 }
 
-// because says which changes made them due, mostly one.
+// because names the changes that made the objects due, usually one.
 func because(all []engine.Due) string {
 	whys := map[string]bool{}
 	for _, due := range all {
@@ -156,7 +158,7 @@ func because(all []engine.Due) string {
 	return "because " + strings.Join(slices.Sorted(maps.Keys(whys)), ", and because ")
 }
 
-// commands are those that list what waits and that approve it.
+// commands returns the commands that list the waiting objects and approve them.
 func commands(all []engine.Due) string {
 	resources, namespaces := map[string]bool{}, map[string]bool{}
 	for _, due := range all {
@@ -169,7 +171,7 @@ func commands(all []engine.Due) string {
 	return fmt.Sprintf("To look at them: %s; to approve: %s", gc.ListCommand(slices.Sorted(maps.Keys(resources)), namespace), approve(all))
 }
 
-// approved are the holds that are released though nothing goes by that as far as was seen, for example while all is stopped.
+// approved describes the holds that the change releases, if nothing becomes due by that, for example while everything is suspended.
 func (a *account) approved() []string {
 	if a.Before == nil || a.After == nil || a.Before.GetGeneration() != a.After.GetGeneration() {
 		return nil
@@ -187,7 +189,7 @@ func (a *account) approved() []string {
 	return []string{fmt.Sprintf("this approval %s delete %s once nothing else holds them", a.will(), few(released))}
 }
 
-// shown would be deleted if the changed policy enforced.
+// shown describes objects that a Preview policy would delete if it enforced.
 func (a *account) shown(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
@@ -195,7 +197,7 @@ func (a *account) shown(all []engine.Due) []string {
 	return []string{fmt.Sprintf("%s %s and would be deleted now with mode: %s%s", a.count(all), past(all), gc.ModeEnforce, most(all))}
 }
 
-// others are due by other policies.
+// others describes objects that become due by other policies.
 func (a *account) others(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
@@ -236,7 +238,7 @@ func (a *account) will() string {
 	return "will"
 }
 
-// count says how many there are, and in which namespace or in how many.
+// count returns the number of objects by kind, and their namespace or the number of namespaces.
 func (a *account) count(all []engine.Due) string {
 	resources, namespaces := map[string]int{}, map[string]int{}
 	for _, due := range all {
@@ -248,7 +250,7 @@ func (a *account) count(all []engine.Due) string {
 		parts = append(parts, number(resources[resource], kindOf(resource)))
 	}
 	line := strings.Join(parts, " and ")
-	if a.cut {
+	if a.incomplete {
 		line = "at least " + line
 	}
 	if len(namespaces) == 1 {
@@ -257,7 +259,7 @@ func (a *account) count(all []engine.Due) string {
 	return fmt.Sprintf("%s in %s", line, number(len(namespaces), "namespace"))
 }
 
-// kindOf is the kind of a resource's objects as people say it.
+// kindOf returns the kind of a resource.
 func kindOf(resource string) string {
 	k, err := kinds.For(resource)
 	if err != nil {
@@ -273,7 +275,7 @@ func number(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// past says why they are due.
+// past returns why objects are due.
 func past(all []engine.Due) string {
 	are := "are"
 	if len(all) == 1 {
@@ -299,7 +301,7 @@ func past(all []engine.Due) string {
 	return are + " " + strings.Join(parts, " or ")
 }
 
-// most names the namespaces with the most of them, if there are several.
+// most names the namespaces with the most objects, if there are several.
 func most(all []engine.Due) string {
 	names, in := byNumber(all)
 	if len(names) < 2 {
@@ -311,7 +313,7 @@ func most(all []engine.Due) string {
 	return ": " + few(names)
 }
 
-// byNumber are the namespaces of objects, those with the most first, and how many are in each.
+// byNumber returns the namespaces of objects, those with the most first, and the number of objects in each.
 func byNumber(all []engine.Due) ([]string, map[string]int) {
 	in := map[string]int{}
 	for _, due := range all {
@@ -320,7 +322,7 @@ func byNumber(all []engine.Due) ([]string, map[string]int) {
 	return slices.SortedFunc(maps.Keys(in), func(a, b string) int { return cmp.Or(cmp.Compare(in[b], in[a]), cmp.Compare(a, b)) }), in
 }
 
-// few joins what there is, or names the first.
+// few joins all names, or the first few.
 func few(names []string) string {
 	if len(names) > fewMost {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:fewMost], ", "), len(names)-fewMost)
@@ -328,7 +330,7 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// policies names those that the objects are due by, those with the most first.
+// policies names the policies by which objects are due, those with the most first.
 func policies(all []engine.Due) string {
 	by := map[types.NamespacedName]int{}
 	for _, due := range all {
@@ -354,8 +356,7 @@ func title(name types.NamespacedName) string {
 	return fmt.Sprintf("policy %q", name.String())
 }
 
-// approve are the commands that release what holds them, in the order in which their namespaces are named. One releases all holds of a
-// policy.
+// approve returns the commands that approve the holds, one for each policy, in the order of most.
 func approve(all []engine.Due) string {
 	names, _ := byNumber(all)
 	turn := map[string]int{}
@@ -379,7 +380,7 @@ func approve(all []engine.Due) string {
 		if !slices.Contains(policies, h.of) {
 			policies = append(policies, h.of)
 		}
-		if !slices.Contains(ids[h.of], h.id) { // One of all namespaces together stands in each.
+		if !slices.Contains(ids[h.of], h.id) { // A hold of all namespaces together occurs in each of them.
 			ids[h.of] = append(ids[h.of], h.id)
 		}
 	}
