@@ -31,7 +31,7 @@ const setupTimeout = time.Minute
 type Config struct {
 	apiServer  *apiserver.Config
 	cluster    *rest.Config
-	stored     *cleanup.StoredPolicies // nil when policies are kept in an etcd of their own
+	barriers   *cleanup.Barriers // nil when policies are kept in an etcd of their own
 	gate       *storageGate
 	controller *ControllerOptions
 	forecaster *forecaster
@@ -56,14 +56,10 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		return nil, err
 	}
 
-	var stored *cleanup.StoredPolicies
-	if !o.usesEtcd() {
-		stored = storedPolicies()
-	}
 	generic := genericapiserver.NewRecommendedConfig(apiserver.Codecs)
 	generic.ClientConfig = clusterConfig
 	generic.SharedInformerFactory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(withoutManagedFields))
-	gate, err := o.applyStorage(ctx, generic)
+	gate, barriers, err := o.applyStorage(ctx, generic)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +73,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,
-		stored:     stored,
+		barriers:   barriers,
 		gate:       gate,
 		controller: o.Controller,
 		forecaster: asked,
@@ -119,7 +115,7 @@ func (o *Options) applyServing(generic *genericapiserver.RecommendedConfig) erro
 type completedConfig struct {
 	apiServer  apiserver.CompletedConfig
 	cluster    *rest.Config
-	stored     *cleanup.StoredPolicies
+	barriers   *cleanup.Barriers
 	gate       *storageGate
 	controller *ControllerOptions
 	forecaster *forecaster
@@ -133,7 +129,7 @@ type CompletedConfig struct {
 // Complete fills in what can be derived.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
-		apiServer: c.apiServer.Complete(), cluster: c.cluster, stored: c.stored, gate: c.gate, controller: c.controller, forecaster: c.forecaster,
+		apiServer: c.apiServer.Complete(), cluster: c.cluster, barriers: c.barriers, gate: c.gate, controller: c.controller, forecaster: c.forecaster,
 	}}
 }
 
@@ -150,7 +146,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.stored, c.controller)
+	controller, err := newController(c.cluster, api.LoopbackClientConfig, c.barriers, c.controller)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}

@@ -42,20 +42,18 @@ func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	return gc.PolicyForecast{}
 }
 
-// storedPolicies is where pkg/storage/cluster keeps policies.
-func storedPolicies() *cleanup.StoredPolicies {
-	return &cleanup.StoredPolicies{
-		Policies:        cluster.HostResource(gc.Resource("cleanuppolicies")),
-		ClusterPolicies: cluster.HostResource(gc.Resource("clustercleanuppolicies")),
-		UID:             cluster.UIDAnnotation, Generation: cluster.GenerationAnnotation,
-		HostGeneration: cluster.HostGenerationAnnotation,
+// barriersOf are those of the storage in the cluster.
+func barriersOf(host *cluster.Host) *cleanup.Barriers {
+	return &cleanup.Barriers{
+		Policies:        host.Barrier(gc.Resource("cleanuppolicies"), "CleanupPolicy", true).Write,
+		ClusterPolicies: host.Barrier(gc.Resource("clustercleanuppolicies"), "ClusterCleanupPolicy", false).Write,
 	}
 }
 
 // newController reads policies from this server itself, over the loopback connection, and everything else from the cluster.
 func newController(
 	clusterConfig, loopback *rest.Config,
-	stored *cleanup.StoredPolicies,
+	barriers *cleanup.Barriers,
 	o *ControllerOptions,
 ) (*cleanup.Controller, error) {
 	host, err := os.Hostname()
@@ -63,7 +61,7 @@ func newController(
 		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
 	}
 	c := o.controllerConfig()
-	c.Cluster, c.Loopback, c.StoredPolicies = clusterConfig, loopback, stored
+	c.Cluster, c.Loopback, c.Barriers = clusterConfig, loopback, barriers
 	c.UserAgent, c.Instance = version.UserAgent(), host+"_"+uuid.NewString()
 	return cleanup.New(c)
 }

@@ -17,33 +17,37 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
 	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 )
 
 // storagePoll is how often Winnow looks whether an administrator has installed the storage.
 const storagePoll = time.Second
 
-// applyStorage keeps policies in the cluster's own API, unless an etcd was chosen. The gate that it returns opens once the storage
-// is installed.
-func (o *Options) applyStorage(ctx context.Context, generic *genericapiserver.RecommendedConfig) (*storageGate, error) {
+// applyStorage keeps policies in the cluster's own API, unless an etcd was chosen, which has no barriers. The gate that it returns opens
+// once the storage is installed.
+func (o *Options) applyStorage(
+	ctx context.Context, generic *genericapiserver.RecommendedConfig,
+) (*storageGate, *cleanup.Barriers, error) {
 	if o.usesEtcd() {
-		return openGate(), nil // Recommended.Etcd applies itself
+		return openGate(), nil, nil // Recommended.Etcd applies itself
 	}
 	o.Recommended.Etcd = nil
-	host, err := cluster.NewHost(generic.ClientConfig)
+	host, err := cluster.NewHost(generic.ClientConfig, ownNamespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	barriers := barriersOf(host)
 	generic.RESTOptionsGetter = host.RESTOptionsGetter(storageCodec, storageVersioner, gc.MarkUnreadable)
 	if !o.ManageStorage {
 		config := generic.ClientConfig
-		return newStorageGate(func(ctx context.Context) error { return cluster.CheckHost(ctx, config) }), nil
+		return newStorageGate(func(ctx context.Context) error { return cluster.CheckHost(ctx, config) }), barriers, nil
 	}
 	const whoAmI = ""
 	if err := cluster.EnsureHost(ctx, generic.ClientConfig, ownName, whoAmI); err != nil {
-		return nil, fmt.Errorf("cannot prepare the storage in the cluster: %w", err)
+		return nil, nil, fmt.Errorf("cannot prepare the storage in the cluster: %w", err)
 	}
-	return openGate(), nil
+	return openGate(), barriers, nil
 }
 
 // storageGate keeps this replica from being ready, and its controller from running, until the storage is installed. Once open, it

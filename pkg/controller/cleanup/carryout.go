@@ -5,7 +5,6 @@ package cleanup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,11 +13,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
-)
-
-var (
-	errDisagreed = errors.New("the watch is behind what is stored")
-	errSlow      = errors.New("the reading took too long to be used")
 )
 
 // carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are

@@ -35,8 +35,8 @@ import (
 type Config struct {
 	// Cluster reaches the cluster, Loopback this server itself, for the policies.
 	Cluster, Loopback *rest.Config
-	// StoredPolicies is nil when policies are not kept in the cluster.
-	StoredPolicies *StoredPolicies
+	// Barriers is nil when policies are not kept in the cluster. Then all policies are listed instead.
+	Barriers *Barriers
 	// UserAgent begins that of every request, such as "winnow/v1.0.0".
 	UserAgent string
 	// Instance names this replica, different from all others.
@@ -88,9 +88,9 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of this server: %w", err)
 	}
-	policyMetadata, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
+	reader, err := newReader(c, dating, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("metadata client of this server: %w", err)
+		return nil, err
 	}
 	now := clock.RealClock{}
 	t := tracker.New(engine.Config{
@@ -102,9 +102,7 @@ func New(c Config) (*Controller, error) {
 		observer: observe.New(observe.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
 		}),
-		reader: &reader{
-			policies: policyMetadata, metadata: dating, stored: c.StoredPolicies, cluster: cluster, instance: c.Instance, election: c.LeaderElection,
-		},
+		reader:  reader,
 		deleter: deleter.New(cluster, c.UserAgent, now),
 		limit:   deleter.NewLimit(c.ConcurrentDeletions),
 		status: status.New(status.Config{

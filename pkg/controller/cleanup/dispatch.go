@@ -20,35 +20,46 @@ const (
 	// readEvery is how often policies and namespaces are read while anything is due, and how long before the next object is
 	// due the first reading is begun, so that it waits for none.
 	readEvery = 500 * time.Millisecond
-	// rereadAfter is how soon a reading that failed or disagreed is repeated; memory is a watch event behind then.
+	// rereadAfter is how soon a reading that failed is repeated.
 	rereadAfter = 20 * time.Millisecond
 	rereadMost  = time.Second
-	// quietFailures are so many readings that may fail to agree before the log says so; memory catches up before, as a rule.
-	quietFailures = 8
+	// compareEvery is how often a reading is compared with memory if nothing wakes the loop; memory is a watch event behind then.
+	compareEvery = 20 * time.Millisecond
 	// pauseMost bounds for how long one answer may stop all deletes; its own object waits as long as it was asked to.
 	pauseMost = 10 * time.Second
 )
+
+var errSlow = errors.New("the reading took too long to be used")
 
 // dispatcher is the state of the loop. Only its own goroutine touches it.
 type dispatcher struct {
 	*Controller
 	underway int
 	done     chan deleter.Answer
-	read     chan error
+	read     chan reading
 	reading  bool
-	nextRead time.Time
-	failures int
+	// unconfirmed is a reading that memory does not agree with yet.
+	unconfirmed *freshness.ConsistentRead
+	nextRead    time.Time
+	failures    int
+}
+
+// reading is what a reader answered.
+type reading struct {
+	freshness.ConsistentRead
+	err error
 }
 
 // dispatch deletes what is due until ctx ends, and waits for what is under way then.
 func (c *Controller) dispatch(ctx context.Context) {
-	d := &dispatcher{Controller: c, done: make(chan deleter.Answer), read: make(chan error)}
+	d := &dispatcher{Controller: c, done: make(chan deleter.Answer), read: make(chan reading)}
 	timer := c.clock.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		now := c.clock.Now()
 		c.tracker.Expire(now)
 		c.tell(ctx)
+		d.confirm(ctx, now)
 		d.startReading(ctx, now)
 		d.startDeletes(ctx)
 		timer.Reset(d.sleep(c.clock.Now()))
@@ -58,16 +69,16 @@ func (c *Controller) dispatch(ctx context.Context) {
 		case <-c.tracker.Changed():
 		case a := <-d.done:
 			d.deleted(a)
-		case err := <-d.read:
-			d.wasRead(ctx, err)
+		case r := <-d.read:
+			d.wasRead(ctx, r)
 		}
 	}
 	for d.underway > 0 || d.reading {
 		select {
 		case a := <-d.done:
 			d.deleted(a)
-		case err := <-d.read:
-			d.wasRead(ctx, err)
+		case <-d.read:
+			d.reading = false
 		}
 	}
 	c.tell(ctx)
@@ -75,40 +86,50 @@ func (c *Controller) dispatch(ctx context.Context) {
 
 // startReading begins a reading when one is needed soon and none is under way.
 func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
-	if d.reading || now.Before(d.nextRead) || !d.tracker.Busy(now.Add(readEvery)) {
+	if d.reading || d.unconfirmed != nil || now.Before(d.nextRead) || !d.tracker.Busy(now.Add(readEvery)) {
 		return
 	}
 	d.reading, d.nextRead = true, now.Add(readEvery)
 	go func() {
-		reading, err := d.reader.read(ctx, now)
-		switch {
-		case err != nil:
-		case !d.tracker.ConfirmFresh(reading, d.clock.Now()):
-			err = errDisagreed
-		case d.clock.Since(now) >= freshness.For:
-			err = errSlow
-		}
-		d.read <- err
+		r, err := d.reader.read(ctx, now)
+		d.read <- reading{r, err}
 	}()
 }
 
-func (d *dispatcher) wasRead(ctx context.Context, err error) {
+// wasRead takes in what was read. It is compared with memory in the next turn of the loop. A reading that failed is repeated, the later the
+// more have failed one after another.
+func (d *dispatcher) wasRead(ctx context.Context, r reading) {
 	d.reading = false
-	if err == nil {
-		d.failures = 0
-		metrics.Readings.WithLabelValues("agreed").Inc()
+	if r.err == nil && d.clock.Since(r.Began) >= freshness.For {
+		r.err = errSlow
+	}
+	if r.err == nil {
+		d.unconfirmed, d.failures = &r.ConsistentRead, 0
 		return
 	}
 	d.nextRead = d.clock.Now().Add(min(rereadAfter<<min(d.failures, 10), rereadMost))
 	d.failures++
-	result := "failed"
-	if errors.Is(err, errDisagreed) {
-		result = "disagreed"
+	metrics.Readings.WithLabelValues("failed").Inc()
+	if ctx.Err() == nil {
+		klog.FromContext(ctx).Error(r.err, "Deleting nothing until policies and namespaces can be read")
 	}
-	metrics.Readings.WithLabelValues(result).Inc()
-	if ctx.Err() == nil && (result == "failed" || d.failures > quietFailures) {
-		klog.FromContext(ctx).Error(err, "Deleting nothing until policies and namespaces can be read")
+}
+
+// confirm compares a reading with memory. If memory is behind, the reading waits for memory for as long as the reading is of use: another
+// one would have to wait as well.
+func (d *dispatcher) confirm(ctx context.Context, now time.Time) {
+	switch r := d.unconfirmed; {
+	case r == nil:
+		return
+	case now.Sub(r.Began) >= freshness.For:
+		metrics.Readings.WithLabelValues("disagreed").Inc()
+		klog.FromContext(ctx).Info("Deleting nothing until the watches of policies and namespaces have caught up with what is stored")
+	case !d.tracker.ConfirmFresh(*r, now):
+		return
+	default:
+		metrics.Readings.WithLabelValues("agreed").Inc()
 	}
+	d.unconfirmed = nil
 }
 
 // startDeletes takes as many orders as the limit allows.
@@ -146,10 +167,13 @@ func (d *dispatcher) sleep(now time.Time) time.Duration {
 			wait = min(wait, early)
 		}
 	}
+	if d.unconfirmed != nil {
+		wait = min(wait, compareEvery)
+	}
 	if !d.tracker.Busy(now.Add(readEvery)) {
 		return max(wait, 0)
 	}
-	if !d.reading {
+	if !d.reading && d.unconfirmed == nil {
 		wait = min(wait, d.nextRead.Sub(now))
 	}
 	if pause := d.limit.ResumeAt().Sub(now); pause > 0 {

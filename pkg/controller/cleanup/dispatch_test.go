@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
@@ -190,20 +191,20 @@ func TestReadingsAreRepeated(t *testing.T) {
 	w := newWorld(t)
 	d := &dispatcher{Controller: w.Controller}
 	for i, want := range []time.Duration{20, 40, 80, 160, 320, 640, 1000, 1000} {
-		err := errDisagreed
-		if i%2 == 1 {
-			err = errors.New("no answer")
+		r := reading{err: errors.New("no answer")}
+		if i%2 == 1 { // It took too long.
+			r = reading{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now().Add(-freshness.For)}}
 		}
 		d.reading = true
-		d.wasRead(t.Context(), err)
-		if got := d.nextRead.Sub(w.time.Now()); got != want*time.Millisecond || d.reading {
+		d.wasRead(t.Context(), r)
+		if got := d.nextRead.Sub(w.time.Now()); got != want*time.Millisecond || d.reading || d.unconfirmed != nil {
 			t.Errorf("after failure %d it waits for %s, not %s", i+1, got, want*time.Millisecond)
 		}
 	}
 	d.nextRead = time.Time{}
-	d.wasRead(t.Context(), nil)
-	if !d.nextRead.IsZero() || d.failures != 0 {
-		t.Errorf("after one that agreed: %d failures, next at %v", d.failures, d.nextRead)
+	d.wasRead(t.Context(), reading{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now()}})
+	if !d.nextRead.IsZero() || d.failures != 0 || d.unconfirmed == nil {
+		t.Errorf("after one that succeeded: %d failures, next at %v, to be compared: %v", d.failures, d.nextRead, d.unconfirmed)
 	}
 }
 
@@ -252,7 +253,12 @@ func TestSleep(t *testing.T) {
 			d.nextRead = testbuilders.Now.Add(100 * time.Millisecond)
 		}, 100 * time.Millisecond},
 		"due, and to be read": {func(w *world, _ *dispatcher) { w.job("a") }, 0},
-		"due, and being read": {func(w *world, d *dispatcher) { w.job("a"); d.reading = true }, time.Hour},
+		"due, and read, but memory is behind": {func(w *world, d *dispatcher) {
+			w.job("a")
+			d.unconfirmed = &freshness.ConsistentRead{}
+		}, compareEvery},
+		"not due any more, and memory is behind": {func(_ *world, d *dispatcher) { d.unconfirmed = &freshness.ConsistentRead{} }, compareEvery},
+		"due, and being read":                    {func(w *world, d *dispatcher) { w.job("a"); d.reading = true }, time.Hour},
 		"due, and to be read before a pause ends": {func(w *world, d *dispatcher) {
 			w.job("a")
 			d.nextRead = testbuilders.Now.Add(400 * time.Millisecond)

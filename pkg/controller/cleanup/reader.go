@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,27 +25,43 @@ import (
 // readTimeout bounds a reading; one that took longer would allow nothing any more.
 const readTimeout = 5 * time.Second
 
-// StoredPolicies says where policies are kept in the cluster's own API: what a reading needs of them stands there in annotations,
-// so that no policy is decoded for it.
-type StoredPolicies struct {
-	Policies, ClusterPolicies schema.GroupVersionResource
-	// UID and Generation are the keys of the annotations that have those of the policy, HostGeneration that of the generation which the
-	// object itself has if these are still those of the policy that is in it.
-	UID, Generation, HostGeneration string
+// Barriers write barriers into the storage of policies and of cluster policies. A barrier is no policy, but it is stored and watched like
+// one. Each function writes one and returns the resource version of this write. When the watch has come as far as this version, memory has
+// every write of a policy that was acknowledged before the call.
+type Barriers struct {
+	Policies, ClusterPolicies func(context.Context) (version string, err error)
 }
 
-// reader reads what must agree with memory before anything is deleted: policies and namespaces, consistently, by their
-// metadata alone, and the lease.
+// reader reads what must agree with memory before anything is deleted, and the lease.
 type reader struct {
-	// policies reads from this server itself, metadata from the cluster.
-	policies, metadata metadata.Interface
-	stored             *StoredPolicies // nil when policies are not kept in the cluster
-	cluster            kubernetes.Interface
-	instance           string
-	election           componentbaseconfig.LeaderElectionConfiguration
+	policies, clusterPolicies, namespaces func(context.Context) (freshness.Contents, error)
+
+	cluster  kubernetes.Interface
+	instance string
+	election componentbaseconfig.LeaderElectionConfiguration
 }
 
 var errNotLeading = errors.New("the lease names another replica")
+
+// newReader makes a reader whose answers from the cluster have a Date.
+func newReader(c Config, dated metadata.Interface, cluster kubernetes.Interface) (*reader, error) {
+	const policies, clusterPolicies = "cleanuppolicies", "clustercleanuppolicies"
+	r := &reader{
+		namespaces: contents(dated, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceRevision),
+		cluster:    cluster, instance: c.Instance, election: c.LeaderElection,
+	}
+	if b := c.Barriers; b != nil {
+		r.policies, r.clusterPolicies = barrier(policies, b.Policies), barrier(clusterPolicies, b.ClusterPolicies)
+		return r, nil
+	}
+	own, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
+	if err != nil {
+		return nil, fmt.Errorf("metadata client of this server: %w", err)
+	}
+	r.policies = contents(own, v1alpha1.SchemeGroupVersion.WithResource(policies), policyRevision)
+	r.clusterPolicies = contents(own, v1alpha1.SchemeGroupVersion.WithResource(clusterPolicies), policyRevision)
+	return r, nil
+}
 
 // read fails when any part cannot be read, or when the lease is not in our name.
 func (r *reader) read(ctx context.Context, began time.Time) (freshness.ConsistentRead, error) {
@@ -55,23 +70,16 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 	var date time.Time
 	out := freshness.ConsistentRead{Began: began}
 	group, ctx := errgroup.WithContext(ctx)
-	from, revision, of := r.policies, policyRevision, StoredPolicies{
-		Policies:        v1alpha1.SchemeGroupVersion.WithResource("cleanuppolicies"),
-		ClusterPolicies: v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"),
-	}
-	if r.stored != nil {
-		from, revision, of = r.metadata, r.stored.revision, *r.stored
-	}
 	group.Go(func() (err error) {
-		out.Policies, err = contents(ctx, from, of.Policies, revision)
+		out.Policies, err = r.policies(ctx)
 		return err
 	})
 	group.Go(func() (err error) {
-		out.ClusterPolicies, err = contents(ctx, from, of.ClusterPolicies, revision)
+		out.ClusterPolicies, err = r.clusterPolicies(ctx)
 		return err
 	})
 	group.Go(func() (err error) {
-		out.Namespaces, err = contents(withDate(ctx, &date), r.metadata, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceRevision)
+		out.Namespaces, err = r.namespaces(withDate(ctx, &date))
 		return err
 	})
 	group.Go(func() error { return wrap("lease", r.checkLease(ctx)) })
@@ -82,32 +90,34 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 	return out, nil
 }
 
-// contents lists a collection by its metadata.
+// barrier reads a collection as the version of a barrier, which costs the same however many policies there are.
+func barrier(resource string, write func(context.Context) (string, error)) func(context.Context) (freshness.Contents, error) {
+	return func(ctx context.Context) (freshness.Contents, error) {
+		version, err := write(ctx)
+		return freshness.Contents{Version: version}, wrap("the barrier of "+resource, err)
+	}
+}
+
+// contents lists a collection, consistently, by its metadata alone.
 func contents(
-	ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, revision func(*metav1.ObjectMeta) freshness.Revision,
-) (freshness.Contents, error) {
-	l, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return freshness.Contents{}, wrap(resource.Resource, err)
+	client metadata.Interface, resource schema.GroupVersionResource, revision func(*metav1.ObjectMeta) freshness.Revision,
+) func(context.Context) (freshness.Contents, error) {
+	return func(ctx context.Context) (freshness.Contents, error) {
+		l, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return freshness.Contents{}, wrap(resource.Resource, err)
+		}
+		out := freshness.Contents{Version: l.ResourceVersion, Revisions: make(map[types.NamespacedName]freshness.Revision, len(l.Items))}
+		for i := range l.Items {
+			m := &l.Items[i].ObjectMeta
+			out.Revisions[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = revision(m)
+		}
+		return out, nil
 	}
-	out := freshness.Contents{Version: l.ResourceVersion, Revisions: make(map[types.NamespacedName]freshness.Revision, len(l.Items))}
-	for i := range l.Items {
-		m := &l.Items[i].ObjectMeta
-		out.Revisions[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = revision(m)
-	}
-	return out, nil
 }
 
 func policyRevision(m *metav1.ObjectMeta) freshness.Revision {
 	return freshness.PolicyRevision(m.UID, m.Generation)
-}
-
-// revision is that of the policy that an object holds.
-func (s *StoredPolicies) revision(m *metav1.ObjectMeta) freshness.Revision {
-	if m.Annotations[s.HostGeneration] != strconv.FormatInt(m.Generation, 10) {
-		return freshness.AlteredRevision(types.UID(m.Annotations[s.UID]), m.ResourceVersion)
-	}
-	return freshness.Revision{UID: types.UID(m.Annotations[s.UID]), Version: m.Annotations[s.Generation]}
 }
 
 func namespaceRevision(m *metav1.ObjectMeta) freshness.Revision {

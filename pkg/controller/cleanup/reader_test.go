@@ -13,7 +13,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -32,65 +31,67 @@ func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 			{Name: testbuilders.Home}: {UID: "ns-team-a", Version: "1"},
 		}},
 	}
-	group := schema.GroupVersion{Group: "internal.gc.winnow.dev", Version: "v1alpha1"}
-	for name, stored := range map[string]*StoredPolicies{
-		"policies of this server": nil,
-		"policies in the cluster": {
-			Policies: group.WithResource("storedcleanuppolicies"), ClusterPolicies: group.WithResource("storedclustercleanuppolicies"),
-			UID: "uid", Generation: "generation", HostGeneration: "host-generation",
+	for name, c := range map[string]struct {
+		arrange func(*world)
+		change  func(*freshness.ConsistentRead)
+		lists   int
+	}{
+		"policies listed": {func(*world) {}, func(*freshness.ConsistentRead) {}, 2},
+		"barriers written": {
+			func(w *world) { w.writeBarriers(answer("7", nil), answer("8", nil)) },
+			func(r *freshness.ConsistentRead) {
+				r.Policies, r.ClusterPolicies = freshness.Contents{Version: "7"}, freshness.Contents{Version: "8"}
+			},
+			0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.reader.stored = stored
+			w, want := newWorld(t), want
+			c.arrange(w)
+			c.change(&want)
 			w.time.Step(5 * time.Second)
 			got, err := w.reader.read(context.Background(), testbuilders.Now)
 			got.ServerTime = got.ServerTime.UTC()
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("read %+v, %v, want %+v", got, err, want)
 			}
+			if n := w.requests("GET "+policiesPath) + w.requests("GET "+clusterPoliciesPath); n != c.lists {
+				t.Errorf("%d lists of policies, want %d", n, c.lists)
+			}
 		})
 	}
 }
 
-// TestReadingSeesWhatSomebodyElseWrote: then the annotations may say what was before, and only the very version counts.
-func TestReadingSeesWhatSomebodyElseWrote(t *testing.T) {
-	stored := &StoredPolicies{UID: "uid", Generation: "generation", HostGeneration: "host-generation"}
-	for written, want := range map[string]freshness.Revision{
-		"7": freshness.PolicyRevision("u", 3), "6": freshness.AlteredRevision("u", "12"), "": freshness.AlteredRevision("u", "12"),
-	} {
-		m := &metav1.ObjectMeta{
-			UID: "other", Generation: 7, ResourceVersion: "12",
-			Annotations: map[string]string{"uid": "u", "generation": "3", "host-generation": written},
-		}
-		if got := stored.revision(m); got != want {
-			t.Errorf("written as generation %q: %+v, want %+v", written, got, want)
-		}
-	}
+// answer is what a write of a barrier returns.
+func answer(version string, err error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return version, err }
 }
 
 // TestReadingNeedsAllOfIt: what cannot be read whole says nothing, and neither does one during which somebody else has the Lease.
 func TestReadingNeedsAllOfIt(t *testing.T) {
 	other := "replica-2"
-	fails := func(path string) func(*server) {
-		return func(s *server) { s.on("GET "+path, func() int { return http.StatusInternalServerError }) }
+	fails := func(path string) func(*world) {
+		return func(w *world) { w.on("GET "+path, func() int { return http.StatusInternalServerError }) }
 	}
+	refused := errors.New("refused")
 	for name, c := range map[string]struct {
-		change func(*server)
+		change func(*world)
 		want   string
 		is     error
 	}{
 		"the policies fail":             {fails(policiesPath), "reading cleanuppolicies: ", nil},
 		"the cluster policies fail":     {fails(clusterPoliciesPath), "reading clustercleanuppolicies: ", nil},
+		"the barrier fails":             {func(w *world) { w.writeBarriers(answer("", refused), answer("8", nil)) }, "reading the barrier of cleanuppolicies: ", refused},
+		"the cluster barrier fails":     {func(w *world) { w.writeBarriers(answer("7", nil), answer("", refused)) }, "reading the barrier of clustercleanuppolicies: ", refused},
 		"the namespaces fail":           {fails(namespacesPath), "reading namespaces: ", nil},
 		"the Lease fails":               {fails(leasePath), "reading lease: ", nil},
-		"there is no Lease":             {func(s *server) { s.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, "reading lease: ", nil},
-		"somebody else holds the Lease": {func(s *server) { s.holder = &other }, "reading lease: ", errNotLeading},
-		"nobody holds the Lease":        {func(s *server) { s.holder = nil }, "reading lease: ", errNotLeading},
+		"there is no Lease":             {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, "reading lease: ", nil},
+		"somebody else holds the Lease": {func(w *world) { w.holder = &other }, "reading lease: ", errNotLeading},
+		"nobody holds the Lease":        {func(w *world) { w.holder = nil }, "reading lease: ", errNotLeading},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			c.change(w.server)
+			c.change(w)
 			got, err := w.reader.read(context.Background(), testbuilders.Now)
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("read with %v", err)

@@ -39,8 +39,6 @@ import (
 const (
 	policiesPath        = "/apis/gc.winnow.dev/v1alpha1/cleanuppolicies"
 	clusterPoliciesPath = "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies"
-	storedPath          = "/apis/internal.gc.winnow.dev/v1alpha1/storedcleanuppolicies"
-	storedClusterPath   = "/apis/internal.gc.winnow.dev/v1alpha1/storedclustercleanuppolicies"
 	namespacesPath      = "/api/v1/namespaces"
 	leasePath           = "/apis/coordination.k8s.io/v1/namespaces/winnow-system/leases/winnow"
 	jobsPath            = "/apis/batch/v1/namespaces/team-a/jobs/"
@@ -143,17 +141,7 @@ func (s *server) answer(r *http.Request) any {
 	switch r.URL.Path {
 	case policiesPath:
 		return s.list(metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "p", UID: "uid-p", Generation: s.generation})
-	case storedPath:
-		return s.list(
-			metav1.ObjectMeta{
-				Namespace:   testbuilders.Home,
-				Name:        "p",
-				UID:         "other",
-				Generation:  99,
-				Annotations: map[string]string{"uid": "uid-p", "generation": "1", "host-generation": "99"},
-			},
-		)
-	case clusterPoliciesPath, storedClusterPath:
+	case clusterPoliciesPath:
 		return s.list()
 	case namespacesPath:
 		return s.list(testbuilders.Namespace(testbuilders.Home, "1").ObjectMeta)
@@ -218,14 +206,15 @@ func newWorld(t *testing.T) *world {
 	}
 	return &world{T: t, server: s, Controller: &Controller{
 		config: Config{LeaderElection: election}, clock: s.time, cluster: cluster, tracker: tr,
-		reader:  newReader(t, config, cluster, election),
+		reader:  listReader(t, config, cluster, election),
 		deleter: deleter.New(cluster, "winnow/test", s.time),
 		limit:   deleter.NewLimit(1),
 		status:  status.New(status.Config{Tracker: tr, Events: cluster, Clock: s.time}),
 	}}
 }
 
-func newReader(
+// listReader reads policies as their metadata, as without barriers.
+func listReader(
 	t *testing.T, config *rest.Config, cluster kubernetes.Interface, election componentbaseconfig.LeaderElectionConfiguration,
 ) *reader {
 	dated := rest.CopyConfig(config)
@@ -234,7 +223,16 @@ func newReader(
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &reader{policies: metadata, metadata: metadata, cluster: cluster, instance: instance, election: election}
+	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, metadata, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// writeBarriers has policies read by barriers.
+func (w *world) writeBarriers(policies, clusterPolicies func(context.Context) (string, error)) {
+	w.reader.policies, w.reader.clusterPolicies = barrier("cleanuppolicies", policies), barrier("clustercleanuppolicies", clusterPolicies)
 }
 
 // job has finished, is known to both sides, and is due.

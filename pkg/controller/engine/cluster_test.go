@@ -63,6 +63,7 @@ type event[K comparable, S any] struct {
 	last    *S // what it was before it went
 	version int
 	at      time.Time
+	barrier bool // a write that changes nothing
 }
 
 // after is what was true after the first n events.
@@ -115,17 +116,17 @@ func (c *cluster) next() int {
 }
 
 func (c *cluster) setPolicy(k key, p *simPolicy) {
-	c.policies.events = append(c.policies.events, event[key, simPolicy]{k, p, c.policies.now()[k], c.next(), c.now})
+	c.policies.events = append(c.policies.events, event[key, simPolicy]{k, p, c.policies.now()[k], c.next(), c.now, false})
 }
 
 func (c *cluster) setNamespace(name string, ns simNamespace) {
 	ns.version = c.next()
-	c.namespaces.events = append(c.namespaces.events, event[string, simNamespace]{name, &ns, nil, ns.version, c.now})
+	c.namespaces.events = append(c.namespaces.events, event[string, simNamespace]{name, &ns, nil, ns.version, c.now, false})
 }
 
 func (c *cluster) setJob(j simJob) {
 	j.version = c.next()
-	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, &j, nil, j.version, c.now})
+	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, &j, nil, j.version, c.now, false})
 }
 
 // deleteJob is what the API server does with a DELETE.
@@ -136,7 +137,7 @@ func (c *cluster) deleteJob(j simJob) {
 		return
 	}
 	j.version = c.next()
-	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, nil, &j, j.version, c.now})
+	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, nil, &j, j.version, c.now, false})
 }
 
 func (c *cluster) uid() types.UID {
@@ -190,7 +191,7 @@ func span(a, b int) []int {
 func (c *cluster) reading() freshness.ConsistentRead {
 	version := strconv.Itoa(c.version)
 	r := freshness.ConsistentRead{
-		Began: c.now, Policies: freshness.Contents{Version: version, Revisions: revisions{}}, ClusterPolicies: freshness.Contents{Version: version},
+		Began: c.now, Policies: freshness.Contents{Version: version, Revisions: revisions{}}, ClusterPolicies: freshness.Contents{Version: version, Revisions: revisions{}},
 		Namespaces: freshness.Contents{Version: version, Revisions: revisions{}},
 	}
 	for k, p := range c.policies.now() {
@@ -202,6 +203,15 @@ func (c *cluster) reading() freshness.ConsistentRead {
 			Version: strconv.Itoa(ns.version),
 		}
 	}
+	return r
+}
+
+// barrierReading is a consistent read that has written a barrier instead of listing policies.
+func (c *cluster) barrierReading() freshness.ConsistentRead {
+	barrier := c.next()
+	c.policies.events = append(c.policies.events, event[key, simPolicy]{version: barrier, at: c.now, barrier: true})
+	r := c.reading()
+	r.Policies = freshness.Contents{Version: strconv.Itoa(barrier)}
 	return r
 }
 

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +22,7 @@ func (e *Engine) ObserveNamespaces(rv string) { e.seen(freshness.Namespaces, rv)
 
 func (e *Engine) seen(c freshness.Collection, rv string) {
 	e.fresh.Seen(c, rv)
+	e.effects.Due = true // A read may wait for this version.
 }
 
 // ConfirmFresh compares a consistent read with memory, and reports whether they agree. Then deletes may be taken until freshness.For
@@ -41,17 +41,15 @@ func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 // same reports whether memory has the contents of a collection.
 func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]freshness.Revision) bool {
 	n, all := 0, true
-	compare := func(name types.NamespacedName, revisions ...freshness.Revision) {
+	compare := func(name types.NamespacedName, revision freshness.Revision) {
 		n++
 		theirs, ok := read[name]
-		all = all && ok && (len(revisions) == 0 || slices.Contains(revisions, theirs))
+		all = all && ok && theirs == revision
 	}
 	switch c {
-	case freshness.ClusterPolicies:
-		comparePolicies(e.clusters, compare)
-	case freshness.Policies:
-		for _, ns := range e.namespaces {
-			comparePolicies(ns.policies, compare)
+	case freshness.ClusterPolicies, freshness.Policies:
+		for _, ps := range e.known(c) {
+			compare(ps.stored.named(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation))
 		}
 	case freshness.Namespaces:
 		for _, ns := range e.namespaces {
@@ -61,17 +59,4 @@ func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]fres
 		}
 	}
 	return all && n == len(read)
-}
-
-// comparePolicies compares one that cannot be read by its name alone: it is not known which state of it that is, and whichever it
-// is, it holds all that it could select.
-func comparePolicies(all []*policyState, compare func(types.NamespacedName, ...freshness.Revision)) {
-	for _, ps := range all {
-		if ps.err != nil {
-			compare(ps.stored.named())
-			continue
-		}
-		compare(ps.stored.named(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation),
-			freshness.AlteredRevision(ps.stored.UID, ps.stored.ResourceVersion))
-	}
 }

@@ -92,12 +92,9 @@ func TestAgree(t *testing.T) {
 		"newer, and a policy is an older one": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-p", 2)
 		}, false},
-		"newer, and a policy was altered": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.AlteredRevision("uid-p", "13")
-		}, false},
-		"newer, and an altered policy is as memory has it": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.AlteredRevision("uid-p", "10")
-		}, true},
+		"a version alone, which memory has seen": {func(r *freshness.ConsistentRead) { r.Policies = freshness.Contents{Version: "12"} }, true},
+		"a version alone, which memory has not":  {func(r *freshness.ConsistentRead) { r.Policies = freshness.Contents{Version: "13"} }, false},
+		"so for cluster policies":                {func(r *freshness.ConsistentRead) { r.ClusterPolicies = freshness.Contents{Version: "13"} }, false},
 		"newer, and a policy was made anew": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-2", 3)
 		}, false},
@@ -141,7 +138,7 @@ func TestAgree(t *testing.T) {
 			tr.Replace(gc.ResourcePods, nil, 0, testbuilders.Now)
 			tr.Replace(gc.ResourceJobs, kept(job(0, "a")), 0, testbuilders.Now)
 			r := freshness.ConsistentRead{
-				Began: testbuilders.Now, ClusterPolicies: freshness.Contents{Version: "1"},
+				Began: testbuilders.Now, ClusterPolicies: freshness.Contents{Version: "1", Revisions: revisions{}},
 				Policies:   freshness.Contents{Version: "12", Revisions: revisions{p: freshness.PolicyRevision("uid-p", 3)}},
 				Namespaces: freshness.Contents{Version: "22", Revisions: revisions{home: {UID: "ns-team-a", Version: "20"}}},
 			}

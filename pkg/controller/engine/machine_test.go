@@ -115,6 +115,8 @@ func (m *machine) run(t *rapid.T) {
 		"cover":           func(*rapid.T) { m.cover() },
 		"merge":           m.merge,
 		"read":            func(*rapid.T) { m.readings = append(m.readings, m.reading()) },
+		"read barrier":    func(*rapid.T) { m.readings = append(m.readings, m.barrierReading()) },
+		"reading waits":   m.readingWaits,
 		"reading ends":    m.readingEnds,
 		"read at once":    func(*rapid.T) { m.tracker.ConfirmFresh(m.reading(), m.now) },
 		"take":            m.take,
@@ -202,9 +204,12 @@ func (m *machine) finalizers(t *rapid.T) {
 func (m *machine) tellPolicy() {
 	e := m.policies.events[m.policies.told]
 	m.policies.told++
-	if e.state == nil {
+	switch {
+	case e.barrier:
+		m.tracker.ObservePolicies(strconv.Itoa(e.version))
+	case e.state == nil:
 		m.tracker.RemovePolicy(realPolicy(e.key, e.last, e.version), m.now)
-	} else {
+	default:
 		m.tracker.SetPolicy(realPolicy(e.key, e.state, e.version), m.now)
 	}
 	m.tally.policies(m.policies.after(m.policies.told))
@@ -350,6 +355,12 @@ func (m *machine) endMerge(i int) {
 	m.merges = slices.Delete(m.merges, i, i+1)
 }
 
+// readingWaits compares a reading with memory, which may agree later.
+func (m *machine) readingWaits(t *rapid.T) {
+	skipUnless(t, len(m.readings) > 0)
+	m.tracker.ConfirmFresh(m.readings[0], m.now)
+}
+
 func (m *machine) readingEnds(t *rapid.T) {
 	skipUnless(t, len(m.readings) > 0)
 	m.tracker.ConfirmFresh(m.readings[0], m.now)
@@ -447,7 +458,11 @@ func (m *machine) endAnswer(i int) {
 
 // work makes it likely that much is deleted: it does at once what otherwise takes four steps to come in their order.
 func (m *machine) work(t *rapid.T) {
-	m.tracker.ConfirmFresh(m.reading(), m.now)
+	r := m.reading()
+	if rapid.Bool().Draw(t, "barrier") {
+		r = m.barrierReading()
+	}
+	m.tracker.ConfirmFresh(r, m.now)
 	m.tracker.Expire(m.now)
 	for o, ok := m.tracker.Take(m.now); ok; o, ok = m.tracker.Take(m.now) {
 		m.send(t, o, m.drawFault(t))

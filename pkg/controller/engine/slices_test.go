@@ -215,7 +215,9 @@ func (s *sliced) take(t *rapid.T) {
 // takeAll takes all that the second would delete, and looks whether the first would too.
 func (s *sliced) takeAll() {
 	for _, t := range []*driver{s.whole, s.parts} {
-		t.fresh.Confirm(freshness.ConsistentRead{Began: s.now}, func(freshness.Collection, revisions) bool { return true })
+		read := freshness.Contents{Revisions: revisions{}}
+		r := freshness.ConsistentRead{Began: s.now, Policies: read, ClusterPolicies: read, Namespaces: read}
+		t.fresh.Confirm(r, func(freshness.Collection, revisions) bool { return true })
 	}
 	var orders []*deletion.Order
 	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {

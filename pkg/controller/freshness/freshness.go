@@ -35,12 +35,6 @@ func PolicyRevision(uid types.UID, generation int64) Revision {
 	return Revision{UID: uid, Version: strconv.FormatInt(generation, 10)}
 }
 
-// AlteredRevision is that of a policy that somebody has written past the API: its generation says nothing, only this very version of it
-// is known to be the same.
-func AlteredRevision(uid types.UID, resourceVersion string) Revision {
-	return Revision{UID: uid, Version: "version " + resourceVersion}
-}
-
 // ConsistentRead is what a consistent read of policies and namespaces said.
 type ConsistentRead struct {
 	// Began is when the read was started: what was acknowledged before it is in it.
@@ -50,7 +44,7 @@ type ConsistentRead struct {
 	Policies, ClusterPolicies, Namespaces Contents
 }
 
-// Contents is one collection as it was read.
+// Contents is one collection as it was read. Revisions is nil if only the version was read.
 type Contents struct {
 	Version   string
 	Revisions map[types.NamespacedName]Revision
@@ -74,6 +68,9 @@ type Freshness struct {
 	seen, read [collections]uint64
 	listed     [collections]bool
 	clockDoubt string
+	// disagreed is when the last read that did not agree was begun, moved whether memory has taken anything in since.
+	disagreed time.Time
+	moved     bool
 }
 
 // Allows reports whether a delete may start. A clock that was set since makes all reads old, and so does a host that was suspended,
@@ -96,12 +93,14 @@ func (f *Freshness) AllListed() bool { return f.listed == [collections]bool{true
 func (f *Freshness) WhatIsListed() Freshness { return Freshness{listed: f.listed} }
 
 // Seen takes in that the watch of a collection has come as far as a resource version.
-func (f *Freshness) Seen(c Collection, version string) { f.seen[c] = max(f.seen[c], parse(version)) }
+func (f *Freshness) Seen(c Collection, version string) {
+	f.seen[c], f.moved = max(f.seen[c], parse(version)), true
+}
 
 // Relisted takes in that the watch of a collection starts over, from a list that may be older than what was known.
 func (f *Freshness) Relisted(c Collection, version string) {
 	f.Doubt()
-	f.seen[c], f.listed[c] = parse(version), true
+	f.seen[c], f.listed[c], f.moved = parse(version), true, true
 }
 
 // Changed takes in that memory was changed by an event of a resource version. A watch that lags may tell what was undone again before
@@ -116,11 +115,16 @@ func (f *Freshness) Changed(c Collection, version string) {
 func (f *Freshness) Doubt() { f.confirmed = time.Time{} }
 
 // Confirm compares a consistent read with memory, and reports whether they agree: memory is known to be as new, or same reports that it
-// has the same contents. Then deletes may start until For after the read began.
+// has the same contents. Then deletes may start until For after the read began. A read that does not agree yet may be compared again and
+// again: this costs little while memory does not move.
 func (f *Freshness) Confirm(r ConsistentRead, same func(Collection, map[types.NamespacedName]Revision) bool) bool {
+	if r.Began.Equal(f.disagreed) && !f.moved {
+		return false
+	}
 	read := [collections]Contents{Policies: r.Policies, ClusterPolicies: r.ClusterPolicies, Namespaces: r.Namespaces}
 	for c, contents := range read {
-		if !f.covers(Collection(c), contents.Version) && !same(Collection(c), contents.Revisions) {
+		if !f.covers(Collection(c), contents.Version) && (contents.Revisions == nil || !same(Collection(c), contents.Revisions)) {
+			f.disagreed, f.moved = r.Began, false
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ func always(Collection, contents) bool { return true }
 func never(Collection, contents) bool  { return false }
 
 func read(began time.Time, version string) ConsistentRead {
-	c := Contents{Version: version}
+	c := Contents{Version: version, Revisions: contents{}}
 	return ConsistentRead{Began: began, Policies: c, ClusterPolicies: c, Namespaces: c}
 }
 
@@ -44,6 +44,82 @@ func TestConfirm(t *testing.T) {
 		if got := f.Confirm(read(now, c.version), c.same); got != c.want || f.Allows(now) != c.want {
 			t.Errorf("%s: confirmed %v, allows %v", name, got, f.Allows(now))
 		}
+	}
+}
+
+// TestConfirmAVersion: where only a version was read, memory must have seen it, whatever memory has.
+func TestConfirmAVersion(t *testing.T) {
+	for name, c := range map[string]struct {
+		seen, version string
+		want          bool
+	}{
+		"memory is newer":                            {"12", "11", true},
+		"memory is as new":                           {"12", "12", true},
+		"memory is older":                            {"12", "13", false},
+		"a version that cannot be read":              {"12", "x", false},
+		"no version":                                 {"12", "", false},
+		"a version of memory that could not be read": {"x", "12", false},
+	} {
+		for _, collection := range []Collection{Policies, ClusterPolicies} {
+			var f Freshness
+			for _, other := range []Collection{Policies, ClusterPolicies, Namespaces} {
+				f.Relisted(other, "99")
+			}
+			f.Relisted(collection, c.seen)
+			r := read(now, "99")
+			*map[Collection]*Contents{Policies: &r.Policies, ClusterPolicies: &r.ClusterPolicies}[collection] = Contents{Version: c.version}
+			if got := f.Confirm(r, always); got != c.want || f.Allows(now) != c.want {
+				t.Errorf("%s: collection %d: confirmed %v, allows %v", name, collection, got, f.Allows(now))
+			}
+		}
+	}
+}
+
+// TestConfirmWaits: a read that does not agree yet is compared again once memory has moved, and until then at no cost.
+func TestConfirmWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		move func(*Freshness)
+		want bool
+	}{
+		"memory has not moved":           {func(*Freshness) {}, false},
+		"memory is still behind":         {func(f *Freshness) { f.Seen(Policies, "12") }, false},
+		"memory has seen the version":    {func(f *Freshness) { f.Seen(Policies, "13") }, true},
+		"memory has seen a newer one":    {func(f *Freshness) { f.Seen(Policies, "14") }, true},
+		"a list is as new":               {func(f *Freshness) { f.Relisted(Policies, "13") }, true},
+		"a list is older":                {func(f *Freshness) { f.Relisted(Policies, "11") }, false},
+		"another watch has come as far":  {func(f *Freshness) { f.Seen(Namespaces, "13") }, false},
+		"an older event after the wait":  {func(f *Freshness) { f.Seen(Policies, "13"); f.Changed(Policies, "12") }, true},
+		"a list sets back what was seen": {func(f *Freshness) { f.Seen(Policies, "13"); f.Relisted(Policies, "12") }, false},
+	} {
+		var f Freshness
+		for _, collection := range []Collection{Policies, ClusterPolicies, Namespaces} {
+			f.Relisted(collection, "12")
+		}
+		compared := 0
+		same := func(Collection, contents) bool { compared++; return true }
+		r := read(now, "12")
+		r.Policies = Contents{Version: "13"}
+		for range 3 {
+			if f.Confirm(r, same) {
+				t.Fatalf("%s: memory is behind, and agrees", name)
+			}
+		}
+		c.move(&f)
+		if got := f.Confirm(r, same); got != c.want || f.Allows(now) != c.want || compared > 0 {
+			t.Errorf("%s: confirmed %v, allows %v, compared contents %d times", name, got, f.Allows(now), compared)
+		}
+	}
+	var f Freshness
+	compared := 0
+	differs := func(Collection, contents) bool { compared++; return false }
+	for range 3 {
+		f.Confirm(read(now, "1"), differs)
+	}
+	if compared != 1 {
+		t.Errorf("compared contents %d times, though memory has not moved", compared)
+	}
+	if f.Confirm(read(now.Add(1), "1"), differs); compared != 2 {
+		t.Error("another read is not compared")
 	}
 }
 

@@ -62,7 +62,7 @@ func TestOnAWholeCluster(t *testing.T) {
 
 func policyStore(t *testing.T, config *rest.Config) *store {
 	t.Helper()
-	host, err := NewHost(config)
+	host, err := NewHost(config, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,15 +57,18 @@ type suiteStore struct {
 	namespaces map[string]bool
 }
 
-// newSuiteStore returns a store over an empty host resource.
+// newSuiteStore returns a store over a host resource that has nothing but a Barrier.
 func newSuiteStore(t *testing.T, served schema.GroupResource) *suiteStore {
 	t.Helper()
-	beginning := env.purge(t, served)
+	env.purge(t, served)
+	kind := strings.TrimPrefix(kinds[served], "Stored")
+	// In this namespace the Barrier comes first. At the end of a list, remainingItemCount would count it.
+	host := &Host{client: env.host.client, barriers: metav1.NamespaceDefault}
+	beginning := mustWrite(t, host.Barrier(served, kind, served == pods))
 	codec := &transformingCodec{Codec: podCodec()}
 	codec.set(storagetesting.NewPrefixTransformer([]byte("test!"), false))
-	kind := strings.TrimPrefix(kinds[served], "Stored")
 	return &suiteStore{
-		store:      newStore(env.host, codec, served, kind, "/pods/", served == pods, newPod),
+		store:      newStore(host, codec, served, kind, "/pods/", served == pods, newPod),
 		beginning:  beginning,
 		codec:      codec,
 		namespaces: map[string]bool{},

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,11 +32,13 @@ func HostResource(served schema.GroupResource) schema.GroupVersionResource {
 // Host is the connection to the cluster's own API that all stores share.
 type Host struct {
 	client rest.Interface
+	// barriers is the namespace of the Barriers of namespaced resources.
+	barriers string
 }
 
-// NewHost connects to the cluster that config names. Requests are not limited on this side: the
+// NewHost connects to the cluster that config names. A namespaced resource has its Barrier in the namespace barriers. Requests are not limited on this side: the
 // cluster's Priority and Fairness does that, and answers 429.
-func NewHost(config *rest.Config) (*Host, error) {
+func NewHost(config *rest.Config, barriers string) (*Host, error) {
 	hostConfig := rest.CopyConfig(config)
 	hostConfig.GroupVersion = &GroupVersion
 	hostConfig.APIPath = "/apis"
@@ -53,7 +56,7 @@ func NewHost(config *rest.Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the storage in the cluster's API: %w", err)
 	}
-	return &Host{client: client}, nil
+	return &Host{client: client, barriers: barriers}, nil
 }
 
 // statusCodecs knows what the REST client itself decodes: the Status of an error.
@@ -105,6 +108,10 @@ type table struct {
 	kind     string
 }
 
+func tableOf(host *Host, served schema.GroupResource, kind string) table {
+	return table{client: host.client, resource: HostResource(served).Resource, kind: "Stored" + kind}
+}
+
 func (t table) get(ctx context.Context, at location, resourceVersion string) (*storedObject, error) {
 	request := t.client.Get().Resource(t.resource).Name(at.name)
 	within(request, at.namespace)
@@ -116,9 +123,12 @@ func (t table) get(ctx context.Context, at location, resourceVersion string) (*s
 	return object, into(request.Do(ctx), object)
 }
 
+// list leaves out the Barrier. RemainingItemCount may count it.
 func (t table) list(ctx context.Context, query listQuery) (*storedList, error) {
 	list := &storedList{}
-	return list, into(query.apply(t.client.Get().Resource(t.resource)).Do(ctx), list)
+	err := into(query.apply(t.client.Get().Resource(t.resource)).Do(ctx), list)
+	list.Items = slices.DeleteFunc(list.Items, isBarrier)
+	return list, err
 }
 
 // create and update return the metadata that the object has since the write.

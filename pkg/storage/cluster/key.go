@@ -16,7 +16,7 @@ type target struct {
 	// key is the key as prepared, a prefix with a trailing slash when it stands for a set.
 	key string
 	// nothing is set for keys at which no object can be: a namespace asked for as if it were an
-	// object, or the children of an object.
+	// object, the children of an object, or a Barrier.
 	nothing bool
 }
 
@@ -46,6 +46,7 @@ func (s *store) locate(key string, recursive bool) (target, error) {
 	}
 	if !recursive {
 		found.name = segments[depth-1]
+		found.nothing = found.name == barrierName
 	}
 	return found, nil
 }

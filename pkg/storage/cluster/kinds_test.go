@@ -40,7 +40,7 @@ type servedKind struct {
 
 // testKinds takes an object of every served kind through its registry.
 func testKinds(t *testing.T, winnow *clientrest.Config) {
-	host, err := NewHost(winnow)
+	host, err := NewHost(winnow, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func (k servedKind) write(t *testing.T, name string, payload func(string) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := k.object(metav1.ObjectMeta{UID: types.UID(stored.Annotations[UIDAnnotation]), Generation: 1, Labels: stored.Labels})
+	object := k.object(metav1.ObjectMeta{UID: types.UID(stored.Annotations[uidAnnotation]), Generation: 1, Labels: stored.Labels})
 	body, err := s.wrap(target{location: at}, stored, payload(stored.Payload), object)
 	if err != nil {
 		t.Fatal(err)

@@ -88,10 +88,13 @@ func runTests(m *testing.M) (code int, err error) {
 
 func (e *environment) prepare(ctx context.Context, etcdURL string) (err error) {
 	e.config = e.cluster.RESTConfig()
-	if e.host, err = NewHost(e.config); err != nil {
+	if e.host, err = NewHost(e.config, "ns"); err != nil {
 		return err
 	}
 	if e.kube, err = kubernetes.NewForConfig(e.config); err != nil {
+		return err
+	}
+	if err := e.needNamespace(ctx, e.host.barriers); err != nil {
 		return err
 	}
 	pki := filepath.Join(e.cluster.Dir, "pki")
@@ -177,13 +180,19 @@ func (e *environment) needNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// purge deletes all objects of a served resource and returns the resourceVersion then.
-func (e *environment) purge(t *testing.T, served schema.GroupResource) string {
+// purge deletes all objects of a served resource.
+func (e *environment) purge(t *testing.T, served schema.GroupResource) {
 	t.Helper()
 	hosted := table{client: e.host.client, resource: HostResource(served).Resource}
 	list, err := hosted.list(t.Context(), listQuery{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, namespace := range []string{"", metav1.NamespaceDefault, env.host.barriers} {
+		at := location{namespace: namespace, name: barrierName}
+		if barrier, err := hosted.get(t.Context(), at, ""); err == nil {
+			list.Items = append(list.Items, *barrier)
+		}
 	}
 	for _, object := range list.Items {
 		at := location{namespace: object.Namespace, name: object.Name}
@@ -195,5 +204,4 @@ func (e *environment) purge(t *testing.T, served schema.GroupResource) string {
 	if err != nil || len(list.Items) > 0 {
 		t.Fatalf("%d objects left, err %v", len(list.Items), err)
 	}
-	return list.ResourceVersion
 }

@@ -5,8 +5,6 @@ package cluster
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -20,50 +18,15 @@ import (
 )
 
 const (
-	// UIDAnnotation mirrors metadata.uid of the payload on the host object, which has one of its own.
-	UIDAnnotation = "internal.gc.winnow.dev/uid"
-	// GenerationAnnotation mirrors metadata.generation of the payload on the host object.
-	GenerationAnnotation = "internal.gc.winnow.dev/generation"
-	// HostGenerationAnnotation holds metadata.generation of the host object itself as this write makes it. Where the two differ,
-	// somebody else has written the payload, and the other annotations may say what was before.
-	HostGenerationAnnotation = "internal.gc.winnow.dev/host-generation"
-	// DigestAnnotation holds the Digest of the payload. A write of the status alone leaves it as it is,
-	// while the host's resourceVersion moves.
-	DigestAnnotation = "internal.gc.winnow.dev/digest"
+	// uidAnnotation mirrors metadata.uid of the payload on the host object, which has one of its own.
+	uidAnnotation = "internal.gc.winnow.dev/uid"
+	// generationAnnotation mirrors metadata.generation of the payload on the host object.
+	generationAnnotation = "internal.gc.winnow.dev/generation"
 
 	// maxStoredBytes caps a host object as it is sent. etcd takes 1.5 MiB at its defaults, and the
 	// cluster adds managed fields to what it is sent.
 	maxStoredBytes = 1 << 20
 )
-
-// Digest returns 32 hexadecimal digits that change when spec or metadata.annotations of the object
-// do, and with nothing else. Encoded is the object in its served version as JSON; the order of fields
-// and white space do not count, so that any party that holds the object gets the same answer.
-// Of anything but JSON every byte counts.
-func Digest(encoded []byte) string {
-	decided := encoded
-	if canonical, err := canonicalDecision(encoded); err == nil {
-		decided = canonical
-	}
-	sum := sha256.Sum256(decided)
-	return hex.EncodeToString(sum[:16])
-}
-
-// canonicalDecision is what users decide in an object: encoding/json sorts the keys of maps.
-func canonicalDecision(encoded []byte) ([]byte, error) {
-	var object struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-		Spec any `json:"spec"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader(encoded))
-	decoder.UseNumber()
-	if err := decoder.Decode(&object); err != nil {
-		return nil, err
-	}
-	return json.Marshal([]any{object.Metadata.Annotations, object.Spec})
-}
 
 // encode returns the payload of object. It clears resourceVersion and selfLink, which are the host's.
 func (s *store) encode(object runtime.Object) (string, error) {
@@ -81,10 +44,6 @@ func (s *store) wrap(at target, current *storedObject, payload string, object ru
 	if err != nil {
 		return nil, err
 	}
-	generation := "" // of what a caller suggests to replace it is not known
-	if current.ResourceVersion == "" || current.Generation > 0 {
-		generation = strconv.FormatInt(current.Generation+1, 10)
-	}
 	body, err := json.Marshal(&storedObject{
 		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: s.table.kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -93,10 +52,8 @@ func (s *store) wrap(at target, current *storedObject, payload string, object ru
 			ResourceVersion: current.ResourceVersion,
 			Labels:          accessor.GetLabels(),
 			Annotations: map[string]string{
-				UIDAnnotation:            string(accessor.GetUID()),
-				GenerationAnnotation:     strconv.FormatInt(accessor.GetGeneration(), 10),
-				HostGenerationAnnotation: generation,
-				DigestAnnotation:         Digest([]byte(payload)),
+				uidAnnotation:        string(accessor.GetUID()),
+				generationAnnotation: strconv.FormatInt(accessor.GetGeneration(), 10),
 			},
 		},
 		Payload: payload,
@@ -158,8 +115,8 @@ func (s *store) decodeMetadata(stored *storedObject, out runtime.Object, why err
 	accessor.SetLabels(stored.Labels)
 	accessor.SetResourceVersion(stored.ResourceVersion)
 	accessor.SetCreationTimestamp(stored.CreationTimestamp)
-	accessor.SetUID(types.UID(stored.Annotations[UIDAnnotation]))
-	if generation, err := strconv.ParseInt(stored.Annotations[GenerationAnnotation], 10, 64); err == nil {
+	accessor.SetUID(types.UID(stored.Annotations[uidAnnotation]))
+	if generation, err := strconv.ParseInt(stored.Annotations[generationAnnotation], 10, 64); err == nil {
 		accessor.SetGeneration(generation)
 	}
 	s.mark(out, why)

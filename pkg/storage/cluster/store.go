@@ -24,6 +24,7 @@ const readinessTimeout = 2 * time.Second
 // last writes, which nothing depends on, so any number of replicas may serve the same resource.
 type store struct {
 	table          table
+	barrier        location
 	codec          runtime.Codec
 	versioner      storage.Versioner
 	groupResource  schema.GroupResource // as served
@@ -49,7 +50,8 @@ func newStore(
 	newFunc func() runtime.Object,
 ) *store {
 	return &store{
-		table:          table{client: host.client, resource: HostResource(served).Resource, kind: "Stored" + kind},
+		table:          tableOf(host, served, kind),
+		barrier:        host.barrierOf(namespaced),
 		codec:          codec,
 		versioner:      storage.APIObjectVersioner{},
 		groupResource:  served,
@@ -105,6 +107,9 @@ func (s *store) create(ctx context.Context, at target, payload string, object ru
 
 // checkName refuses here, in terms of the served resource, what the host would refuse in its own.
 func (s *store) checkName(at target) error {
+	if at.name == barrierName {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name %q is reserved, choose another name", at.name))
+	}
 	if at.nothing {
 		return apierrors.NewBadRequest(fmt.Sprintf("no %s can be stored at key %q", s.groupResource, at.key))
 	}
@@ -159,9 +164,13 @@ func (s *store) Stats(ctx context.Context) (storage.Stats, error) {
 	if err != nil {
 		return storage.Stats{}, s.translate(ctx, err, target{})
 	}
-	count := int64(len(list.Items))
-	if list.RemainingItemCount != nil {
-		count += *list.RemainingItemCount
+	if list.RemainingItemCount == nil {
+		return storage.Stats{ObjectCount: int64(len(list.Items))}, nil
+	}
+	count := int64(len(list.Items)) + *list.RemainingItemCount
+	// A page without an object had the Barrier. Else the Barrier, if there is one, is among those that remain.
+	if _, err := s.table.get(ctx, s.barrier, ""); err == nil && len(list.Items) > 0 {
+		count--
 	}
 	return storage.Stats{ObjectCount: count}, nil
 }

@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
 )
 
@@ -192,76 +191,25 @@ func TestMetadataIsWholeInThePayloadAndOnlyLabelsAreTheHosts(t *testing.T) {
 }
 
 // The controller compares memory with a metadata-only list: status must not show there, all else must.
-func TestDigestInMetadataList(t *testing.T) {
+// The annotations of a host object mirror what identifies its payload, for when the payload cannot be read.
+func TestAnnotationsMirrorThePayload(t *testing.T) {
 	s := newTestStore(t)
-	mustCreate(t, s, podNamed("a"))
-	client, err := metadata.NewForConfig(env.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := func() (annotations map[string]string, resourceVersion string) {
-		list, err := client.Resource(HostResource(pods)).List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(list.Items) != 1 {
-			t.Fatalf("%+v, %v", list, err)
-		}
-		return list.Items[0].Annotations, list.Items[0].ResourceVersion
-	}
-	first, firstVersion := read()
-	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Status.Message = "changed" })
-	second, secondVersion := read()
-	if firstVersion == secondVersion || first[DigestAnnotation] != second[DigestAnnotation] {
-		t.Errorf("after a status change: %s %v, %s %v", firstVersion, first, secondVersion, second)
-	}
-	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Spec.NodeName, pod.Generation = "n", 2 })
-	third, _ := read()
-	if third[DigestAnnotation] == first[DigestAnnotation] || third[GenerationAnnotation] != "2" {
-		t.Errorf("after a spec change: %v", third)
-	}
-	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Annotations = map[string]string{"a": "b"} })
-	fourth, _ := read()
-	if fourth[DigestAnnotation] == third[DigestAnnotation] || fourth[GenerationAnnotation] != "2" {
-		t.Errorf("after a change of annotations: %v", fourth)
-	}
-}
-
-// Whoever reads the metadata alone sees whether the payload is as this package wrote it.
-func TestHostGeneration(t *testing.T) {
-	s := newTestStore(t)
-	at, err := s.locate("/pods/ns/a", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect := func(what string, ours bool) {
+	expect := func(generation string) {
 		t.Helper()
-		stored, err := s.fetch(t.Context(), at, "")
+		stored, err := s.table.get(t.Context(), location{"ns", "a"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := stored.Annotations[HostGenerationAnnotation]; (got == strconv.FormatInt(stored.Generation, 10)) != ours {
-			t.Errorf("%s: generation %d, as written %q", what, stored.Generation, got)
+		if got := stored.Annotations; got[uidAnnotation] != "uid" || got[generationAnnotation] != generation {
+			t.Errorf("want generation %s, got %v", generation, got)
 		}
 	}
 	mustCreate(t, s, podNamed("a"))
-	expect("created", true)
-	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Generation++ })
-	expect("updated", true)
-	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Labels = map[string]string{"l": "m"} })
-	expect("labelled", true)
-	stored, err := s.fetch(t.Context(), at, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored.Payload = strings.Replace(stored.Payload, `"l":"m"`, `"l":"n"`, 1)
-	body, err := json.Marshal(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.table.update(t.Context(), at.location, body); err != nil {
-		t.Fatal(err)
-	}
-	expect("written by somebody else", false)
-	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Generation++ })
-	expect("updated again", true)
+	expect("1")
+	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Spec.NodeName, pod.Generation = "n", 2 })
+	expect("2")
+	mustUpdate(t, s, "a", func(pod *example.Pod) { pod.Status.Message = "changed" })
+	expect("2")
 }
 
 func TestTooLargeAndBadNames(t *testing.T) {

@@ -19,14 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/randfill"
-
-	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
 func TestLocate(t *testing.T) {
@@ -35,24 +30,26 @@ func TestLocate(t *testing.T) {
 		target                target
 		err                   string
 	}{
-		"/pods/ns/name":      {namespaced: true, target: target{key: "/pods/ns/name", location: location{"ns", "name"}}},
-		"/pods/name":         {target: target{key: "/pods/name", location: location{"", "name"}}},
-		"/pods/one-segment":  {namespaced: true, target: target{key: "/pods/one-segment", nothing: true}},
-		"/pods/ns/too-deep":  {target: target{key: "/pods/ns/too-deep", nothing: true}},
-		"/pods/ns/a/b":       {namespaced: true, target: target{key: "/pods/ns/a/b", nothing: true}},
-		"/pods/ns/":          {namespaced: true, target: target{key: "/pods/ns/", nothing: true}},
-		"/pods":              {namespaced: true, recursive: true, target: target{key: "/pods/"}},
-		"/pods/":             {recursive: true, target: target{key: "/pods/"}},
-		"/pods/ns":           {namespaced: true, recursive: true, target: target{key: "/pods/ns/", location: location{namespace: "ns"}}},
-		"/pods/ns/name/":     {namespaced: true, recursive: true, target: target{key: "/pods/ns/name/", nothing: true}},
-		"/pods/cluster-wide": {recursive: true, target: target{key: "/pods/cluster-wide/", nothing: true}},
-		"":                   {err: "empty key"},
-		"/":                  {err: "empty key"},
-		"..":                 {err: "invalid key"},
-		"/pods/../secrets/a": {err: "invalid key"},
-		"/pods/./a":          {err: "invalid key"},
-		"/pods.apps/a":       {err: "lacks resource prefix"},
-		"/secrets/ns/name":   {err: "lacks resource prefix"},
+		"/pods/ns/" + barrierName: {namespaced: true, target: target{key: "/pods/ns/" + barrierName, nothing: true, location: location{"ns", barrierName}}},
+		"/pods/" + barrierName:    {target: target{key: "/pods/" + barrierName, nothing: true, location: location{"", barrierName}}},
+		"/pods/ns/name":           {namespaced: true, target: target{key: "/pods/ns/name", location: location{"ns", "name"}}},
+		"/pods/name":              {target: target{key: "/pods/name", location: location{"", "name"}}},
+		"/pods/one-segment":       {namespaced: true, target: target{key: "/pods/one-segment", nothing: true}},
+		"/pods/ns/too-deep":       {target: target{key: "/pods/ns/too-deep", nothing: true}},
+		"/pods/ns/a/b":            {namespaced: true, target: target{key: "/pods/ns/a/b", nothing: true}},
+		"/pods/ns/":               {namespaced: true, target: target{key: "/pods/ns/", nothing: true}},
+		"/pods":                   {namespaced: true, recursive: true, target: target{key: "/pods/"}},
+		"/pods/":                  {recursive: true, target: target{key: "/pods/"}},
+		"/pods/ns":                {namespaced: true, recursive: true, target: target{key: "/pods/ns/", location: location{namespace: "ns"}}},
+		"/pods/ns/name/":          {namespaced: true, recursive: true, target: target{key: "/pods/ns/name/", nothing: true}},
+		"/pods/cluster-wide":      {recursive: true, target: target{key: "/pods/cluster-wide/", nothing: true}},
+		"":                        {err: "empty key"},
+		"/":                       {err: "empty key"},
+		"..":                      {err: "invalid key"},
+		"/pods/../secrets/a":      {err: "invalid key"},
+		"/pods/./a":               {err: "invalid key"},
+		"/pods.apps/a":            {err: "lacks resource prefix"},
+		"/secrets/ns/name":        {err: "lacks resource prefix"},
 	} {
 		s := &store{resourcePrefix: "/pods/", namespaced: want.namespaced}
 		got, err := s.locate(key, want.recursive)
@@ -65,31 +62,6 @@ func TestLocate(t *testing.T) {
 		if err != nil || got != want.target {
 			t.Errorf("locate(%q, recursive %v): want %+v, got %+v, %v", key, want.recursive, want.target, got, err)
 		}
-	}
-}
-
-func TestDigest(t *testing.T) {
-	const base = `{"metadata":{"name":"a","annotations":{"x":"1","y":"2"}},"spec":{"mode":"Enforce","n":9007199254740993}}`
-	for name, c := range map[string]struct {
-		object string
-		same   bool
-	}{
-		"order and white space":   {`{ "spec": {"n":9007199254740993, "mode":"Enforce"}, "metadata":{"annotations":{"y":"2","x":"1"}} }`, true},
-		"status":                  {strings.Replace(base, `"spec"`, `"status":{"deleted":7},"spec"`, 1), true},
-		"labels and other fields": {strings.Replace(base, `"name":"a"`, `"name":"b","labels":{"l":"m"},"generation":4`, 1), true},
-		"spec":                    {strings.Replace(base, "Enforce", "Preview", 1), false},
-		"a large number":          {strings.Replace(base, "9007199254740993", "9007199254740992", 1), false},
-		"annotations":             {strings.Replace(base, `"x":"1"`, `"x":"3"`, 1), false},
-		"no JSON":                 {"?" + base, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if same := Digest([]byte(base)) == Digest([]byte(c.object)); same != c.same {
-				t.Errorf("same digest: want %v, got %v", c.same, same)
-			}
-		})
-	}
-	if digest := Digest([]byte(base)); len(digest) != 32 {
-		t.Errorf("want 32 digits, got %q", digest)
 	}
 }
 
@@ -111,7 +83,7 @@ func failingHost(t *testing.T, status metav1.Status) *store {
 
 func storeAt(t *testing.T, url string) *store {
 	t.Helper()
-	host, err := NewHost(&rest.Config{Host: url})
+	host, err := NewHost(&rest.Config{Host: url}, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +208,7 @@ func TestConfigOfHost(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	for given, want := range map[string]string{"": "winnow", "winnow/v1.2.3": "winnow/v1.2.3", "curl": "winnow"} {
-		host, err := NewHost(&rest.Config{Host: server.URL, UserAgent: given, QPS: 1, Timeout: time.Nanosecond})
+		host, err := NewHost(&rest.Config{Host: server.URL, UserAgent: given, QPS: 1, Timeout: time.Nanosecond}, "ns")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,42 +224,4 @@ func TestConfigOfHost(t *testing.T) {
 type policyObject interface {
 	runtime.Object
 	metav1.Object
-}
-
-func annotations(fill *randfill.Filler) map[string]string {
-	var filled map[string]string
-	fill.Fill(&filled)
-	return filled
-}
-
-// The server takes the digest of what it stores, the controller of the object that it was sent.
-func TestDigestIsTheSameForAllWhoHoldThePolicy(t *testing.T) {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	codec := serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion)
-	fill := randfill.NewWithSeed(1).NilChance(.3).NumElements(0, 3).Funcs(func(*metav1.ManagedFieldsEntry, randfill.Continue) {})
-	for range 100 {
-		var policy v1alpha1.CleanupPolicy
-		fill.Fill(&policy.Spec)
-		var clusterPolicy v1alpha1.ClusterCleanupPolicy
-		fill.Fill(&clusterPolicy.Spec)
-		for sent, read := range map[policyObject]policyObject{&policy: &v1alpha1.CleanupPolicy{}, &clusterPolicy: &v1alpha1.ClusterCleanupPolicy{}} {
-			sent.SetAnnotations(annotations(fill))
-			scheme.Default(sent)
-			stored, err := runtime.Encode(codec, sent)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := codec.Decode(stored, nil, read); err != nil {
-				t.Fatal(err)
-			}
-			held, err := json.Marshal(read)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if Digest(stored) != Digest(held) {
-				t.Fatalf("different digests:\nstored %s\nheld   %s", stored, held)
-			}
-		}
-	}
 }

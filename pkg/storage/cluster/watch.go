@@ -29,6 +29,7 @@ type watcher struct {
 	at        target
 	predicate storage.SelectionPredicate
 	bookmarks bool
+	barriers  bool // a write of the Barrier is a bookmark too
 
 	// initial is sent before anything of the stream.
 	initial []watch.Event
@@ -59,6 +60,7 @@ func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 		bookmarks: opts.Predicate.AllowWatchBookmarks || opts.ProgressNotify,
 		result:    make(chan watch.Event, resultBuffer),
 	}
+	w.barriers = w.bookmarks && wantsBarriers(ctx)
 	watchCtx, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
 	if err := w.open(watchCtx, revision, opts); err != nil && !errors.Is(err, context.Canceled) {
@@ -223,8 +225,8 @@ func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Eve
 	if err != nil {
 		return nil, storage.NewInternalError(err)
 	}
-	if kind == watch.Bookmark {
-		if !w.bookmarks {
+	if barrier := isBarrier(*stored); barrier || kind == watch.Bookmark {
+		if !w.bookmarks || barrier && !w.barriers {
 			return nil, nil
 		}
 		bookmark, err := w.bookmark(stored.ResourceVersion)

@@ -37,7 +37,7 @@ func (l lastWrites) add(key, payload string, answer *metav1.ObjectMeta) {
 	}
 	l.cache.Add(key, &storedObject{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: answer.Namespace, Name: answer.Name, ResourceVersion: answer.ResourceVersion, Generation: answer.Generation,
+			Namespace: answer.Namespace, Name: answer.Name, ResourceVersion: answer.ResourceVersion,
 		},
 		Payload: payload,
 	}, rememberedFor)

@@ -47,7 +47,7 @@ func (l *requestLog) host(t *testing.T, config *clientrest.Config) *Host {
 			return response, err
 		})
 	})
-	host, err := NewHost(config)
+	host, err := NewHost(config, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func changed(change func(*gc.CleanupPolicy)) rest.UpdatedObjectInfo {
 func testStatusWrites(t *testing.T, winnow *clientrest.Config) {
 	var log requestLog
 	ours, status := policyRegistry(t, log.host(t, winnow))
-	host, err := NewHost(winnow)
+	host, err := NewHost(winnow, "ns")
 	if err != nil {
 		t.Fatal(err)
 	}
