@@ -4,12 +4,16 @@
 package winnow
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong.
+// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong and freeze its watches.
 type Proxy struct {
 	// Kubeconfig is the path of one by which a replica goes through the proxy, with the rights of Winnow.
 	Kubeconfig string
@@ -26,6 +30,9 @@ type Proxy struct {
 	listener net.Listener
 	server   *http.Server
 	offset   atomic.Int64 // of the Date of answers, in nanoseconds
+
+	lock   sync.Mutex
+	frozen map[string]chan struct{} // by resource, closed when its watches go on
 }
 
 // NewProxy starts a proxy that changes nothing yet.
@@ -42,7 +49,7 @@ func (s *Server) NewProxy() (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{}
+	p := &Proxy{frozen: map[string]chan struct{}{}}
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
@@ -50,7 +57,7 @@ func (s *Server) NewProxy() (*Proxy, error) {
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      transport,
 		FlushInterval:  -1, // Watches are read as they come.
-		ModifyResponse: p.shiftDate,
+		ModifyResponse: p.tamper,
 	}}
 	go func() { _ = p.server.Serve(p.listener) }()
 	p.Kubeconfig = filepath.Join(s.cluster.Dir, fmt.Sprintf("kubeconfig-proxy-%d", p.listener.Addr().(*net.TCPAddr).Port))
@@ -60,8 +67,52 @@ func (s *Server) NewProxy() (*Proxy, error) {
 // SetClock has the API server's clock go ahead of the right time by offset, or behind it.
 func (p *Proxy) SetClock(offset time.Duration) { p.offset.Store(int64(offset)) }
 
+// Freeze holds back all that watches of a resource report from now on, until thaw is called. The connections stay open.
+func (p *Proxy) Freeze(resource string) (thaw func()) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	frozen := make(chan struct{})
+	p.frozen[resource] = frozen
+	return sync.OnceFunc(func() {
+		p.lock.Lock()
+		defer p.lock.Unlock()
+		delete(p.frozen, resource)
+		close(frozen)
+	})
+}
+
 // Close cuts all connections.
 func (p *Proxy) Close() error { return p.server.Close() }
+
+func (p *Proxy) tamper(response *http.Response) error {
+	if r := response.Request; r.URL.Query().Has("watch") {
+		response.Body = &watchBody{response.Body, p, r.Context(), path.Base(r.URL.Path)}
+	}
+	return p.shiftDate(response)
+}
+
+// watchBody is what a watch reports.
+type watchBody struct {
+	io.ReadCloser
+	proxy    *Proxy
+	ctx      context.Context // of the request
+	resource string
+}
+
+// Read implements io.Reader. It waits while the watch is frozen.
+func (b *watchBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.proxy.lock.Lock()
+	frozen := b.proxy.frozen[b.resource]
+	b.proxy.lock.Unlock()
+	if frozen != nil {
+		select {
+		case <-frozen:
+		case <-b.ctx.Done():
+		}
+	}
+	return n, err
+}
 
 func (p *Proxy) shiftDate(response *http.Response) error {
 	at, err := http.ParseTime(response.Header.Get("Date"))

@@ -36,7 +36,7 @@ type dispatcher struct {
 	*Controller
 	underway int
 	done     chan deleter.Answer
-	read     chan reading
+	read     chan readResult
 	reading  bool
 	// unconfirmed is a reading that memory does not agree with yet.
 	unconfirmed *freshness.ConsistentRead
@@ -44,15 +44,15 @@ type dispatcher struct {
 	failures    int
 }
 
-// reading is what a reader answered.
-type reading struct {
+// readResult is what a reader answered.
+type readResult struct {
 	freshness.ConsistentRead
 	err error
 }
 
 // dispatch deletes what is due until ctx ends, and waits for what is under way then.
 func (c *Controller) dispatch(ctx context.Context) {
-	d := &dispatcher{Controller: c, done: make(chan deleter.Answer), read: make(chan reading)}
+	d := &dispatcher{Controller: c, done: make(chan deleter.Answer), read: make(chan readResult)}
 	timer := c.clock.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -92,13 +92,13 @@ func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
 	d.reading, d.nextRead = true, now.Add(readEvery)
 	go func() {
 		r, err := d.reader.read(ctx, now)
-		d.read <- reading{r, err}
+		d.read <- readResult{r, err}
 	}()
 }
 
 // wasRead takes in what was read. It is compared with memory in the next turn of the loop. A reading that failed is repeated, the later the
 // more have failed one after another.
-func (d *dispatcher) wasRead(ctx context.Context, r reading) {
+func (d *dispatcher) wasRead(ctx context.Context, r readResult) {
 	d.reading = false
 	if r.err == nil && d.clock.Since(r.Began) >= freshness.For {
 		r.err = errSlow

@@ -191,9 +191,9 @@ func TestReadingsAreRepeated(t *testing.T) {
 	w := newWorld(t)
 	d := &dispatcher{Controller: w.Controller}
 	for i, want := range []time.Duration{20, 40, 80, 160, 320, 640, 1000, 1000} {
-		r := reading{err: errors.New("no answer")}
+		r := readResult{err: errors.New("no answer")}
 		if i%2 == 1 { // It took too long.
-			r = reading{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now().Add(-freshness.For)}}
+			r = readResult{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now().Add(-freshness.For)}}
 		}
 		d.reading = true
 		d.wasRead(t.Context(), r)
@@ -202,7 +202,7 @@ func TestReadingsAreRepeated(t *testing.T) {
 		}
 	}
 	d.nextRead = time.Time{}
-	d.wasRead(t.Context(), reading{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now()}})
+	d.wasRead(t.Context(), readResult{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now()}})
 	if !d.nextRead.IsZero() || d.failures != 0 || d.unconfirmed == nil {
 		t.Errorf("after one that succeeded: %d failures, next at %v, to be compared: %v", d.failures, d.nextRead, d.unconfirmed)
 	}

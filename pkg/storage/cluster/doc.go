@@ -21,6 +21,9 @@
 // stands in nobody's way and nobody takes it for whole. Without a mark it fails every list that it is in,
 // with its name in the message, as it does with etcd.
 //
+// Each host resource also has a Barrier, a host object that holds no object and that no request shows. Whoever writes it and then sees this
+// write on a watch knows that the watch is up to date.
+//
 // # Conformance
 //
 // The tests run the entries of k8s.io/apiserver/pkg/storage/testing against a real kube-apiserver. Values
