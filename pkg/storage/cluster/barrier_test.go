@@ -109,7 +109,7 @@ func TestBarrierIsNoObject(t *testing.T) {
 	if err := s.Create(ctx, key, pod, nil, 0); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "reserved") {
 		t.Errorf("create: %v", err)
 	}
-	unchanged := storage.SimpleUpdate(func(object runtime.Object) (runtime.Object, error) { return pod, nil })
+	unchanged := storage.SimpleUpdate(func(runtime.Object) (runtime.Object, error) { return pod, nil })
 	if err := s.GuaranteedUpdate(ctx, key, &example.Pod{}, false, nil, unchanged, nil); !storage.IsNotFound(err) {
 		t.Errorf("update: %v", err)
 	}

@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
@@ -219,9 +218,4 @@ func TestConfigOfHost(t *testing.T) {
 			t.Errorf("user agent: want %q, got %q", want, got)
 		}
 	}
-}
-
-type policyObject interface {
-	runtime.Object
-	metav1.Object
 }
