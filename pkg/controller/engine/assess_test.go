@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -232,7 +233,7 @@ func TestWhatIsStoppedIsWeighedWhenItGoesOn(t *testing.T) {
 			w.upsert(jobs(time.Hour, names("b-", 2)...)...)
 			s.stop(w)
 			w.policy(keep("90m", 2))
-			w.pass(windowFor)
+			w.pass(approval.WindowLength)
 			w.policy(keep("30m", 3))
 			s.resume(w)
 			w.agree()
@@ -363,20 +364,6 @@ func TestHoldsNameTheirLimit(t *testing.T) {
 	}
 }
 
-// TestWindow: what a change made due counts for ten minutes.
-func TestWindow(t *testing.T) {
-	for after, want := range map[time.Duration]int{
-		0: 5, 5*time.Minute - 1: 5, 5 * time.Minute: 3, 10*time.Minute - 1: 3, 10 * time.Minute: 0,
-	} {
-		w := &window{}
-		w.add(2, testbuilders.Now.Add(-5*time.Minute))
-		w.add(3, testbuilders.Now)
-		if got := w.sum(testbuilders.Now.Add(after)); got != want {
-			t.Errorf("%d objects after %s, want %d", got, after, want)
-		}
-	}
-}
-
 // TestNoneMayBeHeldFor: a limit of none holds every object that a change makes due.
 func TestNoneMayBeHeldFor(t *testing.T) {
 	w := newWorld(t, keep("never", 1))
@@ -394,7 +381,7 @@ func TestWhatWasApprovedCountsNoMore(t *testing.T) {
 	w.config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(jobs(20*time.Minute, "b")...)
-	approved := HoldID(testbuilders.UID("p"), 2, testbuilders.Home)
+	approved := approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)
 	w.policy(keep("30m", 2).Annotated(gc.AnnotationApprovedHold, approved))
 	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, approved))
 	w.agree()

@@ -15,42 +15,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// TestUnionOfChanges: it has an id of its own, the same in any order, and what was approved before the last of them covers nothing.
-func TestUnionOfChanges(t *testing.T) {
-	a, b, c := change{id: "a", write: 3}, change{id: "b", write: 2}, change{id: "c", write: 1}
-	ids := map[string]bool{"a": true, "b": true, "c": true}
-	for _, all := range [][]change{{a, b}, {a, c}, {b, c}, {a, b, c}} {
-		u := joinChanges(all)
-		if ids[u.id] {
-			t.Errorf("%+v have the id of others, %s", all, u.id)
-		}
-		ids[u.id] = true
-		if u.write != all[0].write {
-			t.Errorf("%+v may be approved by write %d", all, u.write)
-		}
-		slices.Reverse(all)
-		if again := joinChanges(all); again.id != u.id {
-			t.Errorf("%+v have the id %s, or %s in another order", all, u.id, again.id)
-		}
-	}
-}
-
-// TestFoldedChanges: only those are folded that reach no other namespace, and that somebody saw; what is folded is no policy's own.
-func TestFoldedChanges(t *testing.T) {
-	ns := &namespace{changes: []change{{id: "wide", wide: true, policy: "c"}, {id: "unseen", unseen: true}}}
-	for _, name := range names("p-", changesMost-3) {
-		ns.changes = append(ns.changes, change{id: name, policy: types.UID(name)})
-	}
-	if ns.foldChanges(); len(ns.changes) != changesMost-1 {
-		t.Fatalf("%d changes are left of fewer than are kept apart", len(ns.changes))
-	}
-	ns.changes = append(ns.changes, change{id: "last", policy: "last"})
-	ns.foldChanges()
-	if len(ns.changes) != changesMost-1 || ns.changes[0].id != "wide" || ns.changes[1].id != "unseen" || ns.changes[2].policy != several {
-		t.Errorf("left are %d: %+v", len(ns.changes), ns.changes)
-	}
-}
-
 // TestANamespaceIsWeighedOnceItIsListed: another one that is not listed yet, and that shares nothing with it, does not hold it up.
 func TestANamespaceIsWeighedOnceItIsListed(t *testing.T) {
 	w := newWorld(t)

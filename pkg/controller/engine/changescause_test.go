@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -130,7 +131,7 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 // TestMoreHoldsThanFit: a namespace has room for some 250 holds. One more joins the last of them, and no approval of either covers both.
 func TestMoreHoldsThanFit(t *testing.T) {
 	var told []gc.PolicyHold
-	for i := range holdsMost + 3 {
+	for i := range approval.MaxHolds + 3 {
 		told = append(told, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
 	}
 	of := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
@@ -144,19 +145,19 @@ func TestMoreHoldsThanFit(t *testing.T) {
 	w.tellPolicy(of("z", "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: told}))
 	w.upsert(job("z-0", "z"))
 	w.policy(of("p", "never"))
-	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != holdsMost {
-		t.Fatalf("there are %d holds, want %d", n, holdsMost)
+	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != approval.MaxHolds {
+		t.Fatalf("there are %d holds, want %d", n, approval.MaxHolds)
 	}
 	for _, name := range names("p-", 4) {
 		w.upsert(job(name, "p"))
 	}
-	last := w.Engine.namespaces[testbuilders.Home].holds[holdsMost-1].id
+	last := w.Engine.namespaces[testbuilders.Home].holds[approval.MaxHolds-1].ID
 	w.policy(of("p", "10m").Generation(2))
 	told = w.report("p").Waiting
 	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != testbuilders.Home+"/z" {
 		t.Fatalf("policy p tells of %+v", told)
 	}
-	if id := told[0].ID; id == last || id == HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
+	if id := told[0].ID; id == last || id == approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
 		t.Errorf("the hold has the id %s of one of both", id)
 	}
 	w.tellPolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, told[0].ID))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -74,7 +75,7 @@ type Engine struct {
 	// incomplete is one of pending of which not all is known; nil when none was when it was looked last.
 	incomplete *namespace
 	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
-	recent map[types.UID]*window
+	recent approval.Recent
 	// writes numbers the states of policies that were taken in.
 	writes uint64
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
@@ -126,7 +127,7 @@ func New(c Config) *Engine {
 		urgent:     map[string]uint64{},
 		pending:    sets.New[*namespace](),
 		emptied:    sets.New[*namespace](),
-		recent:     map[types.UID]*window{},
+		recent:     approval.Recent{},
 		held:       make([]int, len(reasons)),
 		rejudging:  newRejudging(),
 		lists:      map[string]*List{},

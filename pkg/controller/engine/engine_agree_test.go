@@ -208,7 +208,7 @@ func (e *engine) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
 	if h := e.holdOf(e.uidOf(key.Policy), key.Namespace); h != nil {
 		return h
 	}
-	return e.candidate(uid, key, func(h *simHold) bool { return !h.searched })
+	return e.candidate(uid, key, func(h *simHold) bool { return !h.Searched })
 }
 
 func (e *engine) isCluster(uid types.UID) bool {
@@ -223,38 +223,38 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	}
 	namespaces := map[string]int{}
 	for _, h := range e.waiting() {
-		namespaces[h.id]++
+		namespaces[h.ID]++
 	}
 	want := map[told]int64{}
 	own := func(h *simHold, policy types.UID) told {
 		ns := e.tracker.namespaces[h.namespace]
-		if ns == nil || ns.holdOf(h.owner) == nil {
-			t.Fatalf("there is no hold of %s in %s, want %+v", h.owner, h.namespace, *h)
+		if ns == nil || ns.holds.Of(h.Owner) == nil {
+			t.Fatalf("there is no hold of %s in %s, want %+v", h.Owner, h.namespace, *h)
 		}
-		if e.isCluster(policy) && ns.holdOf(h.owner).total {
-			return told{policy, h.owner, ""}
+		if e.isCluster(policy) && ns.holds.Of(h.Owner).Total {
+			return told{policy, h.Owner, ""}
 		}
-		if namespaces[h.id] > 1 && policy == h.owner {
-			t.Fatalf("hold of %s in %s is one with others, and is not told so", h.owner, h.namespace)
+		if namespaces[h.ID] > 1 && policy == h.Owner {
+			t.Fatalf("hold of %s in %s is one with others, and is not told so", h.Owner, h.namespace)
 		}
-		return told{policy, h.owner, h.namespace}
+		return told{policy, h.Owner, h.namespace}
 	}
 	for _, h := range e.waiting() {
-		want[own(h, h.owner)] += 0
+		want[own(h, h.Owner)] += 0
 	}
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
 			h := e.heldBy(uid, key)
-			if h == nil || h.owner == "" {
+			if h == nil || h.Owner == "" {
 				continue
 			}
-			want[own(h, h.owner)]++
+			want[own(h, h.Owner)]++
 			decider := e.uidOf(key.Policy)
-			if decider != h.owner {
+			if decider != h.Owner {
 				want[own(h, decider)]++
 			}
 			for _, other := range e.waiting() { // Where it is not known which of them it waits under, its policy tells of all.
-				may := e.under[uid] != nil && other != h && other.owner != decider &&
+				may := e.under[uid] != nil && other != h && other.Owner != decider &&
 					e.candidate(uid, key, func(of *simHold) bool { return of == other }) != nil
 				if may {
 					want[own(other, decider)] += 0

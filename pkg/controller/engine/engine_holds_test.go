@@ -26,16 +26,16 @@ import (
 
 // simHold is a hold: of a policy, in a namespace.
 type simHold struct {
-	owner     types.UID // empty while nobody decides for what waits under it
+	Owner     types.UID // empty while nobody decides for what waits under it
 	namespace string
-	since     time.Time
-	// id is the same for the holds of several namespaces that one approval releases.
-	id string
+	Since     time.Time
+	// ID is the same for the holds of several namespaces that one approval releases.
+	ID string
 	// was is what it had while it had an owner.
 	was string
-	// deciders are the policies for which a replica that took it over did not know what waits under it; searched says that it has looked.
-	deciders sets.Set[types.UID]
-	searched bool
+	// Deciders are the policies for which a replica that took it over did not know what waits under it; Searched says that it has looked.
+	Deciders sets.Set[types.UID]
+	Searched bool
 }
 
 // simWeighing is what a change made due that needed no approval.
@@ -222,12 +222,12 @@ func (e *engine) sum(key string) int {
 func (e *engine) hold(f *simFresh, total bool) {
 	h := e.holdOf(f.uid, f.namespace)
 	if h == nil {
-		h = &simHold{owner: f.uid, namespace: f.namespace}
+		h = &simHold{Owner: f.uid, namespace: f.namespace}
 		e.holds = append(e.holds, h)
 	}
-	h.since, h.id = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
+	h.Since, h.ID = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
 	if total {
-		h.id = fmt.Sprint(f.uid, " ", f.wide[len(f.wide)-1], " ", e.version)
+		h.ID = fmt.Sprint(f.uid, " ", f.wide[len(f.wide)-1], " ", e.version)
 	}
 	for _, uid := range f.uids {
 		e.under[uid] = h
@@ -236,7 +236,7 @@ func (e *engine) hold(f *simFresh, total bool) {
 
 func (e *engine) holdOf(owner types.UID, namespace string) *simHold {
 	for _, h := range e.holds {
-		if h.owner == owner && h.namespace == namespace {
+		if h.Owner == owner && h.namespace == namespace {
 			return h
 		}
 	}
@@ -394,14 +394,14 @@ func (e *engine) find(due map[model.PolicyInNamespace][]types.UID) {
 	}
 	for key, uids := range due {
 		for _, uid := range uids {
-			if h := e.candidate(uid, key, func(h *simHold) bool { return !h.searched }); h != nil && e.under[uid] == nil {
+			if h := e.candidate(uid, key, func(h *simHold) bool { return !h.Searched }); h != nil && e.under[uid] == nil {
 				e.under[uid] = h
 				delete(e.cleared, uid)
 			}
 		}
 	}
 	for _, h := range e.holds {
-		h.searched = h.searched || e.known(h.namespace)
+		h.Searched = h.Searched || e.known(h.namespace)
 	}
 }
 
@@ -410,9 +410,9 @@ func (e *engine) candidate(uid types.UID, key model.PolicyInNamespace, which fun
 	finished := e.Objects[e.indexOf(uid)].FinishedAt
 	var first *simHold
 	for _, h := range e.holds {
-		before := first == nil || h.since.Before(first.since) || h.since.Equal(first.since) && h.owner < first.owner
-		if before && h.namespace == key.Namespace && which(h) && h.deciders.Has(e.uidOf(key.Policy)) &&
-			(h.since.IsZero() || !finished.After(h.since.Add(freshness.ClockSkew))) {
+		before := first == nil || h.Since.Before(first.Since) || h.Since.Equal(first.Since) && h.Owner < first.Owner
+		if before && h.namespace == key.Namespace && which(h) && h.Deciders.Has(e.uidOf(key.Policy)) &&
+			(h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew))) {
 			first = h
 		}
 	}
@@ -432,11 +432,11 @@ func (e *engine) members(h *simHold) int {
 // reassignHolds gives the holds of policies that have left a namespace to those that decide now, to the first by name.
 func (e *engine) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
 	for _, h := range slices.Clone(e.holds) {
-		if !e.known(h.namespace) || h.owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.owner, "/")) {
+		if !e.known(h.namespace) || h.Owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.Owner, "/")) {
 			continue
 		}
-		if h.owner != "" { // No approval elsewhere is one of it.
-			h.owner, h.was, h.id = "", h.id, fmt.Sprint(h.id, " in ", h.namespace)
+		if h.Owner != "" { // No approval elsewhere is one of it.
+			h.Owner, h.was, h.ID = "", h.ID, fmt.Sprint(h.ID, " in ", h.namespace)
 		}
 		newOwner, found := model.PolicyRef{}, false
 		for key, uids := range due {
@@ -449,10 +449,10 @@ func (e *engine) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
 			continue
 		}
 		if own := e.holdOf(e.uidOf(newOwner), h.namespace); own != nil {
-			own.id += " and " + h.id
-			own.deciders, own.searched = own.deciders.Union(h.deciders), own.searched && h.searched
-			if own.since.Before(h.since) {
-				own.since = h.since
+			own.ID += " and " + h.ID
+			own.Deciders, own.Searched = own.Deciders.Union(h.Deciders), own.Searched && h.Searched
+			if own.Since.Before(h.Since) {
+				own.Since = h.Since
 			}
 			for uid, of := range e.under {
 				if of == h {
@@ -462,14 +462,14 @@ func (e *engine) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
 			e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of == h })
 			continue
 		}
-		h.owner = e.uidOf(newOwner)
-		h.id = fmt.Sprint(h.was, " of ", h.owner) // What it was one with may have another newOwner.
+		h.Owner = e.uidOf(newOwner)
+		h.ID = fmt.Sprint(h.was, " of ", h.Owner) // What it was one with may have another newOwner.
 	}
 }
 
 // waiting are the holds that can be approved.
 func (e *engine) waiting() []*simHold {
-	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return !e.exists(h.owner) })
+	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return !e.exists(h.Owner) })
 }
 
 // exists reports whether there is a policy with this UID.
@@ -480,16 +480,16 @@ func (e *engine) exists(uid types.UID) bool {
 // adopt takes over what the leader has found in statuses as policies came to select a namespace: what it must find is told by named
 // tests.
 func (e *engine) adopt(namespace string) {
-	for h := range e.tracker.namespaces[namespace].allHolds() {
-		if h.deciders == nil {
+	for h := range e.tracker.namespaces[namespace].holds.All() {
+		if h.Deciders == nil {
 			continue
 		}
-		sim := e.holdOf(h.owner, namespace)
+		sim := e.holdOf(h.Owner, namespace)
 		if sim == nil {
-			sim = &simHold{owner: h.owner, namespace: namespace, id: h.id, was: h.id}
+			sim = &simHold{Owner: h.Owner, namespace: namespace, ID: h.ID, was: h.ID}
 			e.holds = append(e.holds, sim)
 		}
-		sim.since, sim.deciders, sim.searched = h.since, maps.Clone(h.deciders), sim.searched && h.searched
+		sim.Since, sim.Deciders, sim.Searched = h.Since, maps.Clone(h.Deciders), sim.Searched && h.Searched
 	}
 }
 
@@ -500,16 +500,16 @@ func (e *engine) approve(t *rapid.T) {
 		t.Skip()
 	}
 	h := rapid.SampledFrom(all).Draw(t, "hold")
-	id := e.tracker.namespaces[h.namespace].holdOf(h.owner).id
+	id := e.tracker.namespaces[h.namespace].holds.Of(h.Owner).ID
 	for i, p := range e.Policies {
-		if p.UID == h.owner {
+		if p.UID == h.Owner {
 			e.Policies[i] = p.DeepCopy()
 			e.annotate(&e.Policies[i].ObjectMeta, id)
 			e.each(func(t *driver) { t.SetPolicy(e.Policies[i], e.Now) })
 		}
 	}
 	for i, p := range e.ClusterPolicies {
-		if p.UID == h.owner {
+		if p.UID == h.Owner {
 			e.ClusterPolicies[i] = p.DeepCopy()
 			e.annotate(&e.ClusterPolicies[i].ObjectMeta, id)
 			e.each(func(t *driver) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
@@ -517,18 +517,18 @@ func (e *engine) approve(t *rapid.T) {
 	}
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
-			if of := e.under[uid]; of == nil || of.id != h.id {
+			if of := e.under[uid]; of == nil || of.ID != h.ID {
 				continue
 			}
 			delete(e.under, uid)
-			other := e.candidate(uid, key, func(of *simHold) bool { return of.id != h.id })
+			other := e.candidate(uid, key, func(of *simHold) bool { return of.ID != h.ID })
 			if e.cleared[uid] = other == nil; other != nil {
 				e.under[uid] = other
 			}
 		}
 	}
-	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.id == h.id }) // Not due, as far as is known.
-	e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of.id == h.id })
+	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.ID == h.ID }) // Not due, as far as is known.
+	e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of.ID == h.ID })
 	e.settle()
 }
 

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
@@ -57,7 +58,7 @@ func (e *engine) follow() {
 	for _, uids := range e.DueBy() {
 		e.undue.Delete(uids...)
 	}
-	e.follower.recent = map[types.UID]*window{}
+	e.follower.recent = approval.Recent{}
 	for uid, w := range e.tracker.recent {
 		e.follower.recent[uid] = new(slices.Clone(*w))
 	} // It would not know them, but this is about all else.
@@ -114,7 +115,7 @@ func limitsOf(ns *namespace) simLimits {
 		}
 		return &n
 	}
-	above := ns.holdAbove()
+	above := ns.bounds.HoldAbove.Stricter(ns.heldAbove)
 	return simLimits{said(above.Objects), said(above.Total)}
 }
 
@@ -142,10 +143,10 @@ func (e *engine) writeStatus() {
 // windows are those of a tracker, as far as they still count.
 func (e *engine) windows(t *driver) map[string][]simWeighing {
 	out := map[string][]simWeighing{}
-	add := func(key string, w window) {
+	add := func(key string, w approval.Window) {
 		for _, of := range w {
-			if e.Now.Before(of.at.Add(windowFor)) {
-				out[key] = append(out[key], simWeighing(of))
+			if e.Now.Before(of.At.Add(approval.WindowLength)) {
+				out[key] = append(out[key], simWeighing{of.At, of.Objects})
 			}
 		}
 	}
@@ -163,12 +164,12 @@ func (e *engine) windows(t *driver) map[string][]simWeighing {
 func (e *engine) told() map[string]bool {
 	out := map[string]bool{}
 	for _, h := range e.holds {
-		out[fmt.Sprint(h.owner, h.owner)] = true
+		out[fmt.Sprint(h.Owner, h.Owner)] = true
 	}
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
 			if h := e.under[uid]; h != nil {
-				out[fmt.Sprint(e.uidOf(key.Policy), h.owner)] = true
+				out[fmt.Sprint(e.uidOf(key.Policy), h.Owner)] = true
 			}
 		}
 	}
@@ -186,15 +187,15 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 		if ns == nil {
 			continue
 		}
-		for h := range ns.allHolds() {
+		for h := range ns.holds.All() {
 			sim := &simHold{
-				owner:     h.owner,
+				Owner:     h.Owner,
 				namespace: name,
-				since:     h.since,
-				id:        h.id,
-				was:       h.id,
-				deciders:  maps.Clone(h.deciders),
-				searched:  h.searched,
+				Since:     h.Since,
+				ID:        h.ID,
+				was:       h.ID,
+				Deciders:  maps.Clone(h.Deciders),
+				Searched:  h.Searched,
 			}
 			e.holds = append(e.holds, sim)
 			for _, rec := range ns.records {
@@ -208,15 +209,15 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 		for _, uid := range uids {
 			h := e.under[uid]
 			// One that has finished anew since looks like one that the change did not make due.
-			known := before[uid] != nil && before[uid].owner != "" && (fresh || !e.undue.Has(uid)) &&
-				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].since.Add(freshness.ClockSkew))
+			known := before[uid] != nil && before[uid].Owner != "" && (fresh || !e.undue.Has(uid)) &&
+				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].Since.Add(freshness.ClockSkew))
 			switch {
 			case known && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
-				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].owner, before[uid].namespace)
+				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].Owner, before[uid].namespace)
 			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
-			case !told[fmt.Sprint(e.uidOf(key.Policy), h.owner)]:
+			case !told[fmt.Sprint(e.uidOf(key.Policy), h.Owner)]:
 				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
-			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.since.Add(freshness.ClockSkew)):
+			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.Since.Add(freshness.ClockSkew)):
 				t.Fatalf("%s waits under %+v after a restart, and finished later", uid, h)
 			}
 		}
@@ -241,7 +242,7 @@ func (e *engine) followerAgrees(t *rapid.T) {
 			t.Fatalf("%s: a follower has decided %+v, the leader %+v", f.UID, got, want)
 		}
 		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) ||
-			got != nil && (got.owner != want.owner || got.id != want.id) {
+			got != nil && (got.Owner != want.Owner || got.ID != want.ID) {
 			t.Fatalf("%s waits under %+v with a follower, under %+v with the leader", f.UID, got, want)
 		}
 	}
@@ -263,7 +264,7 @@ func (e *engine) sameClearances() bool {
 		return false
 	}
 	for name, ns := range e.tracker.namespaces {
-		if other := e.follower.namespaces[name]; other == nil || other.holdAbove() != ns.holdAbove() {
+		if other := e.follower.namespaces[name]; other == nil || other.bounds.HoldAbove.Stricter(other.heldAbove) != ns.bounds.HoldAbove.Stricter(ns.heldAbove) {
 			return false
 		}
 	}
@@ -274,6 +275,6 @@ func (e *engine) sameClearances() bool {
 		}
 	}
 	return len(e.holds) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(e.follower.namespaces)), func(ns *namespace) bool {
-		return ns.findHold(func(*hold) bool { return true }) != nil
+		return ns.holds.Find(func(*approval.Hold) bool { return true }) != nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -159,7 +160,7 @@ func TestSmallChangesCountTogether(t *testing.T) {
 	w.waits("p", 1)
 	w.takes()
 	w.removed("job-5")
-	w.pass(windowFor)
+	w.pass(approval.WindowLength)
 	edit(6)
 	w.waitsForNothing("p")
 	w.takes("job-6")
@@ -242,7 +243,7 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.takes()
-	ids := map[string]bool{HoldID(testbuilders.UID("p"), 1, testbuilders.Home): true}
+	ids := map[string]bool{approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home): true}
 	for _, ttl := range []gc.TTL{"10m", "5m"} {
 		w.policy(keep(ttl, 1))
 		id := w.waits("p", 4).ID
@@ -250,7 +251,7 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 			t.Errorf("%s: the id %s is that of another change", ttl, id)
 		}
 		ids[id] = true
-		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, HoldID(testbuilders.UID("p"), 1, testbuilders.Home)))
+		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)))
 		if again := w.waits("p", 4).ID; again != id {
 			t.Errorf("%s: the id %s became %s", ttl, id, again)
 		}
@@ -274,7 +275,7 @@ func TestAContentThatComesBack(t *testing.T) {
 	w.removed(names("a-", 4)...)
 	w.policy(keep("1h", 1).Annotated(gc.AnnotationApprovedHold, id))
 	w.upsert(jobs(30*time.Minute, names("b-", 4)...)...)
-	w.pass(windowFor + time.Minute)
+	w.pass(approval.WindowLength + time.Minute)
 	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
 	w.agree()
 	w.takes()
@@ -290,7 +291,7 @@ func TestAPolicyThatIsWrittenBack(t *testing.T) {
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.agree()
 	w.takes()
-	id := HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
+	id := approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
 	saved := keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
 	w.policy(saved)
 	w.agree()

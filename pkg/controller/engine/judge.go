@@ -118,13 +118,13 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 		e.withdraw(rec)
 		return
 	}
-	if h := rec.hold(); h != nil && (h.owner == "" || ns.emptyHold()) {
+	if h := rec.hold(); h != nil && (h.Owner == "" || ns.emptyHold()) {
 		e.emptied.Insert(ns) // It is to have another owner, or was all that another one may have had.
 	}
 	switch {
 	case rec.clearance != uncleared:
 	case len(ns.changes) > 0:
-		if rec.action == policy.Wait && !rec.at.time().After(ns.changes[0].at) {
+		if rec.action == policy.Wait && !rec.at.time().After(ns.changes[0].At) {
 			e.setClearance(rec, cleared) // Time made it due before the change, only nobody had looked.
 		}
 	case ns.stops(p): // Whoever ends that makes it due.
@@ -320,7 +320,7 @@ func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, n
 	case ns.stops(r.Policy):
 		return hold(ns.stop(r.Policy))
 	case held != nil:
-		return hold(policy.ReasonHeld, held.id)
+		return hold(policy.ReasonHeld, held.ID)
 	case e.fresh.ClockDoubt() != "":
 		return hold(policy.ReasonClockInDoubt, e.fresh.ClockDoubt())
 	case blind != "":

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -42,9 +43,9 @@ type namespace struct {
 	merges map[*Merge]bool // under way
 	// changes are the changes that are yet to be weighed, recent what those of the last minutes made due, and holds those that were
 	// found too large, nil where one has ended.
-	changes []change
-	recent  window
-	holds   []*hold
+	changes approval.Changes
+	recent  approval.Window
+	holds   approval.Holds
 	// copied are, in a snapshot, the clearances of objects that are yet to come.
 	copied map[types.UID]clearance
 	// withdrawn says that some that were weighed are not due any more, or not until such a change was weighed.
@@ -183,8 +184,8 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	e.clearChanges(ns)
 	ns.derived, ns.left, ns.heldAbove, e.matched = d, left.UnsortedList(), heldAbove, nil
 	e.orphanHolds(ns)
-	for _, c := range changes {
-		e.addChange(ns, c)
+	if ns.changes = changes; len(changes) > 0 {
+		e.markPending(ns)
 	}
 	e.cover(ns, resources, now)
 }
@@ -368,15 +369,15 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	case wasKnown:
 		e.recordChange(
 			ns,
-			change{
-				id:    "namespace " + m.ResourceVersion,
-				text:  fmt.Sprintf("a change of the labels of namespace %q", m.Name),
-				write: e.writes + 1,
+			approval.Change{
+				ID:    "namespace " + m.ResourceVersion,
+				Text:  fmt.Sprintf("a change of the labels of namespace %q", m.Name),
+				Write: e.writes + 1,
 			},
 		)
 	case !first: // Its policies and objects may have been seen before it.
-		e.recordChange(ns, change{
-			id: fmt.Sprint("start ", m.UID), text: fmt.Sprintf("the creation of namespace %q", m.Name), write: e.writes + 1,
+		e.recordChange(ns, approval.Change{
+			ID: fmt.Sprint("start ", m.UID), Text: fmt.Sprintf("the creation of namespace %q", m.Name), Write: e.writes + 1,
 		})
 	case interrupted:
 		e.recordChange(ns, c)
@@ -393,12 +394,12 @@ func (e *Engine) removeNamespace(name string) *namespace {
 	changes := ns.changes
 	e.clearChanges(ns)
 	ns.known = false
-	for _, c := range changes {
-		e.addChange(ns, c)
+	if ns.changes = changes; len(changes) > 0 {
+		e.markPending(ns)
 	}
 	e.recordChange(
 		ns,
-		change{id: fmt.Sprint("end ", ns.revision.UID), text: fmt.Sprintf("the deletion of namespace %q", name), write: e.writes + 1},
+		approval.Change{ID: fmt.Sprint("end ", ns.revision.UID), Text: fmt.Sprintf("the deletion of namespace %q", name), Write: e.writes + 1},
 	)
 	return ns
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -271,7 +272,7 @@ func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 			w := newWorld(t)
 			w.config.HoldAbove = 2
 			w.namespace(testbuilders.Home, gc.LabelProtected, "true")
-			id := holdID(testbuilders.UID("p"), c.namespace, c.change)
+			id := approval.HoldIDOf(testbuilders.UID("p"), c.namespace, c.change)
 			w.policy(testbuilders.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
 				Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 			for _, name := range names("a-", 4) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -63,11 +64,8 @@ type policyState struct {
 	// selector, of a cluster policy, on namespaces; everything where it cannot be read.
 	selector labels.Selector
 	ceilings []*ceiling
-	// approved are the ids of holds that somebody has released, each with the number of the write that did; ended are those that this
-	// replica has ended though the status may still tell of them.
-	approved map[string]uint64
-	ended    sets.Set[endedHold]
-	write    uint64 // the number of this state
+	approval.Approvals
+	write uint64 // the number of this state
 	// content is the digest of the last spec that could be read whole, altered that of one which came under a generation that had
 	// another spec: somebody wrote past the API, or restored a backup.
 	content, altered string
@@ -223,7 +221,7 @@ func (e *Engine) store(o ObservedPolicy) (ps *policyState, before Stored, create
 	family := e.family(o.Namespace)
 	i, found := find(*family, o.Name)
 	if !found {
-		*family = slices.Insert(*family, i, &policyState{name: o.Name, ended: sets.New[endedHold]()})
+		*family = slices.Insert(*family, i, &policyState{name: o.Name})
 	}
 	ps = (*family)[i]
 	before, ps.stored = ps.stored, o.Stored
@@ -231,9 +229,9 @@ func (e *Engine) store(o ObservedPolicy) (ps *policyState, before Stored, create
 	ps.countOn(created)
 	e.writes++
 	ps.write = e.writes
-	ps.approve()
-	if ps.forgetEnded(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
-		ps.forgetEnded(idsOf(before.Status.Holds))
+	ps.Approve(gc.ApprovedHolds(o.Annotations[gc.AnnotationApprovedHold]), ps.write)
+	if ps.Forget(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
+		ps.Forget(idsOf(before.Status.Holds))
 	}
 	return ps, before, created
 }
@@ -324,9 +322,9 @@ func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	*family = slices.Delete(*family, i, i+1)
 	affected := e.affected(ps, name.Namespace)
 	for ns := range affected {
-		e.recordChange(ns, change{
-			policy: ps.stored.UID, wide: name.Namespace == "", write: e.writes + 1,
-			id: fmt.Sprint("deleted ", ps.stored.UID), text: "the deletion of " + ps.stored.title(),
+		e.recordChange(ns, approval.Change{
+			Policy: ps.stored.UID, Wide: name.Namespace == "", Write: e.writes + 1,
+			ID: fmt.Sprint("deleted ", ps.stored.UID), Text: "the deletion of " + ps.stored.title(),
 		})
 	}
 	return affected

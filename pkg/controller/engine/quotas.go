@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -141,8 +142,8 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 		return nil
 	}
 	if e.quotas.listed { // Before, no quota has changed: it is read for the first time.
-		e.recordChange(ns, change{
-			id: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), text: fmt.Sprintf("a change of ResourceQuota %q", q.Name), write: e.writes + 1,
+		e.recordChange(ns, approval.Change{
+			ID: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), Text: fmt.Sprintf("a change of ResourceQuota %q", q.Name), Write: e.writes + 1,
 		})
 	}
 	return ns

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -115,7 +116,7 @@ func (e *Engine) PopUrgent() (string, bool) {
 type sum struct {
 	candidates, due, held int64
 	ready                 int64 // due and free
-	under                 map[*hold]*under
+	under                 map[*approval.Hold]*under
 	next                  time.Time
 	holds, awaiting       map[policy.Reason]*Group
 }

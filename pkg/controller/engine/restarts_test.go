@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -304,60 +303,6 @@ func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
 			w.policy(all[1])
 			w.agree()
 			w.takes("a", "b")
-		})
-	}
-}
-
-// TestMayHave: no status names objects, but what finished more than the clocks may lie apart after a change was not made due by it.
-func TestMayHave(t *testing.T) {
-	since := testbuilders.Now
-	for name, c := range map[string]struct {
-		since    time.Time
-		finished time.Duration // after since
-		policy   types.UID
-		want     bool
-	}{
-		"before":                     {since, -time.Second, "p", true},
-		"as clocks may lie apart":    {since, freshness.ClockSkew, "p", true},
-		"after":                      {since, freshness.ClockSkew + time.Second, "p", false},
-		"nobody knows when":          {time.Time{}, time.Hour, "p", true},
-		"a policy that told nothing": {since, -time.Second, "q", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("1d", 1))
-			w.upsert(testbuilders.Job("a").Complete(since.Add(c.finished)).Fact())
-			h := hold{since: c.since, deciders: sets.New[types.UID]("p")}
-			if got := h.mayHave(w.records.get("uid-a"), c.policy); got != c.want {
-				t.Errorf("it may wait: %v", got)
-			}
-		})
-	}
-}
-
-// TestJoinedHolds: two holds that become one need one approval that covers both, and keep all that either may have kept.
-func TestJoinedHolds(t *testing.T) {
-	for name, c := range map[string]struct{ first, second time.Time }{
-		"the older one first": {testbuilders.Now, testbuilders.Now.Add(time.Hour)},
-		"the newer one first": {testbuilders.Now.Add(time.Hour), testbuilders.Now},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := &hold{id: "1", owner: "p", since: c.first, total: true}
-			other := &hold{id: "2", owner: "q", since: c.second}
-			h.join(&namespace{name: testbuilders.Home}, other)
-			if h.id == "1" || h.id == "2" || h.total || !h.since.Equal(testbuilders.Now.Add(time.Hour)) {
-				t.Errorf("joined: %+v", h)
-			}
-		})
-	}
-	for name, searched := range map[string][2]bool{
-		"both looked through": {true, true}, "the first": {true, false}, "the second": {false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := &hold{id: "1", deciders: sets.New[types.UID]("p"), searched: searched[0]}
-			h.join(&namespace{name: testbuilders.Home}, &hold{id: "2", deciders: sets.New[types.UID]("q"), searched: searched[1]})
-			if h.searched != (searched[0] && searched[1]) || !h.deciders.HasAll("p", "q") {
-				t.Errorf("joined: %+v", h)
-			}
 		})
 	}
 }

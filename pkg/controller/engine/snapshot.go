@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -42,7 +43,7 @@ type Snapshot struct {
 	namespaces []*namespace
 	// next is the index of the next record of the first namespace, and holds are the holds of that namespace when it was copied.
 	next  int
-	holds []*hold
+	holds approval.Holds
 }
 
 // BeginSnapshot begins a copy of what matters for a change, with at most so many facts. The copy works with a budget of its own.
@@ -211,7 +212,7 @@ func (e *Engine) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 // copyPolicy copies a policy of another tracker. Ceilings count the objects of this one.
 func (e *Engine) copyPolicy(ps *policyState) *policyState {
 	c := *ps
-	c.ceilings, c.ended = nil, ps.ended.Clone()
+	c.ceilings, c.Approvals = nil, ps.Approvals.Clone()
 	e.compile(&c, ObservedPolicy{Stored: ps.stored, compile: func() (*policy.Policy, error) { return ps.compiled, ps.err }})
 	c.selector = ps.selector
 	return &c
@@ -225,7 +226,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	for _, h := range ns.holds {
 		if h != nil {
 			copied := *h
-			copied.members, copied.deciders = 0, maps.Clone(h.deciders)
+			copied.Members, copied.Deciders = 0, maps.Clone(h.Deciders)
 			h = &copied
 		}
 		c.holds = append(c.holds, h)
@@ -275,19 +276,19 @@ func (e *Engine) Due() []Due {
 		case d.Reason == policy.ReasonHeld:
 			h := rec.heldBy(p.UID)
 			if h == nil {
-				h = &hold{} // Of what a preview would do: it is yet to be settled anew.
+				h = &approval.Hold{} // Of what a preview would do: it is yet to be settled anew.
 			}
 			due := Due{
 				Compact: &rec.Compact,
 				Policy:  p.NamespacedName,
 				Reason:  d.Reason,
-				Hold:    h.id,
-				Why:     h.why,
+				Hold:    h.ID,
+				Why:     h.Why,
 				HoldOf:  p.NamespacedName,
 				Preview: preview,
 			}
-			if owner := e.policyOf(rec.ns, h.owner); owner != nil {
-				due.HoldOf, due.HoldTotal = owner.stored.named(), h.total
+			if owner := e.policyOf(rec.ns, h.Owner); owner != nil {
+				due.HoldOf, due.HoldTotal = owner.stored.named(), h.Total
 			}
 			out = append(out, due)
 		}

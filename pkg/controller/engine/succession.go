@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 )
 
 // How replicas come to know the same holds. Each finds and ends them by the same rules. What a replica has not seen happen it takes over
@@ -37,19 +37,14 @@ func (e *Engine) Lead() {
 }
 
 // candidate is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
-func (ns *namespace) candidate(rec *record, policy types.UID, which func(*hold) bool) *hold {
-	var first *hold
-	for h := range ns.allHolds() {
-		if which(h) && h.mayHave(rec, policy) && (first == nil || h.before(first)) {
+func (ns *namespace) candidate(rec *record, policy types.UID, which func(*approval.Hold) bool) *approval.Hold {
+	var first *approval.Hold
+	for h := range ns.holds.All() {
+		if which(h) && h.MayHave(rec.FinishedAt(), policy) && (first == nil || h.Before(first)) {
 			first = h
 		}
 	}
 	return first
-}
-
-// before reports whether a hold is the older one; all replicas put them in the same order.
-func (h *hold) before(other *hold) bool {
-	return h.since.Before(other.since) || h.since.Equal(other.since) && h.owner < other.owner
 }
 
 // adopt takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
@@ -61,11 +56,11 @@ func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) b
 		if !listedFor(ns, told, ps.stored.Status.Holds) {
 			continue
 		}
-		h := ns.holdByID(told.ID)
+		h := ns.holds.ByID(told.ID)
 		if h != nil && told.Policy == "" {
-			h.owner, h.total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
+			h.Owner, h.Total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
 		}
-		if h != nil && (h.deciders == nil || h.deciders.Has(ps.stored.UID)) || known.Has(told.ID) {
+		if h != nil && (h.Deciders == nil || h.Deciders.Has(ps.stored.UID)) || known.Has(told.ID) {
 			continue // It is known what waits under it, or who may have something that does.
 		}
 		if owner := e.ownerOf(told, ps); owner == nil || !owner.past(ns, told.ID) {
@@ -78,8 +73,8 @@ func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) b
 
 // past reports whether a hold of the policy in the namespace was approved, or has ended, or has another id by now, as far as is known.
 func (ps *policyState) past(ns *namespace, id string) bool {
-	own := ns.holdOf(ps.stored.UID)
-	return ps.approves(id) || ps.ended.Has(endedHold{ns.name, id}) || own != nil && slices.Contains(own.former, id)
+	own := ns.holds.Of(ps.stored.UID)
+	return ps.Approves(id) || ps.HasEnded(ns.name, id) || own != nil && slices.Contains(own.Former, id)
 }
 
 // listedFor reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
@@ -102,31 +97,31 @@ func (e *Engine) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
 func (e *Engine) adoptUnlisted(ns *namespace, ps *policyState) {
 	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
 	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
-		id := holdID(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
+		id := approval.HoldIDOf(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
 		e.adoptHold(ns, ps, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
 	}
 }
 
 func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.PolicyHold) {
-	h := ns.holdByID(told.ID)
-	if own := ns.holdOf(ps.stored.UID); h == nil && own != nil && told.Policy == "" && e.following {
+	h := ns.holds.ByID(told.ID)
+	if own := ns.holds.Of(ps.stored.UID); h == nil && own != nil && told.Policy == "" && e.following {
 		h = own // The leader has found the same under another id.
 	}
 	e.emptied.Insert(ns)
 	if h == nil {
-		h = &hold{id: told.ID, since: sinceOf(told), deciders: sets.New(ps.stored.UID)}
-		if ns.addHold(h) != h {
+		h = &approval.Hold{ID: told.ID, Since: sinceOf(told), Deciders: sets.New(ps.stored.UID)}
+		if ns.holds.Add(ns.name, h) != h {
 			return // It has joined another one.
 		}
 	}
-	h.id, h.why, h.since = told.ID, told.Why, sinceOf(told)
+	h.ID, h.Why, h.Since = told.ID, told.Why, sinceOf(told)
 	if owner == ps || owner != nil && ns.derived.policies.Has(owner.stored.UID) {
-		h.owner = owner.stored.UID
+		h.Owner = owner.stored.UID
 	}
 	if told.Policy == "" || told.Namespace == "" { // Another policy may tell of one of all namespaces as of one of its own.
-		h.total = told.Namespace == ""
+		h.Total = told.Namespace == ""
 	}
-	h.deciders, h.searched = h.deciders.Union(sets.New(ps.stored.UID)), false
+	h.Deciders, h.Searched = h.Deciders.Union(sets.New(ps.stored.UID)), false
 }
 
 // sinceOf is when the change of a hold was observed; zero where the status does not tell.
@@ -140,16 +135,16 @@ func sinceOf(told *gc.PolicyHold) time.Time {
 // findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
 // reports whether there was any such hold.
 func (e *Engine) findMembers(ns *namespace) bool {
-	if e.fresh.ClockDoubt() != "" || ns.findHold((*hold).unsearched) == nil {
+	if e.fresh.ClockDoubt() != "" || ns.holds.Find((*approval.Hold).Unsearched) == nil {
 		return false
 	}
 	for rec := range ns.wantedRecords() {
-		if h := ns.candidate(rec, rec.policy.UID, (*hold).unsearched); h != nil && rec.hold() == nil {
+		if h := ns.candidate(rec, rec.policy.UID, (*approval.Hold).Unsearched); h != nil && rec.hold() == nil {
 			e.waits(rec, h)
 		}
 	}
-	for h := range ns.allHolds() {
-		h.searched = true
+	for h := range ns.holds.All() {
+		h.Searched = true
 	}
 	e.invalidate(ns)
 	return true
@@ -183,7 +178,7 @@ func (e *Engine) statusChanged(ps *policyState, before Stored) sets.Set[*namespa
 	}
 	was, is := idsOf(before.Status.Holds), idsOf(ps.stored.Status.Holds)
 	if ended := was.Difference(is); len(ended) > 0 && ps.stored.Status.UnlistedHolds == 0 {
-		out = out.Union(e.endAll(func(h *hold) bool { return h.owner == ps.stored.UID && ended.Has(h.id) }))
+		out = out.Union(e.endAll(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ended.Has(h.ID) }))
 	}
 	if is.Difference(was).Len() > 0 {
 		known := was.Union(e.holdIDs())
@@ -208,26 +203,18 @@ func idsOf(holds []gc.PolicyHold) sets.Set[string] {
 func (e *Engine) holdIDs() sets.Set[string] {
 	out := sets.New[string]()
 	for _, ns := range e.namespaces {
-		for h := range ns.allHolds() {
-			out.Insert(h.id)
+		for h := range ns.holds.All() {
+			out.Insert(h.ID)
 		}
 	}
 	return out
 }
 
 // endedHere remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
-func (e *Engine) endedHere(ns *namespace, h *hold) {
-	if ps := e.policyOf(ns, h.owner); ps != nil && h.id != "" {
-		ps.ended.Insert(endedHold{ns.name, h.id})
+func (e *Engine) endedHere(ns *namespace, h *approval.Hold) {
+	if ps := e.policyOf(ns, h.Owner); ps != nil {
+		ps.End(ns.name, h.ID)
 	}
-}
-
-// endedHold is a hold in a namespace; one of all namespaces together ends in each of them apart.
-type endedHold struct{ namespace, id string }
-
-// forgetEnded covers of the holds that have ended those which a status tells of.
-func (ps *policyState) forgetEnded(told sets.Set[string]) {
-	maps.DeleteFunc(ps.ended, func(h endedHold, _ sets.Empty) bool { return !told.Has(h.id) })
 }
 
 // policyOf finds a policy that is for the namespace by its UID; nil when there is none.

@@ -13,28 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 )
 
 // waiting are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
 func (e *Engine) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
-	for h := range ns.allHolds() {
-		if h.empty() && e.certain(ns) && !ns.mayWait(h, h.deciders) {
+	for h := range ns.holds.All() {
+		if h.Empty() && e.certain(ns) && !ns.mayWait(h, h.Deciders) {
 			continue // It is about to end.
 		}
-		told := gc.PolicyHold{ID: h.id, Namespace: ns.name, Why: h.why}
-		if !h.since.IsZero() {
-			told.Since = &metav1.Time{Time: h.since.Add(time.Second - 1).Truncate(time.Second)}
+		told := gc.PolicyHold{ID: h.ID, Namespace: ns.name, Why: h.Why}
+		if !h.Since.IsZero() {
+			told.Since = &metav1.Time{Time: h.Since.Add(time.Second - 1).Truncate(time.Second)}
 		}
 		told.Objects, told.Resources = sums.waiting(h, ps)
-		if h.owner != ps.stored.UID {
-			owner := e.policyOf(ns, h.owner)
+		if h.Owner != ps.stored.UID {
+			owner := e.policyOf(ns, h.Owner)
 			if owner == nil || told.Objects == 0 && !ns.mayWait(h, sets.New(ps.stored.UID)) {
 				continue // It is told also for what may wait under it, so that the next replica knows that.
 			}
 			told.Policy = owner.title()
 		}
-		if h.total && ps.stored.Namespace == "" {
+		if h.Total && ps.stored.Namespace == "" {
 			told.Namespace = ""
 		}
 		out = append(out, told)
@@ -43,10 +44,10 @@ func (e *Engine) waiting(ns *namespace, sums sums, ps *policyState) []gc.PolicyH
 }
 
 // waiting is how many objects wait under a hold, and their resources: of all policies if it is that of the policy, else of this one.
-func (all sums) waiting(h *hold, ps *policyState) (int64, []string) {
+func (all sums) waiting(h *approval.Hold, ps *policyState) (int64, []string) {
 	objects, resources := int64(0), sets.New[string]()
 	for p, s := range all {
-		if under := s.under[h]; under != nil && (h.owner == ps.stored.UID || p == ps.compiled) {
+		if under := s.under[h]; under != nil && (h.Owner == ps.stored.UID || p == ps.compiled) {
 			objects += under.objects
 			resources = resources.Union(under.resources)
 		}
@@ -57,8 +58,8 @@ func (all sums) waiting(h *hold, ps *policyState) (int64, []string) {
 // HoldOf is the policy whose annotation approves the hold with this ID; false when there is no such hold.
 func (e *Engine) HoldOf(id string) (types.NamespacedName, bool) {
 	for _, ns := range e.namespaces {
-		if h := ns.holdByID(id); h != nil {
-			if owner := e.policyOf(ns, h.owner); owner != nil {
+		if h := ns.holds.ByID(id); h != nil {
+			if owner := e.policyOf(ns, h.Owner); owner != nil {
 				return owner.stored.named(), true
 			}
 		}
@@ -108,12 +109,12 @@ type under struct {
 	resources sets.Set[string]
 }
 
-func (s *sum) waits(h *hold, rec *record) {
+func (s *sum) waits(h *approval.Hold, rec *record) {
 	if h == nil {
 		return
 	}
 	if s.under == nil {
-		s.under = map[*hold]*under{}
+		s.under = map[*approval.Hold]*under{}
 	}
 	if s.under[h] == nil {
 		s.under[h] = &under{resources: sets.New[string]()}

@@ -1,0 +1,77 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Approvals are the holds of a policy that were approved, or that have ended on this replica.
+type Approvals struct {
+	// approved are the approved IDs, each with the number of the state of the policy that approved it first.
+	approved map[string]uint64
+	// ended are the holds that this replica has ended although the status of the policy may still list them.
+	ended sets.Set[EndedHold]
+}
+
+// EndedHold is a hold in a namespace. One of all namespaces together ends in each of them apart.
+type EndedHold struct{ Namespace, ID string }
+
+// Approve takes in the IDs that a state of the policy approves.
+func (a *Approvals) Approve(ids []string, write uint64) {
+	before := a.approved
+	a.approved = map[string]uint64{}
+	for _, id := range ids {
+		a.approved[id] = write
+		if earlier, ok := before[id]; ok {
+			a.approved[id] = earlier
+		}
+	}
+}
+
+// Any reports whether anything is approved.
+func (a *Approvals) Any() bool { return len(a.approved) > 0 }
+
+// Approves reports whether a hold is approved.
+func (a *Approvals) Approves(id string) bool {
+	_, ok := a.approved[id]
+	return ok
+}
+
+// HoldID returns the ID of the hold that a change causes, and whether it is approved. An ID that was approved before the change is not used,
+// because whoever approved it had not seen what it would cover.
+func (a *Approvals) HoldID(policy types.UID, namespace string, c Change) (string, bool) {
+	for id := HoldIDOf(policy, namespace, c.ID); ; id = HoldIDOf(policy, namespace, id) {
+		if write, approved := a.approved[id]; !approved || write >= c.Write {
+			return id, approved
+		}
+	}
+}
+
+// End remembers that a hold has ended.
+func (a *Approvals) End(namespace, id string) {
+	if id == "" {
+		return
+	}
+	if a.ended == nil {
+		a.ended = sets.New[EndedHold]()
+	}
+	a.ended.Insert(EndedHold{namespace, id})
+}
+
+// HasEnded reports whether a hold has ended.
+func (a *Approvals) HasEnded(namespace, id string) bool { return a.ended.Has(EndedHold{namespace, id}) }
+
+// Forget drops the holds that have ended and that a status does not list.
+func (a *Approvals) Forget(listed sets.Set[string]) {
+	maps.DeleteFunc(a.ended, func(h EndedHold, _ sets.Empty) bool { return !listed.Has(h.ID) })
+}
+
+// Clone returns a copy.
+func (a *Approvals) Clone() Approvals {
+	return Approvals{approved: a.approved, ended: a.ended.Clone()}
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// Limit is how many objects changes may make due at once.
+type Limit struct {
+	max int
+	// policy is the cluster policy that sets it in field; without one a flag does.
+	policy, field, flag string
+}
+
+// Defaults are the limits where no cluster policy sets one: of a namespace, and of all namespaces that a change reaches. A negative number
+// means no limit.
+type Defaults struct{ Objects, Total int }
+
+// Limits are those of a namespace.
+type Limits struct{ Objects, Total Limit }
+
+// LimitsOf returns the limits that cluster policies set for a namespace, or else the defaults.
+func LimitsOf(set policy.HoldAbove, defaults Defaults) Limits {
+	return Limits{
+		Objects: limit(set.Objects, defaults.Objects, Limit{policy: set.ObjectsOf, field: "objects", flag: "--default-hold-above"}),
+		Total:   limit(set.Total, defaults.Total, Limit{policy: set.TotalOf, field: "total", flag: "--default-hold-above-total"}),
+	}
+}
+
+func limit(set, byDefault int, l Limit) Limit {
+	switch {
+	case set >= 0:
+		l.max = set
+	case byDefault >= 0:
+		l.max, l.policy = byDefault, ""
+	default:
+		l.max = math.MaxInt
+	}
+	return l
+}
+
+// exceeded returns the limit if there are more objects than it allows, and nil otherwise.
+func (l Limit) exceeded(objects int) *Limit {
+	if objects > l.max {
+		return &l
+	}
+	return nil
+}
+
+// stricter orders limits, the same way on every replica.
+func (l *Limit) stricter(o *Limit) bool {
+	return l.max < o.max || l.max == o.max && l.policy < o.policy
+}
+
+// String says who sets the limit, for people.
+func (l *Limit) String() string {
+	if l.policy == "" {
+		return l.flag
+	}
+	return fmt.Sprintf("spec.guardrails.holdAbove.%s of %s", l.field, gc.PolicyTitle("", l.policy))
+}
