@@ -16,8 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 var now = time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
@@ -47,7 +48,7 @@ func modelOf(ttl gc.TTL, mode gc.PolicyMode, message string, objects ...*object)
 		},
 		Status: gc.CleanupPolicyStatus{Conditions: []metav1.Condition{{Type: gc.ConditionReady, Message: message}}},
 	}
-	m.policies = []policyRow{{Stored: engine.StoredPolicy(p), object: p}}
+	m.policies = []policyRow{{Stored: policy.StoredOf(p), object: p}}
 	for _, o := range objects {
 		m.objects[o.fact.UID] = o
 	}
@@ -124,9 +125,9 @@ func TestOutlookOfMany(t *testing.T) {
 		},
 	}
 	m.policies = []policyRow{
-		{Stored: engine.StoredPolicy(own), object: own}, {Stored: engine.StoredClusterPolicy(guardrails), object: guardrails},
+		{Stored: policy.StoredOf(own), object: own}, {Stored: policy.StoredOf(guardrails), object: guardrails},
 	}
-	id := engine.HoldID("u", 1, namespace)
+	id := approval.HoldID("u", 1, namespace)
 	check := func(want ...string) {
 		t.Helper()
 		m.forecast = m.foresee(now)

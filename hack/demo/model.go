@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 const (
@@ -38,7 +39,7 @@ type model struct {
 	trouble    error // why the policies cannot be shown; nil when they can
 	forecast   *engine.Engine
 	extension  *extension
-	approval   *approval
+	approval   *approvedHold
 	lines      []line // what happened
 	sights     []sight
 }
@@ -60,8 +61,8 @@ type extension struct {
 	at, due time.Time
 }
 
-// approval of a hold by the demonstration itself.
-type approval struct {
+// approvedHold is the approval of a hold by the demonstration itself.
+type approvedHold struct {
 	gc.PolicyHold
 	at time.Time
 }
@@ -126,7 +127,7 @@ func (m *model) updatePolicies(o *observation, now time.Time) {
 }
 
 // tellReady tells when the condition Ready of a policy has changed.
-func (m *model) tellReady(p engine.Stored, now time.Time) {
+func (m *model) tellReady(p policy.Stored, now time.Time) {
 	ready := meta.FindStatusCondition(p.Status.Conditions, gc.ConditionReady)
 	before := meta.FindStatusCondition(m.policy(p.Namespace, p.Name).Status.Conditions, gc.ConditionReady)
 	if ready == nil || before != nil && before.Status == ready.Status && before.Reason == ready.Reason {
@@ -136,16 +137,16 @@ func (m *model) tellReady(p engine.Stored, now time.Time) {
 }
 
 // titleOf names a policy as Winnow's log does; a cluster policy has no namespace.
-func titleOf(p engine.Stored) string { return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/") }
+func titleOf(p policy.Stored) string { return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/") }
 
 // policy returns the policy as last seen; an empty one when there is none.
-func (m *model) policy(namespace, name string) engine.Stored {
+func (m *model) policy(namespace, name string) policy.Stored {
 	for _, p := range m.policies {
 		if p.Namespace == namespace && p.Name == name {
 			return p.Stored
 		}
 	}
-	return engine.StoredPolicy(&gc.CleanupPolicy{})
+	return policy.StoredOf(&gc.CleanupPolicy{})
 }
 
 // nextDeletion is what the status of a policy says of it; zero when it says nothing.
@@ -256,7 +257,7 @@ func (m *model) extend(uid types.UID, due, at time.Time) {
 
 // approve takes in that a hold was approved at a time.
 func (m *model) approve(hold gc.PolicyHold, command string, at time.Time) {
-	m.approval = &approval{PolicyHold: hold, at: at}
+	m.approval = &approvedHold{PolicyHold: hold, at: at}
 	m.tell(at, "hold %s of %d objects approved by this demo: %s", hold.ID, hold.Objects, command)
 }
 

@@ -29,8 +29,8 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/cluster"
 )
@@ -54,7 +54,7 @@ type observation struct {
 
 // policyRow is a policy of either kind.
 type policyRow struct {
-	engine.Stored
+	policy.Stored
 	object runtime.Object
 	cells  map[string]any // of the table that kubectl prints, by column
 }
@@ -263,9 +263,9 @@ func (o *observer) policyRow(columns []metav1.TableColumnDefinition, row *metav1
 	out := policyRow{object: object, cells: map[string]any{}}
 	switch p := object.(type) {
 	case *gc.CleanupPolicy:
-		out.Stored = engine.StoredPolicy(p)
+		out.Stored = policy.StoredOf(p)
 	case *gc.ClusterCleanupPolicy:
-		out.Stored = engine.StoredClusterPolicy(p)
+		out.Stored = policy.StoredOf(p)
 	}
 	for i, c := range columns {
 		out.cells[c.Name] = row.Cells[i]

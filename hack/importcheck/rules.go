@@ -40,7 +40,14 @@ var layers = []layer{
 		why:    "the parts that facts share are interned for all watches at once, and dropped by the garbage collector; no result depends on it",
 	},
 	{
+		path: "./pkg/controller/approval", imports: []string{
+			"./pkg/controller/lifecycle", "./pkg/controller/freshness", "./pkg/controller/policy",
+		},
+	},
+	{path: "./pkg/controller/report", imports: []string{"./pkg/controller/policy", "./pkg/controller/approval"}},
+	{
 		path: "./pkg/controller/engine", imports: []string{
+			"./pkg/controller/approval", "./pkg/controller/report",
 			"./pkg/controller/lifecycle", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/freshness",
 			"./pkg/controller/turns", "./pkg/controller/kinds", "./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
 		},

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 )
 
 // holds has the status of a policy tell of a hold with the ID 5f3c, in the namespace of the scope or in all of them.
@@ -111,7 +111,7 @@ func (p scope) aheadOfTime(role string, as func(args ...string) string) {
 	var ids []string
 	for generation := range int64(5) {
 		for _, namespace := range []string{"", p.id} {
-			ids = append(ids, engine.HoldID(uid, generation+1, namespace))
+			ids = append(ids, approval.HoldID(uid, generation+1, namespace))
 		}
 	}
 	p.holds(name, "pods")

@@ -36,8 +36,8 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 				}
 			}
 			w.counts("p", counts{candidates: 2, due: 2, held: int64(len(c.held))})
-			if w.report("p").Blind != resource+" cannot be observed: no right" {
-				t.Errorf("the report says %q", w.report("p").Blind)
+			if w.report("p").Unobserved != resource+" cannot be observed: no right" {
+				t.Errorf("the report says %q", w.report("p").Unobserved)
 			}
 			if len(w.TakeDirty()) != 1 {
 				t.Error("no report is stale")
@@ -47,8 +47,8 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 			w.takes()
 			w.Observing(resource, nil, w.now)
 			w.Observing(resource, nil, w.now)
-			if w.report("p").Blind != "" {
-				t.Errorf("the report says %q", w.report("p").Blind)
+			if w.report("p").Unobserved != "" {
+				t.Errorf("the report says %q", w.report("p").Unobserved)
 			}
 			for name := range c.held {
 				w.decided(name, policy.Delete, policy.ReasonExpired)
@@ -59,8 +59,8 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 		w.upsert(job(0, "j"))
 		w.Observing("pods", errors.New("no right"), w.now)
-		if w.report("p").Blind != "" {
-			t.Errorf("the report says %q", w.report("p").Blind)
+		if w.report("p").Unobserved != "" {
+			t.Errorf("the report says %q", w.report("p").Unobserved)
 		}
 		w.takes("j")
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
@@ -114,7 +115,7 @@ func TestWhatIsNotUnderstoodIsToldWhereItHolds(t *testing.T) {
 	w.policy(testbuilders.Policy("q").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`))
 	w.upsert(testbuilders.Job("a").Complete(w.now.Add(-time.Hour)).Fact())
 	w.takes()
-	w.holds("p", Group{policy.ReasonPolicyUnreadable, `policy team-a/q: unknown field "spec.x"`, "jobs.batch/a", 1})
+	w.holds("p", report.Group{Reason: policy.ReasonPolicyUnreadable, Detail: `policy team-a/q: unknown field "spec.x"`, Object: "jobs.batch/a", Count: 1})
 	if why := w.report("q").Unreadable; why == nil || why.Error() != `unknown field "spec.x"` {
 		t.Errorf("q cannot be read: %v", why)
 	}
@@ -157,7 +158,7 @@ func TestAPolicyThatIsShortenedTakesEffectAtOnce(t *testing.T) {
 func TestStatusAloneChangesNoDecision(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	before := w.report("p").Stored
-	ps := w.policyState(before.named())
+	ps := w.policyState(before.NamespacedName())
 	compiled := ps.compiled
 	w.policy(keep("1h", 1).Status(gc.CleanupPolicyStatus{Candidates: 5}))
 	if w.report("p").Stored == before {

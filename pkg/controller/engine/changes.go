@@ -35,15 +35,15 @@ func changeOf(ps *policyState, created, seenAnew bool) (approval.Change, bool) {
 	c := approval.Change{
 		Policy: ps.stored.UID, Wide: ps.stored.Namespace == "", Write: ps.write,
 		ID:   approval.GenerationID(ps.stored.UID, ps.stored.Generation),
-		Text: fmt.Sprintf("generation %d of %s", ps.stored.Generation, ps.stored.title()),
+		Text: fmt.Sprintf("generation %d of %s", ps.stored.Generation, ps.stored.Title()),
 	}
 	switch {
 	case seenAnew:
 		c.ID = fmt.Sprint("resource version ", ps.stored.ResourceVersion, " of ", c.ID)
-		c.Text = ps.stored.title() + ", which can be read again,"
+		c.Text = ps.stored.Title() + ", which can be read again,"
 	case ps.altered != "":
 		c.ID = fmt.Sprint("content ", ps.altered, " of ", c.ID)
-		c.Text = fmt.Sprintf("a change of generation %d of %s past the API", ps.stored.Generation, ps.stored.title())
+		c.Text = fmt.Sprintf("a change of generation %d of %s past the API", ps.stored.Generation, ps.stored.Title())
 	default:
 		return c, !created || ps.stored.Status.ObservedGeneration < ps.stored.Generation
 	}

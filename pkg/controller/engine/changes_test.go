@@ -63,11 +63,11 @@ func TestReportsTellWhenAChangeIsWeighed(t *testing.T) {
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.tellNamespace("y")
 	w.tellPolicy(keep("2h", 2))
-	if w.TakeDirty(); !w.report("p").Unweighed {
+	if w.TakeDirty(); !w.report("p").Unassessed {
 		t.Fatal("the change is weighed before all under its ceiling is listed")
 	}
 	w.listed()
-	if w.report("p").Unweighed || !slices.Contains(w.TakeDirty(), testbuilders.Home) {
+	if w.report("p").Unassessed || !slices.Contains(w.TakeDirty(), testbuilders.Home) {
 		t.Error("nobody is to tell that the change was weighed")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // driver calls an engine as pkg/controller/tracker does, without a lock: it continues what takes several turns, and others may do something
@@ -63,7 +65,7 @@ func (d *driver) add(m *Merge, page []*facts.Compact, now time.Time) {
 	})
 }
 
-func (d *driver) Reports(namespace string) []Report {
+func (d *driver) Reports(namespace string) []report.Report {
 	r := d.ReportOn(namespace)
 	d.finish(r.Step)
 	return r.Reports()
@@ -99,11 +101,11 @@ func (d *driver) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
 }
 
 func (d *driver) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
-	d.Engine.RemovePolicy(StoredPolicy(p), now)
+	d.Engine.RemovePolicy(policy.StoredOf(p), now)
 }
 
 func (d *driver) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
-	d.Engine.RemovePolicy(StoredClusterPolicy(p), now)
+	d.Engine.RemovePolicy(policy.StoredOf(p), now)
 }
 
 func (d *driver) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {

@@ -266,7 +266,7 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
 		for _, r := range e.tracker.Reports(name) {
 			for _, h := range r.Waiting {
-				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.named()))), h.Namespace}] += h.Objects
+				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.NamespacedName()))), h.Namespace}] += h.Objects
 			}
 		}
 	}

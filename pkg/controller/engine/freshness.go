@@ -49,7 +49,7 @@ func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]fres
 	switch c {
 	case freshness.ClusterPolicies, freshness.Policies:
 		for _, ps := range e.known(c) {
-			compare(ps.stored.named(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation))
+			compare(ps.stored.NamespacedName(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation))
 		}
 	case freshness.Namespaces:
 		for _, ns := range e.namespaces {

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // names are n names that begin with prefix.
@@ -131,7 +132,7 @@ func TestAHoldIsNotSplit(t *testing.T) {
 }
 
 // builderOf is a policy as it is stored.
-func builderOf(r Report) *testbuilders.PolicyBuilder {
+func builderOf(r report.Report) *testbuilders.PolicyBuilder {
 	b := testbuilders.Policy(r.Name).Generation(r.Generation)
 	if r.Name == "z" {
 		return b.Default("10m")

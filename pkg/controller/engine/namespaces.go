@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
 
@@ -61,7 +62,7 @@ type namespace struct {
 	lane lane // what is to be deleted
 	// updates counts the updates of what is reported, and sums are the counts of the objects after sumsAt updates.
 	updates, sumsAt uint64
-	sums            sums
+	sums            report.Sums
 	dirty           bool // it is among those that TakeDirty returns, or was before the replica followed
 	// annotated are objects whose owners are to be told if an annotation does not do what it says.
 	annotated annotated

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // TestWhatFollowsFromAnAnswer: what each answer of the server does to an object that it does not take away.
@@ -37,7 +38,7 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 			w.result("a", c.result)
 			w.decided("a", policy.Hold, c.reason)
 			w.counts("p", counts{candidates: 2, due: 2, held: 1})
-			w.holds("p", Group{Reason: c.reason, Detail: "the server's words", Object: "jobs.batch/a", Count: 1})
+			w.holds("p", report.Group{Reason: c.reason, Detail: "the server's words", Object: "jobs.batch/a", Count: 1})
 			w.done("b", deletion.Accepted) // Others go on.
 			w.pass(c.pause - 1)
 			w.takes()
@@ -335,7 +336,7 @@ func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
 		w.pass(time.Hour)
 		w.takes()
 		w.counts("p", counts{candidates: 1, due: 1})
-		want := Group{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/a", Count: 1}
+		want := report.Group{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/a", Count: 1}
 		if got := w.report("p").Awaiting; len(got) != 1 || got[0] != want {
 			t.Errorf("awaits %+v", got)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // TestAnApprovalIsOfItsOwnPolicy: the id of a hold on another policy releases nothing.
@@ -330,7 +331,7 @@ func TestSinceIsNotBeforeTheChange(t *testing.T) {
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: testbuilders.Now.Add(d)} }
 	first, second := gc.PolicyHold{ID: "X", Since: at(0)}, gc.PolicyHold{ID: "X", Since: at(1)}
 	for _, both := range [][]gc.PolicyHold{{first, second}, {second, first}} {
-		if one := together(both); len(one) != 1 || !one[0].Since.Equal(at(1)) {
+		if one := report.JoinHolds(both); len(one) != 1 || !one[0].Since.Equal(at(1)) {
 			t.Errorf("together: %+v", one)
 		}
 	}

@@ -23,41 +23,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Stored is what is kept of a policy of either kind as it was observed; it must not be changed. A cluster policy has no
-// namespace.
-type Stored struct {
-	*metav1.ObjectMeta
-	Mode    gc.PolicyMode
-	Suspend bool
-	Status  *gc.CleanupPolicyStatus
-}
-
-// StoredPolicy is what is kept of a policy.
-func StoredPolicy(p *gc.CleanupPolicy) Stored {
-	return Stored{&p.ObjectMeta, p.Spec.Mode, p.Spec.Suspend, &p.Status}
-}
-
-// StoredClusterPolicy is what is kept of a cluster policy.
-func StoredClusterPolicy(p *gc.ClusterCleanupPolicy) Stored {
-	return Stored{&p.ObjectMeta, p.Spec.Mode, p.Spec.Suspend, &p.Status}
-}
-
-// StoredOf is what is kept of a policy of either kind.
-func StoredOf(p metav1.Object) Stored {
-	if p, ok := p.(*gc.ClusterCleanupPolicy); ok {
-		return StoredClusterPolicy(p)
-	}
-	return StoredPolicy(p.(*gc.CleanupPolicy))
-}
-
-func (s Stored) named() types.NamespacedName {
-	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
-}
-
 // policyState is a stored policy and what the controller knows of its work.
 type policyState struct {
 	name   string
-	stored Stored
+	stored policy.Stored
 	// compiled is nil when the policy cannot be read; err says why.
 	compiled *policy.Policy
 	err      error
@@ -76,7 +45,7 @@ type policyState struct {
 
 // ObservedPolicy is a state of a policy of either kind, as SetPolicy takes it in.
 type ObservedPolicy struct {
-	Stored
+	policy.Stored
 	compile  func() (*policy.Policy, error)
 	selector *metav1.LabelSelector
 	content  string // digest of the spec
@@ -85,7 +54,7 @@ type ObservedPolicy struct {
 // ObservePolicy prepares a state of a policy.
 func ObservePolicy(p *gc.CleanupPolicy) ObservedPolicy {
 	return ObservedPolicy{
-		Stored:  StoredPolicy(p),
+		Stored:  policy.StoredOf(p),
 		compile: func() (*policy.Policy, error) { return policy.Compile(p) },
 		content: contentOf(&p.Spec),
 	}
@@ -94,7 +63,7 @@ func ObservePolicy(p *gc.CleanupPolicy) ObservedPolicy {
 // ObserveClusterPolicy prepares a state of a cluster policy.
 func ObserveClusterPolicy(p *gc.ClusterCleanupPolicy) ObservedPolicy {
 	o := ObservedPolicy{
-		Stored:   StoredClusterPolicy(p),
+		Stored:   policy.StoredOf(p),
 		compile:  func() (*policy.Policy, error) { return policy.CompileCluster(p) },
 		selector: p.Spec.NamespaceSelector,
 		content:  contentOf(&p.Spec),
@@ -125,17 +94,17 @@ func contentOf(spec any) string {
 
 // SetPolicy takes in a state of a policy.
 func (e *Engine) SetPolicy(o ObservedPolicy, now time.Time) {
-	e.fresh.Seen(o.collection(), o.ResourceVersion)
+	e.fresh.Seen(collectionOf(o.Stored), o.ResourceVersion)
 	if affected := e.setPolicy(o); len(affected) > 0 {
 		e.policiesChanged(affected, now)
 	}
 }
 
 // RemovePolicy takes in that a policy is gone, at the resource version that the last state of it carries.
-func (e *Engine) RemovePolicy(p Stored, now time.Time) {
-	e.fresh.Seen(p.collection(), p.ResourceVersion)
-	e.fresh.Changed(p.collection(), p.ResourceVersion)
-	e.policiesChanged(e.removePolicy(p.named()), now)
+func (e *Engine) RemovePolicy(p policy.Stored, now time.Time) {
+	e.fresh.Seen(collectionOf(p), p.ResourceVersion)
+	e.fresh.Changed(collectionOf(p), p.ResourceVersion)
+	e.policiesChanged(e.removePolicy(p.NamespacedName()), now)
 }
 
 // ReplacePolicies takes in all policies of one kind as they were at resource version rv, which may be older than what was known: until a
@@ -143,11 +112,11 @@ func (e *Engine) RemovePolicy(p Stored, now time.Time) {
 func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy, rv string, now time.Time) {
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, o := range all {
-		listed.Insert(o.named())
+		listed.Insert(o.NamespacedName())
 		affected.Insert(e.setPolicy(o).UnsortedList()...)
 	}
 	for _, ps := range e.known(kind) {
-		if name := ps.stored.named(); !listed.Has(name) {
+		if name := ps.stored.NamespacedName(); !listed.Has(name) {
 			affected.Insert(e.removePolicy(name).UnsortedList()...)
 		}
 	}
@@ -192,14 +161,14 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	ps, before, created := e.store(o)
 	sameGeneration := !created && before.Generation == o.Generation
 	altered := ps.setContent(o, sameGeneration)
-	if created && e.fresh.Listed(o.collection()) && !e.following {
+	if created && e.fresh.Listed(collectionOf(o.Stored)) && !e.following {
 		ps.writtenBack(o)
 	}
 	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
 	if sameGeneration && !seenAnew && !altered {
 		return e.statusChanged(ps, before) // They delete nothing, but may approve.
 	}
-	e.fresh.Changed(o.collection(), o.ResourceVersion)
+	e.fresh.Changed(collectionOf(o.Stored), o.ResourceVersion)
 	e.markUrgent(o.Namespace)
 	affected := e.affected(ps, o.Namespace)
 	e.compile(ps, o)
@@ -217,7 +186,7 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 }
 
 // store covers a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
-func (e *Engine) store(o ObservedPolicy) (ps *policyState, before Stored, created bool) {
+func (e *Engine) store(o ObservedPolicy) (ps *policyState, before policy.Stored, created bool) {
 	family := e.family(o.Namespace)
 	i, found := find(*family, o.Name)
 	if !found {
@@ -267,7 +236,7 @@ func (ps *policyState) setContent(o ObservedPolicy, sameGeneration bool) bool {
 	return altered
 }
 
-func (s Stored) collection() freshness.Collection {
+func collectionOf(s policy.Stored) freshness.Collection {
 	if s.Namespace == "" {
 		return freshness.ClusterPolicies
 	}
@@ -324,17 +293,14 @@ func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	for ns := range affected {
 		e.recordChange(ns, approval.Change{
 			Policy: ps.stored.UID, Wide: name.Namespace == "", Write: e.writes + 1,
-			ID: fmt.Sprint("deleted ", ps.stored.UID), Text: "the deletion of " + ps.stored.title(),
+			ID: fmt.Sprint("deleted ", ps.stored.UID), Text: "the deletion of " + ps.stored.Title(),
 		})
 	}
 	return affected
 }
 
-// title is how people name the policy in a command.
-func (s Stored) title() string { return gc.PolicyTitle(s.Namespace, s.Name) }
-
-// title is how people name the policy.
-func (ps *policyState) title() string { return title(ps.stored.named()) }
+// title names the policy in a sentence.
+func (ps *policyState) title() string { return ps.stored.ShortTitle() }
 
 func title(policy types.NamespacedName) string { return strings.TrimPrefix(policy.String(), "/") }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 func TestReportCountsWhatThePolicyDecides(t *testing.T) {
@@ -46,9 +47,9 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	if p.LastDeletion != nil || p.Unreadable != nil || p.Closed != "" || p.DoesNothing || p.Stored.Name != "p" {
 		t.Errorf("got %+v", p)
 	}
-	w.holds("p", Group{policy.ReasonFinishTimeUnknown, "its condition Complete has no transition time", "jobs.batch/old", 1},
-		Group{policy.ReasonInvalidAnnotation, w.explain(w.records.get("uid-odd")).Detail, "jobs.batch/odd", 2})
-	want := []Group{{policy.ReasonTerminating, `waits for finalizers ["example.com/f"]`, "jobs.batch/going", 1}}
+	w.holds("p", report.Group{Reason: policy.ReasonFinishTimeUnknown, Detail: "its condition Complete has no transition time", Object: "jobs.batch/old", Count: 1},
+		report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-odd")).Detail, Object: "jobs.batch/odd", Count: 2})
+	want := []report.Group{{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/going", Count: 1}}
 	if !slices.Equal(p.Awaiting, want) {
 		t.Errorf("awaits %+v", p.Awaiting)
 	}
@@ -136,12 +137,7 @@ func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 	w.takes()
 	w.holds(
 		"c",
-		Group{
-			policy.ReasonPolicyUnreadable,
-			"policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit \"y\"; units are w, d, h, m and s",
-			"jobs.batch/a",
-			1,
-		},
+		report.Group{Reason: policy.ReasonPolicyUnreadable, Detail: "policy team-a/b-unreadable: spec.ttlAfterFinished: has the unknown unit \"y\"; units are w, d, h, m and s", Object: "jobs.batch/a", Count: 1},
 	)
 	w.policy(testbuilders.Policy("b-unreadable").Default("1w").Generation(2))
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
@@ -244,7 +240,7 @@ func TestDirty(t *testing.T) {
 }
 
 func TestGroupsSpeak(t *testing.T) {
-	for want, g := range map[string]Group{
+	for want, g := range map[string]report.Group{
 		"Refused: pods/a":                                    {Reason: "Refused", Object: "pods/a", Count: 1},
 		"Refused: pods/a (no)":                               {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 1},
 		"Refused: pods/a (no) and 2 more":                    {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 3},

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // Reporting makes reports on policies step by step, since there may be many objects. What changes between two steps may be missing in
@@ -22,11 +22,11 @@ type Reporting struct {
 	policies   []*policyState
 	namespaces []*namespace
 	// report and sum are of the first of the policies.
-	report  Report
-	sum     sum
+	report  report.Report
+	sum     report.Sum
 	summing *summing // the namespace that is being summed up
 	// reports are those that are complete, and holds all holds of the last of them.
-	reports []Report
+	reports []report.Report
 	holds   []gc.PolicyHold
 }
 
@@ -51,7 +51,7 @@ func (e *Engine) reportOn(policies []*policyState) *Reporting {
 func (r *Reporting) begin() {
 	if len(r.policies) > 0 {
 		ps := r.policies[0]
-		r.report, r.sum, r.namespaces = r.engine.report(ps), sum{}, r.engine.namespacesOf(ps)
+		r.report, r.sum, r.namespaces = r.engine.report(ps), report.Sum{}, r.engine.namespacesOf(ps)
 	}
 }
 
@@ -94,8 +94,8 @@ func (r *Reporting) addNamespace() (spent bool) {
 	sums := r.summing.sums
 	r.summing, r.namespaces = nil, r.namespaces[1:]
 	r.engine.add(&r.report, &r.sum, ns, sums, ps)
-	if theirs := sums[ps.compiled]; ps.stored.Namespace == "" && theirs != nil && len(theirs.holds)+len(theirs.awaiting) > 0 {
-		r.report.Within = append(r.report.Within, Within{ns.name, sorted(theirs.holds), sorted(theirs.awaiting)})
+	if within, ok := sums[ps.compiled].Within(ns.name); ok && ps.stored.Namespace == "" {
+		r.report.Within = append(r.report.Within, within)
 	}
 	return false
 }
@@ -103,62 +103,62 @@ func (r *Reporting) addNamespace() (spent bool) {
 // finish completes the report on the first of the policies.
 func (r *Reporting) finish() {
 	ps := r.policies[0]
-	r.holds = together(slices.Clone(r.report.Waiting))
+	r.holds = report.JoinHolds(slices.Clone(r.report.Waiting))
 	if own := ps.stored.Namespace; own != "" {
 		ns := r.engine.namespace(own)
 		r.report.Closed, r.report.Unselected = ns.closed(), ns.unselected
 	} else {
 		r.engine.finishCluster(&r.report, ps)
 	}
-	r.sum.fill(&r.report)
+	r.sum.Fill(&r.report)
 	r.reports, r.policies = append(r.reports, r.report), r.policies[1:]
 	r.begin()
 }
 
 // finishCluster completes the report on a cluster policy.
-func (e *Engine) finishCluster(r *Report, ps *policyState) {
+func (e *Engine) finishCluster(r *report.Report, ps *policyState) {
 	r.Suspended = ""
 	if ps.compiled != nil && ps.compiled.Cluster.SuspendAll {
 		r.Suspended = ps.name
 	}
 	r.Ceilings = ps.ceilingStatus()
-	r.sumUpWaiting()
+	r.ListHolds()
 	slices.Sort(r.Paced)
 	slices.Sort(r.WithoutQuota)
 	r.WithoutQuota = slices.Compact(r.WithoutQuota)
 }
 
 // Reports are those that are complete after Step has returned false.
-func (r *Reporting) Reports() []Report { return r.reports }
+func (r *Reporting) Reports() []report.Report { return r.reports }
 
 // report is what does not depend on the objects.
-func (e *Engine) report(ps *policyState) Report {
-	r := Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: e.fresh.ClockDoubt()}
+func (e *Engine) report(ps *policyState) report.Report {
+	r := report.Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: e.fresh.ClockDoubt()}
 	if ps.compiled == nil {
 		return r
 	}
 	r.DoesNothing = ps.compiled.DoesNothing()
 	for _, resource := range ps.compiled.Resources() {
-		if blind := e.unobserved(resource); blind != "" {
-			r.Blind = blind
+		if why := e.unobserved(resource); why != "" {
+			r.Unobserved = why
 		}
 	}
 	return r
 }
 
 // add adds what a policy does in a namespace to its report. One that cannot be read does nothing, but may be held.
-func (e *Engine) add(r *Report, s *sum, ns *namespace, sums sums, ps *policyState) {
+func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report.Sums, ps *policyState) {
 	theirs := sums[ps.compiled]
-	s.merge(theirs)
+	s.Merge(theirs)
 	r.Suspended = ns.suspended
-	r.Unweighed = r.Unweighed || len(ns.changes) > 0
+	r.Unassessed = r.Unassessed || len(ns.changes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, e.withoutQuota(ns, ps.compiled)...)
 		if len(ps.compiled.QuotaResources()) > 0 {
 			r.QuotaDoubt = e.quotaDoubt(ns)
 		}
 	}
-	if paced := e.ready.Rests(&ns.lane); paced && theirs != nil && theirs.ready > 0 {
+	if paced := e.ready.Rests(&ns.lane); paced && theirs.Ready() > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
 	r.Waiting = append(r.Waiting, e.waiting(ns, sums, ps)...)
@@ -167,7 +167,7 @@ func (e *Engine) add(r *Report, s *sum, ns *namespace, sums sums, ps *policyStat
 // summing sums up the objects of a namespace by policy.
 type summing struct {
 	ns   *namespace
-	sums sums
+	sums report.Sums
 	next int // of its records
 	// since is the number of changes before the first record was added.
 	since uint64
@@ -182,7 +182,7 @@ func (e *Engine) sumUp(ns *namespace) *summing {
 	if ns.summed() {
 		return &summing{ns: ns, sums: ns.sums, done: true}
 	}
-	return &summing{ns: ns, sums: sums{}, since: ns.updates}
+	return &summing{ns: ns, sums: report.Sums{}, since: ns.updates}
 }
 
 // step continues until the budget is spent, and reports whether there is more to do.
@@ -202,14 +202,14 @@ func (u *summing) step(e *Engine) (more bool) {
 
 func (u *summing) add(e *Engine, rec *record) {
 	if p := rec.policy; p != nil {
-		s := u.sums.of(p)
-		s.add(p, rec, rec.decision(), func() string { return e.explain(rec).Detail })
+		s := u.sums.Of(p)
+		s.Add(p, &rec.Compact, rec.decision(), func() string { return e.explain(rec).Detail })
 		if rec.wantsDelete {
-			s.waits(rec.heldBy(p.UID), rec)
+			s.Waits(rec.heldBy(p.UID), rec.Resource)
 		}
 	}
 	for _, p := range rec.previews() {
-		u.sums.of(p.policy).add(p.policy, rec, p.decision, func() string { return p.decision.Detail })
+		u.sums.Of(p.policy).Add(p.policy, &rec.Compact, p.decision, func() string { return p.decision.Detail })
 	}
 }
 
@@ -245,16 +245,4 @@ func (h *Holding) Holds() ([]gc.PolicyHold, bool) {
 		}
 	}
 	return h.reporting.holds, complete
-}
-
-// sums are those of a namespace by policy.
-type sums map[*policy.Policy]*sum
-
-func (all sums) of(p *policy.Policy) *sum {
-	s := all[p]
-	if s == nil {
-		s = &sum{}
-		all[p] = s
-	}
-	return s
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // TestSlices tells two trackers the same: one judges all at once, the other a few objects at a time, with whatever else happens in
@@ -306,17 +307,17 @@ func TestSlicesAreReported(t *testing.T) {
 	for _, ns := range names {
 		w.policy(changed(ns, 2))
 	}
-	uncleared, read := false, map[string]Report{}
+	uncleared, read := false, map[string]report.Report{}
 	for more := true; more; {
 		more = w.Step(w.now)
 		for _, ns := range w.TakeDirty() {
 			for _, r := range w.Reports(ns) {
-				uncleared, read[ns] = uncleared || r.Unweighed, r
+				uncleared, read[ns] = uncleared || r.Unassessed, r
 			}
 		}
 	}
 	for _, ns := range names {
-		if r := read[ns]; r.Unweighed || r.Candidates != 4 || r.Generation != 2 {
+		if r := read[ns]; r.Unassessed || r.Candidates != 4 || r.Generation != 2 {
 			t.Errorf("%s was last reported as %+v", ns, r)
 		}
 	}

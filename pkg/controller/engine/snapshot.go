@@ -288,7 +288,7 @@ func (e *Engine) Due() []Due {
 				Preview: preview,
 			}
 			if owner := e.policyOf(rec.ns, h.Owner); owner != nil {
-				due.HoldOf, due.HoldTotal = owner.stored.named(), h.Total
+				due.HoldOf, due.HoldTotal = owner.stored.NamespacedName(), h.Total
 			}
 			out = append(out, due)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 // How replicas come to know the same holds. Each finds and ends them by the same rules. What a replica has not seen happen it takes over
@@ -90,7 +91,7 @@ func (e *Engine) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
 	if told.Policy == "" {
 		return ps
 	}
-	return e.policyState(told.Owner(ps.stored.named()))
+	return e.policyState(told.Owner(ps.stored.NamespacedName()))
 }
 
 // adoptUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
@@ -168,7 +169,7 @@ func (e *Engine) adoptNew(ns *namespace, ps *policyState) {
 // statusChanged takes in that only the status or the metadata of a policy changed, and returns the namespaces that are to be judged for
 // it. A replica that follows ends the holds that the leader has ended, and takes over what the leader has found. One that leads has its
 // own status written again, should somebody else have changed the holds.
-func (e *Engine) statusChanged(ps *policyState, before Stored) sets.Set[*namespace] {
+func (e *Engine) statusChanged(ps *policyState, before policy.Stored) sets.Set[*namespace] {
 	out := e.release(ps)
 	if !e.following {
 		if !apiequality.Semantic.DeepEqual(before.Status.Holds, ps.stored.Status.Holds) {

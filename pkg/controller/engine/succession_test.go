@@ -15,6 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // TestFollowersEndHolds: a replica that does not lead ends what the leader has ended, though its own view of the objects is the older one,
@@ -62,7 +63,7 @@ func TestALongLivedFollower(t *testing.T) {
 // TestManyHoldsAreCounted: a status lists as many holds as can be stored, and counts the others. A replica that starts holds in the
 // namespaces of those, too.
 func TestManyHoldsAreCounted(t *testing.T) {
-	const namespaces = holdsListed + 7
+	const namespaces = report.HoldsListed + 7
 	start := func(p *gc.ClusterCleanupPolicy) *world {
 		w := newWorld(t)
 		w.config.HoldAbove = 1
@@ -84,8 +85,8 @@ func TestManyHoldsAreCounted(t *testing.T) {
 	w := start(clusterDefault("c", "never", 1))
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
 	r := w.Reports("")[0]
-	if len(r.Waiting) != holdsListed || r.Unlisted != namespaces-holdsListed {
-		t.Fatalf("lists %d holds and counts %d, want %d and %d", len(r.Waiting), r.Unlisted, holdsListed, namespaces-holdsListed)
+	if len(r.Waiting) != report.HoldsListed || r.Unlisted != namespaces-report.HoldsListed {
+		t.Fatalf("lists %d holds and counts %d, want %d and %d", len(r.Waiting), r.Unlisted, report.HoldsListed, namespaces-report.HoldsListed)
 	}
 	p := clusterDefault("c", "10m", 2)
 	p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: r.Waiting, UnlistedHolds: r.Unlisted}

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // world is an engine, the cluster that it is told of, and a clock. Whatever is done to the cluster gets the next resource
@@ -211,7 +212,7 @@ func (w *world) deletes(names ...string) {
 // counts are those of a policy's status.
 type counts struct{ candidates, due, held, deleted int64 }
 
-func (w *world) report(name string) Report {
+func (w *world) report(name string) report.Report {
 	w.Helper()
 	for _, r := range w.Reports(testbuilders.Home) {
 		if r.Name == name {
@@ -219,7 +220,7 @@ func (w *world) report(name string) Report {
 		}
 	}
 	w.Fatalf("there is no report of policy %q", name)
-	return Report{}
+	return report.Report{}
 }
 
 func (w *world) counts(name string, want counts) {
@@ -243,7 +244,7 @@ func (w *world) decided(name string, action policy.Action, reason policy.Reason)
 }
 
 // holds fails unless the policy holds objects for exactly these reasons.
-func (w *world) holds(name string, want ...Group) {
+func (w *world) holds(name string, want ...report.Group) {
 	w.Helper()
 	if got := w.report(name).Holds; !slices.Equal(got, want) {
 		w.Fatalf("policy %s: holds %+v, want %+v", name, got, want)

@@ -127,3 +127,8 @@ func (k *Compact) Unpack(f *lifecycle.Fact) {
 		Controller: k.Controller, ScheduledBy: k.scheduledBy, Propagation: k.Propagation,
 	}
 }
+
+// Named returns what the object is known by.
+func (k *Compact) Named() (namespace, resource, name string) {
+	return k.Namespace, k.Resource, k.Name()
+}

@@ -22,6 +22,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -151,7 +153,7 @@ type trial struct {
 	// complete is set if the policy has no other holds.
 	complete bool
 	// report is the report on the policy after the change; empty if the change deletes it.
-	report engine.Report
+	report report.Report
 }
 
 // run makes the change. It fails if ctx ends first.
@@ -178,7 +180,7 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 		}
 	}
 	if change.After == nil {
-		t.RemovePolicy(engine.StoredOf(change.Before), t.now)
+		t.RemovePolicy(policy.StoredOf(change.Before), t.now)
 	} else {
 		t.SetPolicy(engine.Observe(unapproved(change)), t.now)
 	}

@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
@@ -16,7 +17,7 @@ import (
 // TestHolds: a check of an approval learns of the holds that a policy has, and of those that the change makes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
-		return engine.HoldID(testbuilders.UID("p"), generation, namespace)
+		return approval.HoldID(testbuilders.UID("p"), generation, namespace)
 	}
 	many := join(jobs("team-a", minutesAgo(70, 6)...), pods("team-a", 70))
 	jobsAndPods := []string{gc.ResourceJobs, gc.ResourcePods}
@@ -83,7 +84,7 @@ func TestHolds(t *testing.T) {
 // TestHoldsElsewhere: whoever approves the hold of another policy here is told of that policy.
 func TestHoldsElsewhere(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, 6)...)...).with(ttlPolicy("p", "1h"))
-	id := engine.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
+	id := approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
 	got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{After: approved(testbuilders.Policy("q").Default("2h").Obj(), id, "5f3c")})
 	if len(got.Elsewhere) != 1 || got.Elsewhere[id].String() != "team-a/p" {
 		t.Errorf("got %v", got.Elsewhere)

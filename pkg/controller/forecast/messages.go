@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // fewMost is how many namespaces, policies or holds a message names.
@@ -32,7 +33,7 @@ type account struct {
 	incomplete bool
 	errs       []error
 	// report is the report on the policy after the change; empty if the change deletes it.
-	report engine.Report
+	report report.Report
 	// holds are the holds before the change approves any.
 	holds []gc.PolicyHold
 	// complete is set if there are no other holds, as far as this replica knows.

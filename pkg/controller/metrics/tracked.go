@@ -7,19 +7,19 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // tracked collects the totals of the engine when metrics are scraped.
 type tracked struct {
 	metrics.BaseStableCollector
-	totals                       func() engine.Totals
+	totals                       func() report.Totals
 	objects, timers, ready, held *metrics.Desc
 	waiting, paced, clock, stale *metrics.Desc
 }
 
 // RegisterTracked registers the metrics about the totals of the engine.
-func RegisterTracked(totals func() engine.Totals) {
+func RegisterTracked(totals func() report.Totals) {
 	legacyregistry.CustomMustRegister(&tracked{
 		totals:  totals,
 		objects: desc("objects", "Objects that are tracked because a policy can match them or their dependents."),

@@ -289,12 +289,12 @@ func TestTellsWhatItCannotObserve(t *testing.T) {
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.until("the policy says why it deletes nothing", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
-		return len(reports) == 1 && reports[0].Blind == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
+		return len(reports) == 1 && reports[0].Unobserved == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
 	})
 	forbidden.Store(false)
 	o.until("it deletes again", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
-		return reports[0].Blind == "" && reports[0].Held == 0 && reports[0].Due == 1
+		return reports[0].Unobserved == "" && reports[0].Held == 0 && reports[0].Due == 1
 	})
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 const (
@@ -172,13 +173,13 @@ func (d *deletions) note() string {
 
 // warnings returns what is to be told of objects that cannot be deleted; settled is false while something is yet to be
 // told, so that the policy must be looked at again.
-func (t *teller) warnings(r *engine.Report, now time.Time) (out []event, settled bool) {
+func (t *teller) warnings(r *report.Report, now time.Time) (out []event, settled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	settled = true
 	of := subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID}
 	standing := map[heardKey]bool{}
-	tell := func(within string, g engine.Group, holds []gc.PolicyHold) {
+	tell := func(within string, g report.Group, holds []gc.PolicyHold) {
 		key := heardKey{r.Stored.Namespace, within, r.Stored.UID, g.Reason}
 		standing[key] = true
 		switch due, early := t.hears(key, now); {
@@ -227,7 +228,7 @@ func (t *teller) hears(key heardKey, now time.Time) (due, early bool) {
 }
 
 // note says why objects stand still, and for holds how to approve them.
-func note(r *engine.Report, g engine.Group, holds []gc.PolicyHold) string {
+func note(r *report.Report, g report.Group, holds []gc.PolicyHold) string {
 	switch {
 	case g.Reason == policy.ReasonHeld && len(holds) > 0:
 		return strings.Join(waiting(r, holds, toldMost), "; ")
@@ -238,7 +239,7 @@ func note(r *engine.Report, g engine.Group, holds []gc.PolicyHold) string {
 }
 
 // objectOf is the first object of a group of a cluster policy.
-func objectOf(g engine.Group) *corev1.ObjectReference {
+func objectOf(g report.Group) *corev1.ObjectReference {
 	namespace, object, _ := strings.Cut(g.Object, "/")
 	resource, name, _ := strings.Cut(object, "/")
 	return reference(resource, namespace, name, "")
@@ -255,12 +256,12 @@ func noticeEvent(n *engine.Notice) event {
 }
 
 // forget drops what was heard of policies of a namespace that are gone; those of the reports are not.
-func (t *teller) forget(namespace string, reports []engine.Report) {
+func (t *teller) forget(namespace string, reports []report.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool {
 		return key.namespace == namespace &&
-			!slices.ContainsFunc(reports, func(r engine.Report) bool { return r.Stored.UID == key.policy })
+			!slices.ContainsFunc(reports, func(r report.Report) bool { return r.Stored.UID == key.policy })
 	})
 }
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // about is what an event stands on, and what it says.
@@ -68,17 +68,17 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	}
 
 	p := &gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "defaults", UID: "uid"}}
-	refused := engine.Group{Reason: policy.ReasonRefused, Object: "team-a/pods/p", Detail: "no", Count: 2}
-	waits := engine.Group{Reason: policy.ReasonHeld, Object: "team-b/jobs.batch/c", Detail: "5f3c", Count: 60}
-	r := &engine.Report{
-		Stored: engine.StoredClusterPolicy(p), Holds: []engine.Group{refused, waits},
+	refused := report.Group{Reason: policy.ReasonRefused, Object: "team-a/pods/p", Detail: "no", Count: 2}
+	waits := report.Group{Reason: policy.ReasonHeld, Object: "team-b/jobs.batch/c", Detail: "5f3c", Count: 60}
+	r := &report.Report{
+		Stored: policy.StoredOf(p), Holds: []report.Group{refused, waits},
 		Waiting: []gc.PolicyHold{
 			{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change", Resources: []string{"pods"}},
 			{ID: "7d1e", Namespace: "team-c", Objects: 1, Why: "another"},
 		},
-		Within: []engine.Within{
-			{Namespace: "team-a", Holds: []engine.Group{refused}},
-			{Namespace: "team-b", Holds: []engine.Group{waits}},
+		Within: []report.Within{
+			{Namespace: "team-a", Holds: []report.Group{refused}},
+			{Namespace: "team-b", Holds: []report.Group{waits}},
 		},
 	}
 	warn := func(at metav1.Time) []event {

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // Reasons of conditions beside those of decisions.
@@ -27,7 +27,7 @@ const (
 )
 
 // Of makes the status of a policy from its report. The transition time of a condition that stays is kept.
-func Of(r *engine.Report, now metav1.Time) gc.CleanupPolicyStatus {
+func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
 		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
@@ -49,8 +49,8 @@ func Of(r *engine.Report, now metav1.Time) gc.CleanupPolicyStatus {
 
 // observed is the last generation of which it is known whether it must wait for approval: a controller that starts knows from it
 // what it must weigh.
-func observed(r *engine.Report) int64 {
-	if r.Unweighed {
+func observed(r *report.Report) int64 {
+	if r.Unassessed {
 		return r.Status.ObservedGeneration
 	}
 	return r.Generation
@@ -66,7 +66,7 @@ func seconds(t *metav1.Time) *metav1.Time {
 }
 
 // ready is False while somebody has to do something before the policy is carried out.
-func ready(r *engine.Report) metav1.Condition {
+func ready(r *report.Report) metav1.Condition {
 	if reason, message := needs(r); reason != "" {
 		return metav1.Condition{Type: gc.ConditionReady, Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
 	}
@@ -74,7 +74,7 @@ func ready(r *engine.Report) metav1.Condition {
 }
 
 // needs is why a person is needed, and what to do; empty when none is.
-func needs(r *engine.Report) (policy.Reason, string) {
+func needs(r *report.Report) (policy.Reason, string) {
 	switch {
 	case r.Unreadable != nil:
 		return policy.ReasonPolicyUnreadable,
@@ -88,8 +88,8 @@ func needs(r *engine.Report) (policy.Reason, string) {
 		return r.Closed, "The namespace is being deleted, together with everything in it."
 	case r.Closed != "":
 		return r.Closed, "Winnow has not observed the namespace yet."
-	case r.Blind != "":
-		return policy.ReasonUnobserved, "Deletes nothing: " + r.Blind
+	case r.Unobserved != "":
+		return policy.ReasonUnobserved, "Deletes nothing: " + r.Unobserved
 	case len(r.Waiting) > 0:
 		return policy.ReasonHeld, strings.Join(waiting(r, r.Waiting, waitingMost), "\n")
 	case r.Doubt != "":
@@ -106,7 +106,7 @@ func needs(r *engine.Report) (policy.Reason, string) {
 }
 
 // suspended is True while spec.suspend stops the policy, or guardrails.suspendAll of a cluster policy or --start-suspended stops all.
-func suspended(r *engine.Report) metav1.Condition {
+func suspended(r *report.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
 	case r.Suspended != "":
@@ -126,7 +126,7 @@ func suspended(r *engine.Report) metav1.Condition {
 }
 
 // throttled is True while due objects wait for their turn in the minute.
-func throttled(r *engine.Report) metav1.Condition {
+func throttled(r *report.Report) metav1.Condition {
 	if len(r.Paced) == 0 {
 		return metav1.Condition{Type: gc.ConditionThrottled, Status: metav1.ConditionFalse, Reason: reasonNotThrottled}
 	}
@@ -141,7 +141,7 @@ func throttled(r *engine.Report) metav1.Condition {
 const waitingMost, toldMost = 3, 2
 
 // waiting tells of the first holds. Each part ends with a command.
-func waiting(r *engine.Report, holds []gc.PolicyHold, most int) []string {
+func waiting(r *report.Report, holds []gc.PolicyHold, most int) []string {
 	var parts []string
 	for i, h := range holds {
 		if i == most {
@@ -157,7 +157,7 @@ func waiting(r *engine.Report, holds []gc.PolicyHold, most int) []string {
 	return parts
 }
 
-func more(r *engine.Report, holds int) string {
+func more(r *report.Report, holds int) string {
 	text := fmt.Sprintf("%d more in status.holds", holds)
 	if r.Unlisted > 0 {
 		text += fmt.Sprintf(", and %d that status.holds has no room for", r.Unlisted)
@@ -181,7 +181,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-func working(r *engine.Report) string {
+func working(r *report.Report) string {
 	switch {
 	case r.DoesNothing:
 		return reasonDoesNothing
@@ -193,7 +193,7 @@ func working(r *engine.Report) string {
 	return reasonEnforcing
 }
 
-func message(r *engine.Report) string {
+func message(r *report.Report) string {
 	var parts []string
 	switch working(r) {
 	case reasonDoesNothing:

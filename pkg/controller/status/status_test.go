@@ -14,24 +14,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 var now = metav1.NewTime(testbuilders.Now)
 
 func TestCondition(t *testing.T) {
-	held := engine.Group{Reason: policy.ReasonRefused, Object: "pods/a", Detail: "no", Count: 2}
-	odd := engine.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
-	going := engine.Group{
+	held := report.Group{Reason: policy.ReasonRefused, Object: "pods/a", Detail: "no", Count: 2}
+	odd := report.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
+	going := report.Group{
 		Reason: policy.ReasonTerminating,
 		Object: "jobs.batch/c",
 		Detail: `waits for finalizers ["example.com/f"]`,
 		Count:  1,
 	}
-	unauthorized := func(n int64) engine.Group {
-		return engine.Group{
+	unauthorized := func(n int64) report.Group {
+		return report.Group{
 			Reason: policy.ReasonUnauthorized,
 			Object: "pods/a",
 			Detail: "Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a",
@@ -46,39 +46,39 @@ func TestCondition(t *testing.T) {
 	enforcing, preview := testbuilders.Policy("p").Default("1h"), testbuilders.Policy("p").Default("1h").Preview()
 	for name, c := range map[string]struct {
 		policy          *testbuilders.PolicyBuilder
-		report          engine.Report
+		report          report.Report
 		status          metav1.ConditionStatus
 		reason, message string
 	}{
-		"enforcing":                   {enforcing, engine.Report{}, "True", "Enforcing", "Deletes what is due."},
-		"previewing":                  {preview, engine.Report{}, "True", "Previewing", "Counts objects, deletes nothing."},
-		"an empty spec":               {testbuilders.Policy("p"), engine.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
-		"an empty spec that previews": {testbuilders.Policy("p").Preview(), engine.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
-		"what is held does not make it less ready": {enforcing, engine.Report{Holds: []engine.Group{odd, held}, Awaiting: []engine.Group{going}}, "True", "Enforcing",
+		"enforcing":                   {enforcing, report.Report{}, "True", "Enforcing", "Deletes what is due."},
+		"previewing":                  {preview, report.Report{}, "True", "Previewing", "Counts objects, deletes nothing."},
+		"an empty spec":               {testbuilders.Policy("p"), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
+		"an empty spec that previews": {testbuilders.Policy("p").Preview(), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
+		"what is held does not make it less ready": {enforcing, report.Report{Holds: []report.Group{odd, held}, Awaiting: []report.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
-		"a right is missing": {enforcing, engine.Report{Holds: []engine.Group{held, unauthorized(1)}}, "False", "Unauthorized",
+		"a right is missing": {enforcing, report.Report{Holds: []report.Group{held, unauthorized(1)}}, "False", "Unauthorized",
 			"1 object due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
-		"a right is missing for many": {enforcing, engine.Report{Holds: []engine.Group{unauthorized(3)}}, "False", "Unauthorized",
+		"a right is missing for many": {enforcing, report.Report{Holds: []report.Group{unauthorized(3)}}, "False", "Unauthorized",
 			"3 objects due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
-		"objects cannot be observed": {enforcing, engine.Report{Blind: "pods cannot be observed: no right", Holds: []engine.Group{unauthorized(1)}}, "False", "Unobserved",
+		"objects cannot be observed": {enforcing, report.Report{Unobserved: "pods cannot be observed: no right", Holds: []report.Group{unauthorized(1)}}, "False", "Unobserved",
 			"Deletes nothing: pods cannot be observed: no right"},
-		"quotas cannot be observed": {enforcing, engine.Report{QuotaDoubt: "resourcequotas cannot be observed: no right"}, "False", "Unobserved",
+		"quotas cannot be observed": {enforcing, report.Report{QuotaDoubt: "resourcequotas cannot be observed: no right"}, "False", "Unobserved",
 			"Deletes nothing because of percentOfQuota: resourcequotas cannot be observed: no right"},
-		"all is stopped":                {enforcing, engine.Report{Suspended: "stop"}, "True", "Suspended", "Deletes nothing while it is suspended."},
-		"a change waits for approval":   {enforcing, engine.Report{Waiting: waits}, "False", "Held", approve},
-		"it starts suspended":           {enforcing, engine.Report{Unselected: true}, "True", "Suspended", "Deletes nothing while it is suspended."},
-		"it waits while all is stopped": {enforcing, engine.Report{Suspended: "stop", Waiting: waits}, "False", "Held", approve},
-		"a protected namespace": {enforcing, engine.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
+		"all is stopped":                {enforcing, report.Report{Suspended: "stop"}, "True", "Suspended", "Deletes nothing while it is suspended."},
+		"a change waits for approval":   {enforcing, report.Report{Waiting: waits}, "False", "Held", approve},
+		"it starts suspended":           {enforcing, report.Report{Unselected: true}, "True", "Suspended", "Deletes nothing while it is suspended."},
+		"it waits while all is stopped": {enforcing, report.Report{Suspended: "stop", Waiting: waits}, "False", "Held", approve},
+		"a protected namespace": {enforcing, report.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
-		"a namespace that goes": {enforcing, engine.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
+		"a namespace that goes": {enforcing, report.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
 			"The namespace is being deleted, together with everything in it."},
-		"a namespace that was not seen": {enforcing, engine.Report{Closed: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
+		"a namespace that was not seen": {enforcing, report.Report{Closed: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
 			"Winnow has not observed the namespace yet."},
-		"it cannot be read": {enforcing, engine.Report{Unreadable: errors.New("spec.mode: what"), Closed: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
+		"it cannot be read": {enforcing, report.Report{Unreadable: errors.New("spec.mode: what"), Closed: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
 			"Winnow cannot read the stored policy, so it deletes nothing that the policy could select: spec.mode: what. Replace or delete the policy."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.report.Stored = engine.StoredPolicy(c.policy.Generation(3).Obj())
+			c.report.Stored = policy.StoredOf(c.policy.Generation(3).Obj())
 			got := Of(&c.report, now)
 			want := metav1.Condition{
 				Type:               "Ready",
@@ -97,7 +97,7 @@ func TestCondition(t *testing.T) {
 
 // TestManyHolds: each message has room for so many; all are in the status.
 func TestManyHolds(t *testing.T) {
-	r := engine.Report{Stored: engine.StoredPolicy(testbuilders.Policy("p").Obj()), Unlisted: 9}
+	r := report.Report{Stored: policy.StoredOf(testbuilders.Policy("p").Obj()), Unlisted: 9}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		r.Waiting = append(r.Waiting, gc.PolicyHold{ID: id, Namespace: "team-" + id, Objects: 2, Why: "of " + id})
 	}
@@ -131,30 +131,30 @@ func TestSuspendedAndThrottled(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		before []metav1.Condition
-		change func(*engine.Report)
+		change func(*report.Report)
 		want   []metav1.Condition
 	}{
-		"neither": {change: func(*engine.Report) {}},
-		"all is stopped": {change: func(r *engine.Report) { r.Suspended = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+		"neither": {change: func(*report.Report) {}},
+		"all is stopped": {change: func(r *report.Report) { r.Suspended = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			`ClusterCleanupPolicy "stop" stops all deletions; set its spec.guardrails.suspendAll to false to resume.`)}},
-		"no cluster policy yet": {change: func(r *engine.Report) { r.Unselected = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+		"no cluster policy yet": {change: func(r *report.Report) { r.Unselected = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			"Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode Enforce "+
 				"that selects the namespace, or restart Winnow without the flag.")}},
-		"the policy is suspended": {change: func(r *engine.Report) { r.Suspend = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+		"the policy is suspended": {change: func(r *report.Report) { r.Suspend = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			"Deletes nothing; set spec.suspend to false to resume.")}},
 		"it was suspended": {
 			before: []metav1.Condition{{Type: "Suspended", Status: "True", LastTransitionTime: metav1.NewTime(testbuilders.Now.Add(-time.Hour))}},
-			change: func(*engine.Report) {}, want: []metav1.Condition{condition("Suspended", "False", "NotSuspended", "")},
+			change: func(*report.Report) {}, want: []metav1.Condition{condition("Suspended", "False", "NotSuspended", "")},
 		},
-		"it waits for its turn": {change: func(r *engine.Report) { r.Paced = []string{"team-a", "team-b"} }, want: []metav1.Condition{throttled}},
+		"it waits for its turn": {change: func(r *report.Report) { r.Paced = []string{"team-a", "team-b"} }, want: []metav1.Condition{throttled}},
 		"it does no more": {
-			before: []metav1.Condition{{Type: "Throttled", Status: "True"}}, change: func(*engine.Report) {},
+			before: []metav1.Condition{{Type: "Throttled", Status: "True"}}, change: func(*report.Report) {},
 			want: []metav1.Condition{condition("Throttled", "False", "NotThrottled", "")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := testbuilders.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: c.before}).Obj()
-			r := engine.Report{Stored: engine.StoredPolicy(p)}
+			r := report.Report{Stored: policy.StoredOf(p)}
 			c.change(&r)
 			got := slices.DeleteFunc(Of(&r, now).Conditions, func(c metav1.Condition) bool { return c.Type == "Ready" })
 			if !slices.Equal(got, c.want) {
@@ -175,19 +175,19 @@ func TestTransitionTimeIsKept(t *testing.T) {
 		LastTransitionTime: before,
 	}
 	other := metav1.Condition{Type: "Other", Status: "True", Reason: "Because", LastTransitionTime: before}
-	stored := engine.StoredPolicy(
+	stored := policy.StoredOf(
 		testbuilders.Policy("p").Default("1h").Status(gc.CleanupPolicyStatus{Conditions: []metav1.Condition{other, ready}}).Obj(),
 	)
 
-	same := Of(&engine.Report{Stored: stored}, now)
+	same := Of(&report.Report{Stored: stored}, now)
 	if !apiequality.Semantic.DeepEqual(same.Conditions, []metav1.Condition{other, ready}) {
 		t.Errorf("nothing changed, but got %+v", same.Conditions)
 	}
-	reworded := Of(&engine.Report{Stored: stored, Holds: []engine.Group{{Reason: "Refused", Object: "pods/a", Count: 1}}}, now)
+	reworded := Of(&report.Report{Stored: stored, Holds: []report.Group{{Reason: "Refused", Object: "pods/a", Count: 1}}}, now)
 	if c := reworded.Conditions[1]; !c.LastTransitionTime.Equal(&before) || c.Message == ready.Message {
 		t.Errorf("another message alone is no transition: %+v", c)
 	}
-	changed := Of(&engine.Report{Stored: stored, Closed: policy.ReasonNamespaceProtected}, now)
+	changed := Of(&report.Report{Stored: stored, Closed: policy.ReasonNamespaceProtected}, now)
 	if c := changed.Conditions[1]; !c.LastTransitionTime.Equal(&now) {
 		t.Errorf("it became false, but got %+v", c)
 	}
@@ -198,8 +198,8 @@ func TestTransitionTimeIsKept(t *testing.T) {
 
 func TestNumbersAndTimes(t *testing.T) {
 	at := metav1.NewTime(testbuilders.Now.Add(123456789))
-	r := engine.Report{
-		Stored:       engine.StoredPolicy(testbuilders.Policy("p").Obj()),
+	r := report.Report{
+		Stored:       policy.StoredOf(testbuilders.Policy("p").Obj()),
 		Candidates:   4,
 		Due:          3,
 		Held:         2,
@@ -219,7 +219,7 @@ func TestNumbersAndTimes(t *testing.T) {
 	if !got.NextDeletionTime.Equal(&now) || !got.LastDeletionTime.Equal(&now) {
 		t.Errorf("next %v, last %v", got.NextDeletionTime, got.LastDeletionTime)
 	}
-	none := Of(&engine.Report{Stored: r.Stored}, now)
+	none := Of(&report.Report{Stored: r.Stored}, now)
 	if none.NextDeletionTime != nil || none.LastDeletionTime != nil {
 		t.Errorf("next %v, last %v", none.NextDeletionTime, none.LastDeletionTime)
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
@@ -178,7 +178,7 @@ func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
 
 // patch writes a status whole. It needs no resource version, since nobody else writes it; the UID keeps it from a policy of
 // the same name.
-func (w *Writer) patch(ctx context.Context, p engine.Stored, status *gc.CleanupPolicyStatus) error {
+func (w *Writer) patch(ctx context.Context, p policy.Stored, status *gc.CleanupPolicyStatus) error {
 	var versioned v1alpha1.CleanupPolicyStatus
 	if err := v1alpha1.Convert_gc_CleanupPolicyStatus_To_v1alpha1_CleanupPolicyStatus(status, &versioned, nil); err != nil {
 		return err

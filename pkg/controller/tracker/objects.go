@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 // What is observed. Each method takes in what the method of the same name does in the engine.
@@ -136,12 +137,12 @@ func (t *Tracker) setPolicy(p engine.ObservedPolicy, now time.Time) {
 
 // RemovePolicy takes in that a policy is gone.
 func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
-	t.do(func(e *engine.Engine) { e.RemovePolicy(engine.StoredPolicy(p), now) })
+	t.do(func(e *engine.Engine) { e.RemovePolicy(policy.StoredOf(p), now) })
 }
 
 // RemoveClusterPolicy takes in that a cluster policy is gone.
 func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
-	t.do(func(e *engine.Engine) { e.RemovePolicy(engine.StoredClusterPolicy(p), now) })
+	t.do(func(e *engine.Engine) { e.RemovePolicy(policy.StoredOf(p), now) })
 }
 
 // ReplacePolicies takes in all policies as they were at a resource version.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 // What is reported.
@@ -34,7 +35,7 @@ func (t *Tracker) Judging(namespace string) bool {
 func (t *Tracker) Families() []string { return ask(t, (*engine.Engine).Families) }
 
 // Reports returns the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
-func (t *Tracker) Reports(namespace string) []engine.Report {
+func (t *Tracker) Reports(namespace string) []report.Report {
 	reporting := ask(t, func(e *engine.Engine) *engine.Reporting { return e.ReportOn(namespace) })
 	t.finish(func(*engine.Engine) bool { return reporting.Step() })
 	return reporting.Reports()
@@ -66,7 +67,7 @@ func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice,
 }
 
 // Totals returns the counts of all that is tracked.
-func (t *Tracker) Totals() engine.Totals { return ask(t, (*engine.Engine).Totals) }
+func (t *Tracker) Totals() report.Totals { return ask(t, (*engine.Engine).Totals) }
 
 // Snapshot copies what matters for a change of a policy, with at most so many facts. When ctx ends, the copy ends too, and all later work
 // of the engine that was copied.
