@@ -17,39 +17,39 @@ import (
 
 // carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are
 // under way when ctx ends are not cut off: their outcome would be unknown.
-func (c *Controller) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
+func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
 	if order.Reread {
-		read, err := c.deleter.Read(requests, order.Fact)
+		read, err := l.deleter.Read(requests, order.Fact)
 		switch {
 		case err != nil:
-			return c.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, Detail: err.Error()}})
+			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, Detail: err.Error()}})
 		case read == nil:
-			return c.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}})
+			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}})
 		}
-		judged, ok := c.tracker.Judge(order, read, c.clock.Now())
+		judged, ok := l.tracker.Judge(order, read, l.clock.Now())
 		if !ok {
-			return c.release(order)
+			return l.release(order)
 		}
 		order = judged
 	}
-	if order.Lapsed(c.clock.Now()) { // The tracker was busy since the order was asked for.
-		return c.release(order)
+	if order.Lapsed(l.clock.Now()) { // The tracker was busy since the order was asked for.
+		return l.release(order)
 	}
-	answer := c.deleter.Delete(requests, order)
+	answer := l.deleter.Delete(requests, order)
 	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
-	return c.finish(ctx, order, answer)
+	return l.finish(ctx, order, answer)
 }
 
 // release gives an order back for which nothing was sent.
-func (c *Controller) release(order *deletion.Order) deleter.Answer {
-	c.tracker.Release(order, c.clock.Now())
+func (l *loop) release(order *deletion.Order) deleter.Answer {
+	l.tracker.Release(order, l.clock.Now())
 	return deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}
 }
 
-func (c *Controller) finish(ctx context.Context, order *deletion.Order, answer deleter.Answer) deleter.Answer {
-	now := c.clock.Now()
-	c.tracker.Done(order, answer.Result, now)
+func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter.Answer) deleter.Answer {
+	now := l.clock.Now()
+	l.tracker.Done(order, answer.Result, now)
 	logger := klog.LoggerWithValues(klog.FromContext(ctx),
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
@@ -66,8 +66,8 @@ func (c *Controller) finish(ctx context.Context, order *deletion.Order, answer d
 }
 
 // tell passes on the deletions that were confirmed.
-func (c *Controller) tell(ctx context.Context) {
-	gone := c.tracker.TakeConfirmed()
+func (l *loop) tell(ctx context.Context) {
+	gone := l.tracker.TakeConfirmed()
 	if len(gone) == 0 {
 		return
 	}
@@ -76,5 +76,5 @@ func (c *Controller) tell(ctx context.Context) {
 		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())
 		klog.FromContext(ctx).V(4).Info("Gone", "object", klog.KRef(g.Fact.Namespace, g.Fact.Name), "uid", g.Fact.UID)
 	}
-	c.status.Gone(gone)
+	l.confirmed(gone)
 }

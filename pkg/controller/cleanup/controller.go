@@ -55,14 +55,11 @@ type Config struct {
 
 // Controller observes on every replica, and deletes on the one that leads.
 type Controller struct {
+	loop
 	config   Config
-	clock    clock.WithTicker
 	cluster  kubernetes.Interface
-	tracker  *tracker.Tracker
+	replica  replica
 	observer *observe.Observer
-	reader   *reader
-	deleter  *deleter.Deleter
-	limit    *deleter.Limit
 	status   *status.Writer
 	forecast *forecast.Forecaster
 }
@@ -97,17 +94,19 @@ func New(c Config) (*Controller, error) {
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended,
 	}, now.Now)
+	writer := status.New(status.Config{
+		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
+	})
 	return &Controller{
-		config: c, clock: now, cluster: cluster, tracker: t,
+		loop: loop{
+			clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
+			limit: deleter.NewLimit(c.ConcurrentDeletions), confirmed: writer.Gone,
+		},
+		config: c, cluster: cluster, replica: t,
 		observer: observe.New(observe.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
 		}),
-		reader:  reader,
-		deleter: deleter.New(cluster, c.UserAgent, now),
-		limit:   deleter.NewLimit(c.ConcurrentDeletions),
-		status: status.New(status.Config{
-			Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
-		}),
+		status:   writer,
 		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),
 	}, nil
 }
@@ -141,11 +140,11 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 // Run observes until ctx ends, and deletes while this replica leads. It returns when nothing is under way any more.
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
-	metrics.RegisterTracked(c.tracker.Totals)
+	metrics.RegisterTracked(c.replica.Totals)
 	if err := c.resume(ctx); err != nil {
 		return nil // told to end before the start
 	}
-	c.tracker.Follow()
+	c.replica.Follow()
 	ctx, stop := context.WithCancel(ctx)
 	var observing sync.WaitGroup
 	defer observing.Wait()
@@ -176,7 +175,7 @@ func (c *Controller) resume(ctx context.Context) error {
 			klog.FromContext(ctx).Error(err, "Cannot read the lease, trying again")
 			return false, nil
 		}
-		c.tracker.Resume(last)
+		c.replica.Resume(last)
 		return true, nil
 	})
 }
@@ -194,11 +193,11 @@ func (c *Controller) judge(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			for c.tracker.Expire(c.clock.Now()) && ctx.Err() == nil {
+			for c.replica.Expire(c.clock.Now()) && ctx.Err() == nil {
 			}
-		case <-c.tracker.Behind():
+		case <-c.replica.Behind():
 		}
-		for c.tracker.Step(c.clock.Now()) && ctx.Err() == nil {
+		for c.replica.Step(c.clock.Now()) && ctx.Err() == nil {
 		}
 	}
 }
@@ -206,8 +205,8 @@ func (c *Controller) judge(ctx context.Context) {
 // lead deletes and writes status until ctx ends.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
-	c.tracker.Lead()
-	defer c.tracker.Follow()
+	c.replica.Lead()
+	defer c.replica.Follow()
 	metrics.Leading.Set(1)
 	defer metrics.Leading.Set(0)
 	var writing sync.WaitGroup

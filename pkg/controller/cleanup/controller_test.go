@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 // TestConfigReachesTheTracker: what flags say of protected namespaces and of holds is what objects are judged by.
@@ -35,26 +36,27 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.tracker.ReplacePolicies(nil, "", testbuilders.Now)
-		c.tracker.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{{
+		tr := c.replica.(*tracker.Tracker)
+		tr.ReplacePolicies(nil, "", testbuilders.Now)
+		tr.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Generation: 1},
 			Spec: gc.ClusterCleanupPolicySpec{
 				Mode: gc.ModeEnforce, NamespaceSelector: &metav1.LabelSelector{}, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: &hour,
 			},
 		}}, "", testbuilders.Now)
-		c.tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "", testbuilders.Now)
-		c.tracker.SetPolicy(
+		tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "", testbuilders.Now)
+		tr.SetPolicy(
 			testbuilders.Policy("idle").Obj(),
 			testbuilders.Now,
 		) // It has a report of its own, which says what the namespace is.
-		c.tracker.ReplaceCronJobs(nil, testbuilders.Now)
+		tr.ReplaceCronJobs(nil, testbuilders.Now)
 		var all []*facts.Compact
 		for _, name := range []string{"a", "b", "c"} {
 			all = append(all, facts.Compress(testbuilders.Job(name).Complete(testbuilders.Now.Add(-2*time.Hour)).Fact()))
 		}
-		list(c.tracker, gc.ResourcePods)
-		list(c.tracker, gc.ResourceJobs, all...)
-		r, own := c.tracker.Reports("")[0], c.tracker.Reports(testbuilders.Home)[0]
+		list(tr, gc.ResourcePods)
+		list(tr, gc.ResourceJobs, all...)
+		r, own := tr.Reports("")[0], tr.Reports(testbuilders.Home)[0]
 		if own.Closed != tc.closed || r.Due != tc.due || r.Held != tc.held {
 			t.Errorf(
 				"%s: closed: %q, %d due, %d of them held: %v; want %q, %d, %d",

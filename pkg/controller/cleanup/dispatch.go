@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
@@ -31,9 +32,20 @@ const (
 
 var errSlow = errors.New("the reading took too long to be used")
 
+// loop deletes what is due.
+type loop struct {
+	clock   clock.WithTicker
+	tracker orders
+	reader  consistentReader
+	deleter sender
+	limit   *deleter.Limit
+	// confirmed is told of deletions that were confirmed.
+	confirmed func([]deletion.Confirmed)
+}
+
 // dispatcher is the state of the loop. Only its own goroutine touches it.
 type dispatcher struct {
-	*Controller
+	*loop
 	underway int
 	done     chan deleter.Answer
 	read     chan readResult
@@ -51,22 +63,22 @@ type readResult struct {
 }
 
 // dispatch deletes what is due until ctx ends, and waits for what is under way then.
-func (c *Controller) dispatch(ctx context.Context) {
-	d := &dispatcher{Controller: c, done: make(chan deleter.Answer), read: make(chan readResult)}
-	timer := c.clock.NewTimer(0)
+func (l *loop) dispatch(ctx context.Context) {
+	d := &dispatcher{loop: l, done: make(chan deleter.Answer), read: make(chan readResult)}
+	timer := l.clock.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		now := c.clock.Now()
-		c.tracker.Expire(now)
-		c.tell(ctx)
+		now := l.clock.Now()
+		l.tracker.Expire(now)
+		l.tell(ctx)
 		d.confirm(ctx, now)
 		d.startReading(ctx, now)
 		d.startDeletes(ctx)
-		timer.Reset(d.sleep(c.clock.Now()))
+		timer.Reset(d.sleep(l.clock.Now()))
 		select {
 		case <-ctx.Done():
 		case <-timer.C():
-		case <-c.tracker.Changed():
+		case <-l.tracker.Changed():
 		case a := <-d.done:
 			d.deleted(a)
 		case r := <-d.read:
@@ -81,7 +93,7 @@ func (c *Controller) dispatch(ctx context.Context) {
 			d.reading = false
 		}
 	}
-	c.tell(ctx)
+	l.tell(ctx)
 }
 
 // startReading begins a reading when one is needed soon and none is under way.

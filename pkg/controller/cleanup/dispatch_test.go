@@ -189,7 +189,7 @@ func TestDispatchWaitsForWhatIsUnderWay(t *testing.T) {
 
 func TestReadingsAreRepeated(t *testing.T) {
 	w := newWorld(t)
-	d := &dispatcher{Controller: w.Controller}
+	d := &dispatcher{loop: &w.loop}
 	for i, want := range []time.Duration{20, 40, 80, 160, 320, 640, 1000, 1000} {
 		r := readResult{err: errors.New("no answer")}
 		if i%2 == 1 { // It took too long.
@@ -227,7 +227,7 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.limit = deleter.NewLimit(8)
-			d := &dispatcher{Controller: w.Controller, underway: 2}
+			d := &dispatcher{loop: &w.loop, underway: 2}
 			d.deleted(c.answer)
 			if d.underway != 1 || w.limit.Current() != c.limit {
 				t.Errorf("%d under way, %d at the most", d.underway, w.limit.Current())
@@ -272,7 +272,7 @@ func TestSleep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			d := &dispatcher{Controller: w.Controller}
+			d := &dispatcher{loop: &w.loop}
 			c.arrange(w, d)
 			if got := d.sleep(testbuilders.Now); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)

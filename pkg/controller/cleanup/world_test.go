@@ -181,6 +181,8 @@ type world struct {
 	*testing.T
 	*Controller
 	*server
+	tracker *tracker.Tracker
+	reader  *reader
 }
 
 // newWorld has a policy that lets every finished Job go.
@@ -204,12 +206,14 @@ func newWorld(t *testing.T) *world {
 		ResourceNamespace: "winnow-system",
 		ResourceName:      "winnow",
 	}
-	return &world{T: t, server: s, Controller: &Controller{
-		config: Config{LeaderElection: election}, clock: s.time, cluster: cluster, tracker: tr,
-		reader:  listReader(t, config, cluster, election),
-		deleter: deleter.New(cluster, "winnow/test", s.time),
-		limit:   deleter.NewLimit(1),
-		status:  status.New(status.Config{Tracker: tr, Events: cluster, Clock: s.time}),
+	r := listReader(t, config, cluster, election)
+	writer := status.New(status.Config{Tracker: tr, Events: cluster, Clock: s.time})
+	return &world{T: t, server: s, tracker: tr, reader: r, Controller: &Controller{
+		loop: loop{
+			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time), limit: deleter.NewLimit(1),
+			confirmed: writer.Gone,
+		},
+		config: Config{LeaderElection: election}, cluster: cluster, replica: tr, status: writer,
 	}}
 }
 

@@ -1,0 +1,340 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// fakedLoop is a loop over fakes of all that it calls. It runs in the fake time of testing/synctest, in which a request takes as long as its
+// fake sleeps.
+type fakedLoop struct {
+	*loop
+	policy  *fakePolicy
+	tracker *fakeTracker
+	reader  *fakeReader
+	deleter *fakeDeleter
+}
+
+func newLoop(t *testing.T, deletesAtOnce int, seed uint64) *fakedLoop {
+	p := newFakePolicy(t, seed)
+	tr := &fakeTracker{fakePolicy: p, changed: make(chan struct{}, 1), underway: map[*deletion.Order]bool{}}
+	r := &fakeReader{fakePolicy: p, takes: func() (before, after time.Duration, err error) {
+		return 5 * time.Millisecond, 5 * time.Millisecond, nil
+	}}
+	d := &fakeDeleter{fakePolicy: p, answers: func(*deletion.Order) (time.Duration, deletion.Result) {
+		return 10 * time.Millisecond, deletion.Result{}
+	}}
+	return &fakedLoop{policy: p, tracker: tr, reader: r, deleter: d, loop: &loop{
+		clock: clock.RealClock{}, tracker: tr, reader: r, deleter: d, limit: deleter.NewLimit(deletesAtOnce),
+		confirmed: func([]deletion.Confirmed) {},
+	}}
+}
+
+// run runs the loop until what goes on beside it is done, and then as long as requests are under way.
+func (l *fakedLoop) run(t *testing.T, beside func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.dispatch(ctx) })
+	beside()
+	stop()
+	running.Wait()
+	l.policy.do(func() {
+		if n := len(l.tracker.underway); n > 0 {
+			t.Errorf("%d orders were never ended", n)
+		}
+		if l.reader.underway > 0 {
+			t.Error("it returned while a reading was under way")
+		}
+	})
+}
+
+// fakePolicy is one policy, which forbids or allows every delete, as it is stored and as memory knows it.
+type fakePolicy struct {
+	*testing.T
+	random *rand.Rand
+	mu     sync.Mutex
+	writes []policyWrite
+	known  int // the index of the write that memory knows
+}
+
+// policyWrite may have taken effect from began on, and must have from acknowledged on, which is zero before.
+type policyWrite struct {
+	allows              bool
+	began, acknowledged time.Time
+}
+
+func newFakePolicy(t *testing.T, seed uint64) *fakePolicy {
+	now := time.Now()
+	return &fakePolicy{T: t, random: rand.New(rand.NewPCG(seed, 0)), writes: []policyWrite{{allows: true, began: now, acknowledged: now}}}
+}
+
+func (p *fakePolicy) do(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
+// write changes the policy, which takes a while.
+func (p *fakePolicy) write(allows bool, takes time.Duration) {
+	p.do(func() { p.writes = append(p.writes, policyWrite{allows: allows, began: time.Now()}) })
+	time.Sleep(takes)
+	p.do(func() { p.writes[len(p.writes)-1].acknowledged = time.Now() })
+}
+
+// forbade reports whether a write that was acknowledged more than a second ago forbids a delete now, and no later one can have allowed it.
+func (p *fakePolicy) forbade(now time.Time) bool {
+	for i := len(p.writes) - 1; i >= 0; i-- {
+		w := p.writes[i]
+		if w.allows {
+			return false
+		}
+		if !w.acknowledged.IsZero() && now.Sub(w.acknowledged) > time.Second {
+			return true
+		}
+	}
+	return false
+}
+
+// fakeTracker has orders while memory allows them.
+type fakeTracker struct {
+	*fakePolicy
+	changed chan struct{}
+
+	due      int       // objects that are to be deleted
+	next     time.Time // when as many as later become due
+	later    int
+	fresh    time.Time                       // when the last reading that agreed began
+	busy     func(call string) time.Duration // how long a call takes, after what it decides; may be nil
+	reread   bool
+	underway map[*deletion.Order]bool
+	taken    int
+
+	compared []time.Duration // how old each reading was when it was compared with memory
+}
+
+// catchUp has memory learn of what was written up to now.
+func (f *fakeTracker) catchUp() {
+	f.do(func() { f.known = len(f.writes) - 1 })
+	f.wake()
+}
+
+// add makes objects due.
+func (f *fakeTracker) add(n int) {
+	f.do(func() { f.due += n })
+	f.wake()
+}
+
+func (f *fakeTracker) wake() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// wait has a call take as long as others have the lock of the tracker.
+func (f *fakeTracker) wait(call string) {
+	var d time.Duration
+	f.do(func() {
+		if f.busy != nil {
+			d = f.busy(call)
+		}
+	})
+	time.Sleep(d)
+}
+
+func (f *fakeTracker) Expire(now time.Time) bool {
+	f.do(func() {
+		if f.later > 0 && !now.Before(f.next) {
+			f.due, f.later = f.due+f.later, 0
+		}
+	})
+	return false
+}
+
+func (f *fakeTracker) Next() (at time.Time, ok bool) {
+	f.do(func() { at, ok = f.next, f.later > 0 })
+	return at, ok
+}
+
+func (f *fakeTracker) Busy(by time.Time) (busy bool) {
+	f.do(func() { busy = f.due > 0 || len(f.underway) > 0 || f.later > 0 && !f.next.After(by) })
+	return busy
+}
+
+func (f *fakeTracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) (agrees bool) {
+	f.wait("ConfirmFresh")
+	f.do(func() {
+		f.compared = append(f.compared, now.Sub(r.Began))
+		version, err := strconv.Atoi(r.Policies.Version)
+		if err != nil {
+			f.Error(err)
+		}
+		if agrees = f.known >= version; agrees && r.Began.After(f.fresh) {
+			f.fresh = r.Began
+		}
+	})
+	return agrees
+}
+
+func (f *fakeTracker) Take(now time.Time) (order *deletion.Order, ok bool) {
+	f.do(func() {
+		if ok = f.due > 0 && f.writes[f.known].allows && now.Before(f.fresh.Add(freshness.For)); !ok {
+			return
+		}
+		f.due--
+		f.taken++
+		order = f.order(fmt.Sprint("job-", f.taken), f.reread)
+	})
+	if ok {
+		f.wait("Take")
+	}
+	return order, ok
+}
+
+func (f *fakeTracker) order(name string, reread bool) *deletion.Order {
+	o := &deletion.Order{Fact: &lifecycle.Fact{Resource: "jobs.batch", Name: name}, Until: f.fresh.Add(freshness.For), Reread: reread}
+	f.underway[o] = true
+	return o
+}
+
+func (f *fakeTracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
+	f.do(func() {
+		if ok = f.writes[f.known].allows && now.Before(f.fresh.Add(freshness.For)); ok {
+			delete(f.underway, o)
+			judged = f.order(read.Name, false)
+		}
+	})
+	f.wait("Judge")
+	return judged, ok
+}
+
+func (f *fakeTracker) Release(o *deletion.Order, _ time.Time) { f.end(o, 1) }
+
+func (f *fakeTracker) Done(o *deletion.Order, result deletion.Result, _ time.Time) {
+	again := 0
+	switch result.Outcome {
+	case deletion.Accepted, deletion.NotFound:
+	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+		again = 1
+	}
+	f.end(o, again)
+}
+
+// end ends an order, after which the object may be due again.
+func (f *fakeTracker) end(o *deletion.Order, due int) {
+	f.do(func() {
+		if !f.underway[o] {
+			f.Errorf("the order for %s was ended before, or was never taken", o.Fact.Name)
+		}
+		delete(f.underway, o)
+		f.due += due
+	})
+	f.wake()
+}
+
+func (f *fakeTracker) Changed() <-chan struct{}            { return f.changed }
+func (f *fakeTracker) TakeConfirmed() []deletion.Confirmed { return nil }
+
+// left is how many objects are yet to be deleted.
+func (f *fakeTracker) left() (n int) {
+	f.do(func() { n = f.due + f.later + len(f.underway) })
+	return n
+}
+
+// fakeReader reads the policy as it is stored.
+type fakeReader struct {
+	*fakePolicy
+	// takes is how long a reading takes until it is known what is stored, and from then on, and how it fails.
+	takes    func() (before, after time.Duration, err error)
+	underway int
+	begun    []time.Time
+}
+
+func (f *fakeReader) read(_ context.Context, began time.Time) (out freshness.ConsistentRead, err error) {
+	var before, after time.Duration
+	f.do(func() {
+		if before, after, err = f.takes(); time.Now().Before(began) {
+			f.Error("a reading is said to have begun in the future")
+		}
+		if f.underway++; f.underway > 1 {
+			f.Error("two readings are under way")
+		}
+		f.begun = append(f.begun, time.Now())
+	})
+	time.Sleep(before)
+	out.Began = began
+	f.do(func() {
+		stored := len(f.writes) - 1
+		if f.writes[stored].acknowledged.IsZero() && f.random.IntN(2) == 0 {
+			stored--
+		}
+		out.Policies.Version = strconv.Itoa(stored)
+	})
+	time.Sleep(after)
+	f.do(func() { f.underway-- })
+	return out, err
+}
+
+// fakeDeleter notes each DELETE.
+type fakeDeleter struct {
+	*fakePolicy
+	// answers is how long an order takes, and what is answered. For a read, the outcome is nothing but an error or none.
+	answers  func(*deletion.Order) (time.Duration, deletion.Result)
+	reads    func() time.Duration
+	underway int
+	most     int // under way at once
+	begun    []time.Time
+	deleted  map[string]int
+}
+
+func (f *fakeDeleter) Delete(_ context.Context, o *deletion.Order) deleter.Answer {
+	var takes time.Duration
+	var result deletion.Result
+	f.do(func() {
+		now := time.Now()
+		if f.begun = append(f.begun, now); f.forbade(now) {
+			f.Errorf("a DELETE began although the policy has forbidden it for more than a second")
+		}
+		f.underway++
+		f.most = max(f.most, f.underway)
+		takes, result = f.answers(o)
+	})
+	time.Sleep(takes)
+	f.do(func() {
+		f.underway--
+		if result.Outcome == deletion.Accepted {
+			if f.deleted == nil {
+				f.deleted = map[string]int{}
+			}
+			f.deleted[o.Fact.Name]++
+		}
+	})
+	return deleter.Answer{Result: result, Overloaded: result.Outcome == deletion.Throttled}
+}
+
+func (f *fakeDeleter) Read(_ context.Context, fact *lifecycle.Fact) (*lifecycle.Fact, error) {
+	var takes time.Duration
+	f.do(func() { takes = f.reads() })
+	time.Sleep(takes)
+	if takes > time.Second {
+		return nil, errors.New("no answer")
+	}
+	return fact, nil
+}
