@@ -28,7 +28,7 @@ type List struct {
 	unmarked, unlisted *cursor
 }
 
-// BeginList announces a list before it is requested. A list of the same resource that has not ended is abandoned.
+// BeginList announces a list before any of it is added. A list of the same resource that has not ended is abandoned.
 func (e *Engine) BeginList(resource string) *List {
 	l := &List{engine: e, resource: resource, covered: map[*namespace]Covering{}, earlier: map[*Merge]bool{}, unmarked: e.records.cursor()}
 	for _, ns := range e.namespaces {
@@ -75,10 +75,12 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 	return nil
 }
 
-// unmark clears the marks of an earlier list, as many as the budget allows, and reports whether there are none left.
+// unmark clears the marks that an earlier list of the resource left, as many as the budget allows, and reports whether there are none left.
 func (l *List) unmark() bool {
 	for rec := l.unmarked.next(); rec != nil; rec = l.unmarked.next() {
-		rec.flags.set(listed, false)
+		if rec.Resource == l.resource { // A list of another resource may be under way.
+			rec.flags.set(listed, false)
+		}
 		if l.engine.spent(1) {
 			return false
 		}

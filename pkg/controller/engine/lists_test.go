@@ -1,0 +1,105 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+)
+
+// known fails unless exactly these objects are known.
+func (w *world) known(names ...string) {
+	w.Helper()
+	for _, name := range names {
+		if w.records.get(w.facts[name].UID) == nil {
+			w.Errorf("%q is not known", name)
+		}
+	}
+	if w.records.count != len(names) {
+		w.Errorf("%d objects are known, want %d", w.records.count, len(names))
+	}
+}
+
+// TestListsOfTwoResources: a list of Pods that begins after a page of Jobs was taken in says nothing about these Jobs.
+func TestListsOfTwoResources(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.upsert(job(0, "a"), testbuilders.Pod("b").Succeeded(w.now).Fact())
+	jobs, version := w.BeginList(gc.ResourceJobs), w.version
+	jobs.Add(kept(w.facts["a"]), w.now)
+	pods := w.BeginList(gc.ResourcePods)
+	pods.Add(kept(w.facts["b"]), w.now)
+	for jobs.End(version, w.now) || pods.End(version, w.now) {
+	}
+	w.known("a", "b")
+}
+
+// TestListThatBroke: the next list of the resource begins anew, whatever the one that broke had brought.
+func TestListThatBroke(t *testing.T) {
+	for name, end := range map[string]func(*world, *List){
+		"it is followed by another": func(*world, *List) {},
+		"it is abandoned":           func(w *world, l *List) { l.Abandon(w.now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("1h", 1))
+			w.upsert(job(0, "stays"), job(0, "goes"))
+			broken := w.BeginList(gc.ResourceJobs)
+			broken.Add(kept(w.facts["goes"]), w.now)
+			end(w, broken)
+			w.known("stays", "goes")
+			w.Replace(gc.ResourceJobs, kept(w.facts["stays"]), w.version, w.now)
+			w.known("stays")
+			broken.Add(kept(w.facts["goes"]), w.now) // It comes too late.
+			if broken.End(w.version, w.now) {
+				t.Error("a list that broke goes on")
+			}
+			w.known("stays")
+		})
+	}
+}
+
+// TestNothingIsDeletedDuringAList: until the list ends, memory is a mixture of two states.
+func TestNothingIsDeletedDuringAList(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.upsert(job(2*time.Hour, "a"), job(0, "b"))
+	list := w.BeginList(gc.ResourceJobs)
+	list.Add(kept(w.facts["a"]), w.now)
+	w.agree()
+	w.takes()
+	list.End(w.version, w.now)
+	w.takes("a")
+
+	list = w.BeginList(gc.ResourceJobs)
+	w.upsert(job(2*time.Hour, "c"))
+	w.takes()
+	list.Abandon(w.now)
+	w.takes("c")
+}
+
+// TestListPassesOverWhatIsCoveredLater: a namespace that is covered only since a list began is known once a merge has brought its objects.
+func TestListPassesOverWhatIsCoveredLater(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.namespace("late")
+	f := w.written(testbuilders.Job("a").In("late").Complete(w.now).Fact())[0]
+	w.facts["a"] = f
+	list, version := w.BeginList(gc.ResourceJobs), w.version
+	list.Add(kept(f), w.now) // Nobody needs it yet.
+	w.tellPolicy(testbuilders.Policy("q").In("late").Default("1h"))
+	merge := w.BeginMerge(gc.ResourceJobs, "late")
+	w.add(merge, kept(f), w.now)
+	list.End(version, w.now)
+	w.known("a")
+	if ns := w.namespaceNamed("late"); ns.listed[gc.ResourceJobs] != 0 {
+		t.Error("the namespace counts as listed before the merge has ended")
+	}
+	merge.End(true, w.now)
+	if ns := w.namespaceNamed("late"); ns.listed[gc.ResourceJobs] == 0 {
+		t.Error("the namespace does not count as listed")
+	}
+	w.known("a")
+}
+
+func (w *world) namespaceNamed(name string) *namespace { return w.Engine.namespaces[name] }
