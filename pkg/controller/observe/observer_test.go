@@ -223,14 +223,16 @@ func TestStopsAndStartsWithTheCoverage(t *testing.T) {
 	o.watched(1, "jobs", "cronjobs", "pods")
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 	o.delete("p")
-	o.tracks(0)
+	o.until("nothing is watched any more", func() bool {
+		return o.cluster.Watches("jobs")+o.cluster.Watches("cronjobs")+o.cluster.Watches("pods") == 0
+	})
 	o.create(testbuilders.Policy("p").Default("0s"))
 	o.watched(2, "jobs", "cronjobs", "pods")
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 }
 
 // TestListsANamespaceBesideTheWatch: a policy in a namespace that the watch has passed over has it listed, page by page, until
-// that succeeds.
+// that succeeds. Its objects are newer than the list of all namespaces, which may end later.
 func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	o := newObserved(t, testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	var mu sync.Mutex
@@ -241,7 +243,7 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 			return nil, nil
 		}
 		if r.Resource == "jobs" {
-			return &batchv1.JobList{Items: []batchv1.Job{*testbuilders.Job("z").In("team-b").Obj()}}, nil
+			return &batchv1.JobList{Items: []batchv1.Job{*testbuilders.Job("z").In("team-b").Version("5").Obj()}}, nil
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -253,10 +255,10 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 		if r.Options.Continue == "" {
 			return &corev1.PodList{
 				ListMeta: metav1.ListMeta{Continue: "next"},
-				Items:    []corev1.Pod{*testbuilders.Pod("x").In("team-b").Obj()},
+				Items:    []corev1.Pod{*testbuilders.Pod("x").In("team-b").Version("5").Obj()},
 			}, nil
 		}
-		return &corev1.PodList{Items: []corev1.Pod{*testbuilders.Pod("y").In("team-b").Obj()}}, nil
+		return &corev1.PodList{Items: []corev1.Pod{*testbuilders.Pod("y").In("team-b").Version("5").Obj()}}, nil
 	})
 	o.run()
 	o.create(testbuilders.Policy("p").Default("0s"))

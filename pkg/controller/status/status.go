@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,6 +44,25 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 		}
 		c.ObservedGeneration, c.LastTransitionTime = r.Stored.Generation, now
 		meta.SetStatusCondition(&out.Conditions, c)
+	}
+	return out
+}
+
+// onlyCounts reports whether two statuses differ in nothing but counts, the times of deletions and the text of conditions, which
+// counts too.
+func onlyCounts(a, b *gc.CleanupPolicyStatus) bool {
+	return apiequality.Semantic.DeepEqual(withoutCounts(a), withoutCounts(b))
+}
+
+func withoutCounts(s *gc.CleanupPolicyStatus) gc.CleanupPolicyStatus {
+	out := gc.CleanupPolicyStatus{ObservedGeneration: s.ObservedGeneration, UnlistedHolds: s.UnlistedHolds}
+	for _, c := range s.Conditions {
+		c.Message = ""
+		out.Conditions = append(out.Conditions, c)
+	}
+	for _, h := range s.Holds {
+		h.Objects = 0
+		out.Holds = append(out.Holds, h)
 	}
 	return out
 }

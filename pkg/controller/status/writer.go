@@ -24,9 +24,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
@@ -37,11 +38,28 @@ const (
 	noticesMost = 2
 	// flushEvery is how long changes are gathered before they are written.
 	flushEvery = time.Second
+	// countsEvery is how long numbers that change are gathered while more than many objects are being deleted: nobody reads each of them,
+	// and the API server has enough to do. With flushEvery it keeps the promise of five seconds.
+	countsEvery = 3 * time.Second
+	many        = 10
 )
+
+// Tracker tells what a Writer writes. Namespaces are named, and "" stands for the cluster policies.
+type Tracker interface {
+	// Families returns all namespaces with policies, TakeDirty those whose reports may have changed since the last call, and PopUrgent the
+	// next one where somebody waits to see a new spec observed.
+	Families() []string
+	TakeDirty() []string
+	PopUrgent() (string, bool)
+	// Judging reports whether Reports would know only a part.
+	Judging(namespace string) bool
+	Reports(namespace string) []report.Report
+	TakeNotices(most int, now time.Time) (out []engine.Notice, dropped int)
+}
 
 // Config is what a Writer works with.
 type Config struct {
-	Tracker  *tracker.Tracker
+	Tracker  Tracker
 	Policies gcclient.GcV1alpha1Interface
 	Events   kubernetes.Interface
 	Clock    clock.PassiveClock
@@ -54,13 +72,17 @@ type Writer struct {
 	Config
 	budget  *rate.Limiter
 	pending sets.Set[string] // namespaces whose status is yet to be written, "" for the cluster policies
-	last    string           // the namespace whose turn was last
-	teller  teller
+	// gathering says since when numbers of a namespace have waited to be written.
+	gathering map[string]time.Time
+	last      string // the namespace whose turn was last
+	teller    teller
 }
 
 // New returns a Writer that is yet to be run.
 func New(c Config) *Writer {
-	return &Writer{Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), teller: newTeller()}
+	return &Writer{
+		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), gathering: map[string]time.Time{}, teller: newTeller(),
+	}
 }
 
 // Gone takes in deletions that were confirmed, for the next event.
@@ -136,29 +158,60 @@ func (w *Writer) turns() []string {
 	return turns
 }
 
-// flushNamespace writes what changed, and tells whether all of it could be written.
+// flushNamespace writes what changed, and reports whether nothing is left to be written.
 func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	if w.Tracker.Judging(ns) {
 		return false
 	}
-	all := true
 	reports := w.Tracker.Reports(ns)
 	w.teller.forget(ns, reports)
+	done, gathered, gathers := true, w.gathered(ns), false
 	for _, r := range reports {
 		if gc.Unreadable(r.Stored) != "" { // Nothing may be written over it; the server itself shows the condition.
 			continue
 		}
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
-		if !apiequality.Semantic.DeepEqual(status, *r.Status) {
-			all = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && all
+		switch {
+		case apiequality.Semantic.DeepEqual(status, *r.Status):
+		case !gathered && isGathered(&status, r.Status):
+			gathers = true
+		default:
+			done = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && done
 		}
-		warnings, settled := w.teller.warnings(&r, w.Clock.Now())
-		for _, e := range warnings {
-			w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
-		}
-		all = all && settled
+		done = w.warn(ctx, &r) && done
 	}
-	return all
+	w.gather(ns, gathers)
+	return done && !gathers
+}
+
+// isGathered reports whether a status differs from the last one only in counts, and more than many objects are being deleted.
+func isGathered(status, last *gc.CleanupPolicyStatus) bool {
+	return status.Due-status.Held > many && onlyCounts(status, last)
+}
+
+// gather notes whether counts of a namespace wait.
+func (w *Writer) gather(ns string, waits bool) {
+	switch _, waited := w.gathering[ns]; {
+	case !waits:
+		delete(w.gathering, ns)
+	case !waited:
+		w.gathering[ns] = w.Clock.Now()
+	}
+}
+
+// gathered reports whether counts of a namespace have waited for long enough.
+func (w *Writer) gathered(ns string) bool {
+	since, ok := w.gathering[ns]
+	return ok && w.Clock.Since(since) >= countsEvery
+}
+
+// warn writes warnings of a policy, and reports whether none is left to be written.
+func (w *Writer) warn(ctx context.Context, r *report.Report) bool {
+	warnings, settled := w.teller.warnings(r, w.Clock.Now())
+	for _, e := range warnings {
+		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
+	}
+	return settled
 }
 
 // write spends from the budget. A policy that is gone needs no status, and an event that is there need not be written again.

@@ -44,6 +44,7 @@ import (
 type office struct {
 	*testing.T
 	*Writer
+	Tracker  *tracker.Tracker
 	clock    *clocktesting.FakePassiveClock
 	patches  []clienttesting.PatchAction
 	wrote    chan string   // may be nil
@@ -74,9 +75,10 @@ func newOffice(t *testing.T, policies ...*testbuilders.PolicyBuilder) *office {
 		}
 		return true, &v1alpha1.CleanupPolicy{}, o.refuse
 	})
+	o.Tracker = tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
 	o.Writer = New(
 		Config{
-			Tracker:  tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil),
+			Tracker:  o.Tracker,
 			Policies: client.GcV1alpha1(),
 			Events:   o.cluster,
 			Clock:    o.clock,
@@ -203,6 +205,100 @@ func TestStatusIsWrittenOnceItChanges(t *testing.T) {
 	o.writes(time.Second, []string{"p"}, nil)
 	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Label("no", "matter").Fact())
 	o.writes(time.Second, nil, nil)
+}
+
+// TestCountsAreGathered: while many objects are being deleted, counts wait for three seconds, and all else is written at once.
+func TestCountsAreGathered(t *testing.T) {
+	o := newOffice(t, testbuilders.Policy("p").Default("0s"))
+	o.writes(0, []string{"p"}, nil)
+	due := func(from, to int) {
+		for i := from; i < to; i++ {
+			o.upsert(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Fact())
+		}
+	}
+	due(0, many)
+	o.writes(time.Second, []string{"p"}, nil) // These are few.
+	due(many, many+1)
+	o.writes(0, nil, nil)
+	for range 2 {
+		o.writes(time.Second, nil, nil)
+	}
+	o.writes(time.Second, []string{"p"}, nil) // Nothing else changed, so what waits is remembered.
+	if got := o.policies["p"].Status.Due; got != many+1 {
+		t.Errorf("wrote that %d are due", got)
+	}
+
+	due(many+1, many+2)
+	o.writes(time.Second, nil, nil)
+	o.policy(testbuilders.Policy("p").Default("0s").Generation(2).Obj())
+	o.writes(time.Second, []string{"p"}, nil) // A new generation, and what has waited with it.
+	if got := o.policies["p"].Status; got.Due != many+2 || got.ObservedGeneration != 2 {
+		t.Errorf("wrote %+v", got)
+	}
+	o.writes(countsEvery, nil, nil)
+
+	due(many+2, many+3)
+	o.writes(time.Second, nil, nil)
+	pod := testbuilders.Pod("held").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now)
+	o.upsert(pod.Fact()) // The text of the condition tells of it, which waits too.
+	o.writes(time.Second, nil, nil)
+	for i := range many + 3 {
+		o.Tracker.Remove(facts.Compress(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Fact()), o.clock.Now())
+	}
+	o.writes(time.Second, []string{"p"}, nil) // Little is left.
+	if len(o.gathering) > 0 {
+		t.Errorf("%v are still gathered", o.gathering)
+	}
+}
+
+// TestOnlyCounts: whoever takes over must find a hold in the status, and people act on conditions.
+func TestOnlyCounts(t *testing.T) {
+	at := func(hour int) *metav1.Time {
+		return &metav1.Time{Time: testbuilders.Now.Add(time.Duration(hour) * time.Hour)}
+	}
+	ready := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: gc.ConditionReady, Status: status, Reason: reason, Message: message}}
+	}
+	last := gc.CleanupPolicyStatus{
+		ObservedGeneration: 3, Conditions: ready(metav1.ConditionTrue, "Enforcing", "1 of them"), Candidates: 5, Due: 4, Held: 1, Deleted: 7,
+		Holds: []gc.PolicyHold{{ID: "a", Namespace: "ns", Objects: 4, Why: "why"}}, NextDeletionTime: at(1), LastDeletionTime: at(0),
+		Ceilings: []gc.CeilingStatus{{Resource: "pods", Objects: 3, MaxObjects: 2, Over: 1}},
+	}
+	for name, c := range map[string]struct {
+		change func(*gc.CleanupPolicyStatus)
+		counts bool
+	}{
+		"nothing": {func(*gc.CleanupPolicyStatus) {}, true},
+		"counts": {func(s *gc.CleanupPolicyStatus) {
+			s.Candidates, s.Due, s.Held, s.Deleted = 1, 2, 3, 4
+			s.Ceilings = nil
+		}, true},
+		"times":                   {func(s *gc.CleanupPolicyStatus) { s.NextDeletionTime, s.LastDeletionTime = nil, at(2) }, true},
+		"the text of a condition": {func(s *gc.CleanupPolicyStatus) { s.Conditions = ready(metav1.ConditionTrue, "Enforcing", "2 of them") }, true},
+		"the objects of a hold": {func(s *gc.CleanupPolicyStatus) {
+			s.Holds = []gc.PolicyHold{{ID: "a", Namespace: "ns", Objects: 9, Why: "why"}}
+		}, true},
+		"a generation":              {func(s *gc.CleanupPolicyStatus) { s.ObservedGeneration = 4 }, false},
+		"a condition":               {func(s *gc.CleanupPolicyStatus) { s.Conditions = ready(metav1.ConditionFalse, "Enforcing", "1 of them") }, false},
+		"the reason of a condition": {func(s *gc.CleanupPolicyStatus) { s.Conditions = ready(metav1.ConditionTrue, "Held", "1 of them") }, false},
+		"a condition that was not there": {func(s *gc.CleanupPolicyStatus) {
+			s.Conditions = append(s.Conditions, metav1.Condition{Type: gc.ConditionThrottled})
+		}, false},
+		"a new hold": {func(s *gc.CleanupPolicyStatus) { s.Holds = append(s.Holds, gc.PolicyHold{ID: "b"}) }, false},
+		"another hold": {func(s *gc.CleanupPolicyStatus) {
+			s.Holds = []gc.PolicyHold{{ID: "b", Namespace: "ns", Objects: 4, Why: "why"}}
+		}, false},
+		"the end of a hold":       {func(s *gc.CleanupPolicyStatus) { s.Holds = nil }, false},
+		"a hold that has no room": {func(s *gc.CleanupPolicyStatus) { s.UnlistedHolds = 1 }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := *last.DeepCopy()
+			c.change(&status)
+			if got := onlyCounts(&status, &last); got != c.counts {
+				t.Errorf("only counts differ: %v", got)
+			}
+		})
+	}
 }
 
 func TestStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {

@@ -90,7 +90,9 @@ func (c *Cluster) watch(r *http.Request, request Request) (*http.Response, error
 	}
 	body, out := io.Pipe()
 	stop := make(chan struct{})
+	c.count(request, 1)
 	go func() {
+		defer c.count(request, -1)
 		_ = out.CloseWithError(c.stream(newStream(out), request, from, r.Context().Done(), stop))
 	}()
 	return response(r, http.StatusOK, runtime.ContentTypeProtobuf+";stream=watch", &stopped{ReadCloser: body, stop: stop}), nil

@@ -58,13 +58,14 @@ type Cluster struct {
 	version   int
 	resources map[string]*resource // by plural
 	requests  []Request
+	watches   map[string]int // under way, by plural
 	reactions []Reaction
 	changed   chan struct{} // closed with the next event
 }
 
 // New makes a cluster with these objects, in the versions that they have.
 func New(objects ...runtime.Object) *Cluster {
-	c := &Cluster{version: 1, resources: map[string]*resource{}, changed: make(chan struct{})}
+	c := &Cluster{version: 1, resources: map[string]*resource{}, watches: map[string]int{}, changed: make(chan struct{})}
 	for _, object := range objects {
 		object = object.DeepCopyObject()
 		c.of(object).objects[key(object)] = object
@@ -89,6 +90,19 @@ func (c *Cluster) Requests(resource string) []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(c.requests), func(r Request) bool { return r.Resource != resource })
+}
+
+// Watches returns how many watches of a resource are under way.
+func (c *Cluster) Watches(resource string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watches[resource]
+}
+
+func (c *Cluster) count(r Request, by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watches[r.Resource] += by
 }
 
 // Set creates an object, or updates that of its name, in a new version.
