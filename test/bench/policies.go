@@ -20,6 +20,7 @@ type crowdFigures struct {
 	told           float64 // seconds from the last create until no status was left to be written
 	ready, leading sample  // seconds
 	idle           usage
+	serverCPU      float64 // percent of a core, of kube-apiserver when idle
 	heap           float64 // bytes
 	server         float64 // bytes resident, of kube-apiserver
 	readings       readingFigures
@@ -139,17 +140,24 @@ func (c *crowd) rest(ctx context.Context, o options, f *crowdFigures) (any, erro
 	if err := poll.Pause(ctx, settle); err != nil {
 		return nil, err
 	}
+	before, err := c.serverMetrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
 	used, err := watchProcesses(ctx, o.window, c.replica().Process.Pid())
 	if err != nil {
 		return nil, err
 	}
 	f.idle = used[0]
-	if f.heap, err = heapOf(ctx, c.replica().Get); err != nil {
+	after, err := c.serverMetrics(ctx)
+	if err != nil {
 		return nil, err
 	}
-	m, err := c.serverMetrics(ctx)
-	f.server = m.total("process_resident_memory_bytes")
-	return []any{f.idle, f.heap, f.server}, err
+	f.serverCPU = 100 * difference{before, after}.total("process_cpu_seconds_total") / time.Since(begin).Seconds()
+	f.server = after.total("process_resident_memory_bytes")
+	f.heap, err = heapOf(ctx, c.replica().Get)
+	return []any{f.idle, f.heap, f.server, f.serverCPU}, err
 }
 
 func crowdRows(many, few crowdFigures) []row {
@@ -166,5 +174,6 @@ func crowdRows(many, few crowdFigures) []row {
 		{"a policy and its share: live heap", "bytes", each(many.heap, few.heap), "", nil},
 		{"kube-apiserver, resident", "MB", sample{many.server / mega}, few.name, sample{few.server / mega}},
 		{"idle: CPU", "% of a core", many.idle.cpu, few.name, few.idle.cpu},
+		{"idle: CPU of kube-apiserver", "% of a core", sample{many.serverCPU}, few.name, sample{few.serverCPU}},
 	}
 }
