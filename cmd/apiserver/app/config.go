@@ -24,10 +24,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/version"
 )
 
-// setupTimeout bounds what is asked of the cluster before the server starts.
+// setupTimeout bounds all requests to the cluster before the server starts.
 const setupTimeout = time.Minute
 
-// Config is what a Server is built from, once it is completed.
+// Config configures a Server. It must be completed.
 type Config struct {
 	apiServer  *apiserver.Config
 	cluster    *rest.Config
@@ -37,7 +37,7 @@ type Config struct {
 	forecaster *forecaster
 }
 
-// Config asks the cluster what it has and what Winnow may do there, prepares the storage, and opens the port.
+// Config checks what the cluster serves and which permissions Winnow has, prepares the storage, and opens the port.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	}, nil
 }
 
-// withoutManagedFields keeps out of memory what no informer here reads.
+// withoutManagedFields removes managed fields, which no informer of this server reads.
 func withoutManagedFields(obj any) (any, error) {
 	if accessor, err := meta.Accessor(obj); err == nil {
 		accessor.SetManagedFields(nil)
@@ -121,26 +121,27 @@ type completedConfig struct {
 	forecaster *forecaster
 }
 
-// CompletedConfig can be made by Complete alone.
+// CompletedConfig can be created only by Complete.
 type CompletedConfig struct {
 	*completedConfig
 }
 
-// Complete fills in what can be derived.
+// Complete sets the fields that are derived from others.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
-		apiServer: c.apiServer.Complete(), cluster: c.cluster, barriers: c.barriers, gate: c.gate, controller: c.controller, forecaster: c.forecaster,
+		apiServer: c.apiServer.Complete(), cluster: c.cluster, barriers: c.barriers, gate: c.gate, controller: c.controller,
+		forecaster: c.forecaster,
 	}}
 }
 
-// Server is ready to run.
+// Server is a server that is ready to run.
 type Server struct {
 	api        *genericapiserver.GenericAPIServer
 	gate       *storageGate
 	controller *cleanup.Controller
 }
 
-// New builds the server.
+// New returns the server.
 func (c CompletedConfig) New() (*Server, error) {
 	api, err := c.apiServer.New()
 	if err != nil {

@@ -29,12 +29,12 @@ const (
 	stopTimeout = 15 * time.Second
 )
 
-// forecaster lets the API server ask the controller, which is built behind it.
+// forecaster passes requests for forecasts on to the controller, which is created after the API server.
 type forecaster struct {
 	controller atomic.Pointer[cleanup.Controller]
 }
 
-// Forecast says nothing before there is a controller.
+// Forecast returns an empty forecast until the controller is set.
 func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
 	if c := f.controller.Load(); c != nil {
 		return c.Forecast(ctx, change)
@@ -42,7 +42,7 @@ func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	return gc.PolicyForecast{}
 }
 
-// barriersOf are those of the storage in the cluster.
+// barriersOf returns the Barriers of the storage in the cluster.
 func barriersOf(host *cluster.Host) *cleanup.Barriers {
 	return &cleanup.Barriers{
 		Policies:        host.Barrier(gc.Resource("cleanuppolicies"), "CleanupPolicy", true).Write,
@@ -66,7 +66,7 @@ func newController(
 	return cleanup.New(c)
 }
 
-// controllerConfig is what the flags say to the controller.
+// controllerConfig returns the configuration of the controller that the flags describe.
 func (o *ControllerOptions) controllerConfig() cleanup.Config {
 	return cleanup.Config{
 		ConcurrentDeletions: o.ConcurrentDeletions,
@@ -78,9 +78,9 @@ func (o *ControllerOptions) controllerConfig() cleanup.Config {
 	}
 }
 
-// startController runs the controller from when the server has started and the gate is open until ctx ends. The server keeps
-// answering until the controller has stopped, and is ready once the controller has read what it needs to take over. A
-// controller that cannot run is passed to fail.
+// startController runs the controller after the server has started and the gate is open, until ctx ends. The server stops only after the
+// controller has stopped, and becomes ready once the controller has read what it needs to lead. If the controller cannot run,
+// startController passes the error to fail.
 func startController(ctx context.Context, api *genericapiserver.GenericAPIServer, gate *storageGate, controller *cleanup.Controller,
 	fail func(error)) error {
 	stopped := make(chan struct{})

@@ -21,11 +21,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/storage/cluster"
 )
 
-// storagePoll is how often Winnow looks whether an administrator has installed the storage.
+// storagePoll is how often Winnow checks whether an administrator has installed the storage.
 const storagePoll = time.Second
 
-// applyStorage keeps policies in the cluster's own API, unless an etcd was chosen, which has no barriers. The gate that it returns opens
-// once the storage is installed.
+// applyStorage selects the storage: the cluster's own API or, if flags name one, an etcd, which has no Barriers. The gate that it returns
+// opens once the storage is installed.
 func (o *Options) applyStorage(
 	ctx context.Context, generic *genericapiserver.RecommendedConfig,
 ) (*storageGate, *cleanup.Barriers, error) {
@@ -50,8 +50,8 @@ func (o *Options) applyStorage(
 	return openGate(), barriers, nil
 }
 
-// storageGate keeps this replica from being ready, and its controller from running, until the storage is installed. Once open, it
-// stays open: somebody who restores a backup may take a part of the storage away for a moment.
+// storageGate is closed until the storage is installed. Until then, this replica is not ready, and its controller does not run. Once open,
+// the gate stays open, because a restore of a backup may remove a part of the storage for a moment.
 type storageGate struct {
 	check  func(context.Context) error
 	closed atomic.Pointer[error] // why the gate is closed; nil once it is open
@@ -85,7 +85,7 @@ func (g *storageGate) await(ctx context.Context) error {
 	})
 }
 
-// readiness says why the gate is closed.
+// readiness returns a readiness check that fails with the reason while the gate is closed.
 func (g *storageGate) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("storage-installed", func(*http.Request) error {
 		if why := g.closed.Load(); why != nil {

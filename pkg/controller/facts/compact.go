@@ -33,14 +33,18 @@ func Compress(f *lifecycle.Fact) *Compact {
 	if f.Finished {
 		k.finished, finishedFits = seconds(f.FinishedAt)
 	}
-	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
-	stuck := f.Terminating || f.Uncounted || f.Doubt != "" || f.Contradictory
-	if annotated || stuck || !createdFits || !finishedFits || !f.Scheduled.Equal(k.scheduledFor()) {
+	if isRare(f) || !createdFits || !finishedFits || !f.Scheduled.Equal(k.scheduledFor()) {
 		full := *f
 		full.Labels, full.Controller = k.labels(), k.Controller
 		k.full = &full
 	}
 	return k
+}
+
+// isRare reports whether a fact has any field for which Compact has none.
+func isRare(f *lifecycle.Fact) bool {
+	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
+	return annotated || f.Terminating || f.Uncounted || f.Doubt != "" || f.Contradictory
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.

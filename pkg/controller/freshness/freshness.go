@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package freshness says whether a delete may start now: whether what is remembered of policies and namespaces is known to be as new
-// as the API server's own state, whether the clocks agree, and whether the watches of other objects still tell anything.
+// Package freshness decides whether a DELETE may start now: whether policies and namespaces in memory are known to be as new as the state
+// of the API server, whether the clocks agree, and whether the watches of other objects still report anything. The package is pure.
 package freshness
 
 import (
@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// For is how long after its beginning a consistent read that agreed with memory allows deletes. It is less than the second that is
-	// promised, so that a request which is allowed last is on its way in time.
+	// For is how long after its beginning a consistent read that agreed with memory allows deletes. It is less than the promised second, so
+	// that the last allowed request is sent in time.
 	For = 900 * time.Millisecond
-	// ClockSkew is how far the clocks of this machine and of the API server may be apart.
+	// ClockSkew is how much the clocks of this machine and of the API server may differ.
 	ClockSkew = time.Minute
-	// dateStep is what the Date of an answer leaves out.
+	// dateStep is the precision of the Date header.
 	dateStep = time.Second
 )
 
-// Revision identifies a state of an object for the comparison with memory. Version is what moves with every change that
-// matters: of a policy its generation, of a namespace its resource version.
+// Revision identifies a state of a policy or namespace, for the comparison with memory. Version changes with every change that decisions
+// depend on: it is the generation of a policy, or the resource version of a namespace.
 type Revision struct {
 	UID     types.UID
 	Version string
 }
 
-// PolicyRevision is that of a policy.
+// PolicyRevision returns the revision of a policy.
 func PolicyRevision(uid types.UID, generation int64) Revision {
 	return Revision{UID: uid, Version: strconv.FormatInt(generation, 10)}
 }
 
-// ConsistentRead is what a consistent read of policies and namespaces said.
+// ConsistentRead is the result of a consistent read of policies and namespaces.
 type ConsistentRead struct {
-	// Began is when the read was started: what was acknowledged before it is in it.
+	// Began is when the read started. The read contains everything that was acknowledged before.
 	Began time.Time
-	// ServerTime is the clock of the API server when it answered; zero when it did not say.
+	// ServerTime is the clock of the API server when it answered; zero if the answer has no date.
 	ServerTime                            time.Time
 	Policies, ClusterPolicies, Namespaces Contents
 }
@@ -50,10 +50,10 @@ type Contents struct {
 	Revisions map[types.NamespacedName]Revision
 }
 
-// Collection is what consistent reads are compared with memory for.
+// Collection is one of the collections that consistent reads compare with memory.
 type Collection int
 
-// What there is.
+// The collections.
 const (
 	Policies Collection = iota
 	ClusterPolicies
@@ -63,60 +63,63 @@ const (
 
 // Freshness is how current the memory of policies and namespaces is. The zero value allows nothing.
 type Freshness struct {
-	confirmed time.Time // when the last read that agreed was begun
-	// seen is the highest resource version of each collection that memory has taken in, read that of reads that agreed.
-	seen, read [collections]uint64
+	confirmed time.Time // when the last read that agreed began
+	// seen is the highest resource version of each collection that memory contains.
+	seen [collections]uint64
+	// read is the highest resource version of each collection in reads that agreed.
+	read       [collections]uint64
 	listed     [collections]bool
 	clockDoubt string
-	// disagreed is when the last read that did not agree was begun, moved whether memory has taken anything in since.
+	// disagreed is when the last read that did not agree began.
 	disagreed time.Time
-	moved     bool
+	// moved is set if memory has changed since disagreed.
+	moved bool
 }
 
-// Allows reports whether a delete may start. A clock that was set since makes all reads old, and so does a host that was suspended,
-// while which the monotonic clock stands still.
+// Allows reports whether a DELETE may start. It checks both clocks: the wall clock may have been set since the read, and the monotonic
+// clock stands still while the host is suspended.
 func (f *Freshness) Allows(now time.Time) bool {
 	wall := now.Round(0).Sub(f.confirmed.Round(0))
 	return now.Before(f.Until()) && wall >= 0 && wall < For
 }
 
-// Until is when the last read that agreed allows nothing any more.
+// Until returns the time from which on the last read that agreed no longer allows deletes.
 func (f *Freshness) Until() time.Time { return f.confirmed.Add(For) }
 
-// Listed reports whether a collection was listed once: before, it is not known what is in it.
+// Listed reports whether a collection was ever listed. Before that, its contents are not known.
 func (f *Freshness) Listed(c Collection) bool { return f.listed[c] }
 
-// AllListed reports whether all collections were.
+// AllListed reports whether all collections were ever listed.
 func (f *Freshness) AllListed() bool { return f.listed == [collections]bool{true, true, true} }
 
-// WhatIsListed is a Freshness that knows the same collections to be listed, and nothing else.
+// WhatIsListed returns a Freshness in which the same collections are listed, and nothing else is known.
 func (f *Freshness) WhatIsListed() Freshness { return Freshness{listed: f.listed} }
 
-// Seen takes in that the watch of a collection has come as far as a resource version.
+// Seen records that the watch of a collection has reached a resource version.
 func (f *Freshness) Seen(c Collection, version string) {
 	f.seen[c], f.moved = max(f.seen[c], parse(version)), true
 }
 
-// Relisted takes in that the watch of a collection starts over, from a list that may be older than what was known.
+// Relisted records that the watch of a collection starts again from a list, which may be older than memory was.
 func (f *Freshness) Relisted(c Collection, version string) {
 	f.Doubt()
 	f.seen[c], f.listed[c], f.moved = parse(version), true, true
 }
 
-// Changed takes in that memory was changed by an event of a resource version. A watch that lags may tell what was undone again before
-// the last read: then memory no longer is what that read agreed with, though it said the same for a moment.
+// Changed records that an event with a resource version has changed memory. The event may be older than the last read that agreed because
+// the watch lags. Then memory may now differ from what was read, so the read no longer counts.
 func (f *Freshness) Changed(c Collection, version string) {
 	if parse(version) <= f.read[c] {
 		f.Doubt()
 	}
 }
 
-// Doubt forgets the last read that agreed.
+// Doubt makes the last read that agreed no longer count.
 func (f *Freshness) Doubt() { f.confirmed = time.Time{} }
 
-// Confirm compares a consistent read with memory, and reports whether they agree: memory is known to be as new, or same reports that it
-// has the same contents. Then deletes may start until For after the read began. A read that does not agree yet may be compared again and
-// again: this costs little while memory does not move.
+// Confirm compares a consistent read with memory, and reports whether they agree: memory has seen the resource version of the read, or same
+// reports that its contents are the same. Then deletes may start until For after the read began. A read that does not agree yet may be
+// compared again as often as necessary, which is cheap as long as memory does not change.
 func (f *Freshness) Confirm(r ConsistentRead, same func(Collection, map[types.NamespacedName]Revision) bool) bool {
 	if r.Began.Equal(f.disagreed) && !f.moved {
 		return false
@@ -137,14 +140,14 @@ func (f *Freshness) Confirm(r ConsistentRead, same func(Collection, map[types.Na
 	return true
 }
 
-// covers reports whether a resource version has been seen. One that cannot be read has not.
+// covers reports whether memory has seen a resource version. An invalid one was never seen.
 func (f *Freshness) covers(c Collection, version string) bool {
 	n := parse(version)
 	return n > 0 && f.seen[c] >= n
 }
 
-// CompareClocks doubts both clocks while that of the API server is not where ours was during a read, which was received at now. It
-// reports whether they are doubted from now on, or no longer.
+// CompareClocks compares the API server's clock with the time from the beginning of a read until now, when the answer arrived. Beyond
+// ClockSkew, both clocks are in doubt. It reports whether a doubt began or ended.
 func (f *Freshness) CompareClocks(r ConsistentRead, now time.Time) (changed bool) {
 	doubt := ""
 	earliest, latest := r.Began.Round(0).Add(-ClockSkew-dateStep), now.Round(0).Add(ClockSkew)
@@ -153,16 +156,16 @@ func (f *Freshness) CompareClocks(r ConsistentRead, now time.Time) (changed bool
 			now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
 	}
 	if (doubt == "") == (f.clockDoubt == "") {
-		return false // In the same words as before, or a status would be written for each read.
+		return false // The text stays the same too, or each read would lead to a new status.
 	}
 	f.clockDoubt = doubt
 	return true
 }
 
-// ClockDoubt is why no clock is believed; empty when they agree.
+// ClockDoubt returns why the clocks are in doubt; empty if they agree.
 func (f *Freshness) ClockDoubt() string { return f.clockDoubt }
 
-// parse reads a resource version; zero, older than any, when it cannot be read.
+// parse parses a resource version. It returns zero, which is older than all, for an invalid one.
 func parse(version string) uint64 {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {

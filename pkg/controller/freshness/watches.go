@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// StaleAfter is how long a watch may tell nothing, not even a bookmark, before what it has told is in doubt. The API server sends
-// a bookmark about every minute.
+// StaleAfter is how long a watch may be silent, without even a bookmark, before it counts as stale. The API server sends a bookmark about
+// every minute.
 const StaleAfter = 90 * time.Second
 
-// Watches is how well each resource is observed. The zero value is ready to use.
+// Watches is the health of the watch of each resource. The zero value is ready to use.
 type Watches struct {
-	failing map[string]string    // why it cannot be observed
-	heard   map[string]time.Time // when its watch last told anything
+	failing map[string]string    // why the resource cannot be observed
+	heard   map[string]time.Time // when the watch last reported anything
 	stale   map[string]bool
 }
 
-// Observing takes in whether a resource can be listed and watched: why is nil when it can. It reports whether that is news.
+// Observing records whether a resource can be listed and watched, or why not. It reports whether that has changed.
 func (w *Watches) Observing(resource string, why error) (changed bool) {
 	_, was := w.failing[resource]
 	if why == nil {
@@ -35,8 +35,7 @@ func (w *Watches) Observing(resource string, why error) (changed bool) {
 	return !was
 }
 
-// Heard takes in that the watch of a resource has told something, if only that there is nothing new. It reports whether it could not be
-// trusted before.
+// Heard records an event or bookmark of the watch of a resource. It reports whether the watch was failing or stale before.
 func (w *Watches) Heard(resource string, now time.Time) (changed bool) {
 	if w.heard == nil {
 		w.heard = map[string]time.Time{}
@@ -49,14 +48,14 @@ func (w *Watches) Heard(resource string, now time.Time) (changed bool) {
 	return changed
 }
 
-// Forget takes in that a resource is not observed any more, since nothing needs it.
+// Forget records that a resource is no longer observed, because nothing needs it.
 func (w *Watches) Forget(resource string) {
 	delete(w.heard, resource)
 	delete(w.stale, resource)
 	delete(w.failing, resource)
 }
 
-// Expire finds the watches that have told nothing for too long, and reports whether there are new ones.
+// Expire marks the watches that have been silent for too long as stale, and reports whether there are new ones.
 func (w *Watches) Expire(now time.Time) (changed bool) {
 	for resource, heard := range w.heard {
 		silent := max(now.Sub(heard), now.Round(0).Sub(heard.Round(0))) // The monotonic clock stands still while the host is suspended.
@@ -71,7 +70,7 @@ func (w *Watches) Expire(now time.Time) (changed bool) {
 	return changed
 }
 
-// Next is when the next watch goes stale if it is not heard from; false when none can.
+// Next returns when the next watch becomes stale unless it is heard from; false if there is none.
 func (w *Watches) Next() (next time.Time, ok bool) {
 	for resource, heard := range w.heard {
 		if at := heard.Add(StaleAfter); !w.stale[resource] && (!ok || at.Before(next)) {
@@ -81,7 +80,7 @@ func (w *Watches) Next() (next time.Time, ok bool) {
 	return next, ok
 }
 
-// Failing is why a resource cannot be observed; empty when it can.
+// Failing returns why a resource cannot be observed; empty if it can.
 func (w *Watches) Failing(resource string) string {
 	if why, ok := w.failing[resource]; ok {
 		return resource + " cannot be observed: " + why
@@ -89,7 +88,7 @@ func (w *Watches) Failing(resource string) string {
 	return ""
 }
 
-// Stale is why what was told of a resource is in doubt; empty when it is not.
+// Stale returns a message if the watch of a resource is stale; empty otherwise.
 func (w *Watches) Stale(resource string) string {
 	if w.stale[resource] {
 		return fmt.Sprintf("the watch of %s has been silent for %s", resource, StaleAfter)
@@ -97,5 +96,5 @@ func (w *Watches) Stale(resource string) string {
 	return ""
 }
 
-// AllStale are the resources of which what was told is in doubt.
+// AllStale returns the resources whose watches are stale.
 func (w *Watches) AllStale() []string { return slices.Sorted(maps.Keys(w.stale)) }

@@ -42,12 +42,12 @@ type Barrier struct {
 	version string
 }
 
-// Barrier returns that of a served resource, whose objects are of this kind.
+// Barrier returns the Barrier of a served resource, whose objects are of this kind.
 func (h *Host) Barrier(served schema.GroupResource, kind string, namespaced bool) *Barrier {
 	return &Barrier{table: tableOf(h, served, kind), at: h.barrierOf(namespaced)}
 }
 
-// barrierOf is where the Barrier of a resource is.
+// barrierOf returns the location of the Barrier of a resource.
 func (h *Host) barrierOf(namespaced bool) location {
 	at := location{name: barrierName}
 	if namespaced {
@@ -74,7 +74,7 @@ func (b *Barrier) Write(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// replace writes in the place of the last known version, or creates.
+// replace replaces the last known version, or creates the Barrier.
 func (b *Barrier) replace(ctx context.Context) (string, error) {
 	body, err := json.Marshal(&storedObject{
 		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: b.table.kind},
@@ -96,7 +96,7 @@ func (b *Barrier) replace(ctx context.Context) (string, error) {
 	return answer.ResourceVersion, err
 }
 
-// read learns what is to be replaced.
+// read reads the version to be replaced.
 func (b *Barrier) read(ctx context.Context) error {
 	stored, err := b.table.get(ctx, b.at, "")
 	b.version = stored.ResourceVersion
@@ -109,7 +109,7 @@ func (b *Barrier) read(ctx context.Context) error {
 // isBarrier reports whether a host object is a Barrier, which holds no served object.
 func isBarrier(stored storedObject) bool { return stored.Name == barrierName }
 
-// wantsBarriers reports whether a request is of this server itself.
+// wantsBarriers reports whether a request comes from this server itself.
 func wantsBarriers(ctx context.Context) bool {
 	requester, ok := genericapirequest.UserFrom(ctx)
 	return ok && requester.GetName() == user.APIServerUser

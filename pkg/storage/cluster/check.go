@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// revisionAnnotation numbers the manifests in artifacts/storage. Each change of them raises it, and keeps working with the
-// version of Winnow before, since they are applied before the replicas are replaced.
+// revisionAnnotation has the revision of the manifests in artifacts/storage. Each change of them increments it, and must be compatible with
+// the previous version of Winnow, because they are applied before the replicas are replaced.
 const revisionAnnotation = "internal.gc.winnow.dev/revision"
 
 // CheckHost reports what an administrator still has to apply before the cluster can hold Winnow's objects: manifests of the storage
@@ -59,8 +59,8 @@ func CheckHost(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// lacks returns what is wrong with the installed object that should be like wanted, or nothing. A cluster that does not know
-// the kind lacks nothing: without admission policies, RBAC alone protects the storage.
+// lacks returns what is wrong with the installed object, which should be like wanted; empty if nothing is. A cluster that does not know the
+// kind lacks nothing: without admission policies, only RBAC protects the storage.
 func lacks(ctx context.Context, client dynamic.Interface, wanted *unstructured.Unstructured) (string, error) {
 	what := fmt.Sprintf("%s %q", wanted.GetKind(), wanted.GetName())
 	installed, err := client.Resource(manifestResources[wanted.GetKind()]).Get(ctx, wanted.GetName(), metav1.GetOptions{})
@@ -85,7 +85,7 @@ func namesObject(err error, name string) bool {
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == name
 }
 
-// revision is 0 if it is missing or no number.
+// revision returns the revision of an object, or 0 if it is missing or no number.
 func revision(object *unstructured.Unstructured) int {
 	n, err := strconv.Atoi(object.GetAnnotations()[revisionAnnotation])
 	if err != nil {

@@ -90,7 +90,7 @@ func EnsureHost(ctx context.Context, config *rest.Config, fieldManager, user str
 	return nil
 }
 
-// whoAmI is the name under which the cluster's admission policies will see us.
+// whoAmI returns the user name that the cluster's admission policies see.
 func whoAmI(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := authenticationclient.NewForConfig(config)
 	if err != nil {
@@ -103,7 +103,7 @@ func whoAmI(ctx context.Context, config *rest.Config) (string, error) {
 	return review.Status.UserInfo.Username, nil
 }
 
-// embedded are the manifests of artifacts/storage: the custom resource definitions, and the admission policy with its binding.
+// embedded returns the manifests of artifacts/storage: the custom resource definitions, and the admission policy with its binding.
 func embedded() (definitions, policy []*unstructured.Unstructured, err error) {
 	if definitions, err = parse(manifests.CRDs); err != nil {
 		return nil, nil, err
@@ -127,7 +127,7 @@ func parse(manifest []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// reserveFor writes the user into the admission policy.
+// reserveFor sets the user in the admission policy.
 func reserveFor(user string, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		variables, found, err := unstructured.NestedSlice(object.Object, "spec", "variables")
@@ -149,7 +149,7 @@ func reserveFor(user string, objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// apply reports whether it was allowed to. A 404 is a cluster that does not know the kind yet.
+// apply applies an object, and reports whether it had the permission to. A 404 means that the cluster does not know the kind yet.
 func apply(ctx context.Context, client dynamic.Interface, fieldManager string, object *unstructured.Unstructured) (bool, error) {
 	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
 	_, err := client.Resource(manifestResources[object.GetKind()]).Apply(ctx, object.GetName(), object, options)

@@ -48,7 +48,7 @@ func (s *store) translate(ctx context.Context, err error, at target) error {
 	return s.translateStatus(ctx, status.Status(), at)
 }
 
-// translateStatus keeps what the client can act on. The rest is Winnow's own trouble.
+// translateStatus keeps the errors that the client can act on. All others become internal errors.
 func (s *store) translateStatus(ctx context.Context, status metav1.Status, at target) error {
 	wait := int(max(1, retryAfter(&status)))
 	switch {
@@ -118,7 +118,7 @@ func isTooLargeResourceVersion(status *metav1.Status) bool {
 
 func tooLargeResourceVersion(status *metav1.Status, wait int) error {
 	var asked, current uint64
-	// Without the figures the answer is still the right one.
+	// If the numbers cannot be parsed, the error is still the right one.
 	_, _ = fmt.Sscanf(status.Message, "Timeout: Too large resource version: %d, current: %d", &asked, &current)
 	return storage.NewTooLargeResourceVersionError(asked, current, wait)
 }

@@ -36,8 +36,8 @@ type Host struct {
 	barriers string
 }
 
-// NewHost connects to the cluster that config names. A namespaced resource has its Barrier in the namespace barriers. Requests are not limited on this side: the
-// cluster's Priority and Fairness does that, and answers 429.
+// NewHost connects to the cluster that config names. Namespaced resources have their Barriers in the namespace barriers. The client has no
+// rate limit, because Priority and Fairness of the cluster limits requests, and answers 429.
 func NewHost(config *rest.Config, barriers string) (*Host, error) {
 	hostConfig := rest.CopyConfig(config)
 	hostConfig.GroupVersion = &GroupVersion
@@ -46,7 +46,7 @@ func NewHost(config *rest.Config, barriers string) (*Host, error) {
 	hostConfig.AcceptContentTypes = runtime.ContentTypeJSON
 	hostConfig.NegotiatedSerializer = statusCodecs().WithoutConversion()
 	hostConfig.QPS, hostConfig.RateLimiter = -1, nil
-	hostConfig.DisableCompression = true // the cluster is near; to pack what is large costs both more than to send it
+	hostConfig.DisableCompression = true // the cluster is near, so compression costs more than it saves
 	hostConfig.Timeout = 0               // would cut watches; callers bring a deadline in their context
 	hostConfig.WarningHandlerWithContext = rest.NoWarnings{}
 	if !strings.HasPrefix(hostConfig.UserAgent, "winnow") {
@@ -59,7 +59,7 @@ func NewHost(config *rest.Config, barriers string) (*Host, error) {
 	return &Host{client: client, barriers: barriers}, nil
 }
 
-// statusCodecs knows what the REST client itself decodes: the Status of an error.
+// statusCodecs decodes what the REST client itself decodes: the Status of an error.
 func statusCodecs() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -83,13 +83,13 @@ type storedList struct {
 	Items []storedObject `json:"items"`
 }
 
-// location says where in the host resource an object, or a set of them, is.
+// location identifies an object, or a set of objects, in the host resource.
 type location struct {
 	namespace string
 	name      string
 }
 
-// listQuery is what a list or a watch asks of the host. Zero fields are not sent.
+// listQuery has the parameters of a list or a watch. Zero fields are not sent.
 type listQuery struct {
 	location
 	labels          string
@@ -131,7 +131,7 @@ func (t table) list(ctx context.Context, query listQuery) (*storedList, error) {
 	return list, err
 }
 
-// create and update return the metadata that the object has since the write.
+// create and update return the metadata of the object after the write.
 func (t table) create(ctx context.Context, at location, body []byte) (*metav1.ObjectMeta, error) {
 	request := t.client.Post().Resource(t.resource)
 	return write(ctx, within(request, at.namespace), body)
@@ -199,7 +199,7 @@ func within(request *rest.Request, namespace string) *rest.Request {
 	return request.NamespaceIfScoped(namespace, namespace != "")
 }
 
-// write sends body and asks for the metadata alone in return: the payload is known here already.
+// write sends body, and asks only for the metadata in return, because the payload is known already.
 func write(ctx context.Context, request *rest.Request, body []byte) (*metav1.ObjectMeta, error) {
 	written := &metav1.PartialObjectMetadata{}
 	err := into(request.
@@ -239,11 +239,11 @@ func (s *eventStream) next() (hostEvent, error) {
 }
 
 func (s *eventStream) close() {
-	// The connection is being given up: there is nobody to tell that closing it failed.
+	// The stream has ended, so an error of Close does not matter.
 	_ = s.body.Close()
 }
 
-// exists reports whether the host serves this resource to us.
+// exists returns an error unless the host serves this resource to Winnow.
 func (t table) exists(ctx context.Context) error {
 	_, err := t.list(ctx, listQuery{limit: 1, resourceVersion: "0"})
 	return err

@@ -9,15 +9,14 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// target is what a storage key means in the host resource.
+// target is the translation of a storage key to the host resource.
 type target struct {
 	location
 
 	// key is the key as prepared, a prefix with a trailing slash when it stands for a set.
 	key string
-	// nothing is set for keys at which no object can be: a namespace asked for as if it were an
-	// object, the children of an object, or a Barrier.
-	nothing bool
+	// neverExists is set for keys that no object can have: a namespace as if it were an object, a child of an object, or a Barrier.
+	neverExists bool
 }
 
 // locate translates a key below the resource prefix, PREFIX/NAMESPACE/NAME for namespaced resources
@@ -34,11 +33,11 @@ func (s *store) locate(key string, recursive bool) (target, error) {
 	}
 	found := target{key: key}
 	if recursive {
-		found.nothing = len(segments) >= depth
+		found.neverExists = len(segments) >= depth
 	} else {
-		found.nothing = len(segments) != depth || strings.HasSuffix(key, "/")
+		found.neverExists = len(segments) != depth || strings.HasSuffix(key, "/")
 	}
-	if found.nothing {
+	if found.neverExists {
 		return found, nil
 	}
 	if s.namespaced && len(segments) > 0 {
@@ -46,7 +45,7 @@ func (s *store) locate(key string, recursive bool) (target, error) {
 	}
 	if !recursive {
 		found.name = segments[depth-1]
-		found.nothing = found.name == barrierName
+		found.neverExists = found.name == barrierName
 	}
 	return found, nil
 }

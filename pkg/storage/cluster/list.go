@@ -18,11 +18,11 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// maxPage bounds the pages that are read to fill one page of a selective list.
+// maxPage bounds the size of the pages that are read to fill one page of a selective list.
 const maxPage = 500
 
-// GetList implements storage.Interface. Label selectors are the host's business; the rest of the
-// predicate is applied here, and as many pages of the host are read as it takes to fill one.
+// GetList implements storage.Interface. The host applies label selectors. The rest of the predicate is applied here, and as many pages of
+// the host are read as it takes to fill one.
 func (s *store) GetList(ctx context.Context, key string, opts storage.ListOptions, listObject runtime.Object) error {
 	at, err := s.locate(key, opts.Recursive)
 	if err != nil {
@@ -43,17 +43,17 @@ func (s *store) GetList(ctx context.Context, key string, opts storage.ListOption
 	return s.finish(at, opts, page, listObject)
 }
 
-// filled is what is known once a page is full or the list has ended.
-type filled struct {
+// pageResult is the metadata of a list once a pageResult is full or the list has ended.
+type pageResult struct {
 	revision  uint64
 	lastKey   string
 	more      bool
-	remaining *int64 // how many the host still has, if it has said so
+	remaining *int64 // how many objects the host still has; nil if unknown
 }
 
 // fill appends matching objects to items until there are enough or no more.
-func (s *store) fill(ctx context.Context, at target, query listQuery, opts storage.ListOptions, items reflect.Value) (filled, error) {
-	var page filled
+func (s *store) fill(ctx context.Context, at target, query listQuery, opts storage.ListOptions, items reflect.Value) (pageResult, error) {
+	var page pageResult
 	for first := true; ; first = false {
 		list, err := s.table.list(ctx, query)
 		if err != nil {
@@ -64,10 +64,10 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 				return page, storage.NewInternalError(err)
 			}
 		}
-		if at.nothing {
+		if at.neverExists {
 			return page, nil
 		}
-		taken, err := s.take(at, list.Items, opts.Predicate, items)
+		taken, err := s.appendMatching(at, list.Items, opts.Predicate, items)
 		if err != nil {
 			return page, err
 		}
@@ -83,9 +83,8 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 	}
 }
 
-// take appends the decoded objects that match and returns how many it has looked at, fewer than all if
-// the page is full before.
-func (s *store) take(at target, stored []storedObject, predicate storage.SelectionPredicate, items reflect.Value) (int, error) {
+// appendMatching appends the decoded objects that match, until the page is full. It returns how many of stored it has checked.
+func (s *store) appendMatching(at target, stored []storedObject, predicate storage.SelectionPredicate, items reflect.Value) (int, error) {
 	for i := range stored {
 		if isFull(items, predicate) {
 			return i, nil
@@ -105,9 +104,8 @@ func (s *store) take(at target, stored []storedObject, predicate storage.Selecti
 	return len(stored), nil
 }
 
-// finish sets the list's metadata. The continue token is this package's own: same format as the
-// host's, relative to the served key.
-func (s *store) finish(at target, opts storage.ListOptions, page filled, listObject runtime.Object) error {
+// finish sets the list's metadata. The continue token has the format of the host's, but is relative to the served key.
+func (s *store) finish(at target, opts storage.ListOptions, page pageResult, listObject runtime.Object) error {
 	var count int64
 	if page.remaining != nil {
 		count = *page.remaining + opts.Predicate.Limit
@@ -141,13 +139,13 @@ func (s *store) listQuery(at target, opts storage.ListOptions) (listQuery, error
 	case opts.ResourceVersion != "":
 		query.resourceVersion, query.match = opts.ResourceVersion, opts.ResourceVersionMatch
 	}
-	if at.nothing { // only the resourceVersion is of interest
+	if at.neverExists { // only the resourceVersion is of interest
 		query.limit = 1
 	}
 	return query, nil
 }
 
-// next asks for the page after this one, larger since this one did not hold enough that matches.
+// next returns the query for the next page, which is larger because this one did not contain enough matching objects.
 func (q listQuery) next(token string) listQuery {
 	q.continueToken, q.resourceVersion, q.match = token, "", ""
 	if q.limit > 0 {
@@ -156,8 +154,8 @@ func (q listQuery) next(token string) listQuery {
 	return q
 }
 
-// translateList says whether the client's token or its resourceVersion has expired. With the former
-// comes the host's token to go on with, at the newest state.
+// translateList translates the error that the client's continue token or resourceVersion has expired. For a token, the error contains a new
+// one, which continues with the newest state.
 func (s *store) translateList(ctx context.Context, err error, at target, opts storage.ListOptions, first bool) error {
 	var status apierrors.APIStatus
 	if first && opts.Predicate.Continue != "" && apierrors.IsResourceExpired(err) && errors.As(err, &status) {
@@ -175,7 +173,7 @@ func labelSelector(predicate storage.SelectionPredicate) string {
 	return predicate.Label.String()
 }
 
-// remaining counts what the host has beyond the first items of this page. It does not say with selectors.
+// remaining returns how many objects the host has after the first items of this page; nil if unknown, which it is with selectors.
 func remaining(list *storedList, taken int) *int64 {
 	left := int64(len(list.Items) - taken)
 	switch {

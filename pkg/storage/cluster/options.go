@@ -29,7 +29,7 @@ func (h *Host) RESTOptionsGetter(codec runtime.Codec, encodeVersioner runtime.Gr
 	return &optionsGetter{host: h, config: config, mark: mark}
 }
 
-// Mark marks an object of which only the metadata could be read, so that nobody takes it for whole or writes it back.
+// Mark marks an object of which only the metadata could be decoded, so that nobody mistakes it for complete or writes it back.
 type Mark func(object runtime.Object, why error)
 
 type optionsGetter struct {
@@ -64,7 +64,7 @@ func (g *optionsGetter) decorate(config *storagebackend.ConfigForResource, resou
 	return s, func() {}, nil
 }
 
-// isNamespaced asks for the key of an object that has a namespace whether that is part of it.
+// isNamespaced reports whether the key of an object contains its namespace.
 func isNamespaced(keyFunc func(runtime.Object) (string, error), object runtime.Object) (bool, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// uidAnnotation mirrors metadata.uid of the payload on the host object, which has one of its own.
+	// uidAnnotation mirrors metadata.uid of the payload on the host object, which has another UID.
 	uidAnnotation = "internal.gc.winnow.dev/uid"
 	// generationAnnotation mirrors metadata.generation of the payload on the host object.
 	generationAnnotation = "internal.gc.winnow.dev/generation"
@@ -28,7 +28,7 @@ const (
 	maxStoredBytes = 1 << 20
 )
 
-// encode returns the payload of object. It clears resourceVersion and selfLink, which are the host's.
+// encode returns the payload of object, without resourceVersion and selfLink, which the host sets.
 func (s *store) encode(object runtime.Object) (string, error) {
 	if err := s.versioner.PrepareObjectForStorage(object); err != nil {
 		return "", fmt.Errorf("cannot prepare the object for storage: %w", err)
@@ -85,8 +85,7 @@ func (s *store) decode(stored *storedObject, key string, out runtime.Object) err
 	})
 }
 
-// decodePayload refuses a payload that was written for another place: whoever copied it there may have no rights where it
-// says that it belongs.
+// decodePayload refuses a payload whose metadata names another namespace or name. Somebody may have copied it who has no permissions there.
 func (s *store) decodePayload(stored *storedObject, revision uint64, out runtime.Object) error {
 	if _, _, err := s.codec.Decode([]byte(stored.Payload), nil, out); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (s *store) decodePayload(stored *storedObject, revision uint64, out runtime
 	return s.versioner.UpdateObject(out, revision)
 }
 
-// decodeMetadata fills out with what the host object itself says.
+// decodeMetadata fills out from the metadata of the host object.
 func (s *store) decodeMetadata(stored *storedObject, out runtime.Object, why error) error {
 	if err := runtime.SetZeroValue(out); err != nil {
 		return err
@@ -130,7 +129,7 @@ func namespacedName(object metav1.Object) string {
 	return object.GetNamespace() + "/" + object.GetName()
 }
 
-// undecodableError reads as a plain sentence, and is a corrupt object to storage.IsCorruptObject.
+// undecodableError has a readable message, and is a corrupt object for storage.IsCorruptObject.
 type undecodableError struct {
 	message string
 	err     error

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// readinessTimeout bounds the question whether the host resource is there; ReadinessCheck has no context.
+// readinessTimeout bounds the request of ReadinessCheck, which has no context.
 const readinessTimeout = 2 * time.Second
 
 // store keeps the objects of one served resource in one host resource. It has no state but a memory of its
@@ -32,10 +32,9 @@ type store struct {
 	namespaced     bool
 	newFunc        func() runtime.Object
 	lastWrites     lastWrites
-	// checksPlace refuses objects that say that they belong elsewhere than where they are stored. Only the conformance suite,
-	// which stores what it likes anywhere, does without.
+	// checksPlace is set if objects are refused whose metadata does not match the key. Only the conformance suite needs it to be false.
 	checksPlace bool
-	// mark marks what cannot be decoded; if it is nil, reading that fails.
+	// mark marks an object that cannot be decoded; if it is nil, reading such an object fails.
 	mark Mark
 }
 
@@ -105,12 +104,12 @@ func (s *store) create(ctx context.Context, at target, payload string, object ru
 	return answer.ResourceVersion, nil
 }
 
-// checkName refuses here, in terms of the served resource, what the host would refuse in its own.
+// checkName refuses names that the host would refuse, because its error would name the host resource.
 func (s *store) checkName(at target) error {
 	if at.name == barrierName {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name %q is reserved, choose another name", at.name))
 	}
-	if at.nothing {
+	if at.neverExists {
 		return apierrors.NewBadRequest(fmt.Sprintf("no %s can be stored at key %q", s.groupResource, at.key))
 	}
 	if faults := validation.NameIsDNSSubdomain(at.name, false); len(faults) > 0 {
@@ -120,7 +119,7 @@ func (s *store) checkName(at target) error {
 	return nil
 }
 
-// decodeWritten fills out from the bytes that were sent: what the cluster answers is the same, and larger.
+// decodeWritten fills out from the bytes that were sent, so that the cluster need not return them.
 func (s *store) decodeWritten(payload, resourceVersion string, at target, out runtime.Object) error {
 	stored := &storedObject{Payload: payload}
 	stored.Namespace, stored.Name, stored.ResourceVersion = at.namespace, at.name, resourceVersion
@@ -146,9 +145,9 @@ func (s *store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	return s.decode(stored, at.key, out)
 }
 
-// fetch reads one host object, consistently unless a resourceVersion says how old it may be.
+// fetch reads one host object, consistently unless a resourceVersion allows an older state.
 func (s *store) fetch(ctx context.Context, at target, resourceVersion string) (*storedObject, error) {
-	if at.nothing {
+	if at.neverExists {
 		return nil, storage.NewKeyNotFoundError(at.key, 0)
 	}
 	stored, err := s.table.get(ctx, at.location, resourceVersion)
@@ -168,7 +167,7 @@ func (s *store) Stats(ctx context.Context) (storage.Stats, error) {
 		return storage.Stats{ObjectCount: int64(len(list.Items))}, nil
 	}
 	count := int64(len(list.Items)) + *list.RemainingItemCount
-	// A page without an object had the Barrier. Else the Barrier, if there is one, is among those that remain.
+	// If the page is empty, it contained the Barrier. Otherwise the remaining objects include the Barrier, if there is one.
 	if _, err := s.table.get(ctx, s.barrier, ""); err == nil && len(list.Items) > 0 {
 		count--
 	}

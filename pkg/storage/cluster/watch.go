@@ -20,10 +20,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// resultBuffer is how many events wait for a slow client before the host's stream does.
+// resultBuffer is how many events wait for a slow client before reading from the host pauses.
 const resultBuffer = 100
 
-// watcher is one watch of one client: a stream of the host, and what came before it.
+// watcher is one watch of one client.
 type watcher struct {
 	store     *store
 	at        target
@@ -31,13 +31,12 @@ type watcher struct {
 	bookmarks bool
 	barriers  bool // a write of the Barrier is a bookmark too
 
-	// initial is sent before anything of the stream.
+	// initial is sent before the events of the stream.
 	initial []watch.Event
-	// matching holds the objects that the client has been shown and still sees, by key. It is nil if
-	// the host alone selects.
+	// matching has, by key, the objects that match and that the client knows. It is nil if the host selects.
 	matching map[string]*storedObject
 
-	stream *eventStream // nil if nothing can ever happen at this key
+	stream *eventStream // nil if no object can have this key
 	result chan watch.Event
 	cancel context.CancelFunc
 }
@@ -78,7 +77,7 @@ func (w *watcher) Stop() { w.cancel() }
 // ResultChan implements watch.Interface.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
 
-// open collects what the client is to see first and starts the host's stream right after it.
+// open collects the initial events, and starts the stream of the host right after them.
 func (w *watcher) open(ctx context.Context, revision uint64, opts storage.ListOptions) error {
 	start := opts.ResourceVersion
 	wantsInitial := revision == 0
@@ -103,7 +102,7 @@ func (w *watcher) open(ctx context.Context, revision uint64, opts storage.ListOp
 		}
 		w.initial = append(w.initial, watch.Event{Type: watch.Bookmark, Object: bookmark})
 	}
-	if w.at.nothing {
+	if w.at.neverExists {
 		return nil
 	}
 	stream, err := w.store.table.watch(ctx, listQuery{
@@ -116,19 +115,19 @@ func (w *watcher) open(ctx context.Context, revision uint64, opts storage.ListOp
 	return w.store.translate(ctx, err, w.at)
 }
 
-// hostSelects reports whether the labels are all that the predicate looks at: the host then sends
-// ADDED and DELETED when an object begins and ceases to match.
+// hostSelects reports whether the predicate selects only by label. Then the host itself sends ADDED when an object begins to match, and
+// DELETED when it no longer does.
 func (s *store) hostSelects(predicate storage.SelectionPredicate) bool {
 	predicate.Label = nil
 	return predicate.Empty()
 }
 
-// seed lists what the stream starts from: the newest state, or for a client that goes on from a
-// resourceVersion and gets no initial events the state at exactly that one.
+// seed lists the state from which the stream starts: the newest state, or exactly the client's resourceVersion if the client gets no
+// initial events.
 func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selective bool) (*storedList, error) {
 	query := listQuery{location: w.at.location, labels: labelSelector(w.predicate)}
 	switch {
-	case w.at.nothing || !wantsInitial && !selective:
+	case w.at.neverExists || !wantsInitial && !selective:
 		query.limit = 1
 	case !wantsInitial && revision > 0:
 		query.resourceVersion, query.match = strconv.FormatUint(revision, 10), metav1.ResourceVersionMatchExact
@@ -215,7 +214,7 @@ func (w *watcher) send(ctx context.Context, event watch.Event) bool {
 	}
 }
 
-// transform turns an event of the host into what the client is to see, if anything.
+// transform translates an event of the host for the client; nil if the client gets no event.
 func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Event, error) {
 	kind := watch.EventType(received.Type)
 	if kind == watch.Error {
@@ -242,7 +241,7 @@ func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Eve
 	return &watch.Event{Type: kind, Object: object}, err
 }
 
-// transition compares an object with what the client has been shown of it.
+// transition returns the event for an object that begins to match, still matches, or no longer does.
 func (w *watcher) transition(kind watch.EventType, stored *storedObject) (*watch.Event, error) {
 	key := w.at.keyOf(stored)
 	shown, wasShown := w.matching[key]
@@ -280,7 +279,7 @@ func (w *watcher) decode(stored *storedObject) (object runtime.Object, matches b
 	return object, err == nil && matches, nil
 }
 
-// bookmark is an empty object but for the resourceVersion.
+// bookmark returns an object that has only a resourceVersion.
 func (w *watcher) bookmark(resourceVersion string) (runtime.Object, error) {
 	object := w.store.newFunc()
 	accessor, err := meta.Accessor(object)
@@ -307,7 +306,7 @@ func (e hostEvent) stored() (*storedObject, error) {
 	return stored, json.Unmarshal(e.Object, stored)
 }
 
-// errorEvent ends a watch.
+// errorEvent returns the event that ends a watch.
 func errorEvent(err error) watch.Event {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -317,7 +316,7 @@ func errorEvent(err error) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &reported}
 }
 
-// corruptDeletion tells a client that something has gone that cannot be shown.
+// corruptDeletion is the error for the deletion of an object that cannot be decoded.
 func corruptDeletion(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// deletionEventTimeout bounds the wait for the event that tells the resourceVersion of a deletion.
+// deletionEventTimeout bounds the wait for the event that has the resourceVersion of a deletion.
 const deletionEventTimeout = 5 * time.Second
 
 // state is an object as an operation sees it: read by that operation (fresh), or suggested by its
@@ -30,9 +30,8 @@ func (st *state) sameVersion(other *state) bool {
 	return st.stored.ResourceVersion == other.stored.ResourceVersion
 }
 
-// errUnchanged says that an update changes nothing of a suggestion: only what is stored can tell whether
-// there is nothing to do.
-var errUnchanged = errors.New("nothing changed in what may be out of date")
+// errUnchanged means that an update does not change a suggested state. Only the stored state shows whether there is nothing to do.
+var errUnchanged = errors.New("the update does not change a state that may be out of date")
 
 // GuaranteedUpdate implements storage.Interface.
 func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
@@ -65,9 +64,8 @@ func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination ru
 	})
 }
 
-// retry attempts an operation until it succeeds or fails for another reason than that the object has
-// changed. It starts from the suggestion, or from what is stored if that is nil. A conflict costs a read,
-// so those who collide wait a moment, each for a random time.
+// retry attempts an operation until it succeeds, or fails for another reason than a conflict. It starts from the suggested state, or from
+// the stored one if that is nil. A conflict costs a read, so retry waits for a short random time first.
 func (s *store) retry(ctx context.Context, suggested *state, load func() (*state, error), attempt func(*state) error) error {
 	current, err := suggested, error(nil)
 	if suggested == nil {
@@ -115,7 +113,7 @@ func (s *store) propose(
 	return object, payload, err
 }
 
-// replace writes payload in the place of exactly the current state, or returns a conflict.
+// replace replaces exactly the current state by payload, or returns a conflict.
 func (s *store) replace(ctx context.Context, at target, current *state, payload string, object runtime.Object) (string, error) {
 	if current.stored.ResourceVersion == "" {
 		resourceVersion, err := s.create(ctx, at, payload, object)
@@ -182,9 +180,8 @@ func (s *store) decodeDeleted(ctx context.Context, at target, last *state, out r
 	return s.decode(&deleted, at.key, out)
 }
 
-// deletionVersion finds the resourceVersion at which the object that was last at this one was deleted.
-// The answer to the DELETE does not tell, the event does. If that cannot be had, the current one is
-// not too early.
+// deletionVersion returns the resourceVersion of the deletion of an object whose last resourceVersion is given. The answer to the DELETE
+// does not contain it, but the event does. If there is no event in time, the current resourceVersion is not too early.
 func (s *store) deletionVersion(ctx context.Context, at target, last string) (string, error) {
 	eventCtx, cancel := context.WithTimeout(ctx, deletionEventTimeout)
 	defer cancel()
@@ -203,7 +200,7 @@ func (s *store) deletionVersion(ctx context.Context, at target, last string) (st
 	return list.ResourceVersion, s.translate(ctx, err, at)
 }
 
-// suggestion is that of the caller if there is one, else what this process wrote last; nil if that is not known.
+// suggestion returns the state that the caller suggests, or else what this process wrote last; nil if neither is known.
 func (s *store) suggestion(at target, cached runtime.Object) (*state, error) {
 	if cached != nil {
 		return s.suggestionOf(cached)
@@ -219,7 +216,7 @@ func (s *store) suggestion(at target, cached runtime.Object) (*state, error) {
 	return suggested, nil
 }
 
-// suggestionOf is that of the caller; nil if there is none.
+// suggestionOf returns the state that the caller suggests; nil if there is none.
 func (s *store) suggestionOf(cached runtime.Object) (*state, error) {
 	if cached == nil {
 		return nil, nil
@@ -253,7 +250,7 @@ func (s *store) load(ctx context.Context, at target, ignoreNotFound bool) (*stat
 	return loaded, s.decode(stored, at.key, loaded.object)
 }
 
-// loadForDeletion refuses what can be decoded if the caller means to delete what cannot be.
+// loadForDeletion reads the stored state. If the caller expects an object that cannot be decoded, it refuses one that can.
 func (s *store) loadForDeletion(ctx context.Context, at target, expectCorrupt bool) (*state, error) {
 	stored, err := s.fetch(ctx, at, "")
 	if err != nil {
