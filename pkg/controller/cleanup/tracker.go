@@ -14,8 +14,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// orders are the deletes that are to be sent. Every order that Take returns is ended by Release if nothing was sent for it, and by Done with
-// what the API server answered.
+// orders are the deletes that are to be sent. Every order that Take returns is ended by Release if nothing was sent for it, and by Done
+// with what the API server answered.
 type orders interface {
 	// Expire evaluates objects whose time has come.
 	Expire(now time.Time) (more bool)
