@@ -21,7 +21,7 @@ const profileSeconds = 20
 // readingFigures are what the readings before deletes cost.
 type readingFigures struct {
 	agreed, disagreed, failed float64 // a second
-	write                     float64 // seconds that kube-apiserver takes for a write among stored cluster policies, which are barriers above all
+	write                     float64 // seconds that kube-apiserver takes for a write of a stored cluster policy, most of which are barriers
 	lists                     float64 // lists of stored policies a second
 	cpu, serverCPU            float64 // percent of a core, of Winnow and of kube-apiserver
 }
