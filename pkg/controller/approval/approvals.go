@@ -42,8 +42,8 @@ func (a *Approvals) Approves(id string) bool {
 	return ok
 }
 
-// HoldID returns the ID of the hold that a change causes, and whether it is approved. An ID that was approved before the change is not used,
-// because whoever approved it had not seen what it would cover.
+// HoldID returns the ID of the hold that a change causes, and whether it is approved. An ID that was approved before the change is not
+// used, because whoever approved it had not seen what it would cover.
 func (a *Approvals) HoldID(policy types.UID, namespace string, c Change) (string, bool) {
 	for id := HoldIDOf(policy, namespace, c.ID); ; id = HoldIDOf(policy, namespace, id) {
 		if write, approved := a.approved[id]; !approved || write >= c.Write {

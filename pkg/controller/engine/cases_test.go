@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
-// TestNamedCases has the tracker answer each named case of the documentation.
+// TestNamedCases has the engine answer each named case of the documentation.
 func TestNamedCases(t *testing.T) {
 	cases, err := model.Cases()
 	if err != nil {
@@ -23,11 +23,11 @@ func TestNamedCases(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			e := &engine{World: c.World}
-			e.tracker = e.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1})
+			e := &simulation{World: c.World}
+			e.leader = e.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1})
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
-				if rec := e.tracker.records.get(f.UID); rec != nil {
+				if rec := e.leader.records.get(f.UID); rec != nil {
 					got = answerOf(rec.resolution(), rec.decision())
 				}
 				want := c.Answers[f.UID]
@@ -46,9 +46,9 @@ func TestNamedCases(t *testing.T) {
 }
 
 // casePreviews compares what Preview policies would do.
-func (e *engine) casePreviews(t *testing.T, c model.Case) {
+func (e *simulation) casePreviews(t *testing.T, c model.Case) {
 	got := map[model.PolicyRef]map[types.UID]model.Answer{}
-	for rec := range e.tracker.records.all() {
+	for rec := range e.leader.records.all() {
 		for _, p := range rec.previews() {
 			ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
 			if got[ref] == nil {
@@ -70,11 +70,11 @@ func (e *engine) casePreviews(t *testing.T, c model.Case) {
 }
 
 // caseOrders compares what is deleted in which order, and with which propagation.
-func (e *engine) caseOrders(t *testing.T, c model.Case) {
-	e.follower = e.tracker
+func (e *simulation) caseOrders(t *testing.T, c model.Case) {
+	e.follower = e.leader
 	e.read()
 	order, propagations := map[string][]types.UID{}, map[types.UID]metav1.DeletionPropagation{}
-	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
+	for o, ok := e.leader.Take(e.Now); ok; o, ok = e.leader.Take(e.Now) {
 		order[o.Fact.Namespace] = append(order[o.Fact.Namespace], o.Fact.UID)
 		propagations[o.Fact.UID] = o.Propagation
 	}
@@ -91,30 +91,30 @@ func (e *engine) caseOrders(t *testing.T, c model.Case) {
 }
 
 // caseMakesDue compares what the change that the case is about makes due: where no object may be, all of that waits.
-func (e *engine) caseMakesDue(t *testing.T, c model.Case) {
+func (e *simulation) caseMakesDue(t *testing.T, c model.Case) {
 	if c.Before == nil {
 		return
 	}
-	before := &engine{World: c.Before}
-	after := &engine{World: c.World, tracker: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
-	after.follower, after.tracker.config.HoldAbove = after.tracker, 0
+	before := &simulation{World: c.Before}
+	after := &simulation{World: c.World, leader: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
+	after.follower, after.leader.config.HoldAbove = after.leader, 0
 	for name := range after.Namespaces {
-		after.tellNamespace(after.tracker, name, after.next())
+		after.tellNamespace(after.leader, name, after.next())
 	}
 	for _, p := range after.Policies {
 		p.Generation, p.ResourceVersion = 2, after.next()
 	}
-	after.tracker.ReplacePolicies(after.Policies, after.next(), after.Now)
+	after.leader.ReplacePolicies(after.Policies, after.next(), after.Now)
 	for _, p := range after.ClusterPolicies {
 		p.Generation, p.ResourceVersion = 2, after.next()
 	}
-	after.tracker.ReplaceClusterPolicies(after.ClusterPolicies, after.next(), after.Now)
+	after.leader.ReplaceClusterPolicies(after.ClusterPolicies, after.next(), after.Now)
 	for _, q := range after.Quotas {
-		after.tracker.SetQuota(QuotaOf(q), after.Now)
+		after.leader.SetQuota(QuotaOf(q), after.Now)
 	}
 	after.cover()
 	got := map[model.PolicyInNamespace]int{}
-	for rec := range after.tracker.records.all() {
+	for rec := range after.leader.records.all() {
 		if rec.hold() != nil {
 			ref := model.PolicyRef{Namespace: rec.policy.Namespace, Name: rec.policy.Name}
 			got[model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}]++

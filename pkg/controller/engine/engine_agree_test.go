@@ -19,12 +19,12 @@ import (
 )
 
 // work carries out what is due, and holds its order against the model.
-func (e *engine) work(t *rapid.T) {
+func (e *simulation) work(t *rapid.T) {
 	e.read()
 	e.each(e.rest)
 	byNamespace := map[string][]types.UID{}
 	var orders []*deletion.Order
-	for o, ok := e.tracker.Take(e.Now); ok; o, ok = e.tracker.Take(e.Now) {
+	for o, ok := e.leader.Take(e.Now); ok; o, ok = e.leader.Take(e.Now) {
 		orders = append(orders, o)
 		byNamespace[o.Fact.Namespace] = append(byNamespace[o.Fact.Namespace], o.Fact.UID)
 	}
@@ -42,7 +42,7 @@ func (e *engine) work(t *rapid.T) {
 		}
 	}
 	for _, o := range orders {
-		e.tracker.Done(o, deletion.Result{Outcome: deletion.Accepted}, e.Now)
+		e.leader.Done(o, deletion.Result{Outcome: deletion.Accepted}, e.Now)
 	}
 	for _, o := range orders {
 		e.deleted(t, o.Fact.UID)
@@ -57,7 +57,7 @@ type simPace struct {
 }
 
 // paced is how many of so many deletions may be sent now, which takes their time out of the bucket.
-func (e *engine) paced(namespace string, n int) int {
+func (e *simulation) paced(namespace string, n int) int {
 	p := e.paces[namespace]
 	if p == nil || p.perMinute == 0 {
 		return n
@@ -71,7 +71,7 @@ func (e *engine) paced(namespace string, n int) int {
 }
 
 // repace has namespaces start with a full bucket where the pace is another, or the replica.
-func (e *engine) repace(anew bool) {
+func (e *simulation) repace(anew bool) {
 	for _, name := range model.DrawnNamespaces {
 		perMinute, _ := e.MaxDeletionsPerMinute(name)
 		if ns, known := e.Namespaces[name]; !known || ns.Protected || gc.Protects(ns.Labels) {
@@ -84,12 +84,12 @@ func (e *engine) repace(anew bool) {
 }
 
 // order is in which the objects of a namespace are to be deleted.
-func (e *engine) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
+func (e *simulation) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
 	return slices.DeleteFunc(e.DeletionOrder(namespace), func(uid types.UID) bool { return wants[uid].Action != model.Delete })
 }
 
 // wants are the answers of the model, with what it does not know: holds for approval, and the clock.
-func (e *engine) wants() map[types.UID]model.Answer {
+func (e *simulation) wants() map[types.UID]model.Answer {
 	out := e.Answers()
 	held := map[types.UID]bool{}
 	for key, uids := range e.DueBy() {
@@ -113,7 +113,7 @@ func (e *engine) wants() map[types.UID]model.Answer {
 
 // limited tells whether an enforcing policy counts objects. A preview takes the pools of other policies as they are, not as they would
 // be if it enforced, so that what it says beside them is not compared.
-func (e *engine) limited() bool {
+func (e *simulation) limited() bool {
 	spec := func(s *gc.CleanupPolicySpec) bool {
 		return s.Mode == gc.ModeEnforce &&
 			(s.Capacity != nil || slices.ContainsFunc(s.Rules, func(r gc.CleanupRule) bool { return r.Capacity != nil }))
@@ -125,7 +125,7 @@ func (e *engine) limited() bool {
 }
 
 // previewsAgree compares what preview policies would do, and takes it out of what is expected of them.
-func (e *engine) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
+func (e *simulation) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
 	for _, p := range rec.previews() {
 		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
 		want, ok := previews[ref][rec.UID()]
@@ -150,7 +150,7 @@ var actionNames = map[policy.Action]string{
 }
 
 // agrees compares all that follows for all objects.
-func (e *engine) agrees(t *rapid.T) {
+func (e *simulation) agrees(t *rapid.T) {
 	e.repace(false)
 	e.each(e.rest)
 	wants, limited := e.wants(), e.limited()
@@ -160,7 +160,7 @@ func (e *engine) agrees(t *rapid.T) {
 	}
 	for _, f := range e.Objects {
 		want := wants[f.UID]
-		rec := e.tracker.records.get(f.UID)
+		rec := e.leader.records.get(f.UID)
 		if rec == nil {
 			if want.Action != model.Ignore {
 				t.Fatalf("%s is not tracked, want %+v", f.UID, want)
@@ -201,7 +201,7 @@ func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
 }
 
 // heldBy is the hold that an object waits under, or else that of the policy that would delete it.
-func (e *engine) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
+func (e *simulation) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
 	if h := e.under[uid]; h != nil {
 		return h
 	}
@@ -211,12 +211,12 @@ func (e *engine) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
 	return e.candidate(uid, key, func(h *simHold) bool { return !h.Searched })
 }
 
-func (e *engine) isCluster(uid types.UID) bool {
+func (e *simulation) isCluster(uid types.UID) bool {
 	return slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return p.UID == uid })
 }
 
 // holdsAgree compares the holds that reports tell of: by policy and namespace, or for all namespaces together, how many objects wait.
-func (e *engine) holdsAgree(t *rapid.T) {
+func (e *simulation) holdsAgree(t *rapid.T) {
 	type told struct {
 		policy, holder types.UID // whose report, and whose hold
 		namespace      string
@@ -227,7 +227,7 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	}
 	want := map[told]int64{}
 	own := func(h *simHold, policy types.UID) told {
-		ns := e.tracker.namespaces[h.namespace]
+		ns := e.leader.namespaces[h.namespace]
 		if ns == nil || ns.holds.Of(h.Owner) == nil {
 			t.Fatalf("there is no hold of %s in %s, want %+v", h.Owner, h.namespace, *h)
 		}
@@ -264,7 +264,7 @@ func (e *engine) holdsAgree(t *rapid.T) {
 	}
 	got := map[told]int64{}
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
-		for _, r := range e.tracker.Reports(name) {
+		for _, r := range e.leader.Reports(name) {
 			for _, h := range r.Waiting {
 				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.NamespacedName()))), h.Namespace}] += h.Objects
 			}
@@ -276,9 +276,9 @@ func (e *engine) holdsAgree(t *rapid.T) {
 }
 
 // ceilingsAgree compares what reports tell of ceilings.
-func (e *engine) ceilingsAgree(t *rapid.T) {
+func (e *simulation) ceilingsAgree(t *rapid.T) {
 	wants := e.Ceilings()
-	for _, r := range e.tracker.Reports("") {
+	for _, r := range e.leader.Reports("") {
 		if want := wants[model.PolicyRef{Name: r.Name}]; !slices.Equal(r.Ceilings, want) {
 			t.Fatalf("the ceilings of %s: got %+v, want %+v", r.Name, r.Ceilings, want)
 		}
@@ -286,7 +286,7 @@ func (e *engine) ceilingsAgree(t *rapid.T) {
 }
 
 // reportsAgree compares the counts of enforcing policies, and their holds.
-func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
+func (e *simulation) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
 	e.holdsAgree(t)
 	e.ceilingsAgree(t)
 	candidates := map[string]int64{}
@@ -296,7 +296,7 @@ func (e *engine) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
 		}
 	}
 	got := map[string]int64{}
-	for rec := range e.tracker.records.all() {
+	for rec := range e.leader.records.all() {
 		if rec.decision().Candidate() {
 			got[answerOf(rec.resolution(), rec.decision()).By]++
 		}

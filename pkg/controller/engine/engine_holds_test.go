@@ -51,7 +51,7 @@ type simChange struct {
 }
 
 // in are the cluster policies that changed, as they concern a namespace.
-func (c simChange) in(e *engine, namespace string) []types.UID {
+func (c simChange) in(e *simulation, namespace string) []types.UID {
 	var out []types.UID
 	if c.wide != "" {
 		out = append(out, c.wide)
@@ -65,7 +65,7 @@ func (c simChange) in(e *engine, namespace string) []types.UID {
 }
 
 // changed is after a change that people made: what it made due is weighed.
-func (e *engine) changed(c simChange) {
+func (e *simulation) changed(c simChange) {
 	e.cover()
 	e.assess(c)
 }
@@ -89,7 +89,7 @@ func (f *simFresh) reach() []types.UID {
 }
 
 // assess finds what is due and was not before, and has what is too much of it wait: in a namespace, or in all together.
-func (e *engine) assess(c simChange) {
+func (e *simulation) assess(c simChange) {
 	due := e.DueBy()
 	e.forgetUndue(due)
 	affected := e.affected(due)
@@ -158,7 +158,7 @@ func (e *engine) assess(c simChange) {
 // simLimits are how many objects one change may make due in a namespace, and in all; nil where no guardrail says.
 type simLimits struct{ objects, total *int }
 
-func (e *engine) limitsNow(namespace string) simLimits {
+func (e *simulation) limitsNow(namespace string) simLimits {
 	if ns := e.Namespaces[namespace]; ns.Protected || gc.Protects(ns.Labels) {
 		return simLimits{} // No cluster policy selects it.
 	}
@@ -183,7 +183,7 @@ func (l simLimits) stricter(o simLimits) simLimits {
 }
 
 // stopped reports whether somebody stops what one policy would delete in a namespace.
-func (e *engine) stopped(uids []types.UID) bool {
+func (e *simulation) stopped(uids []types.UID) bool {
 	answers := e.Answers()
 	return slices.ContainsFunc(uids, func(uid types.UID) bool {
 		r := answers[uid].Reason
@@ -192,7 +192,7 @@ func (e *engine) stopped(uids []types.UID) bool {
 }
 
 // limits are the smaller of those before the change and after it: guardrails guard their own end.
-func (e *engine) limits(namespace string) struct{ objects, total int } {
+func (e *simulation) limits(namespace string) struct{ objects, total int } {
 	l := e.limitsBefore[namespace].stricter(e.limitsNow(namespace))
 	or := func(n *int, byDefault int) int {
 		if n == nil {
@@ -208,7 +208,7 @@ func sortedPolicies[V any](of map[model.PolicyInNamespace]V) []model.PolicyInNam
 }
 
 // sum is how many objects changes of the last ten minutes made due.
-func (e *engine) sum(key string) int {
+func (e *simulation) sum(key string) int {
 	n := 0
 	for _, w := range e.recent[key] {
 		if e.Now.Before(w.at.Add(10 * time.Minute)) {
@@ -219,7 +219,7 @@ func (e *engine) sum(key string) int {
 }
 
 // hold has objects wait. What else waits for the same policy there waits with them, for one approval of both.
-func (e *engine) hold(f *simFresh, total bool) {
+func (e *simulation) hold(f *simFresh, total bool) {
 	h := e.holdOf(f.uid, f.namespace)
 	if h == nil {
 		h = &simHold{Owner: f.uid, namespace: f.namespace}
@@ -234,7 +234,7 @@ func (e *engine) hold(f *simFresh, total bool) {
 	}
 }
 
-func (e *engine) holdOf(owner types.UID, namespace string) *simHold {
+func (e *simulation) holdOf(owner types.UID, namespace string) *simHold {
 	for _, h := range e.holds {
 		if h.Owner == owner && h.namespace == namespace {
 			return h
@@ -244,7 +244,7 @@ func (e *engine) holdOf(owner types.UID, namespace string) *simHold {
 }
 
 // clear takes objects for weighed, unless somebody stops them now: then they are made due by whoever ends that.
-func (e *engine) clear(uids []types.UID) bool {
+func (e *simulation) clear(uids []types.UID) bool {
 	answers := e.Answers()
 	stopped := true
 	for _, uid := range uids {
@@ -257,7 +257,7 @@ func (e *engine) clear(uids []types.UID) bool {
 
 // affected are the namespaces that are ruled by something else than when they were last weighed, and those where that put an object
 // beyond a ceiling.
-func (e *engine) affected(due map[model.PolicyInNamespace][]types.UID) map[string]bool {
+func (e *simulation) affected(due map[model.PolicyInNamespace][]types.UID) map[string]bool {
 	out := map[string]bool{}
 	for _, name := range model.DrawnNamespaces {
 		before := e.rules[name]
@@ -281,7 +281,7 @@ func (e *engine) affected(due map[model.PolicyInNamespace][]types.UID) map[strin
 	return out
 }
 
-func (e *engine) uidOf(ref model.PolicyRef) types.UID {
+func (e *simulation) uidOf(ref model.PolicyRef) types.UID {
 	for _, p := range e.Policies {
 		if p.Namespace == ref.Namespace && p.Name == ref.Name {
 			return p.UID
@@ -296,7 +296,7 @@ func (e *engine) uidOf(ref model.PolicyRef) types.UID {
 }
 
 // rulesOf names the policies that rule a namespace, and the quotas if they matter.
-func (e *engine) rulesOf(name string) string {
+func (e *simulation) rulesOf(name string) string {
 	ns, known := e.Namespaces[name]
 	out := fmt.Sprint(known, ns.Terminating, ns.Protected || gc.Protects(ns.Labels))
 	quota := false
@@ -330,7 +330,7 @@ func (e *engine) rulesOf(name string) string {
 }
 
 // settle is after anything else: what comes due needs no approval.
-func (e *engine) settle() {
+func (e *simulation) settle() {
 	due := e.DueBy()
 	e.forgetUndue(due)
 	for _, uids := range due {
@@ -338,7 +338,7 @@ func (e *engine) settle() {
 	}
 }
 
-func (e *engine) settleDue(uids []types.UID) {
+func (e *simulation) settleDue(uids []types.UID) {
 	for _, uid := range uids {
 		if e.under[uid] == nil {
 			e.clear([]types.UID{uid})
@@ -348,7 +348,7 @@ func (e *engine) settleDue(uids []types.UID) {
 
 // forgetUndue: what is not due any more is weighed anew when it is, and a hold under which nothing waits is none. While the clock is in
 // doubt, or a namespace is not known, nothing is known not to be due.
-func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
+func (e *simulation) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	e.each(e.rest)
 	still := map[types.UID]bool{}
 	for _, uids := range due {
@@ -359,7 +359,7 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	e.find(due)
 	maps.DeleteFunc(e.cleared, func(uid types.UID, _ bool) bool { return !still[uid] })
 	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool {
-		rec := e.tracker.records.get(uid)
+		rec := e.leader.records.get(uid)
 		return !still[uid] && (rec == nil || !e.clockLies && e.known(rec.Namespace))
 	})
 	e.reassignHolds(due)
@@ -370,13 +370,13 @@ func (e *engine) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	}
 }
 
-func (e *engine) known(namespace string) bool {
+func (e *simulation) known(namespace string) bool {
 	_, known := e.Namespaces[namespace]
 	return known
 }
 
 // mayWait reports whether something waits under another hold that may wait under this one, too.
-func (e *engine) mayWait(h *simHold, due map[model.PolicyInNamespace][]types.UID) bool {
+func (e *simulation) mayWait(h *simHold, due map[model.PolicyInNamespace][]types.UID) bool {
 	for key, uids := range due {
 		for _, uid := range uids {
 			if e.under[uid] != nil && e.candidate(uid, key, func(of *simHold) bool { return of == h }) != nil {
@@ -388,7 +388,7 @@ func (e *engine) mayWait(h *simHold, due map[model.PolicyInNamespace][]types.UID
 }
 
 // find has what is due wait under the holds that were taken over.
-func (e *engine) find(due map[model.PolicyInNamespace][]types.UID) {
+func (e *simulation) find(due map[model.PolicyInNamespace][]types.UID) {
 	if e.clockLies {
 		return
 	}
@@ -406,7 +406,7 @@ func (e *engine) find(due map[model.PolicyInNamespace][]types.UID) {
 }
 
 // candidate is a hold of those which that an object may wait under.
-func (e *engine) candidate(uid types.UID, key model.PolicyInNamespace, which func(*simHold) bool) *simHold {
+func (e *simulation) candidate(uid types.UID, key model.PolicyInNamespace, which func(*simHold) bool) *simHold {
 	finished := e.Objects[e.indexOf(uid)].FinishedAt
 	var first *simHold
 	for _, h := range e.holds {
@@ -419,7 +419,7 @@ func (e *engine) candidate(uid types.UID, key model.PolicyInNamespace, which fun
 	return first
 }
 
-func (e *engine) members(h *simHold) int {
+func (e *simulation) members(h *simHold) int {
 	n := 0
 	for _, of := range e.under {
 		if of == h {
@@ -430,7 +430,7 @@ func (e *engine) members(h *simHold) int {
 }
 
 // reassignHolds gives the holds of policies that have left a namespace to those that decide now, to the first by name.
-func (e *engine) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
+func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
 	for _, h := range slices.Clone(e.holds) {
 		if !e.known(h.namespace) || h.Owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.Owner, "/")) {
 			continue
@@ -468,19 +468,19 @@ func (e *engine) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
 }
 
 // waiting are the holds that can be approved.
-func (e *engine) waiting() []*simHold {
+func (e *simulation) waiting() []*simHold {
 	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return !e.exists(h.Owner) })
 }
 
 // exists reports whether there is a policy with this UID.
-func (e *engine) exists(uid types.UID) bool {
+func (e *simulation) exists(uid types.UID) bool {
 	return e.isCluster(uid) || slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return p.UID == uid })
 }
 
 // adopt takes over what the leader has found in statuses as policies came to select a namespace: what it must find is told by named
 // tests.
-func (e *engine) adopt(namespace string) {
-	for h := range e.tracker.namespaces[namespace].holds.All() {
+func (e *simulation) adopt(namespace string) {
+	for h := range e.leader.namespaces[namespace].holds.All() {
 		if h.Deciders == nil {
 			continue
 		}
@@ -494,13 +494,13 @@ func (e *engine) adopt(namespace string) {
 }
 
 // approve releases a hold by its id.
-func (e *engine) approve(t *rapid.T) {
+func (e *simulation) approve(t *rapid.T) {
 	all := e.waiting()
 	if len(all) == 0 {
 		t.Skip()
 	}
 	h := rapid.SampledFrom(all).Draw(t, "hold")
-	id := e.tracker.namespaces[h.namespace].holds.Of(h.Owner).ID
+	id := e.leader.namespaces[h.namespace].holds.Of(h.Owner).ID
 	for i, p := range e.Policies {
 		if p.UID == h.Owner {
 			e.Policies[i] = p.DeepCopy()
@@ -532,7 +532,7 @@ func (e *engine) approve(t *rapid.T) {
 	e.settle()
 }
 
-func (e *engine) annotate(m *metav1.ObjectMeta, id string) {
+func (e *simulation) annotate(m *metav1.ObjectMeta, id string) {
 	m.ResourceVersion = e.next()
 	m.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
 }

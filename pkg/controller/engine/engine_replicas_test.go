@@ -20,12 +20,12 @@ import (
 
 // Replicas of TestEngine: how they start, follow and take over.
 
-// start makes a tracker that has read the world as it is.
-func (e *engine) start() *driver {
+// start makes an engine that has read the world as it is.
+func (e *simulation) start() *driver {
 	return e.startWith(Config{HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
 }
 
-func (e *engine) startWith(c Config) *driver {
+func (e *simulation) startWith(c Config) *driver {
 	t := newDriver(c)
 	if e.slice > 0 {
 		t.inSlices(e.slice)
@@ -50,7 +50,7 @@ func (e *engine) startWith(c Config) *driver {
 }
 
 // follow starts a replica that does not lead.
-func (e *engine) follow() {
+func (e *simulation) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
 	e.alike = e.sameClearances()
@@ -59,10 +59,10 @@ func (e *engine) follow() {
 		e.undue.Delete(uids...)
 	}
 	e.follower.recent = approval.Recent{}
-	for uid, w := range e.tracker.recent {
+	for uid, w := range e.leader.recent {
 		e.follower.recent[uid] = new(slices.Clone(*w))
 	} // It would not know them, but this is about all else.
-	for name, ns := range e.tracker.namespaces {
+	for name, ns := range e.leader.namespaces {
 		if other := e.follower.namespaces[name]; other != nil {
 			other.recent = slices.Clone(ns.recent)
 		}
@@ -71,20 +71,20 @@ func (e *engine) follow() {
 
 // succeed has another replica take over: the one that followed, which knows all that the leader did, or a new one, which knows what is
 // stored, and of holds what the status of policies says. Another new one follows.
-func (e *engine) succeed(t *rapid.T) {
+func (e *simulation) succeed(t *rapid.T) {
 	e.writeStatus()
 	fresh := rapid.Bool().Draw(t, "a new one")
-	if e.tracker = e.follower; fresh {
-		e.tracker = e.start()
+	if e.leader = e.follower; fresh {
+		e.leader = e.start()
 	}
 	alike := e.alike                // follow() is about the next one.
-	e.recent = e.windows(e.tracker) // One that followed may have started later than what it counts.
-	e.tracker.Lead()
+	e.recent = e.windows(e.leader) // One that followed may have started later than what it counts.
+	e.leader.Lead()
 	e.repace(true)
 	if fresh || !alike {
 		e.takesOver(t, fresh)
 		e.cleared = map[types.UID]bool{}
-		for rec := range e.tracker.records.all() {
+		for rec := range e.leader.records.all() {
 			if rec.clearance == cleared {
 				e.cleared[rec.UID()] = true
 			}
@@ -99,12 +99,12 @@ func (e *engine) succeed(t *rapid.T) {
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
 		if fresh || !alike || !e.known(name) { // One that has started since knows no guardrails of before, or covers them longer.
-			e.limitsBefore[name] = limitsOf(e.tracker.namespaces[name])
+			e.limitsBefore[name] = limitsOf(e.leader.namespaces[name])
 		}
 	}
 }
 
-// limitsOf are those by which a tracker weighs the next change of a namespace.
+// limitsOf are those by which an engine weighs the next change of a namespace.
 func limitsOf(ns *namespace) simLimits {
 	if ns == nil {
 		return simLimits{}
@@ -120,11 +120,11 @@ func limitsOf(ns *namespace) simLimits {
 }
 
 // writeStatus does what a leader does now and then.
-func (e *engine) writeStatus() {
+func (e *simulation) writeStatus() {
 	e.each(e.rest)
 	holds := map[types.UID][]gc.PolicyHold{}
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
-		for _, r := range e.tracker.Reports(name) {
+		for _, r := range e.leader.Reports(name) {
 			holds[r.UID] = r.Waiting
 		}
 	}
@@ -140,8 +140,8 @@ func (e *engine) writeStatus() {
 	}
 }
 
-// windows are those of a tracker, as far as they still count.
-func (e *engine) windows(t *driver) map[string][]simWeighing {
+// windows are those of an engine, as far as they still count.
+func (e *simulation) windows(t *driver) map[string][]simWeighing {
 	out := map[string][]simWeighing{}
 	add := func(key string, w approval.Window) {
 		for _, of := range w {
@@ -161,7 +161,7 @@ func (e *engine) windows(t *driver) map[string][]simWeighing {
 
 // told are the policies whose status tells of holds, each with the owner of one: its own, and that of another which objects wait under that
 // it would delete. One for all namespaces together is taken over in each.
-func (e *engine) told() map[string]bool {
+func (e *simulation) told() map[string]bool {
 	out := map[string]bool{}
 	for _, h := range e.holds {
 		out[fmt.Sprint(h.Owner, h.Owner)] = true
@@ -178,12 +178,12 @@ func (e *engine) told() map[string]bool {
 
 // takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
 // them: all that did must be kept, and more may that the same policies would delete and that had finished when the hold was found.
-func (e *engine) takesOver(t *rapid.T, fresh bool) {
+func (e *simulation) takesOver(t *rapid.T, fresh bool) {
 	told := e.told()
 	before := e.under
 	e.under, e.holds = map[types.UID]*simHold{}, nil
 	for _, name := range model.DrawnNamespaces {
-		ns := e.tracker.namespaces[name]
+		ns := e.leader.namespaces[name]
 		if ns == nil {
 			continue
 		}
@@ -212,7 +212,7 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 			known := before[uid] != nil && before[uid].Owner != "" && (fresh || !e.undue.Has(uid)) &&
 				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].Since.Add(freshness.ClockSkew))
 			switch {
-			case known && e.tracker.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
+			case known && e.leader.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
 				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].Owner, before[uid].namespace)
 			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
 			case !told[fmt.Sprint(e.uidOf(key.Policy), h.Owner)]:
@@ -225,12 +225,12 @@ func (e *engine) takesOver(t *rapid.T, fresh bool) {
 }
 
 // followerAgrees holds what a replica that does not lead has decided against the leader: it could take over at once.
-func (e *engine) followerAgrees(t *rapid.T) {
+func (e *simulation) followerAgrees(t *rapid.T) {
 	if e.alike = e.alike || e.sameClearances(); !e.alike {
 		return
 	}
 	for _, f := range e.Objects {
-		rec, other := e.tracker.records.get(f.UID), e.follower.records.get(f.UID)
+		rec, other := e.leader.records.get(f.UID), e.follower.records.get(f.UID)
 		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // In others, one that saw the namespace covers its objects.
 			t.Fatalf("%s is known to one replica alone", f.UID)
 		}
@@ -250,7 +250,7 @@ func (e *engine) followerAgrees(t *rapid.T) {
 
 // sameClearances reports whether nothing is held, and both replicas assess by the same limits and know of all objects alike whether they
 // need approval, and how many did not lately. One that starts while a namespace is suspended does not know what was approved there.
-func (e *engine) sameClearances() bool {
+func (e *simulation) sameClearances() bool {
 	sums := func(all map[string][]simWeighing) map[string]int {
 		out := map[string]int{}
 		for key, weighings := range all {
@@ -260,15 +260,15 @@ func (e *engine) sameClearances() bool {
 		}
 		return out
 	}
-	if !maps.Equal(sums(e.windows(e.tracker)), sums(e.windows(e.follower))) {
+	if !maps.Equal(sums(e.windows(e.leader)), sums(e.windows(e.follower))) {
 		return false
 	}
-	for name, ns := range e.tracker.namespaces {
+	for name, ns := range e.leader.namespaces {
 		if other := e.follower.namespaces[name]; other == nil || other.bounds.HoldAbove.Stricter(other.heldAbove) != ns.bounds.HoldAbove.Stricter(ns.heldAbove) {
 			return false
 		}
 	}
-	for rec := range e.tracker.records.all() {
+	for rec := range e.leader.records.all() {
 		other := e.follower.records.get(rec.UID())
 		if rec.hold() != nil || other == nil || other.clearance != rec.clearance {
 			return false

@@ -25,7 +25,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// TestEngine holds the tracker, which remembers and moves what a change touches, against the model, which counts all anew: after
+// TestEngine holds the engine, which remembers and moves what a change touches, against the model, which counts all anew: after
 // each of many random changes of objects, owners, policies of both kinds, labels, quotas, annotations, clocks and leaders
 // they must agree on every decision, on its time, and on the order of deletions.
 func TestEngine(t *testing.T) {
@@ -34,16 +34,16 @@ func TestEngine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newEngine(t).run(t) })
 }
 
-// engine is a tracker beside the world that it is told of, and another one that follows it.
-type engine struct {
+// simulation is an engine beside the world that it is told of, and another one that follows it.
+type simulation struct {
 	*model.World
-	tracker, follower *driver
+	leader, follower *driver
 	// alike says that the follower has seen all that the holds of today rest on.
 	alike bool
 	// undue are the objects that waited under a hold, and were not due, when that one started: for it they did not wait.
 	undue   sets.Set[types.UID]
 	version int
-	slice   int // of the trackers, in objects; 0 for any number
+	slice   int // of the engines, in objects; 0 for any number
 	// cleared are the objects that are due and need no approval; under are the holds that others wait under.
 	cleared map[types.UID]bool
 	under   map[types.UID]*simHold
@@ -63,31 +63,31 @@ const (
 	holdAboveTotalByDefault = 7
 )
 
-func newEngine(t *rapid.T) *engine {
-	e := &engine{
+func newEngine(t *rapid.T) *simulation {
+	e := &simulation{
 		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simWeighing{},
 		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
 	}
 	e.slice = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "slice")
-	e.tracker = e.start()
+	e.leader = e.start()
 	e.follow()
 	e.assess(simChange{start: true})
 	return e
 }
 
-// each does something with both trackers.
-func (e *engine) each(do func(*driver)) {
-	do(e.tracker)
+// each does something with both engines.
+func (e *simulation) each(do func(*driver)) {
+	do(e.leader)
 	do(e.follower)
 }
 
-// rest lets a tracker judge what it has put off.
-func (e *engine) rest(t *driver) {
+// rest lets an engine judge what it has put off.
+func (e *simulation) rest(t *driver) {
 	for t.Step(e.Now) {
 	}
 }
 
-func (e *engine) run(t *rapid.T) {
+func (e *simulation) run(t *rapid.T) {
 	t.Repeat(map[string]func(*rapid.T){
 		"object":         e.object,
 		"object again":   e.object,
@@ -109,12 +109,12 @@ func (e *engine) run(t *rapid.T) {
 	})
 }
 
-func (e *engine) next() string {
+func (e *simulation) next() string {
 	e.version++
 	return strconv.Itoa(e.version)
 }
 
-func (e *engine) list(t *driver, resource string) {
+func (e *simulation) list(t *driver, resource string) {
 	var facts []*lifecycle.Fact
 	for _, f := range e.Objects {
 		if f.Resource == resource {
@@ -125,9 +125,9 @@ func (e *engine) list(t *driver, resource string) {
 }
 
 // cover does what an observer does: it lists what is newly covered.
-func (e *engine) cover() { e.each(e.coverOne) }
+func (e *simulation) cover() { e.each(e.coverOne) }
 
-func (e *engine) coverOne(t *driver) {
+func (e *simulation) coverOne(t *driver) {
 	e.rest(t)
 	for resource, namespaces := range t.Coverage() {
 		for name := range namespaces {
@@ -137,7 +137,7 @@ func (e *engine) coverOne(t *driver) {
 			m := t.BeginMerge(resource, name)
 			for _, f := range e.Objects {
 				if f.Resource == resource && f.Namespace == name {
-					e.tracker.add(m, kept(f), e.Now)
+					e.leader.add(m, kept(f), e.Now)
 				}
 			}
 			m.End(true, e.Now)
@@ -145,8 +145,8 @@ func (e *engine) coverOne(t *driver) {
 	}
 }
 
-// remember has a tracker know the name of an object as one that came back too often, or not at all.
-func (e *engine) remember(t *driver, f *lifecycle.Fact) {
+// remember has an engine know the name of an object as one that came back too often, or not at all.
+func (e *simulation) remember(t *driver, f *lifecycle.Fact) {
 	name := nameOf(facts.Compress(f))
 	t.recreated.names.Remove(name)
 	if e.Recreated[f.UID] {
@@ -154,12 +154,12 @@ func (e *engine) remember(t *driver, f *lifecycle.Fact) {
 	}
 }
 
-func (e *engine) indexOf(uid types.UID) int {
+func (e *simulation) indexOf(uid types.UID) int {
 	return slices.IndexFunc(e.Objects, func(f *lifecycle.Fact) bool { return f.UID == uid })
 }
 
 // object makes, changes or removes one.
-func (e *engine) object(t *rapid.T) {
+func (e *simulation) object(t *rapid.T) {
 	n := rapid.IntRange(0, model.DrawnObjects-1).Draw(t, "object")
 	i := e.indexOf(model.DrawnUID(n))
 	if i >= 0 && rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
@@ -183,7 +183,7 @@ func (e *engine) object(t *rapid.T) {
 
 // deleted is after somebody deleted an object, Winnow or another. It is gone, or waits for a finalizer, which the replica that follows
 // sees at once, and the leader when its watch gets to it. Until then it knows what it has deleted itself.
-func (e *engine) deleted(t *rapid.T, uid types.UID) {
+func (e *simulation) deleted(t *rapid.T, uid types.UID) {
 	i := e.indexOf(uid)
 	if f := e.Objects[i]; f.Terminating || rapid.IntRange(0, 2).Draw(t, "gone") == 0 {
 		e.remove(f)
@@ -195,22 +195,22 @@ func (e *engine) deleted(t *rapid.T, uid types.UID) {
 	e.Objects[i] = &f
 	e.follower.Upsert(facts.Compress(&f), e.Now)
 	if rapid.Bool().Draw(t, "seen") {
-		e.tracker.Upsert(facts.Compress(&f), e.Now)
+		e.leader.Upsert(facts.Compress(&f), e.Now)
 	}
 }
 
 // watch has the leader see all objects that are being deleted.
-func (e *engine) watch(*rapid.T) {
+func (e *simulation) watch(*rapid.T) {
 	for _, f := range e.Objects {
 		if f.Terminating {
-			e.tracker.Upsert(facts.Compress(f), e.Now)
+			e.leader.Upsert(facts.Compress(f), e.Now)
 		}
 	}
 	e.settle()
 }
 
 // finalizers ends what all those wait for that are being deleted.
-func (e *engine) finalizers(*rapid.T) {
+func (e *simulation) finalizers(*rapid.T) {
 	for _, f := range slices.Clone(e.Objects) {
 		if f.Terminating {
 			e.remove(f)
@@ -219,7 +219,7 @@ func (e *engine) finalizers(*rapid.T) {
 }
 
 // remove has an object go. That it may come back too often is told by named tests.
-func (e *engine) remove(f *lifecycle.Fact) {
+func (e *simulation) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
 	e.each(func(t *driver) {
 		t.Remove(facts.Compress(f), e.Now)
@@ -231,7 +231,7 @@ func (e *engine) remove(f *lifecycle.Fact) {
 	e.settle()
 }
 
-func (e *engine) policy(t *rapid.T) {
+func (e *simulation) policy(t *rapid.T) {
 	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	name := rapid.SampledFrom(model.DrawnPolicies).Draw(t, "name")
 	i := slices.IndexFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return p.Namespace == ns && p.Name == name })
@@ -254,7 +254,7 @@ func (e *engine) policy(t *rapid.T) {
 	e.changed(simChange{})
 }
 
-func (e *engine) clusterPolicy(t *rapid.T) {
+func (e *simulation) clusterPolicy(t *rapid.T) {
 	name := rapid.SampledFrom(model.DrawnClusterPolicies).Draw(t, "name")
 	i := slices.IndexFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return p.Name == name })
 	p := model.DrawClusterPolicy(t, name)
@@ -277,12 +277,12 @@ func (e *engine) clusterPolicy(t *rapid.T) {
 	e.changed(simChange{wide: p.UID})
 }
 
-func (e *engine) tellNamespace(t *driver, name string, version string) {
+func (e *simulation) tellNamespace(t *driver, name string, version string) {
 	t.SetNamespace(e.namespaceOf(t, name, version), e.Now)
 }
 
-// namespaceOf is the metadata of a namespace, of which a tracker learns whether a flag protects it.
-func (e *engine) namespaceOf(t *driver, name, version string) *metav1.PartialObjectMetadata {
+// namespaceOf is the metadata of a namespace, of which an engine learns whether a flag protects it.
+func (e *simulation) namespaceOf(t *driver, name, version string) *metav1.PartialObjectMetadata {
 	m, ns := testbuilders.Namespace(name, version), e.Namespaces[name]
 	m.Labels = labels.Merge(m.Labels, ns.Labels)
 	if ns.Protected {
@@ -296,8 +296,8 @@ func (e *engine) namespaceOf(t *driver, name, version string) *metav1.PartialObj
 	return m
 }
 
-// listNamespaces has a tracker read all of them.
-func (e *engine) listNamespaces(t *driver) {
+// listNamespaces has an engine read all of them.
+func (e *simulation) listNamespaces(t *driver) {
 	var all []*metav1.PartialObjectMetadata
 	for _, name := range slices.Sorted(maps.Keys(e.Namespaces)) {
 		all = append(all, e.namespaceOf(t, name, e.next()))
@@ -305,7 +305,7 @@ func (e *engine) listNamespaces(t *driver) {
 	t.ReplaceNamespaces(all, e.next(), e.Now)
 }
 
-func (e *engine) namespace(t *rapid.T) {
+func (e *simulation) namespace(t *rapid.T) {
 	name := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	if e.known(name) && rapid.IntRange(0, 9).Draw(t, "remove") == 5 {
 		delete(e.Namespaces, name)
@@ -324,7 +324,7 @@ func (e *engine) namespace(t *rapid.T) {
 	e.changed(simChange{})
 }
 
-func (e *engine) quota(t *rapid.T) {
+func (e *simulation) quota(t *rapid.T) {
 	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	name := rapid.SampledFrom(model.DrawnQuotas).Draw(t, "name")
 	i := slices.IndexFunc(e.Quotas, func(q *corev1.ResourceQuota) bool { return q.Namespace == ns && q.Name == name })
@@ -345,7 +345,7 @@ func (e *engine) quota(t *rapid.T) {
 	e.changed(simChange{})
 }
 
-func (e *engine) cronJob(t *rapid.T) {
+func (e *simulation) cronJob(t *rapid.T) {
 	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	name := rapid.SampledFrom(model.DrawnCronJobs).Draw(t, "name")
 	cj := model.DrawCronJob(t, ns, name)
@@ -371,7 +371,7 @@ func (e *engine) cronJob(t *rapid.T) {
 	e.settle()
 }
 
-func (e *engine) time(t *rapid.T) {
+func (e *simulation) time(t *rapid.T) {
 	e.Now = e.Now.Add(rapid.SampledFrom([]time.Duration{
 		time.Second, time.Millisecond, 30 * time.Second, time.Minute, 9 * time.Minute, time.Hour,
 	}).Draw(t, "passes"))
@@ -383,14 +383,14 @@ func (e *engine) time(t *rapid.T) {
 }
 
 // clock has the API server tell another time, or the right one again.
-func (e *engine) clock(*rapid.T) {
+func (e *simulation) clock(*rapid.T) {
 	e.clockLies = !e.clockLies
 	e.read()
 	e.settle()
 }
 
 // read agrees with what is there.
-func (e *engine) read() {
+func (e *simulation) read() {
 	r := freshness.ConsistentRead{Began: e.Now, ServerTime: e.Now}
 	if e.clockLies {
 		r.ServerTime = e.Now.Add(time.Hour)
@@ -408,7 +408,7 @@ func (e *engine) read() {
 }
 
 // relist starts the watch of a resource over.
-func (e *engine) relist(t *rapid.T) {
+func (e *simulation) relist(t *rapid.T) {
 	resource := rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource")
 	e.each(func(t *driver) { e.list(t, resource) })
 	e.settle()

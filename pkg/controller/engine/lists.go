@@ -13,9 +13,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
-// List is a list of all objects of a resource that is being taken in, in membership of the watch that has ended. Objects that the list does not
-// contain are removed when it ends. Until then memory is a mixture of the old and the new state, so nothing is deleted in any namespace
-// that the resource is observed in, no change is weighed and no hold ends.
+// List is a list of all objects of a resource that is being taken in, after the watch has ended. Objects that the list does not contain are
+// removed when it ends. Until then memory is a mixture of the old and the new state, so nothing is deleted in any namespace that the
+// resource is observed in, no change is assessed and no hold ends.
 type List struct {
 	engine   *Engine
 	resource string

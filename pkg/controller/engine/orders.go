@@ -132,7 +132,7 @@ func (rec *record) after(o *deletion.Order, result deletion.Result, now time.Tim
 		rec.extra.sent = o
 	case deletion.NotFound:
 		rec.extra.sent = &deletion.Order{} // Not ours to count; the watch will say that it is gone.
-	default:
+	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		rec.extra.retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
 	}
 }

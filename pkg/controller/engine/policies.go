@@ -212,7 +212,7 @@ func (ps *policyState) countOn(created bool) {
 	}
 }
 
-// writtenBack notes that a policy appears which the status says was ObservedPolicy already, though the one that leads has seen none: it was saved,
+// writtenBack notes that a policy appears which the status says was observed already, though the one that leads has seen none: it was saved,
 // deleted, and written back past the API.
 func (ps *policyState) writtenBack(o ObservedPolicy) {
 	if o.Status.ObservedGeneration >= o.Generation {

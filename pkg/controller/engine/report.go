@@ -68,10 +68,10 @@ func (e *Engine) Totals() report.Totals {
 
 // count counts a record among those that are held, by the code of the reason, and those that are to be deleted.
 func (e *Engine) count(rec *record, by int) {
-	switch rec.action {
-	case policy.Hold:
+	if rec.action == policy.Hold {
 		e.held[rec.reason] += by
-	case policy.Delete:
+	}
+	if rec.action == policy.Delete {
 		e.deleting += by
 	}
 }

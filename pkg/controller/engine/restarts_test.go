@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// restarted is a world whose tracker knows nothing yet but when a controller was last seen, and that may make two objects due at once.
+// restarted is a world whose engine knows nothing yet but when a controller was last seen, and that may make two objects due at once.
 func restarted(t *testing.T, last time.Time) *world {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})

@@ -32,7 +32,7 @@ func scaleJob(i int) *facts.Compact {
 		Created(testbuilders.Now.Add(-24 * time.Hour)).Complete(testbuilders.Now.Add(-time.Duration(i*7919%scaleJobs/10) * time.Second)).Fact())
 }
 
-// scaled is a tracker of many namespaces, each with a policy, and their Jobs.
+// scaled is an engine of many namespaces, each with a policy, and their Jobs.
 func scaled(p gc.CleanupPolicySpec) *driver {
 	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var all []*facts.Compact
@@ -85,10 +85,10 @@ func BenchmarkHeap(b *testing.B) {
 }
 
 // readable fails when a policy could not be read: nothing would be measured.
-func (t *driver) readable(b *testing.B) {
+func (d *driver) readable(b *testing.B) {
 	b.Helper()
-	all := slices.Clone(t.clusters)
-	for _, ns := range t.namespaces {
+	all := slices.Clone(d.clusters)
+	for _, ns := range d.namespaces {
 		all = append(all, ns.policies...)
 	}
 	for _, ps := range all {

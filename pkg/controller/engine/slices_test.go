@@ -23,7 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// TestSlices tells two trackers the same: one judges all at once, the other a few objects at a time, with whatever else happens in
+// TestSlices tells two engines the same: one judges all at once, the other a few objects at a time, with whatever else happens in
 // between. It never deletes what the first would not, and once it has caught up it has decided the same.
 func TestSlices(t *testing.T) {
 	testbuilders.Checks(t, 300)

@@ -36,7 +36,7 @@ type world struct {
 
 type revisions = map[types.NamespacedName]freshness.Revision
 
-// allListed has a tracker know that all collections were listed.
+// allListed has an engine know that all collections were listed.
 func allListed(t *driver) {
 	for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
 		t.fresh.Relisted(c, "")

@@ -24,7 +24,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
 const (
@@ -38,7 +37,7 @@ const (
 
 // Config configures a Forecaster.
 type Config struct {
-	Tracker *tracker.Tracker
+	Tracker Tracker
 	// Client lists objects that are not observed, because no policy covers them yet.
 	Client *observe.Client
 	Clock  clock.PassiveClock

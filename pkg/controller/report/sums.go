@@ -35,7 +35,8 @@ func (all Sums) Of(p *policy.Policy) *Sum {
 	return s
 }
 
-// Waiting is how many objects wait under a hold, and their resources: of all policies if the hold is owned by the policy with the UID, and else of that policy, p, alone.
+// Waiting returns how many objects wait under a hold, and their resources. It counts the objects of all policies if the policy with the UID
+// owns the hold, and else those of that policy, p, alone.
 func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int64, []string) {
 	objects, resources := int64(0), sets.New[string]()
 	for of, s := range all {
@@ -77,6 +78,7 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		if o.Terminating() {
 			group(&s.awaiting, d.Reason, 1, nameOf(o, p), detail)
 		}
+	case policy.Ignore, policy.Keep: // Counted above, if it is a candidate.
 	}
 }
 

@@ -22,11 +22,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// TestTracker runs the tracker against a cluster in which everything happens in random order: objects, policies and
+// TestCluster runs the engine against a cluster in which everything happens in random order: objects, policies and
 // namespaces change, watches lag and start over, readings are slow, deletes are refused or their answers get lost. In all of
 // it no DELETE may reach an object that must stay, or one that is being deleted; and once the cluster has come to rest,
 // all that is due is gone.
-func TestTracker(t *testing.T) {
+func TestCluster(t *testing.T) {
 	testbuilders.Checks(t, 1500)
 	testbuilders.Steps(t, 80)
 	t.Run("with namespaces that stay covered", func(t *testing.T) {
@@ -39,10 +39,10 @@ func TestTracker(t *testing.T) {
 
 var simNamespaces = []string{"n1", "n2"}
 
-// machine is a tracker at work on a cluster.
+// machine is an engine at work on a cluster.
 type machine struct {
 	*cluster
-	tracker *driver
+	driver *driver
 	// covered says that a preview policy, which has no vote, covers each namespace covered, so that all deletions are counted.
 	covered  bool
 	coverage map[string]Covering
@@ -78,11 +78,11 @@ func newMachine(covered bool) *machine {
 	m := &machine{
 		cluster: &cluster{
 			now: testbuilders.Now,
-		}, tracker: newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
+		}, driver: newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), covered: covered, coverage: map[string]Covering{}, deleted: map[types.UID]bool{},
 		tally: tally{map[key]int64{}, map[key]types.UID{}, map[types.UID]*deletion.Order{}, map[types.UID]bool{}},
 	}
-	m.tracker.ReplaceCronJobs(nil, m.now)
-	allListed(m.tracker)
+	m.driver.ReplaceCronJobs(nil, m.now)
+	allListed(m.driver)
 	for _, name := range simNamespaces {
 		m.setNamespace(name, simNamespace{})
 		if covered {
@@ -97,7 +97,7 @@ func newMachine(covered bool) *machine {
 func (m *machine) run(t *rapid.T) {
 	t.Repeat(map[string]func(*rapid.T){
 		"time":            m.time,
-		"expire":          func(*rapid.T) { m.tracker.Expire(m.now) },
+		"expire":          func(*rapid.T) { m.driver.Expire(m.now) },
 		"job":             m.job,
 		"job again":       m.job,
 		"policy":          m.policy,
@@ -118,7 +118,7 @@ func (m *machine) run(t *rapid.T) {
 		"read barrier":    func(*rapid.T) { m.readings = append(m.readings, m.barrierReading()) },
 		"reading waits":   m.readingWaits,
 		"reading ends":    m.readingEnds,
-		"read at once":    func(*rapid.T) { m.tracker.ConfirmFresh(m.reading(), m.now) },
+		"read at once":    func(*rapid.T) { m.driver.ConfirmFresh(m.reading(), m.now) },
 		"take":            m.take,
 		"send":            func(t *rapid.T) { skipUnless(t, len(m.orders) > 0); m.send(t, m.pick(t), m.drawFault(t)) },
 		"answer":          m.answer,
@@ -206,11 +206,11 @@ func (m *machine) tellPolicy() {
 	m.policies.told++
 	switch {
 	case e.barrier:
-		m.tracker.ObservePolicies(strconv.Itoa(e.version))
+		m.driver.ObservePolicies(strconv.Itoa(e.version))
 	case e.state == nil:
-		m.tracker.RemovePolicy(realPolicy(e.key, e.last, e.version), m.now)
+		m.driver.RemovePolicy(realPolicy(e.key, e.last, e.version), m.now)
 	default:
-		m.tracker.SetPolicy(realPolicy(e.key, e.state, e.version), m.now)
+		m.driver.SetPolicy(realPolicy(e.key, e.state, e.version), m.now)
 	}
 	m.tally.policies(m.policies.after(m.policies.told))
 }
@@ -218,17 +218,17 @@ func (m *machine) tellPolicy() {
 func (m *machine) tellNamespace() {
 	e := m.namespaces.events[m.namespaces.told]
 	m.namespaces.told++
-	m.tracker.SetNamespace(realNamespace(e.key, e.state), m.now)
+	m.driver.SetNamespace(realNamespace(e.key, e.state), m.now)
 }
 
 func (m *machine) tellJob() {
 	e := m.jobs.events[m.jobs.told]
 	m.jobs.told++
 	if e.state == nil {
-		m.tracker.Remove(facts.Compress(realJob(e.last)), m.now)
+		m.driver.Remove(facts.Compress(realJob(e.last)), m.now)
 		m.tally.goes(e.last.uid)
 	} else {
-		m.tracker.Upsert(facts.Compress(realJob(e.state)), m.now)
+		m.driver.Upsert(facts.Compress(realJob(e.state)), m.now)
 	}
 }
 
@@ -243,9 +243,9 @@ func (m *machine) tellAll() {
 	for !m.jobs.allTold() {
 		m.tellJob()
 	}
-	m.tracker.ObservePolicies(strconv.Itoa(m.version))
-	m.tracker.ObserveClusterPolicies(strconv.Itoa(m.version))
-	m.tracker.ObserveNamespaces(strconv.Itoa(m.version))
+	m.driver.ObservePolicies(strconv.Itoa(m.version))
+	m.driver.ObserveClusterPolicies(strconv.Itoa(m.version))
+	m.driver.ObserveNamespaces(strconv.Itoa(m.version))
 }
 
 // listPolicies starts the watch over from a list, which may be older than what was told.
@@ -256,7 +256,7 @@ func (m *machine) listPolicies(t *rapid.T) {
 	for _, k := range sortedKeys(state) {
 		all = append(all, realPolicy(k, state[k], 1))
 	}
-	m.tracker.ReplacePolicies(all, strconv.Itoa(m.policies.version(m.policies.told)), m.now)
+	m.driver.ReplacePolicies(all, strconv.Itoa(m.policies.version(m.policies.told)), m.now)
 	m.tally.policies(m.policies.after(m.policies.told))
 }
 
@@ -266,7 +266,7 @@ func (m *machine) listNamespaces(t *rapid.T) {
 	for name, ns := range m.namespaces.after(m.namespaces.told) {
 		all = append(all, realNamespace(name, ns))
 	}
-	m.tracker.ReplaceNamespaces(all, strconv.Itoa(m.namespaces.version(m.namespaces.told)), m.now)
+	m.driver.ReplaceNamespaces(all, strconv.Itoa(m.namespaces.version(m.namespaces.told)), m.now)
 }
 
 // listJobs starts the watch over from a list, which is never older than what was told. Much may happen while it is taken in.
@@ -275,13 +275,13 @@ func (m *machine) listJobs(t *rapid.T) {
 	m.jobs.told = rapid.IntRange(before, len(m.jobs.events)).Draw(t, "of")
 	all, version := kept(realJobs(m.jobs.after(m.jobs.told))...), uint64(m.jobs.version(m.jobs.told))
 	if rapid.Bool().Draw(t, "interrupted") {
-		m.tracker.inSlices(1)
-		m.tracker.others = func() { m.meanwhile(t) }
+		m.driver.inSlices(1)
+		m.driver.others = func() { m.meanwhile(t) }
 	}
-	m.tracker.Replace(gc.ResourceJobs, all, version, m.now)
-	m.tracker.inSlices(0)
-	m.tracker.others = func() {}
-	for m.tracker.Step(m.now) {
+	m.driver.Replace(gc.ResourceJobs, all, version, m.now)
+	m.driver.inSlices(0)
+	m.driver.others = func() {}
+	for m.driver.Step(m.now) {
 	}
 	for _, e := range m.jobs.events[before:m.jobs.told] { // One that a merge has shown may have come and gone between.
 		if e.state == nil {
@@ -292,8 +292,8 @@ func (m *machine) listJobs(t *rapid.T) {
 
 // meanwhile is what happens between two turns of a list. It is not itself interrupted.
 func (m *machine) meanwhile(t *rapid.T) {
-	others := m.tracker.others
-	m.tracker.others = func() {}
+	others := m.driver.others
+	m.driver.others = func() {}
 	switch do := rapid.SampledFrom([]string{"nothing", "job", "policy", "tell policy", "tell namespace", "cover", "merge", "take"}); do.Draw(t, "meanwhile") {
 	case "job":
 		m.job(t)
@@ -314,22 +314,22 @@ func (m *machine) meanwhile(t *rapid.T) {
 			m.merge(t)
 		}
 	case "take":
-		if o, ok := m.tracker.Take(m.now); ok {
+		if o, ok := m.driver.Take(m.now); ok {
 			m.orders = append(m.orders, o)
 		}
 	}
-	m.tracker.others = others
+	m.driver.others = others
 }
 
 // cover does what the observer does, once it looks: it lists a namespace that is newly covered.
 func (m *machine) cover() {
-	for name := range m.tracker.Coverage()[gc.ResourcePods] {
-		m.tracker.BeginMerge(gc.ResourcePods, name).End(true, m.now) // There are none.
+	for name := range m.driver.Coverage()[gc.ResourcePods] {
+		m.driver.BeginMerge(gc.ResourcePods, name).End(true, m.now) // There are none.
 	}
-	coverage := m.tracker.Coverage()[gc.ResourceJobs]
+	coverage := m.driver.Coverage()[gc.ResourceJobs]
 	for _, name := range simNamespaces {
 		if covering := coverage[name]; covering != 0 && covering != m.coverage[name] {
-			merge := &merging{Merge: m.tracker.BeginMerge(gc.ResourceJobs, name)}
+			merge := &merging{Merge: m.driver.BeginMerge(gc.ResourceJobs, name)}
 			state := m.jobs.now()
 			for _, k := range sortedKeys(state) {
 				if k.namespace == name {
@@ -350,7 +350,7 @@ func (m *machine) merge(t *rapid.T) {
 }
 
 func (m *machine) endMerge(i int) {
-	m.tracker.add(m.merges[i].Merge, kept(m.merges[i].facts...), m.now)
+	m.driver.add(m.merges[i].Merge, kept(m.merges[i].facts...), m.now)
 	m.merges[i].End(true, m.now)
 	m.merges = slices.Delete(m.merges, i, i+1)
 }
@@ -358,17 +358,17 @@ func (m *machine) endMerge(i int) {
 // readingWaits compares a reading with memory, which may agree later.
 func (m *machine) readingWaits(t *rapid.T) {
 	skipUnless(t, len(m.readings) > 0)
-	m.tracker.ConfirmFresh(m.readings[0], m.now)
+	m.driver.ConfirmFresh(m.readings[0], m.now)
 }
 
 func (m *machine) readingEnds(t *rapid.T) {
 	skipUnless(t, len(m.readings) > 0)
-	m.tracker.ConfirmFresh(m.readings[0], m.now)
+	m.driver.ConfirmFresh(m.readings[0], m.now)
 	m.readings = m.readings[1:]
 }
 
 func (m *machine) take(t *rapid.T) {
-	o, ok := m.tracker.Take(m.now)
+	o, ok := m.driver.Take(m.now)
 	skipUnless(t, ok)
 	m.orders = append(m.orders, o)
 }
@@ -402,15 +402,15 @@ func (m *machine) send(t *rapid.T, o *deletion.Order, f fault) {
 			m.answers = append(m.answers, answered{o, deletion.Result{Outcome: deletion.NotFound}})
 			return
 		}
-		judged, ok := m.tracker.Judge(o, realJob(j), m.now)
+		judged, ok := m.driver.Judge(o, realJob(j), m.now)
 		if !ok {
-			m.tracker.Release(o, m.now)
+			m.driver.Release(o, m.now)
 			return
 		}
 		o = judged
 	}
 	if !m.now.Before(o.Until) {
-		m.tracker.Release(o, m.now)
+		m.driver.Release(o, m.now)
 		return
 	}
 	m.answers = append(m.answers, answered{o, deletion.Result{Outcome: m.request(t, o, f)}})
@@ -450,7 +450,7 @@ func (m *machine) answer(t *rapid.T) {
 func (m *machine) endAnswer(i int) {
 	a := m.answers[i]
 	m.answers = slices.Delete(m.answers, i, i+1)
-	m.tracker.Done(a.order, a.result, m.now)
+	m.driver.Done(a.order, a.result, m.now)
 	if a.result.Outcome == deletion.Accepted {
 		m.tally.accept(a.order)
 	}
@@ -462,9 +462,9 @@ func (m *machine) work(t *rapid.T) {
 	if rapid.Bool().Draw(t, "barrier") {
 		r = m.barrierReading()
 	}
-	m.tracker.ConfirmFresh(r, m.now)
-	m.tracker.Expire(m.now)
-	for o, ok := m.tracker.Take(m.now); ok; o, ok = m.tracker.Take(m.now) {
+	m.driver.ConfirmFresh(r, m.now)
+	m.driver.Expire(m.now)
+	for o, ok := m.driver.Take(m.now); ok; o, ok = m.driver.Take(m.now) {
 		m.send(t, o, m.drawFault(t))
 	}
 	for len(m.answers) > 0 {
@@ -483,7 +483,7 @@ func (m *machine) lag(t *rapid.T) {
 // audit holds the reports against the truth, when all of it was told.
 func (m *machine) audit(t *rapid.T) {
 	skipUnless(t, m.covered && m.policies.allTold() && m.namespaces.allTold() && m.jobs.allTold() && len(m.orders)+len(m.answers) == 0)
-	m.tracker.Expire(m.now)
+	m.driver.Expire(m.now)
 	type sums struct{ candidates, due, deleted int64 }
 	for _, name := range simNamespaces {
 		ns, policies := m.namespaces.now()[name], m.policies.now()
@@ -511,7 +511,7 @@ func (m *machine) audit(t *rapid.T) {
 			}
 			want[decides] = s
 		}
-		for _, r := range m.tracker.Reports(name) {
+		for _, r := range m.driver.Reports(name) {
 			s := sums{r.Candidates, r.Due, r.Deleted}
 			if r.Mode == gc.ModePreview { // Counts what it would do; named tests tell of that.
 				s = sums{deleted: r.Deleted}
@@ -530,8 +530,8 @@ func later(a, b int) bool { return b != never && (a == never || a > b) }
 func (m *machine) rest(t *rapid.T) {
 	for range 2000 {
 		m.settle(t)
-		next, ok := m.tracker.Next()
-		if !ok && !m.tracker.Busy(m.now) {
+		next, ok := m.driver.Next()
+		if !ok && !m.driver.Busy(m.now) {
 			break
 		}
 		m.now = m.now.Add(100 * time.Millisecond)
@@ -543,11 +543,11 @@ func (m *machine) rest(t *rapid.T) {
 	policies := m.policies.now()
 	for k, j := range m.jobs.now() {
 		ns := m.namespaces.now()[k.namespace]
-		if rec := m.tracker.records.get(j.uid); rec != nil && rec.flags.has(recreated) {
+		if rec := m.driver.records.get(j.uid); rec != nil && rec.flags.has(recreated) {
 			continue // Names are few here; when such a one is held, named tests tell.
 		}
 		if due(j, policies, m.now) && !ns.protected && !ns.terminating {
-			t.Fatalf("%+v is due and was not deleted: %+v", j, m.tracker.records.get(j.uid))
+			t.Fatalf("%+v is due and was not deleted: %+v", j, m.driver.records.get(j.uid))
 		}
 	}
 	m.auditAtRest(t)
@@ -560,9 +560,9 @@ func (m *machine) settle(t *rapid.T) {
 	for len(m.merges) > 0 {
 		m.endMerge(0)
 	}
-	m.tracker.Expire(m.now)
-	m.tracker.ConfirmFresh(m.reading(), m.now)
-	for o, ok := m.tracker.Take(m.now); ok; o, ok = m.tracker.Take(m.now) {
+	m.driver.Expire(m.now)
+	m.driver.ConfirmFresh(m.reading(), m.now)
+	for o, ok := m.driver.Take(m.now); ok; o, ok = m.driver.Take(m.now) {
 		m.orders = append(m.orders, o)
 	}
 	for len(m.orders) > 0 {
@@ -587,9 +587,9 @@ func (m *machine) auditAtRest(t *rapid.T) {
 	if m.covered {
 		m.audit(t)
 	}
-	for name, ns := range m.tracker.namespaces {
+	for name, ns := range m.driver.namespaces {
 		for seat, rec := range ns.records {
-			if m.jobs.now()[key{name, rec.Name()}] == nil || m.tracker.records.get(rec.UID()) != rec || int(rec.position) != seat {
+			if m.jobs.now()[key{name, rec.Name()}] == nil || m.driver.records.get(rec.UID()) != rec || int(rec.position) != seat {
 				t.Fatalf("%s/%s is gone and still tracked", name, rec.Name())
 			}
 		}
