@@ -32,7 +32,7 @@ func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
 // them, and ends the holds under which nothing waits any more.
 func (e *Engine) assessPending(now time.Time) {
 	if e.pending.Len() > 0 && !e.judging() {
-		if ready := e.assessable(); len(ready) > 0 {
+		if ready := e.takeAssessable(); len(ready) > 0 {
 			e.assess(ready, now)
 			e.applyAll(slices.Collect(maps.Keys(ready)), now)
 		}
@@ -40,17 +40,17 @@ func (e *Engine) assessPending(now time.Time) {
 	e.endHolds(now)
 }
 
-// listedIn weighs what is pending once all objects of one more namespace are known, unless all that waits for this one waits for another
+// assessListed weighs what is pending once all objects of one more namespace are known, unless all that waits for this one waits for another
 // one, too: a change of a cluster policy waits for each of its namespaces.
-func (e *Engine) listedIn(ns *namespace, now time.Time) {
-	b := e.incomplete
-	if b == nil || b == ns || !e.pending.Has(b) || !b.known || e.complete(b) || !b.blocks(ns) {
+func (e *Engine) assessListed(ns *namespace, now time.Time) {
+	b := e.blocking
+	if b == nil || b == ns || !e.pending.Has(b) || !b.known || e.complete(b) || !b.sharesAllOf(ns) {
 		e.assessPending(now)
 	}
 }
 
-// blocks reports whether no change of another namespace, which must have some, can be weighed before those of this one.
-func (ns *namespace) blocks(other *namespace) bool {
+// sharesAllOf reports whether no change of another namespace, which must have some, can be weighed before those of this one.
+func (ns *namespace) sharesAllOf(other *namespace) bool {
 	for _, c := range other.changes {
 		if !ns.changes.Has(c.ID) {
 			return false
@@ -59,20 +59,20 @@ func (ns *namespace) blocks(other *namespace) bool {
 	return len(other.changes) > 0 && sets.New(ns.ceilings...).HasAll(other.ceilings...)
 }
 
-// assessable are the changes that can be weighed, by namespace. They are no longer pending then.
-func (e *Engine) assessable() map[*namespace]approval.Changes {
+// takeAssessable are the changes that can be weighed, by namespace. They are no longer pending then.
+func (e *Engine) takeAssessable() map[*namespace]approval.Changes {
 	unfinished := sets.New[string]()
-	e.incomplete = nil
+	e.blocking = nil
 	for ns := range e.pending {
 		if e.complete(ns) || !ns.known { // In one that is not known nothing becomes due, however long that lasts.
 			continue
 		}
-		e.incomplete = ns
+		e.blocking = ns
 		for _, c := range ns.changes {
 			unfinished.Insert(c.ID)
 		}
 	}
-	unknown := e.unknownCeilings()
+	unknown := e.incompleteCeilings()
 	ready := map[*namespace]approval.Changes{}
 	for ns := range e.pending {
 		shared := slices.ContainsFunc(ns.changes, func(c approval.Change) bool { return unfinished.Has(c.ID) })
@@ -86,8 +86,8 @@ func (e *Engine) assessable() map[*namespace]approval.Changes {
 	return ready
 }
 
-// unknownCeilings are those of the pending changes under which not all objects are known.
-func (e *Engine) unknownCeilings() sets.Set[*ceiling] {
+// incompleteCeilings are those of the pending changes under which not all objects are known.
+func (e *Engine) incompleteCeilings() sets.Set[*ceiling] {
 	out, asked := sets.New[*ceiling](), sets.New[*ceiling]()
 	for ns := range e.pending {
 		asked.Insert(ns.ceilings...)
@@ -103,9 +103,9 @@ func (e *Engine) unknownCeilings() sets.Set[*ceiling] {
 	return out
 }
 
-// overdue counts the objects of a policy that were due while a controller still ran, and those that are being deleted: of as many its
+// countOverdue counts the objects of a policy that were due while a controller still ran, and those that are being deleted: of as many its
 // status should tell as due and not held. They are counted once, before any of them is held.
-func (e *Engine) overdue(ps *policyState, counted map[*policyState]int) int {
+func (e *Engine) countOverdue(ps *policyState, counted map[*policyState]int) int {
 	n, ok := counted[ps]
 	if ok {
 		return n
@@ -115,7 +115,7 @@ func (e *Engine) overdue(ps *policyState, counted map[*policyState]int) int {
 			if rec.policy == nil || rec.policy.UID != ps.stored.UID {
 				continue
 			}
-			if e.dueUnseen(rec) && rec.heldBy(rec.policy.UID) == nil || rec.action == policy.Await {
+			if e.overdue(rec) && rec.heldBy(rec.policy.UID) == nil || rec.action == policy.Await {
 				n++
 			}
 		}
@@ -124,10 +124,10 @@ func (e *Engine) overdue(ps *policyState, counted map[*policyState]int) int {
 	return n
 }
 
-// dueUnseen reports whether an object was due while a controller still ran. Of one beyond a limit nobody knows since when: it counts
+// overdue reports whether an object was due while a controller still ran. Of one beyond a limit nobody knows since when: it counts
 // if it had finished.
-func (e *Engine) dueUnseen(rec *record) bool {
-	at := e.resumed.Add(-unseenFor)
+func (e *Engine) overdue(rec *record) bool {
+	at := e.lastRun.Add(-statusDelay)
 	return rec.wantsDelete && (rec.at.time().Before(at) || byLimit(reasons[rec.wantedFor]) && rec.FinishedAt().Before(at))
 }
 
@@ -153,7 +153,7 @@ func (e *Engine) batchesOf(ns *namespace, changes approval.Changes) []*batch {
 		}
 		b.records = append(b.records, rec)
 		b.Objects++
-		if e.dueUnseen(rec) {
+		if e.overdue(rec) {
 			b.Overdue++
 		}
 	}
@@ -211,15 +211,15 @@ func (e *Engine) countUntold(all []*batch) {
 	for _, b := range all {
 		if b.Changes.Shown().Unseen {
 			ps := e.policyState(b.policy.NamespacedName)
-			b.Untold = e.overdue(ps, overdue) - ps.told()
+			b.Untold = e.countOverdue(ps, overdue) - ps.freeByStatus()
 		}
 	}
 }
 
-// clearWithdrawn forgets how those stand that are not due any more; of those that wait under a hold only where held says so. While the clock is in
+// resetClearances forgets how those stand that are not due any more; of those that wait under a hold only where held says so. While the clock is in
 // doubt these go on waiting, should they be due after all.
-func (e *Engine) clearWithdrawn(ns *namespace, held bool) {
-	if !ns.withdrawn {
+func (e *Engine) resetClearances(ns *namespace, held bool) {
+	if !ns.staleClearances {
 		return
 	}
 	held = held && e.fresh.ClockDoubt() == ""
@@ -229,12 +229,12 @@ func (e *Engine) clearWithdrawn(ns *namespace, held bool) {
 		}
 	}
 	if held {
-		ns.withdrawn = false
+		ns.staleClearances = false
 	}
 }
 
-// told is how many objects were free to go by the last status of the policy, with those that were approved since.
-func (ps *policyState) told() int {
+// freeByStatus is how many objects were free to go by the last status of the policy, with those that were approved since.
+func (ps *policyState) freeByStatus() int {
 	n := max(0, ps.stored.Status.Due-ps.stored.Status.Held)
 	for _, h := range ps.stored.Status.Holds {
 		if ps.Approves(h.ID) {

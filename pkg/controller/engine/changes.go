@@ -11,22 +11,22 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 )
 
-// unseenFor is how long before the end of the last controller an object must have been due, so that the status of its policy
+// statusDelay is how long before the end of the last controller an object must have been due, so that the status of its policy
 // would have told of it.
-const unseenFor = 10 * time.Second
+const statusDelay = 10 * time.Second
 
 // Resume takes in, before anything else, when a controller was last seen to run. What was due by then and is still there, though
 // no status tells of it, was made due by a change that nobody saw: labels and quotas change without Winnow.
 func (e *Engine) Resume(last time.Time) {
-	e.resumed = last
+	e.lastRun = last
 }
 
 // unseenChange is the change that may have happened while no controller ran; false when there was none before.
 func (e *Engine) unseenChange() (approval.Change, bool) {
 	return approval.Change{
-		ID: "unseen " + e.resumed.UTC().Format(time.RFC3339), Unseen: true,
-		Text: "a change that was made after " + e.resumed.UTC().Format(time.RFC3339) + ", while no controller ran,",
-	}, !e.resumed.IsZero()
+		ID: "unseen " + e.lastRun.UTC().Format(time.RFC3339), Unseen: true,
+		Text: "a change that was made after " + e.lastRun.UTC().Format(time.RFC3339) + ", while no controller ran,",
+	}, !e.lastRun.IsZero()
 }
 
 // changeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
@@ -53,7 +53,7 @@ func changeOf(ps *policyState, created, seenAnew bool) (approval.Change, bool) {
 // recordChange adds a change that is to be assessed in a namespace. Objects that are not due yet are attributed to the change if they
 // become due before it is assessed.
 func (e *Engine) recordChange(ns *namespace, c approval.Change) {
-	e.clearWithdrawn(ns, false) // The change may be what makes these objects due again.
+	e.resetClearances(ns, false) // The change may be what makes these objects due again.
 	ns.changes.Record(c)
 	e.markPending(ns)
 }

@@ -55,7 +55,7 @@ type Engine struct {
 	config    Config
 	protected sets.Set[string]
 
-	resumed time.Time // when a controller was last seen to run before this one
+	lastRun time.Time // when a controller was last seen to run before this one
 
 	records  index
 	cronJobs map[types.UID]*lifecycle.CronJob
@@ -72,8 +72,8 @@ type Engine struct {
 	ready  turns.Queue[*record]
 	// pending are the namespaces with changes that are yet to be weighed, emptied those with holds that may have lost their last member.
 	pending, emptied sets.Set[*namespace]
-	// incomplete is one of pending of which not all is known; nil when none was when it was looked last.
-	incomplete *namespace
+	// blocking is one of pending of which not all is known; nil when none was when it was looked last.
+	blocking *namespace
 	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
 	recent approval.Recent
 	// writes numbers the states of policies that were taken in.

@@ -93,7 +93,7 @@ func (e *Engine) orphanHolds(ns *namespace) {
 
 // updateHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
 func (e *Engine) updateHolds(ns *namespace) bool {
-	e.clearWithdrawn(ns, true)
+	e.resetClearances(ns, true)
 	found := e.findMembers(ns)
 	return e.reassignHolds(ns) || found
 }

@@ -115,7 +115,7 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 	rec.setWantsDelete(d.Action == policy.Delete)
 	rec.wantedFor = rec.wantedFor.of(d.Reason)
 	if !rec.wantsDelete {
-		e.withdraw(rec)
+		e.resetClearance(rec)
 		return
 	}
 	if h := rec.hold(); h != nil && (h.Owner == "" || ns.emptyHold()) {
@@ -137,14 +137,14 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 	}
 }
 
-// withdraw forgets how a record stands that is not due. While that is not certain, or a change is yet to be weighed, it is put off: what
+// resetClearance forgets how a record stands that is not due. While that is not certain, or a change is yet to be weighed, it is put off: what
 // is listed meanwhile may make it due again, and then it was not the change that did. While the clock is in doubt, what waits under a hold
 // goes on waiting.
-func (e *Engine) withdraw(rec *record) {
+func (e *Engine) resetClearance(rec *record) {
 	switch {
 	case rec.clearance == uncleared:
 	case len(rec.ns.changes) > 0, len(e.lists) > 0, e.unlisted(rec.ns) != "", rec.hold() != nil && e.fresh.ClockDoubt() != "":
-		rec.ns.withdrawn = true
+		rec.ns.staleClearances = true
 		e.emptied.Insert(rec.ns)
 	default:
 		e.setClearance(rec, uncleared)

@@ -198,7 +198,7 @@ func (m *Merge) End(complete bool, now time.Time) {
 	delete(ns.merges, m)
 	if complete && ns.covers(m.resource) && ns.covered[m.resource] == m.covering {
 		ns.listed[m.resource] = m.covering
-		m.engine.listedIn(ns, now)
+		m.engine.assessListed(ns, now)
 	}
 	m.engine.forget(ns)
 }

@@ -49,8 +49,8 @@ type namespace struct {
 	holds   approval.Holds
 	// copied are, in a snapshot, the clearances of objects that are yet to come.
 	copied map[types.UID]clearance
-	// withdrawn says that some that were weighed are not due any more, or not until such a change was weighed.
-	withdrawn bool
+	// staleClearances says that some that were weighed are not due any more, or not until such a change was weighed.
+	staleClearances bool
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
 	// guardrails said before, the strictest since the first of changes: they guard their own end, too.
 	left      []*ceiling

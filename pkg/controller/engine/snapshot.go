@@ -51,7 +51,7 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, most int, spent func(work
 	config := e.config
 	config.Spent = spent
 	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, most: most, needs: e.needs(change)}
-	s.Engine.fresh, s.Engine.writes, s.Engine.resumed = e.fresh.WhatIsListed(), e.writes, e.resumed
+	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(slices.Clone(*w))
 	}
