@@ -37,8 +37,8 @@ func (e *Engine) Lead() {
 	}
 }
 
-// candidate is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
-func (ns *namespace) candidate(rec *record, policy types.UID, which func(*approval.Hold) bool) *approval.Hold {
+// possibleHold is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
+func (ns *namespace) possibleHold(rec *record, policy types.UID, which func(*approval.Hold) bool) *approval.Hold {
 	var first *approval.Hold
 	for h := range ns.holds.All() {
 		if which(h) && h.MayHave(rec.FinishedAt(), policy) && (first == nil || h.Before(first)) {
@@ -48,13 +48,13 @@ func (ns *namespace) candidate(rec *record, policy types.UID, which func(*approv
 	return first
 }
 
-// adopt takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
+// adoptListed takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
 // the ids that are known.
-func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) bool {
+func (e *Engine) adoptListed(ns *namespace, ps *policyState, known sets.Set[string]) bool {
 	adopted := false
 	for i := range ps.stored.Status.Holds {
 		told := &ps.stored.Status.Holds[i]
-		if !listedFor(ns, told, ps.stored.Status.Holds) {
+		if !appliesIn(ns, told, ps.stored.Status.Holds) {
 			continue
 		}
 		h := ns.holds.ByID(told.ID)
@@ -64,7 +64,7 @@ func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) b
 		if h != nil && (h.Deciders == nil || h.Deciders.Has(ps.stored.UID)) || known.Has(told.ID) {
 			continue // It is known what waits under it, or who may have something that does.
 		}
-		if owner := e.ownerOf(told, ps); owner == nil || !owner.past(ns, told.ID) {
+		if owner := e.ownerOf(told, ps); owner == nil || !owner.outdated(ns, told.ID) {
 			e.adoptHold(ns, ps, owner, told)
 			adopted = true
 		}
@@ -72,15 +72,15 @@ func (e *Engine) adopt(ns *namespace, ps *policyState, known sets.Set[string]) b
 	return adopted
 }
 
-// past reports whether a hold of the policy in the namespace was approved, or has ended, or has another id by now, as far as is known.
-func (ps *policyState) past(ns *namespace, id string) bool {
+// outdated reports whether a hold of the policy in the namespace was approved, or has ended, or has another id by now, as far as is known.
+func (ps *policyState) outdated(ns *namespace, id string) bool {
 	own := ns.holds.Of(ps.stored.UID)
 	return ps.Approves(id) || ps.HasEnded(ns.name, id) || own != nil && slices.Contains(own.Former, id)
 }
 
-// listedFor reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
+// appliesIn reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
 // same policy has one for this namespace.
-func listedFor(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
+func appliesIn(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
 	return told.Namespace == ns.name || told.Namespace == "" && !slices.ContainsFunc(all, func(other gc.PolicyHold) bool {
 		return other.Namespace == ns.name && other.Policy == told.Policy
 	})
@@ -94,8 +94,8 @@ func (e *Engine) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
 	return e.policyState(told.Owner(ps.stored.NamespacedName()))
 }
 
-// adoptUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
-func (e *Engine) adoptUnlisted(ns *namespace, ps *policyState) {
+// assumeUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
+func (e *Engine) assumeUnlisted(ns *namespace, ps *policyState) {
 	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
 	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
 		id := approval.HoldIDOf(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
@@ -133,15 +133,15 @@ func sinceOf(told *gc.PolicyHold) time.Time {
 	return told.Since.Time
 }
 
-// findMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
+// findAdoptedMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
 // reports whether there was any such hold.
-func (e *Engine) findMembers(ns *namespace) bool {
+func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 	if e.fresh.ClockDoubt() != "" || ns.holds.Find((*approval.Hold).Unsearched) == nil {
 		return false
 	}
 	for rec := range ns.wantedRecords() {
-		if h := ns.candidate(rec, rec.policy.UID, (*approval.Hold).Unsearched); h != nil && rec.hold() == nil {
-			e.waits(rec, h)
+		if h := ns.possibleHold(rec, rec.policy.UID, (*approval.Hold).Unsearched); h != nil && rec.hold() == nil {
+			e.addMember(rec, h)
 		}
 	}
 	for h := range ns.holds.All() {
@@ -151,26 +151,26 @@ func (e *Engine) findMembers(ns *namespace) bool {
 	return true
 }
 
-// adoptAll does so for all policies that are new to a namespace: the lists of a replica that starts may be of different times.
-func (e *Engine) adoptAll(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
+// adoptNewPolicies does so for all policies that are new to a namespace: the lists of a replica that starts may be of different times.
+func (e *Engine) adoptNewPolicies(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
 	for _, ps := range slices.Concat(ns.policies, e.clusters) {
 		if uid := ps.stored.UID; ns.derived.policies.Has(uid) && (!wasKnown || !before.Has(uid)) {
-			e.adoptNew(ns, ps)
+			e.adopt(ns, ps)
 		}
 	}
 }
 
-// adoptNew does so for a policy that was not known in the namespace.
-func (e *Engine) adoptNew(ns *namespace, ps *policyState) {
-	e.adopt(ns, ps, nil)
-	e.adoptUnlisted(ns, ps)
+// adopt does so for a policy that was not known in the namespace.
+func (e *Engine) adopt(ns *namespace, ps *policyState) {
+	e.adoptListed(ns, ps, nil)
+	e.assumeUnlisted(ns, ps)
 }
 
 // statusChanged takes in that only the status or the metadata of a policy changed, and returns the namespaces that are to be judged for
 // it. A replica that follows ends the holds that the leader has ended, and takes over what the leader has found. One that leads has its
 // own status written again, should somebody else have changed the holds.
 func (e *Engine) statusChanged(ps *policyState, before policy.Stored) sets.Set[*namespace] {
-	out := e.release(ps)
+	out := e.endApproved(ps)
 	if !e.following {
 		if !apiequality.Semantic.DeepEqual(before.Status.Holds, ps.stored.Status.Holds) {
 			e.markDirty(ps.stored.Namespace)
@@ -179,12 +179,12 @@ func (e *Engine) statusChanged(ps *policyState, before policy.Stored) sets.Set[*
 	}
 	was, is := idsOf(before.Status.Holds), idsOf(ps.stored.Status.Holds)
 	if ended := was.Difference(is); len(ended) > 0 && ps.stored.Status.UnlistedHolds == 0 {
-		out = out.Union(e.endAll(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ended.Has(h.ID) }))
+		out = out.Union(e.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ended.Has(h.ID) }))
 	}
 	if is.Difference(was).Len() > 0 {
 		known := was.Union(e.holdIDs())
 		for ns := range e.affected(ps, ps.stored.Namespace) {
-			if e.adopt(ns, ps, known) {
+			if e.adoptListed(ns, ps, known) {
 				out = out.Union(sets.New(ns))
 			}
 		}
@@ -211,8 +211,8 @@ func (e *Engine) holdIDs() sets.Set[string] {
 	return out
 }
 
-// endedHere remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
-func (e *Engine) endedHere(ns *namespace, h *approval.Hold) {
+// rememberEnded remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
+func (e *Engine) rememberEnded(ns *namespace, h *approval.Hold) {
 	if ps := e.policyOf(ns, h.Owner); ps != nil {
 		ps.End(ns.name, h.ID)
 	}

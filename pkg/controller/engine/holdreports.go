@@ -14,11 +14,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// waiting are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
-func (e *Engine) waiting(ns *namespace, sums report.Sums, ps *policyState) []gc.PolicyHold {
+// holdsToReport are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
+func (e *Engine) holdsToReport(ns *namespace, sums report.Sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
 	for h := range ns.holds.All() {
-		if h.Empty() && e.certain(ns) && !ns.mayWait(h, h.Deciders) {
+		if h.Empty() && e.knowsDue(ns) && !ns.mayHaveMembers(h, h.Deciders) {
 			continue // It is about to end.
 		}
 		told := gc.PolicyHold{ID: h.ID, Namespace: ns.name, Why: h.Why}
@@ -28,7 +28,7 @@ func (e *Engine) waiting(ns *namespace, sums report.Sums, ps *policyState) []gc.
 		told.Objects, told.Resources = sums.Waiting(h, ps.compiled, ps.stored.UID)
 		if h.Owner != ps.stored.UID {
 			owner := e.policyOf(ns, h.Owner)
-			if owner == nil || told.Objects == 0 && !ns.mayWait(h, sets.New(ps.stored.UID)) {
+			if owner == nil || told.Objects == 0 && !ns.mayHaveMembers(h, sets.New(ps.stored.UID)) {
 				continue // It is told also for what may wait under it, so that the next replica knows that.
 			}
 			told.Policy = owner.title()

@@ -43,14 +43,14 @@ func (rec *record) heldBy(policy types.UID) *approval.Hold {
 	if h := rec.ns.holds.Of(policy); h != nil {
 		return h
 	}
-	return rec.ns.candidate(rec, policy, (*approval.Hold).Unsearched)
+	return rec.ns.possibleHold(rec, policy, (*approval.Hold).Unsearched)
 }
 
 // setClearance notes how a record stands.
 func (e *Engine) setClearance(rec *record, to clearance) {
 	if h := rec.hold(); h != nil {
 		h.Members--
-		if h.Members == 0 || rec.ns.emptyHold() {
+		if h.Members == 0 || rec.ns.hasEmptyHold() {
 			e.emptied.Insert(rec.ns)
 		}
 	}
@@ -60,8 +60,8 @@ func (e *Engine) setClearance(rec *record, to clearance) {
 	}
 }
 
-// waits puts a record under a hold of its namespace.
-func (e *Engine) waits(rec *record, h *approval.Hold) {
+// addMember puts a record under a hold of its namespace.
+func (e *Engine) addMember(rec *record, h *approval.Hold) {
 	e.setClearance(rec, firstHold+clearance(slices.Index(rec.ns.holds, h)))
 }
 
@@ -72,11 +72,11 @@ func (e *Engine) holdRecords(ns *namespace, h approval.Hold, all []*record) {
 	if into == nil {
 		into = ns.holds.Add(ns.name, &h)
 	} else {
-		e.endedHere(ns, into)
+		e.rememberEnded(ns, into)
 		into.Extend(h)
 	}
 	for _, rec := range all {
-		e.waits(rec, into)
+		e.addMember(rec, into)
 	}
 	e.invalidate(ns)
 }
@@ -85,7 +85,7 @@ func (e *Engine) holdRecords(ns *namespace, h approval.Hold, all []*record) {
 func (e *Engine) orphanHolds(ns *namespace) {
 	for h := range ns.holds.All() {
 		if !ns.derived.policies.Has(h.Owner) {
-			e.endedHere(ns, h)
+			e.rememberEnded(ns, h)
 			h.Owner = ""
 		}
 	}
@@ -94,7 +94,7 @@ func (e *Engine) orphanHolds(ns *namespace) {
 // updateHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
 func (e *Engine) updateHolds(ns *namespace) bool {
 	e.resetClearances(ns, true)
-	found := e.findMembers(ns)
+	found := e.findAdoptedMembers(ns)
 	return e.reassignHolds(ns) || found
 }
 
@@ -119,7 +119,7 @@ func (e *Engine) reassignHolds(ns *namespace) bool {
 		}
 		for _, rec := range ns.records {
 			if rec.hold() == h {
-				e.waits(rec, own)
+				e.addMember(rec, own)
 			}
 		}
 		ns.holds[i] = nil
@@ -152,7 +152,7 @@ func (e *Engine) endHolds(now time.Time) {
 		} else {
 			e.emptied.Delete(ns)
 			changed = e.updateHolds(ns)
-			changed = e.endEmptied(ns) || changed
+			changed = e.endEmptyHolds(ns) || changed
 		}
 		if changed { // It covers other objects than before, too.
 			e.invalidate(ns)
@@ -164,23 +164,23 @@ func (e *Engine) endHolds(now time.Time) {
 	}
 }
 
-// endEmptied ends the holds without members, and reports whether there was any.
-func (e *Engine) endEmptied(ns *namespace) bool {
+// endEmptyHolds ends the holds without members, and reports whether there was any.
+func (e *Engine) endEmptyHolds(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
-		if h != nil && h.Empty() && !ns.mayWait(h, h.Deciders) {
-			e.endedHere(ns, h)
+		if h != nil && h.Empty() && !ns.mayHaveMembers(h, h.Deciders) {
+			e.rememberEnded(ns, h)
 			ns.holds[i], ended = nil, true
 		}
 	}
 	return ended
 }
 
-func (ns *namespace) emptyHold() bool { return ns.holds.Find((*approval.Hold).Empty) != nil }
+func (ns *namespace) hasEmptyHold() bool { return ns.holds.Find((*approval.Hold).Empty) != nil }
 
-// mayWait reports whether something that one of these policies would delete waits under another hold of the namespace, and may wait under
+// mayHaveMembers reports whether something that one of these policies would delete waits under another hold of the namespace, and may wait under
 // this one too.
-func (ns *namespace) mayWait(h *approval.Hold, policies sets.Set[types.UID]) bool {
+func (ns *namespace) mayHaveMembers(h *approval.Hold, policies sets.Set[types.UID]) bool {
 	if h.Deciders == nil {
 		return false
 	}
@@ -192,28 +192,28 @@ func (ns *namespace) mayWait(h *approval.Hold, policies sets.Set[types.UID]) boo
 	return false
 }
 
-// certain reports whether what is not due now can be trusted not to be.
-func (e *Engine) certain(ns *namespace) bool { return e.complete(ns) && e.fresh.ClockDoubt() == "" }
+// knowsDue reports whether what is not due now can be trusted not to be.
+func (e *Engine) knowsDue(ns *namespace) bool { return e.complete(ns) && e.fresh.ClockDoubt() == "" }
 
-// release ends the holds of a policy that somebody has approved, and with them the waiting of all that they held. It returns the
+// endApproved ends the holds of a policy that somebody has approved, and with them the waiting of all that they held. It returns the
 // namespaces that are to be judged for it. What a change that is yet to be weighed has added was not approved.
-func (e *Engine) release(ps *policyState) sets.Set[*namespace] {
+func (e *Engine) endApproved(ps *policyState) sets.Set[*namespace] {
 	if !ps.Any() {
 		return nil
 	}
-	return e.endAll(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ps.Approves(h.ID) })
+	return e.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ps.Approves(h.ID) })
 }
 
-// endAll ends holds, clears what waits under them, and returns their namespaces.
-func (e *Engine) endAll(which func(*approval.Hold) bool) sets.Set[*namespace] {
+// endHoldsIf ends holds, clears what waits under them, and returns their namespaces.
+func (e *Engine) endHoldsIf(which func(*approval.Hold) bool) sets.Set[*namespace] {
 	out := sets.New[*namespace]()
 	for _, ns := range e.namespaces {
 		for i, h := range ns.holds {
 			if h == nil || !which(h) {
 				continue
 			}
-			e.clear(ns, h)
-			e.endedHere(ns, h)
+			e.clearMembers(ns, h)
+			e.rememberEnded(ns, h)
 			ns.holds[i] = nil
 			e.invalidate(ns)
 			out.Insert(ns)
@@ -222,8 +222,8 @@ func (e *Engine) endAll(which func(*approval.Hold) bool) sets.Set[*namespace] {
 	return out
 }
 
-// clear clears what waits under a hold. Where it is not known which of several holds an object waits under, it waits for all of them.
-func (e *Engine) clear(ns *namespace, h *approval.Hold) {
+// clearMembers clears what waits under a hold. Where it is not known which of several holds an object waits under, it waits for all of them.
+func (e *Engine) clearMembers(ns *namespace, h *approval.Hold) {
 	for _, rec := range ns.records {
 		switch {
 		case h.Members == 0:
@@ -232,8 +232,8 @@ func (e *Engine) clear(ns *namespace, h *approval.Hold) {
 		case !rec.wantsDelete:
 			e.setClearance(rec, uncleared)
 		default:
-			if other := ns.candidate(rec, rec.policy.UID, func(other *approval.Hold) bool { return other != h }); other != nil {
-				e.waits(rec, other)
+			if other := ns.possibleHold(rec, rec.policy.UID, func(other *approval.Hold) bool { return other != h }); other != nil {
+				e.addMember(rec, other)
 			} else {
 				e.setClearance(rec, cleared)
 			}

@@ -118,7 +118,7 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 		e.resetClearance(rec)
 		return
 	}
-	if h := rec.hold(); h != nil && (h.Owner == "" || ns.emptyHold()) {
+	if h := rec.hold(); h != nil && (h.Owner == "" || ns.hasEmptyHold()) {
 		e.emptied.Insert(ns) // It is to have another owner, or was all that another one may have had.
 	}
 	switch {

@@ -207,7 +207,7 @@ func TestSnapshotWhileHoldsCome(t *testing.T) {
 	if !done {
 		t.Fatal("no yield")
 	}
-	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copied)
+	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copiedClearances)
 	for _, k := range s.Facts {
 		s.driver.Upsert(k, w.now)
 	}

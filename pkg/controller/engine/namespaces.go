@@ -47,8 +47,8 @@ type namespace struct {
 	changes approval.Changes
 	recent  approval.Window
 	holds   approval.Holds
-	// copied are, in a snapshot, the clearances of objects that are yet to come.
-	copied map[types.UID]clearance
+	// copiedClearances are, in a snapshot, the clearances of objects that are yet to come.
+	copiedClearances map[types.UID]clearance
 	// staleClearances says that some that were weighed are not due any more, or not until such a change was weighed.
 	staleClearances bool
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
@@ -64,8 +64,8 @@ type namespace struct {
 	updates, sumsAt uint64
 	sums            report.Sums
 	dirty           bool // it is among those that TakeDirty returns, or was before the replica followed
-	// annotated are objects whose owners are to be told if an annotation does not do what it says.
-	annotated annotated
+	// noticeQueue are objects whose owners are to be told if an annotation does not do what it says.
+	noticeQueue noticeQueue
 
 	derived
 }
@@ -358,7 +358,7 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
 	}
-	e.adoptAll(ns, before.policies, wasKnown)
+	e.adoptNewPolicies(ns, before.policies, wasKnown)
 	if first {
 		for _, ps := range e.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
 			if c, ok := changeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {

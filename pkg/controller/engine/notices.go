@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// annotatedMost is how many annotated objects of a namespace wait to be looked at. Of more, the last ones do.
-	annotatedMost = 20
+	// noticeQueueLimit is how many annotated objects of a namespace wait to be looked at. Of more, the last ones do.
+	noticeQueueLimit = 20
 	// noticeEvery is how often a namespace has its turn: whoever may annotate objects may annotate very many.
 	noticeEvery = 3 * time.Second
 )
@@ -37,22 +37,22 @@ type notices struct {
 	dropped    int
 }
 
-// annotated are those of a namespace, oldest first.
-type annotated struct {
+// noticeQueue are those of a namespace, oldest first.
+type noticeQueue struct {
 	waiting []*record
 	next    time.Time // when the next one may be looked at
 }
 
-// noteAnnotations has the annotations of a record looked at, if it has any.
-func (e *Engine) noteAnnotations(rec *record) {
-	a := &rec.ns.annotated
+// queueNotice has the annotations of a record looked at, if it has any.
+func (e *Engine) queueNotice(rec *record) {
+	a := &rec.ns.noticeQueue
 	if !rec.Annotated() || slices.Contains(a.waiting, rec) {
 		return
 	}
 	switch len(a.waiting) {
 	case 0:
 		e.notices.namespaces = append(e.notices.namespaces, rec.ns)
-	case annotatedMost:
+	case noticeQueueLimit:
 		a.waiting = a.waiting[1:]
 		if !e.following {
 			e.notices.dropped++
@@ -66,10 +66,10 @@ func (e *Engine) TakeNotices(most int, now time.Time) (out []Notice, dropped int
 	for turns := len(e.notices.namespaces); turns > 0 && len(out) < most; turns-- {
 		ns := e.notices.namespaces[0]
 		e.notices.namespaces = e.notices.namespaces[1:]
-		if n, ok := e.noticeIn(ns, now); ok {
+		if n, ok := e.nextNotice(ns, now); ok {
 			out = append(out, n)
 		}
-		if len(ns.annotated.waiting) > 0 {
+		if len(ns.noticeQueue.waiting) > 0 {
 			e.notices.namespaces = append(e.notices.namespaces, ns)
 		}
 		if e.spent(ns.work()) {
@@ -80,9 +80,9 @@ func (e *Engine) TakeNotices(most int, now time.Time) (out []Notice, dropped int
 	return out, dropped
 }
 
-// noticeIn looks at the next object of a namespace, if it is the namespace's turn.
-func (e *Engine) noticeIn(ns *namespace, now time.Time) (Notice, bool) {
-	a := &ns.annotated
+// nextNotice looks at the next object of a namespace, if it is the namespace's turn.
+func (e *Engine) nextNotice(ns *namespace, now time.Time) (Notice, bool) {
+	a := &ns.noticeQueue
 	if now.Before(a.next) {
 		return Notice{}, false
 	}

@@ -92,25 +92,25 @@ func TestNoticesAreBounded(t *testing.T) {
 		w.upsert(testbuilders.Job(fmt.Sprintf("a-%04d", i)).TTL("1m").Complete(testbuilders.Now).Fact())
 	}
 	w.upsert(testbuilders.Job("b").In("team-b").TTL("1m").Complete(testbuilders.Now).Fact())
-	if n := cap(w.Engine.namespaces[testbuilders.Home].annotated.waiting); n > 3*annotatedMost {
+	if n := cap(w.Engine.namespaces[testbuilders.Home].noticeQueue.waiting); n > 3*noticeQueueLimit {
 		t.Errorf("%d objects wait to be looked at", n)
 	}
 	all, dropped := w.TakeNotices(10, w.now)
-	if len(all) != 2 || all[0].Fact.Name != "a-0980" || all[1].Fact.Name != "b" || dropped != flood-annotatedMost {
+	if len(all) != 2 || all[0].Fact.Name != "a-0980" || all[1].Fact.Name != "b" || dropped != flood-noticeQueueLimit {
 		t.Errorf("told of %d, the first %+v, and passed over %d", len(all), all, dropped)
 	}
 	if all, dropped := w.TakeNotices(10, w.now.Add(noticeEvery-time.Nanosecond)); len(all) != 0 || dropped != 0 {
 		t.Errorf("told of %+v before its turn, passed over %d", all, dropped)
 	}
 	told := 0
-	for range 2 * annotatedMost {
+	for range 2 * noticeQueueLimit {
 		for _, n := range w.notices() {
 			if told++; !strings.HasPrefix(n, "a-") || !strings.HasSuffix(n, string(policy.ReasonAnnotationIgnored)+" by all") {
 				t.Errorf("told of %s", n)
 			}
 		}
 	}
-	if told != annotatedMost-1 {
+	if told != noticeQueueLimit-1 {
 		t.Errorf("told of %d", told)
 	}
 }

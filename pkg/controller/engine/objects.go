@@ -47,7 +47,7 @@ func (e *Engine) upsert(k *facts.Compact, now time.Time) {
 		e.update(rec, k)
 	}
 	if changed {
-		e.noteAnnotations(rec)
+		e.queueNotice(rec)
 	}
 	if c := rec.Controller; c != nil {
 		if e.dependents[c.UID] == nil {
@@ -65,7 +65,7 @@ func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
 	rec.flags.set(recreated, e.recreated.met(k))
 	e.records.put(rec)
 	ns.addRecord(rec)
-	if c := ns.copied[k.UID()]; c != uncleared {
+	if c := ns.copiedClearances[k.UID()]; c != uncleared {
 		e.setClearance(rec, c)
 	}
 	return rec
@@ -91,7 +91,7 @@ func (e *Engine) remove(rec *record, now time.Time) {
 	}
 	e.drop(rec, now)
 	if sent := rec.sent(); sent != nil {
-		e.confirm(sent, now)
+		e.confirmDeletion(sent, now)
 	}
 }
 

@@ -23,7 +23,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 			break
 		}
 		ns := rec.ns
-		if e.late(rec, now) {
+		if e.mustExpireFirst(rec, now) {
 			e.ready.Push(&ns.lane, rec)
 			break // Expire is about to be called, and wakes whoever takes.
 		}
@@ -33,7 +33,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 			e.invalidate(ns)
 			continue
 		}
-		order, ok := e.order(rec, now)
+		order, ok := e.newOrder(rec, now)
 		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
 			e.judge(rec, now)
 			continue
@@ -46,13 +46,13 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 	return nil, false
 }
 
-// late reports whether a ceiling has put the record beyond its share by what annotations kept a moment ago: they may have ended since.
-func (e *Engine) late(rec *record, now time.Time) bool {
+// mustExpireFirst reports whether a ceiling has put the record beyond its share by what annotations kept a moment ago: they may have ended since.
+func (e *Engine) mustExpireFirst(rec *record, now time.Time) bool {
 	next, ok := e.timers.Next()
 	return rec.rule == nil && ok && !next.After(now)
 }
 
-func (e *Engine) order(rec *record, now time.Time) (*deletion.Order, bool) {
+func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	r, d := e.decide(rec, now)
 	if d = e.applyHolds(rec, r, d, now); d.Action != policy.Delete {
 		return nil, false
@@ -73,17 +73,17 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 	}
 	e.upsert(facts.Compress(read), now)
 	if !rec.extra.retry.Reread(rec.ResourceVersion) {
-		rec.after(
+		rec.recordResult(
 			o,
 			deletion.Result{Outcome: deletion.Conflict, Detail: "the API server reports a conflict, although the object has not changed"},
 			now,
 		)
 		return nil, false
 	}
-	if !e.fresh.Allows(now) || rec.ns.lane.Paused() || e.late(rec, now) {
+	if !e.fresh.Allows(now) || rec.ns.lane.Paused() || e.mustExpireFirst(rec, now) {
 		return nil, false
 	}
-	order, ok := e.order(rec, now)
+	order, ok := e.newOrder(rec, now)
 	if !ok {
 		return nil, false
 	}
@@ -95,7 +95,7 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 
 // Release gives an order back for which nothing was sent.
 func (e *Engine) Release(o *deletion.Order, now time.Time) {
-	e.end(o, now)
+	e.endOrder(o, now)
 }
 
 // Done takes in the result of an order.
@@ -104,15 +104,15 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 	if rec == nil {
 		return
 	}
-	rec.after(o, result, now)
+	rec.recordResult(o, result, now)
 	if rec.extra.gone && result.Outcome == deletion.Accepted {
-		e.confirm(o, now)
+		e.confirmDeletion(o, now)
 	}
-	e.end(o, now)
+	e.endOrder(o, now)
 }
 
-// end frees the record of an order, and judges it in the light of what came of it.
-func (e *Engine) end(o *deletion.Order, now time.Time) {
+// endOrder frees the record of an order, and judges it in the light of what came of it.
+func (e *Engine) endOrder(o *deletion.Order, now time.Time) {
 	rec := e.inFlight[o]
 	if rec == nil {
 		return
@@ -125,8 +125,8 @@ func (e *Engine) end(o *deletion.Order, now time.Time) {
 	e.effects.Due = true
 }
 
-// after notes what follows from a result for the next delete of the object.
-func (rec *record) after(o *deletion.Order, result deletion.Result, now time.Time) {
+// recordResult notes what follows from a result for the next delete of the object.
+func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now time.Time) {
 	switch result.Outcome {
 	case deletion.Accepted:
 		rec.extra.sent = o
@@ -137,8 +137,8 @@ func (rec *record) after(o *deletion.Order, result deletion.Result, now time.Tim
 	}
 }
 
-// confirm counts a deletion.
-func (e *Engine) confirm(o *deletion.Order, now time.Time) {
+// confirmDeletion counts a deletion.
+func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
 	if o.Fact == nil {
 		return
 	}

@@ -176,13 +176,13 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	c, changed := changeOf(ps, created, seenAnew)
 	for ns := range affected {
 		if created {
-			e.adoptNew(ns, ps)
+			e.adopt(ns, ps)
 		}
 		if changed {
 			e.recordChange(ns, c)
 		}
 	}
-	return affected.Union(e.release(ps))
+	return affected.Union(e.endApproved(ps))
 }
 
 // store covers a state of a policy, with what follows from all of it but the spec, and returns what was kept before.

@@ -161,7 +161,7 @@ func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report
 	if paced := e.ready.Rests(&ns.lane); paced && theirs.Ready() > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
-	r.Waiting = append(r.Waiting, e.waiting(ns, sums, ps)...)
+	r.Waiting = append(r.Waiting, e.holdsToReport(ns, sums, ps)...)
 }
 
 // summing sums up the objects of a namespace by policy.

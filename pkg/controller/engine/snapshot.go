@@ -37,7 +37,7 @@ type Snapshot struct {
 	Missing map[string][]string
 
 	from *Engine
-	most int
+	maxFacts int
 	// needs are the resources that are needed in each of the namespaces, which are yet to be copied.
 	needs      map[*namespace]sets.Set[string]
 	namespaces []*namespace
@@ -50,7 +50,7 @@ type Snapshot struct {
 func (e *Engine) BeginSnapshot(change gc.PolicyChange, most int, spent func(work int) bool, now time.Time) *Snapshot {
 	config := e.config
 	config.Spent = spent
-	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, most: most, needs: e.needs(change)}
+	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: most, needs: e.needs(change)}
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(slices.Clone(*w))
@@ -111,7 +111,7 @@ func (s *Snapshot) copyFact(rec *record) bool {
 	if !rec.Finished || rec.sent() != nil {
 		return true
 	}
-	if len(s.Facts) >= s.most {
+	if len(s.Facts) >= s.maxFacts {
 		s.Cut = true
 		return false
 	}
@@ -126,7 +126,7 @@ func (s *Snapshot) copyFact(rec *record) bool {
 
 // copyClearance copies the clearance of a record where a copy that judges the record again could not find it out.
 func (s *Snapshot) copyClearance(rec *record) {
-	copied := s.Engine.namespaces[rec.ns.name].copied
+	copied := s.Engine.namespaces[rec.ns.name].copiedClearances
 	switch h := rec.hold(); {
 	case h == nil && len(rec.ns.changes) == 0:
 	case h == nil:
@@ -152,15 +152,15 @@ func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 		}
 	}
 	if change.Policy().GetNamespace() == "" { // What one namespace does to the shares of others is not worth looking at all of them.
-		for _, ns := range e.sharing(out) {
+		for _, ns := range e.sharingCeilings(out) {
 			out[ns] = sets.KeySet(ns.covered)
 		}
 	}
 	return out
 }
 
-// sharing are the namespaces under a ceiling of which any of these takes a share, but for these themselves.
-func (e *Engine) sharing(all map[*namespace]sets.Set[string]) []*namespace {
+// sharingCeilings are the namespaces under a ceiling of which any of these takes a share, but for these themselves.
+func (e *Engine) sharingCeilings(all map[*namespace]sets.Set[string]) []*namespace {
 	var out []*namespace
 	for _, ps := range e.clusters {
 		if len(ps.ceilings) == 0 || ps.compiled.Preview {
@@ -231,7 +231,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 		}
 		c.holds = append(c.holds, h)
 	}
-	c.copied = map[types.UID]clearance{}
+	c.copiedClearances = map[types.UID]clearance{}
 	for _, ps := range ns.policies {
 		c.policies = append(c.policies, s.Engine.copyPolicy(ps))
 	}

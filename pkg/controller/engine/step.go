@@ -93,7 +93,7 @@ func (e *Engine) step(now time.Time) {
 		})
 	}
 	e.forSome(e.evaluating, func(ns *namespace) *int { return &ns.unevaluated }, func(rec *record) {
-		e.noteAnnotations(rec)
+		e.queueNotice(rec)
 		e.evaluate(rec, now)
 	})
 	if e.judging() {
