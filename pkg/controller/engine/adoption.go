@@ -108,7 +108,7 @@ func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Polic
 	if own := ns.holds.Of(ps.stored.UID); h == nil && own != nil && told.Policy == "" && e.following {
 		h = own // The leader has found the same under another id.
 	}
-	e.emptied.Insert(ns)
+	e.holdsToCheck.Insert(ns)
 	if h == nil {
 		h = &approval.Hold{ID: told.ID, Since: sinceOf(told), Deciders: sets.New(ps.stored.UID)}
 		if ns.holds.Add(ns.name, h) != h {
@@ -139,7 +139,7 @@ func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 	if e.fresh.ClockDoubt() != "" || ns.holds.Find((*approval.Hold).Unsearched) == nil {
 		return false
 	}
-	for rec := range ns.wantedRecords() {
+	for rec := range ns.recordsWantingDelete() {
 		if h := ns.possibleHold(rec, rec.policy.UID, (*approval.Hold).Unsearched); h != nil && rec.hold() == nil {
 			e.addMember(rec, h)
 		}
@@ -153,7 +153,7 @@ func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 
 // adoptNewPolicies does so for all policies that are new to a namespace: the lists of a replica that starts may be of different times.
 func (e *Engine) adoptNewPolicies(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
-	for _, ps := range slices.Concat(ns.policies, e.clusters) {
+	for _, ps := range slices.Concat(ns.policies, e.clusterPolicies) {
 		if uid := ps.stored.UID; ns.derived.policies.Has(uid) && (!wasKnown || !before.Has(uid)) {
 			e.adopt(ns, ps)
 		}
@@ -220,7 +220,7 @@ func (e *Engine) rememberEnded(ns *namespace, h *approval.Hold) {
 
 // policyOf finds a policy that is for the namespace by its UID; nil when there is none.
 func (e *Engine) policyOf(ns *namespace, uid types.UID) *policyState {
-	for _, ps := range slices.Concat(ns.policies, e.clusters) {
+	for _, ps := range slices.Concat(ns.policies, e.clusterPolicies) {
 		if ps.stored.UID == uid {
 			return ps
 		}

@@ -24,7 +24,7 @@ func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
 	e.rejudge(all, now)
 	e.assessPending(now)
 	for _, ns := range all {
-		e.forget(ns)
+		e.forgetIfUnused(ns)
 	}
 }
 
@@ -128,7 +128,7 @@ func (e *Engine) countOverdue(ps *policyState, counted map[*policyState]int) int
 // if it had finished.
 func (e *Engine) overdue(rec *record) bool {
 	at := e.lastRun.Add(-statusDelay)
-	return rec.wantsDelete && (rec.at.time().Before(at) || byLimit(reasons[rec.wantedFor]) && rec.FinishedAt().Before(at))
+	return rec.wantsDelete && (rec.at.time().Before(at) || byLimit(reasons[rec.deleteReason]) && rec.FinishedAt().Before(at))
 }
 
 // batch are the objects of a namespace that are due by one policy and are yet to be assessed.
@@ -142,7 +142,7 @@ type batch struct {
 // batchesOf returns the batches of a namespace, in the order of the names of their policies.
 func (e *Engine) batchesOf(ns *namespace, changes approval.Changes) []*batch {
 	byPolicy := map[*policy.Policy]*batch{}
-	for rec := range ns.wantedRecords() {
+	for rec := range ns.recordsWantingDelete() {
 		if rec.clearance != uncleared {
 			continue
 		}
@@ -172,7 +172,7 @@ func (e *Engine) newBatch(ns *namespace, p *policy.Policy, changes approval.Chan
 // limitsOf are how many objects changes may make due at once: by the guardrails of a namespace, which count from before the first of the
 // changes on, or by default.
 func (e *Engine) limitsOf(ns *namespace) approval.Limits {
-	set := ns.bounds.HoldAbove.Stricter(ns.heldAbove)
+	set := ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
 	return approval.LimitsOf(set, approval.Defaults{Objects: e.config.HoldAbove, Total: e.config.HoldAboveTotal})
 }
 
@@ -182,10 +182,10 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 	for ns, changes := range ready {
 		e.updateHolds(ns)
 		of := e.batchesOf(ns, changes)
-		free := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.stops(b.policy) })
+		free := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.stopped(b.policy) })
 		all = append(all, free...)
 		if len(free) == len(of) { // What is stopped is assessed by the same limits, with what else becomes due until that ends.
-			defer func() { ns.heldAbove = policy.NoHoldAbove }()
+			defer func() { ns.formerHoldAbove = policy.NoHoldAbove }()
 		}
 	}
 	e.countUntold(all)

@@ -41,8 +41,8 @@ func changeOf(ps *policyState, created, seenAnew bool) (approval.Change, bool) {
 	case seenAnew:
 		c.ID = fmt.Sprint("resource version ", ps.stored.ResourceVersion, " of ", c.ID)
 		c.Text = ps.stored.Title() + ", which can be read again,"
-	case ps.altered != "":
-		c.ID = fmt.Sprint("content ", ps.altered, " of ", c.ID)
+	case ps.outOfBand != "":
+		c.ID = fmt.Sprint("content ", ps.outOfBand, " of ", c.ID)
 		c.Text = fmt.Sprintf("a change of generation %d of %s past the API", ps.stored.Generation, ps.stored.Title())
 	default:
 		return c, !created || ps.stored.Status.ObservedGeneration < ps.stored.Generation
@@ -65,7 +65,7 @@ func (e *Engine) markPending(ns *namespace) {
 	if !ns.known {
 		return // It takes nothing of a ceiling, and nobody knows for how long.
 	}
-	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
+	for _, ceiling := range slices.Concat(ns.ceilings, ns.formerCeilings) {
 		ceiling.pending.Insert(ns)
 	}
 }
@@ -75,10 +75,10 @@ func (e *Engine) clearChanges(ns *namespace) {
 	e.invalidate(ns)
 	ns.changes = nil
 	e.pending.Delete(ns)
-	for _, ceiling := range slices.Concat(ns.ceilings, ns.left) {
+	for _, ceiling := range slices.Concat(ns.ceilings, ns.formerCeilings) {
 		ceiling.pending.Delete(ns)
 	}
-	ns.left = nil
+	ns.formerCeilings = nil
 }
 
 // changeElsewhere returns a change in another namespace that may have put the record beyond a ceiling that both share.

@@ -60,18 +60,18 @@ type Engine struct {
 	records  index
 	cronJobs map[types.UID]*lifecycle.CronJob
 	// cronJobsListed says that all of them are known.
-	cronJobsListed bool
-	dependents     map[types.UID]sets.Set[*record] // by the UID of their controller
-	namespaces     map[string]*namespace
-	clusters       []*policyState // the cluster policies, by name
-	quotas         quotas
-	watches        freshness.Watches
-	recreated      memory
+	cronJobsListed  bool
+	dependents      map[types.UID]sets.Set[*record] // by the UID of their controller
+	namespaces      map[string]*namespace
+	clusterPolicies []*policyState // the cluster policies, by name
+	quotas          quotas
+	watches         freshness.Watches
+	recreations     recreations
 
 	timers expiry.Heap[*record]
 	ready  turns.Queue[*record]
 	// pending are the namespaces with changes that are yet to be weighed, emptied those with holds that may have lost their last member.
-	pending, emptied sets.Set[*namespace]
+	pending, holdsToCheck sets.Set[*namespace]
 	// blocking is one of pending of which not all is known; nil when none was when it was looked last.
 	blocking *namespace
 	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
@@ -79,30 +79,30 @@ type Engine struct {
 	// writes numbers the states of policies that were taken in.
 	writes uint64
 	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
-	flipped []*record
+	overChanged []*record
 	// matched is the record that policies were last asked about, with its fact and what they said; nil once that may not hold any more.
 	// matchings is how often they were.
-	matched   *record
-	fact      lifecycle.Fact
-	matches   policy.Matches
-	matchings int
-	wants     []membership
+	matched    *record
+	fact       lifecycle.Fact
+	matches    policy.Matches
+	matchCount int
+	scratch    []membership
 	// inFlight are the orders that were taken and are not done, confirmed the deletions that nobody has been told of yet.
 	inFlight  map[*deletion.Order]*record
 	confirmed []deletion.Confirmed
 	notices   notices
 	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed,
 	// numbered in their order.
-	dirty   sets.Set[string]
-	urgent  map[string]uint64
-	urgents uint64
+	dirty       sets.Set[string]
+	urgent      map[string]uint64
+	urgentCount uint64
 	// following says that nobody takes them.
 	following bool
 	// For metrics.
 	held     []int // by the code of the reason
 	deleting int
 	// coverings is the last Covering that was given out.
-	coverings Covering
+	lastCovering Covering
 
 	fresh freshness.Freshness
 	rejudging
@@ -114,23 +114,23 @@ type Engine struct {
 // New returns an empty engine.
 func New(c Config) *Engine {
 	return &Engine{
-		config:     c,
-		protected:  sets.New(alwaysProtected...).Insert(c.Protected...),
-		records:    newIndex(),
-		cronJobs:   map[types.UID]*lifecycle.CronJob{},
-		dependents: map[types.UID]sets.Set[*record]{},
-		namespaces: map[string]*namespace{},
-		quotas:     newQuotas(),
-		recreated:  newMemory(),
-		inFlight:   map[*deletion.Order]*record{},
-		dirty:      sets.New[string](),
-		urgent:     map[string]uint64{},
-		pending:    sets.New[*namespace](),
-		emptied:    sets.New[*namespace](),
-		recent:     approval.Recent{},
-		held:       make([]int, len(reasons)),
-		rejudging:  newRejudging(),
-		lists:      map[string]*List{},
+		config:       c,
+		protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
+		records:      newIndex(),
+		cronJobs:     map[types.UID]*lifecycle.CronJob{},
+		dependents:   map[types.UID]sets.Set[*record]{},
+		namespaces:   map[string]*namespace{},
+		quotas:       newQuotas(),
+		recreations:  newMemory(),
+		inFlight:     map[*deletion.Order]*record{},
+		dirty:        sets.New[string](),
+		urgent:       map[string]uint64{},
+		pending:      sets.New[*namespace](),
+		holdsToCheck: sets.New[*namespace](),
+		recent:       approval.Recent{},
+		held:         make([]int, len(reasons)),
+		rejudging:    newRejudging(),
+		lists:        map[string]*List{},
 	}
 }
 

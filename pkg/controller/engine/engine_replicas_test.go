@@ -77,7 +77,7 @@ func (e *simulation) succeed(t *rapid.T) {
 	if e.leader = e.follower; fresh {
 		e.leader = e.start()
 	}
-	alike := e.alike                // follow() is about the next one.
+	alike := e.alike               // follow() is about the next one.
 	e.recent = e.windows(e.leader) // One that followed may have started later than what it counts.
 	e.leader.Lead()
 	e.repace(true)
@@ -115,7 +115,7 @@ func limitsOf(ns *namespace) simLimits {
 		}
 		return &n
 	}
-	above := ns.bounds.HoldAbove.Stricter(ns.heldAbove)
+	above := ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
 	return simLimits{said(above.Objects), said(above.Total)}
 }
 
@@ -264,7 +264,7 @@ func (e *simulation) sameClearances() bool {
 		return false
 	}
 	for name, ns := range e.leader.namespaces {
-		if other := e.follower.namespaces[name]; other == nil || other.bounds.HoldAbove.Stricter(other.heldAbove) != ns.bounds.HoldAbove.Stricter(ns.heldAbove) {
+		if other := e.follower.namespaces[name]; other == nil || other.bounds.HoldAbove.Stricter(other.formerHoldAbove) != ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove) {
 			return false
 		}
 	}

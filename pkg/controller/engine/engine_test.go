@@ -148,9 +148,9 @@ func (e *simulation) coverOne(t *driver) {
 // remember has an engine know the name of an object as one that came back too often, or not at all.
 func (e *simulation) remember(t *driver, f *lifecycle.Fact) {
 	name := nameOf(facts.Compress(f))
-	t.recreated.names.Remove(name)
+	t.recreations.names.Remove(name)
 	if e.Recreated[f.UID] {
-		t.recreated.names.Add(name, returns{deleted: f.Created.Add(-time.Minute), times: recreateMost, last: "another"})
+		t.recreations.names.Add(name, returnCount{deleted: f.Created.Add(-time.Minute), times: maxReturns, last: "another"})
 	}
 }
 
@@ -223,7 +223,7 @@ func (e *simulation) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
 	e.each(func(t *driver) {
 		t.Remove(facts.Compress(f), e.Now)
-		t.recreated = newMemory()
+		t.recreations = newMemory()
 		for _, f := range e.Objects {
 			e.remember(t, f)
 		}

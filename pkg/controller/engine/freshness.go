@@ -48,7 +48,7 @@ func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]fres
 	}
 	switch c {
 	case freshness.ClusterPolicies, freshness.Policies:
-		for _, ps := range e.known(c) {
+		for _, ps := range e.policiesOf(c) {
 			compare(ps.stored.NamespacedName(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation))
 		}
 	case freshness.Namespaces:

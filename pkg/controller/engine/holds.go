@@ -51,7 +51,7 @@ func (e *Engine) setClearance(rec *record, to clearance) {
 	if h := rec.hold(); h != nil {
 		h.Members--
 		if h.Members == 0 || rec.ns.hasEmptyHold() {
-			e.emptied.Insert(rec.ns)
+			e.holdsToCheck.Insert(rec.ns)
 		}
 	}
 	rec.clearance = to
@@ -131,7 +131,7 @@ func (e *Engine) reassignHolds(ns *namespace) bool {
 // newOwner is the first policy by name that decides for something which waits under a hold; nil when none does.
 func (ns *namespace) newOwner(h *approval.Hold) *policy.Policy {
 	var newOwner *policy.Policy
-	for rec := range ns.wantedRecords() {
+	for rec := range ns.recordsWantingDelete() {
 		if p := rec.policy; rec.hold() == h && (newOwner == nil || p.String() < newOwner.String()) {
 			newOwner = p
 		}
@@ -142,7 +142,7 @@ func (ns *namespace) newOwner(h *approval.Hold) *policy.Policy {
 // endHolds ends the holds under which nothing waits any more, where that is certain, and lets go what they kept beside it.
 func (e *Engine) endHolds(now time.Time) {
 	var all []*namespace
-	for ns := range e.emptied {
+	for ns := range e.holdsToCheck {
 		if len(ns.changes) > 0 || !e.complete(ns) {
 			continue
 		}
@@ -150,7 +150,7 @@ func (e *Engine) endHolds(now time.Time) {
 		if e.fresh.ClockDoubt() != "" { // Nothing ends, but somebody must be there who can be asked.
 			changed = e.reassignHolds(ns)
 		} else {
-			e.emptied.Delete(ns)
+			e.holdsToCheck.Delete(ns)
 			changed = e.updateHolds(ns)
 			changed = e.endEmptyHolds(ns) || changed
 		}
@@ -184,7 +184,7 @@ func (ns *namespace) mayHaveMembers(h *approval.Hold, policies sets.Set[types.UI
 	if h.Deciders == nil {
 		return false
 	}
-	for rec := range ns.wantedRecords() {
+	for rec := range ns.recordsWantingDelete() {
 		if of := rec.hold(); of != nil && of != h && policies.Has(rec.policy.UID) && h.MayHave(rec.FinishedAt(), rec.policy.UID) {
 			return true
 		}

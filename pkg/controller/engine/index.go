@@ -29,7 +29,7 @@ type indexPart struct {
 const (
 	indexParts = 512
 	// slotsLeast is the size of a part that has any.
-	slotsLeast = 8
+	minSlots = 8
 )
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
@@ -84,7 +84,7 @@ func (x *index) put(rec *record) {
 // resize makes new slots for the records of a part.
 func (x *index) resize(p *indexPart, slots int) {
 	before := p.slots
-	p.slots = make([]*record, max(slots, slotsLeast))
+	p.slots = make([]*record, max(slots, minSlots))
 	for _, rec := range before {
 		if rec != nil {
 			_, i := x.find(rec.UID())
@@ -109,7 +109,7 @@ func (x *index) delete(uid types.UID) {
 	p.slots[free] = nil
 	p.used--
 	x.count--
-	if len(p.slots) > slotsLeast && 4*p.used < len(p.slots) {
+	if len(p.slots) > minSlots && 4*p.used < len(p.slots) {
 		x.resize(p, p.used*2)
 	}
 }

@@ -66,7 +66,7 @@ func TestIndexIsAMap(t *testing.T) {
 		for _, p := range x.parts {
 			slots += len(p.slots)
 		}
-		if most := 4*len(want) + indexParts*slotsLeast; slots > most {
+		if most := 4*len(want) + indexParts*minSlots; slots > most {
 			t.Fatalf("%d slots for %d records", slots, len(want))
 		}
 	})

@@ -21,24 +21,24 @@ func (e *Engine) judge(rec *record, now time.Time) {
 		return
 	}
 	e.evaluate(rec, now)
-	e.evaluateFlipped(now)
+	e.evaluateOverChanged(now)
 }
 
 // evaluateFlipped decides for those that came to lie beyond a limit, or were saved.
-func (e *Engine) evaluateFlipped(now time.Time) {
+func (e *Engine) evaluateOverChanged(now time.Time) {
 	if len(e.counting) > 0 {
 		return // More may come to lie beyond it, or be saved again.
 	}
-	for len(e.flipped) > 0 {
-		flipped := e.flipped
-		e.flipped = nil
+	for len(e.overChanged) > 0 {
+		flipped := e.overChanged
+		e.overChanged = nil
 		for i, rec := range flipped {
 			if rec.removed() {
 				continue
 			}
-			rec.flip(now)
+			rec.setOverSince(now)
 			if e.evaluate(rec, now); e.spent(rec.ns.work()) && i+1 < len(flipped) {
-				e.queueFlipped(flipped[i+1:], now)
+				e.queueOverChanged(flipped[i+1:], now)
 				return
 			}
 		}
@@ -46,16 +46,16 @@ func (e *Engine) evaluateFlipped(now time.Time) {
 }
 
 // queueFlipped leaves them to CatchUp.
-func (e *Engine) queueFlipped(flipped []*record, now time.Time) {
+func (e *Engine) queueOverChanged(flipped []*record, now time.Time) {
 	begun, of := e.judging(), sets.New[*namespace]()
-	for _, rec := range append(flipped, e.flipped...) {
-		if rec.flip(now); !rec.removed() {
+	for _, rec := range append(flipped, e.overChanged...) {
+		if rec.setOverSince(now); !rec.removed() {
 			rec.ns.requeue(rec)
 			of.Insert(rec.ns)
 			e.evaluating.Insert(rec.ns)
 		}
 	}
-	e.flipped = nil
+	e.overChanged = nil
 	if len(of) > 0 {
 		e.pauseQueued(of.UnsortedList(), begun)
 	}
@@ -69,7 +69,7 @@ func (e *Engine) evaluate(rec *record, now time.Time) {
 
 // reapply does so for a record that is ripe, where nothing has changed but what the tracker alone knows.
 func (e *Engine) reapply(rec *record, now time.Time) {
-	e.apply(rec, rec.resolution(), policy.Decision{Action: policy.Delete, Reason: reasons[rec.wantedFor], At: rec.at.time()}, now)
+	e.apply(rec, rec.resolution(), policy.Decision{Action: policy.Delete, Reason: reasons[rec.deleteReason], At: rec.at.time()}, now)
 }
 
 // apply carries out what was decided for a record, as far as it is not restrained.
@@ -77,17 +77,17 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 	e.updateClearance(rec, r.Policy, d)
 	d = e.applyHolds(rec, r, d, now)
 	e.count(rec, -1)
-	rec.decide(r, d)
+	rec.setDecision(r, d)
 	e.count(rec, 1)
-	next := timer{}
+	next := earliest{}
 	next.add(d)
 	if _, _, until, paused := rec.paused(now); paused && d.Action == policy.Hold {
 		next.addTime(until) // It is to be looked at again after a failed delete.
 	}
-	next.addTime(rec.countsFrom())
+	next.addTime(rec.recountAt())
 	if d.Action == policy.Hold && e.quotaDoubt(rec.ns) != "" {
-		standing := e.standing(rec)
-		next.add(e.withoutQuotas(rec, &standing, now)) // It goes by its time all the same.
+		standing := e.resolve(rec)
+		next.add(e.decideWithoutQuotas(rec, &standing, now)) // It goes by its time all the same.
 	}
 	e.evaluatePreviews(rec, &next, now)
 	if next.at.IsZero() {
@@ -101,8 +101,8 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 		if !d.Due() && rec.extra != nil {
 			rec.extra.retry = rec.extra.retry.Forgotten()
 		}
-		rec.trim()
-	case !rec.queued() && rec.order() == nil:
+		rec.dropEmptyExtra()
+	case !rec.queued() && rec.inFlight() == nil:
 		e.ready.Push(&rec.ns.lane, rec)
 	}
 	e.invalidate(rec.ns)
@@ -113,13 +113,13 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
 	rec.setWantsDelete(d.Action == policy.Delete)
-	rec.wantedFor = rec.wantedFor.of(d.Reason)
+	rec.deleteReason = rec.deleteReason.recode(d.Reason)
 	if !rec.wantsDelete {
 		e.resetClearance(rec)
 		return
 	}
 	if h := rec.hold(); h != nil && (h.Owner == "" || ns.hasEmptyHold()) {
-		e.emptied.Insert(ns) // It is to have another owner, or was all that another one may have had.
+		e.holdsToCheck.Insert(ns) // It is to have another owner, or was all that another one may have had.
 	}
 	switch {
 	case rec.clearance != uncleared:
@@ -127,7 +127,7 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 		if rec.action == policy.Wait && !rec.at.time().After(ns.changes[0].At) {
 			e.setClearance(rec, cleared) // Time made it due before the change, only nobody had looked.
 		}
-	case ns.stops(p): // Whoever ends that makes it due.
+	case ns.stopped(p): // Whoever ends that makes it due.
 	default:
 		if c, elsewhere := rec.changeElsewhere(); elsewhere {
 			e.recordChange(ns, c)
@@ -145,7 +145,7 @@ func (e *Engine) resetClearance(rec *record) {
 	case rec.clearance == uncleared:
 	case len(rec.ns.changes) > 0, len(e.lists) > 0, e.unlisted(rec.ns) != "", rec.hold() != nil && e.fresh.ClockDoubt() != "":
 		rec.ns.staleClearances = true
-		e.emptied.Insert(rec.ns)
+		e.holdsToCheck.Insert(rec.ns)
 	default:
 		e.setClearance(rec, uncleared)
 	}
@@ -158,7 +158,7 @@ func (e *Engine) invalidate(ns *namespace) {
 	}
 	ns.dirty = true
 	e.markDirty(ns.name)
-	if len(e.clusters) > 0 {
+	if len(e.clusterPolicies) > 0 {
 		e.markDirty("")
 	}
 }
@@ -174,13 +174,13 @@ func (e *Engine) markDirty(namespace string) {
 func (e *Engine) markUrgent(namespace string) {
 	e.markDirty(namespace)
 	if !e.following {
-		e.urgents++
-		e.urgent[namespace] = e.urgents
+		e.urgentCount++
+		e.urgent[namespace] = e.urgentCount
 	}
 }
 
 // evaluatePreviews decides for a record as each preview policy would have it.
-func (e *Engine) evaluatePreviews(rec *record, next *timer, now time.Time) {
+func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 	ns := rec.ns
 	if len(ns.previews) == 0 && len(ns.clusterPreviews) == 0 {
 		if rec.extra != nil {
@@ -189,20 +189,20 @@ func (e *Engine) evaluatePreviews(rec *record, next *timer, now time.Time) {
 		return
 	}
 	var out []preview
-	if standing, limits := e.standing(rec), e.limits(rec); ns.closed() == "" {
+	if standing, limits := e.resolve(rec), e.limits(rec); ns.excluded() == "" {
 		for _, v := range e.matches.Previews {
 			with := standing.With(v)
 			r, d := with.Decide(limits, now)
 			if r.Policy != v.Policy || !d.Candidate() {
 				continue
 			}
-			d = e.withQuotaHold(rec, &with, e.withHold(rec, r, rec.since(d), now), now)
+			d = e.holdQuotaDelete(rec, &with, e.holdDelete(rec, r, rec.withOverSince(d), now), now)
 			out = append(out, preview{policy: v.Policy, decision: d})
 			next.add(d)
 		}
 	}
 	if len(out) > 0 || rec.extra != nil {
-		rec.more().previews = out
+		rec.ensureExtra().previews = out
 	}
 }
 
@@ -215,18 +215,18 @@ func (e *Engine) match(rec *record) {
 	rec.Unpack(&e.fact)
 	e.matches.Ask(&e.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
 	e.matched = rec
-	e.matchings++
+	e.matchCount++
 }
 
 // object is what the pure core is to know of a record that was matched. It is Terminating from the moment that a delete of ours was
 // accepted.
 func (e *Engine) object(rec *record) policy.Object {
-	e.fact.Terminating = e.fact.Terminating || rec.sent() != nil
+	e.fact.Terminating = e.fact.Terminating || rec.accepted() != nil
 	return policy.Object{Fact: &e.fact, Owner: lifecycle.StateOfOwner(&e.fact, e), Recreated: rec.flags.has(recreated)}
 }
 
 // standing is how a record stands with the policies, and with the pools of their rules.
-func (e *Engine) standing(rec *record) policy.Standing {
+func (e *Engine) resolve(rec *record) policy.Standing {
 	e.match(rec)
 	at := 0
 	for _, votes := range [][]policy.Vote{e.matches.Votes, e.matches.Previews} {
@@ -239,21 +239,21 @@ func (e *Engine) standing(rec *record) policy.Standing {
 
 // limits are those of a record that was matched.
 func (e *Engine) limits(rec *record) policy.Limits {
-	return policy.Limits{Counted: rec.ns.counted(&e.fact), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
+	return policy.Limits{Counted: rec.ns.hasCeiling(&e.fact), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
 }
 
 // decide asks the pure core.
 func (e *Engine) decide(rec *record, now time.Time) (policy.Resolution, policy.Decision) {
-	if reason := rec.ns.closed(); reason != "" {
+	if reason := rec.ns.excluded(); reason != "" {
 		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
 	}
-	standing := e.standing(rec)
+	standing := e.resolve(rec)
 	r, d := standing.Decide(e.limits(rec), now)
-	return r, rec.since(d)
+	return r, rec.withOverSince(d)
 }
 
 // since has a decision that a limit made hold from when the record came to lie beyond it.
-func (rec *record) since(d policy.Decision) policy.Decision {
+func (rec *record) withOverSince(d policy.Decision) policy.Decision {
 	if byLimit(d.Reason) {
 		if over := rec.overSince(); over.After(d.At) {
 			d.At = over
@@ -278,20 +278,20 @@ func byLimit(reason policy.Reason) bool {
 
 // applyHolds puts before a delete what only the tracker knows.
 func (e *Engine) applyHolds(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
-	if d = e.withHold(rec, r, d, now); d.Action != policy.Delete || e.quotaDoubt(rec.ns) == "" {
+	if d = e.holdDelete(rec, r, d, now); d.Action != policy.Delete || e.quotaDoubt(rec.ns) == "" {
 		return d
 	}
-	standing := e.standing(rec)
-	return e.withQuotaHold(rec, &standing, d, now)
+	standing := e.resolve(rec)
+	return e.holdQuotaDelete(rec, &standing, d, now)
 }
 
 // withQuotaHold holds what stands so that it would not be deleted without a share of a quota, while quotas are in doubt.
-func (e *Engine) withQuotaHold(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
+func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
 	why := e.quotaDoubt(rec.ns)
 	if why == "" || d.Action != policy.Delete {
 		return d
 	}
-	sure := e.withoutQuotas(rec, s, now)
+	sure := e.decideWithoutQuotas(rec, s, now)
 	if sure.Action != policy.Delete {
 		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: why, At: d.At}
 	}
@@ -299,15 +299,15 @@ func (e *Engine) withQuotaHold(rec *record, s *policy.Standing, d policy.Decisio
 }
 
 // withoutQuotas is what follows for a record if no share of a quota limits anything.
-func (e *Engine) withoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
+func (e *Engine) decideWithoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
 	limits := e.limits(rec)
 	limits.QuotasInDoubt = true
 	_, d := s.Decide(limits, now)
-	return rec.since(d)
+	return rec.withOverSince(d)
 }
 
 // withHold puts before a delete what hinders it, whoever decided it.
-func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
 	if d.Action != policy.Delete {
 		return d
 	}
@@ -317,8 +317,8 @@ func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, n
 	}
 	held, blind, doubt := rec.heldBy(r.Policy.UID), e.unobserved(rec.Resource), e.staleView(rec, d.Reason)
 	switch {
-	case ns.stops(r.Policy):
-		return hold(ns.stop(r.Policy))
+	case ns.stopped(r.Policy):
+		return hold(ns.stopReason(r.Policy))
 	case held != nil:
 		return hold(policy.ReasonHeld, held.ID)
 	case e.fresh.ClockDoubt() != "":
@@ -326,7 +326,7 @@ func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, n
 	case blind != "":
 		return hold(policy.ReasonUnobserved, blind)
 	case len(ns.changes) > 0 && rec.clearance == uncleared:
-		return hold(policy.ReasonUnobserved, e.unknown(ns))
+		return hold(policy.ReasonUnobserved, e.whyNotAssessed(ns))
 	case doubt != "":
 		return hold(policy.ReasonUnobserved, doubt)
 	}
@@ -337,15 +337,15 @@ func (e *Engine) withHold(rec *record, r policy.Resolution, d policy.Decision, n
 }
 
 // timer is the earliest of the times that were added to it.
-type timer struct{ at time.Time }
+type earliest struct{ at time.Time }
 
-func (tm *timer) add(d policy.Decision) {
+func (tm *earliest) add(d policy.Decision) {
 	if d.Action == policy.Wait {
 		tm.addTime(d.At)
 	}
 }
 
-func (tm *timer) addTime(at time.Time) {
+func (tm *earliest) addTime(at time.Time) {
 	if !at.IsZero() && (tm.at.IsZero() || at.Before(tm.at)) {
 		tm.at = at
 	}
@@ -356,19 +356,19 @@ func (e *Engine) judgeDependents(owner types.UID, now time.Time) {
 	all := e.dependents[owner]
 	for rec := range all {
 		if e.judge(rec, now); e.spent(rec.ns.work()) {
-			e.queueNamespaces(all)
+			e.queueNamespacesOf(all)
 			return
 		}
 	}
 }
 
 // queueNamespaces leaves objects to CatchUp, with all of their namespaces.
-func (e *Engine) queueNamespaces(all sets.Set[*record]) {
+func (e *Engine) queueNamespacesOf(all sets.Set[*record]) {
 	begun, of := e.judging(), sets.New[*namespace]()
 	for rec := range all {
 		of.Insert(rec.ns)
 	}
-	e.queue(of.UnsortedList())
+	e.queueNamespaces(of.UnsortedList())
 	e.pauseQueued(of.UnsortedList(), begun)
 }
 
@@ -393,7 +393,7 @@ func (e *Engine) Expire(now time.Time) bool {
 
 // Next is the earliest time at which Expire or Take has something to do; false when there is none.
 func (e *Engine) Next() (time.Time, bool) {
-	var next timer
+	var next earliest
 	for _, first := range []func() (time.Time, bool){e.watches.Next, e.timers.Next, e.ready.Next} {
 		if at, ok := first(); ok {
 			next.addTime(at)

@@ -200,5 +200,5 @@ func (m *Merge) End(complete bool, now time.Time) {
 		ns.listed[m.resource] = m.covering
 		m.engine.assessListed(ns, now)
 	}
-	m.engine.forget(ns)
+	m.engine.forgetIfUnused(ns)
 }

@@ -61,9 +61,9 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 			for i := range known {
 				w.upsert(mine(fmt.Sprint(i), time.Hour).Fact())
 			}
-			before := w.matchings
-			if c.do(w); w.matchings-before != c.want {
-				t.Errorf("policies were asked %d times, want %d", w.matchings-before, c.want)
+			before := w.matchCount
+			if c.do(w); w.matchCount-before != c.want {
+				t.Errorf("policies were asked %d times, want %d", w.matchCount-before, c.want)
 			}
 		})
 	}
@@ -139,15 +139,15 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 				w.upsert(testbuilders.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
 			}
 			w.inSlices(1)
-			before, longest := w.matchings, 0
+			before, longest := w.matchCount, 0
 			begun := before
-			w.others = func() { longest, before = max(longest, w.matchings-before), w.matchings }
+			w.others = func() { longest, before = max(longest, w.matchCount-before), w.matchCount }
 			do(w)
 			w.others()
 			w.catchUp()
 			w.others()
-			if longest > most || w.matchings == begun {
-				t.Errorf("policies were asked about %d objects, of %d at once", w.matchings-begun, longest)
+			if longest > most || w.matchCount == begun {
+				t.Errorf("policies were asked about %d objects, of %d at once", w.matchCount-begun, longest)
 			}
 		})
 	}

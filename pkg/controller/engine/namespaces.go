@@ -33,10 +33,10 @@ type namespace struct {
 	labels                 labels.Set
 	revision               freshness.Revision
 
-	policies []*policyState // by name
-	records  []*record
-	wanted   int // of them
-	pools    map[poolKey]*pool
+	policies         []*policyState // by name
+	records          []*record
+	wantsDeleteCount int // of them
+	pools            map[poolKey]*pool
 	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
 	covered map[string]Covering
 	// listed are those of kept of which all objects are known.
@@ -53,8 +53,8 @@ type namespace struct {
 	staleClearances bool
 	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
 	// guardrails said before, the strictest since the first of changes: they guard their own end, too.
-	left      []*ceiling
-	heldAbove policy.HoldAbove
+	formerCeilings  []*ceiling
+	formerHoldAbove policy.HoldAbove
 	// uncounted and unevaluated are the seats below which records are yet to be counted and decided, while they are judged anew,
 	// unapplied that below which what weighing has found is yet to be carried out.
 	uncounted, unevaluated, unapplied int
@@ -79,7 +79,7 @@ type derived struct {
 	clusterVoters, clusterPreviews []*policy.Policy    // by name
 	ceilings, previewed            []*ceiling          // by name of their policy; those of preview policies only count
 	bounds                         policy.Bounds
-	limits                         bool // anything counts objects
+	hasLimits                      bool // anything counts objects
 	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
 	suspended  string
 	unreadable *policyState
@@ -93,7 +93,7 @@ func (e *Engine) namespace(name string) *namespace {
 		ns = &namespace{
 			name: name, pools: map[poolKey]*pool{}, covered: map[string]Covering{},
 			listed: map[string]Covering{}, merges: map[*Merge]bool{},
-			heldAbove: policy.NoHoldAbove, derived: derived{bounds: policy.NoBounds},
+			formerHoldAbove: policy.NoHoldAbove, derived: derived{bounds: policy.NoBounds},
 		}
 		e.namespaces[name] = ns
 	}
@@ -101,13 +101,13 @@ func (e *Engine) namespace(name string) *namespace {
 }
 
 // forget drops a namespace of which nothing is known any more.
-func (e *Engine) forget(ns *namespace) {
+func (e *Engine) forgetIfUnused(ns *namespace) {
 	if e.namespaces[ns.name] != ns {
 		return // It is already; there may be another one of that name.
 	}
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
 		e.clearChanges(ns)
-		e.emptied.Delete(ns)
+		e.holdsToCheck.Delete(ns)
 		delete(e.namespaces, ns.name)
 		if len(ns.covered) > 0 {
 			e.effects.Coverage = true
@@ -116,7 +116,7 @@ func (e *Engine) forget(ns *namespace) {
 }
 
 // closed is why nothing is deleted in the namespace; empty when something may be.
-func (ns *namespace) closed() policy.Reason {
+func (ns *namespace) excluded() policy.Reason {
 	switch {
 	case !ns.known:
 		return policy.ReasonNamespaceUnknown
@@ -129,12 +129,12 @@ func (ns *namespace) closed() policy.Reason {
 }
 
 // stops reports whether what a policy would delete in the namespace is stopped: that of all policies, or of this one alone.
-func (ns *namespace) stops(p *policy.Policy) bool {
+func (ns *namespace) stopped(p *policy.Policy) bool {
 	return ns.suspended != "" || ns.unreadable != nil || ns.unselected || p.Suspend
 }
 
 // stop is why that is so.
-func (ns *namespace) stop(p *policy.Policy) (policy.Reason, string) {
+func (ns *namespace) stopReason(p *policy.Policy) (policy.Reason, string) {
 	switch {
 	case ns.unreadable != nil:
 		return policy.ReasonPolicyUnreadable, "policy " + ns.unreadable.title() + ": " + ns.unreadable.err.Error()
@@ -147,7 +147,7 @@ func (ns *namespace) stop(p *policy.Policy) (policy.Reason, string) {
 }
 
 // lost reports whether the namespace was known and is not any more.
-func (ns *namespace) lost() bool { return !ns.known && ns.revision.UID != "" }
+func (ns *namespace) removed() bool { return !ns.known && ns.revision.UID != "" }
 
 // selectedBy tells whether a cluster policy with this selector is for the namespace.
 func (ns *namespace) selectedBy(selector labels.Selector) bool {
@@ -157,42 +157,42 @@ func (ns *namespace) selectedBy(selector labels.Selector) bool {
 // derive works out what follows from the policies for a namespace. In one that is not there any more nothing is deleted; should a list have
 // left it out by mistake, its objects, holds and guardrails are what they were.
 func (e *Engine) derive(ns *namespace, now time.Time) {
-	if ns.lost() {
+	if ns.removed() {
 		return
 	}
 	d := derived{policies: sets.New[types.UID]()}
 	resources := sets.New[string]()
 	for _, ps := range ns.policies {
-		d.add(ps, &d.voters, &d.previews, resources)
+		d.addPolicy(ps, &d.voters, &d.previews, resources)
 	}
 	var selecting []*policy.Policy
-	for _, ps := range e.clusters {
-		if !ns.selectedBy(ps.selector) || !d.add(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
+	for _, ps := range e.clusterPolicies {
+		if !ns.selectedBy(ps.selector) || !d.addPolicy(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
 			continue
 		}
 		selecting = append(selecting, ps.compiled)
-		d.guard(ps)
+		d.addGuardrails(ps)
 	}
 	d.unselected = e.config.StartSuspended && len(d.clusterVoters) == 0
-	d.limits = d.limits || len(d.ceilings) > 0 || len(d.previewed) > 0
+	d.hasLimits = d.hasLimits || len(d.ceilings) > 0 || len(d.previewed) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
 		e.ready.Repace(&ns.lane)
 	}
-	changes, left, heldAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.heldAbove)
+	changes, left, heldAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
 	if len(changes) > 0 {
-		left.Insert(ns.left...)
+		left.Insert(ns.formerCeilings...)
 	}
 	e.clearChanges(ns)
-	ns.derived, ns.left, ns.heldAbove, e.matched = d, left.UnsortedList(), heldAbove, nil
+	ns.derived, ns.formerCeilings, ns.formerHoldAbove, e.matched = d, left.UnsortedList(), heldAbove, nil
 	e.orphanHolds(ns)
 	if ns.changes = changes; len(changes) > 0 {
 		e.markPending(ns)
 	}
-	e.cover(ns, resources, now)
+	e.updateCoverage(ns, resources, now)
 }
 
 // guard adds the ceilings of a cluster policy, and whether it stops everything.
-func (d *derived) guard(ps *policyState) {
+func (d *derived) addGuardrails(ps *policyState) {
 	if ps.compiled.Preview {
 		d.previewed = append(d.previewed, ps.ceilings...)
 	} else {
@@ -205,7 +205,7 @@ func (d *derived) guard(ps *policyState) {
 
 // add adds a policy to those that have a vote or to those that preview, with what must be observed for it. It tells whether the
 // policy could be read.
-func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
+func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
 	d.policies.Insert(ps.stored.UID)
 	switch {
 	case ps.compiled == nil:
@@ -218,7 +218,7 @@ func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resou
 	default:
 		*voters = append(*voters, ps.compiled)
 	}
-	d.limits = d.limits || ps.compiled.Counts()
+	d.hasLimits = d.hasLimits || ps.compiled.Counts()
 	resources.Insert(ps.compiled.Resources()...)
 	if len(ps.compiled.QuotaResources()) > 0 {
 		resources.Insert(ResourceQuotas)
@@ -227,14 +227,14 @@ func (d *derived) add(ps *policyState, voters, previews *[]*policy.Policy, resou
 }
 
 // cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
-func (e *Engine) cover(ns *namespace, resources sets.Set[string], now time.Time) {
+func (e *Engine) updateCoverage(ns *namespace, resources sets.Set[string], now time.Time) {
 	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
 	kept := make(map[string]Covering, len(resources))
 	for resource := range resources {
 		kept[resource] = ns.covered[resource]
 		if kept[resource] == 0 {
-			e.coverings++
-			kept[resource] = e.coverings
+			e.lastCovering++
+			kept[resource] = e.lastCovering
 		}
 	}
 	if !maps.Equal(kept, ns.covered) {
@@ -300,7 +300,7 @@ func (e *Engine) unlisted(ns *namespace) string {
 }
 
 // unknown says what covers a change of the namespace from being weighed.
-func (e *Engine) unknown(ns *namespace) string {
+func (e *Engine) whyNotAssessed(ns *namespace) string {
 	if what := e.unlisted(ns); what != "" {
 		return "Winnow has not listed all " + what + " yet"
 	}
@@ -349,18 +349,18 @@ func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv strin
 // setNamespace takes in the metadata of a namespace, of the first list or later, and returns it if its objects are to be judged for that.
 func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *namespace {
 	ns := e.namespace(m.Name)
-	before, wasClosed, wasKnown := ns.derived, ns.closed(), ns.known
+	before, wasClosed, wasKnown := ns.derived, ns.excluded(), ns.known
 	ns.terminating = m.DeletionTimestamp != nil
 	ns.protected = e.protected.Has(m.Name) || gc.Protects(m.Labels)
 	ns.known, ns.labels = true, m.Labels
 	ns.revision = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	e.derive(ns, now)
-	if wasClosed == ns.closed() && before.policies.Equal(ns.derived.policies) && wasKnown {
+	if wasClosed == ns.excluded() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
 	}
 	e.adoptNewPolicies(ns, before.policies, wasKnown)
 	if first {
-		for _, ps := range e.clusters { // Of a generation that no controller has observed yet, in whatever order lists come.
+		for _, ps := range e.clusterPolicies { // Of a generation that no controller has observed yet, in whatever order lists come.
 			if c, ok := changeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
 				e.recordChange(ns, c)
 			}
@@ -406,7 +406,7 @@ func (e *Engine) removeNamespace(name string) *namespace {
 }
 
 // find finds a policy, or its membership, among those that are sorted by name.
-func find(policies []*policyState, name string) (int, bool) {
+func findPolicy(policies []*policyState, name string) (int, bool) {
 	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
 		return strings.Compare(ps.name, name)
 	})

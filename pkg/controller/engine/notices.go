@@ -90,10 +90,10 @@ func (e *Engine) nextNotice(ns *namespace, now time.Time) (Notice, bool) {
 	if a.waiting = a.waiting[1:]; len(a.waiting) == 0 {
 		a.waiting = nil
 	}
-	if rec.removed() || ns.closed() != "" {
+	if rec.removed() || ns.excluded() != "" {
 		return Notice{}, false
 	}
-	standing := e.standing(rec)
+	standing := e.resolve(rec)
 	n, ok := standing.Notice(e.matches.Votes, &ns.bounds)
 	if !ok {
 		return Notice{}, false

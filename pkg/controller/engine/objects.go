@@ -62,7 +62,7 @@ func (e *Engine) upsert(k *facts.Compact, now time.Time) {
 // insert makes the record of an object that was not known.
 func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
 	rec := &record{Compact: *k, ns: ns}
-	rec.flags.set(recreated, e.recreated.met(k))
+	rec.flags.set(recreated, e.recreations.countReturn(k))
 	e.records.put(rec)
 	ns.addRecord(rec)
 	if c := ns.copiedClearances[k.UID()]; c != uncleared {
@@ -86,11 +86,11 @@ func (e *Engine) update(rec *record, k *facts.Compact) {
 
 // remove takes a record out because its object is gone.
 func (e *Engine) remove(rec *record, now time.Time) {
-	if rec.order() != nil {
+	if rec.inFlight() != nil {
 		rec.extra.gone = true
 	}
 	e.drop(rec, now)
-	if sent := rec.sent(); sent != nil {
+	if sent := rec.accepted(); sent != nil {
 		e.confirmDeletion(sent, now)
 	}
 }
@@ -107,8 +107,8 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	rec.ns.removeRecord(rec)
 	e.leave(rec)
 	e.invalidate(rec.ns)
-	e.forget(rec.ns)
-	e.evaluateFlipped(now)
+	e.forgetIfUnused(rec.ns)
+	e.evaluateOverChanged(now)
 	e.judgeDependents(rec.UID(), now)
 }
 

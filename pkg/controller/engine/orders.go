@@ -39,7 +39,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 			continue
 		}
 		ns.lane.Sent(ns.bounds.PerMinute, now)
-		rec.more().order = order
+		rec.ensureExtra().inFlight = order
 		e.inFlight[order] = rec
 		return order, true
 	}
@@ -89,7 +89,7 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 	}
 	order.Reread = false
 	delete(e.inFlight, o)
-	e.inFlight[order], rec.extra.order = rec, order
+	e.inFlight[order], rec.extra.inFlight = rec, order
 	return order, true
 }
 
@@ -118,7 +118,7 @@ func (e *Engine) endOrder(o *deletion.Order, now time.Time) {
 		return
 	}
 	delete(e.inFlight, o)
-	rec.extra.order = nil
+	rec.extra.inFlight = nil
 	if !rec.removed() {
 		e.judge(rec, now)
 	}
@@ -129,9 +129,9 @@ func (e *Engine) endOrder(o *deletion.Order, now time.Time) {
 func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now time.Time) {
 	switch result.Outcome {
 	case deletion.Accepted:
-		rec.extra.sent = o
+		rec.extra.accepted = o
 	case deletion.NotFound:
-		rec.extra.sent = &deletion.Order{} // Not ours to count; the watch will say that it is gone.
+		rec.extra.accepted = &deletion.Order{} // Not ours to count; the watch will say that it is gone.
 	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		rec.extra.retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
 	}
@@ -143,7 +143,7 @@ func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
 		return
 	}
 	e.confirmed = append(e.confirmed, deletion.Confirmed{Order: o, At: now})
-	e.recreated.deleted(o.Fact, now)
+	e.recreations.recordDeletion(o.Fact, now)
 	if ps := e.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
 		at := metav1.NewTime(now)
 		ps.deleted, ps.lastDeletion = ps.deleted+1, &at

@@ -37,7 +37,7 @@ type policyState struct {
 	write uint64 // the number of this state
 	// content is the digest of the last spec that could be read whole, altered that of one which came under a generation that had
 	// another spec: somebody wrote past the API, or restored a backup.
-	content, altered string
+	content, outOfBand string
 	// deleted and lastDeletion go on from what the status of the policy said when it was first seen.
 	deleted      int64
 	lastDeletion *metav1.Time
@@ -115,7 +115,7 @@ func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy
 		listed.Insert(o.NamespacedName())
 		affected.Insert(e.setPolicy(o).UnsortedList()...)
 	}
-	for _, ps := range e.known(kind) {
+	for _, ps := range e.policiesOf(kind) {
 		if name := ps.stored.NamespacedName(); !listed.Has(name) {
 			affected.Insert(e.removePolicy(name).UnsortedList()...)
 		}
@@ -125,9 +125,9 @@ func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy
 }
 
 // known are the policies of a collection.
-func (e *Engine) known(c freshness.Collection) []*policyState {
+func (e *Engine) policiesOf(c freshness.Collection) []*policyState {
 	if c == freshness.ClusterPolicies {
-		return slices.Clone(e.clusters)
+		return slices.Clone(e.clusterPolicies)
 	}
 	var out []*policyState
 	for _, ns := range e.namespaces {
@@ -137,9 +137,9 @@ func (e *Engine) known(c freshness.Collection) []*policyState {
 }
 
 // family is the slice that holds the policies beside which one of this namespace stands; of cluster policies for "".
-func (e *Engine) family(namespace string) *[]*policyState {
+func (e *Engine) policiesIn(namespace string) *[]*policyState {
 	if namespace == "" {
-		return &e.clusters
+		return &e.clusterPolicies
 	}
 	return &e.namespace(namespace).policies
 }
@@ -149,8 +149,8 @@ func (e *Engine) policyState(name types.NamespacedName) *policyState {
 	if _, ok := e.namespaces[name.Namespace]; !ok && name.Namespace != "" {
 		return nil
 	}
-	family := *e.family(name.Namespace)
-	if i, found := find(family, name.Name); found {
+	family := *e.policiesIn(name.Namespace)
+	if i, found := findPolicy(family, name.Name); found {
 		return family[i]
 	}
 	return nil
@@ -162,7 +162,7 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	sameGeneration := !created && before.Generation == o.Generation
 	altered := ps.setContent(o, sameGeneration)
 	if created && e.fresh.Listed(collectionOf(o.Stored)) && !e.following {
-		ps.writtenBack(o)
+		ps.noteRestored(o)
 	}
 	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
 	if sameGeneration && !seenAnew && !altered {
@@ -187,15 +187,15 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 
 // store covers a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
 func (e *Engine) store(o ObservedPolicy) (ps *policyState, before policy.Stored, created bool) {
-	family := e.family(o.Namespace)
-	i, found := find(*family, o.Name)
+	family := e.policiesIn(o.Namespace)
+	i, found := findPolicy(*family, o.Name)
 	if !found {
 		*family = slices.Insert(*family, i, &policyState{name: o.Name})
 	}
 	ps = (*family)[i]
 	before, ps.stored = ps.stored, o.Stored
 	created = !found || before.UID != o.UID
-	ps.countOn(created)
+	ps.updateDeleted(created)
 	e.writes++
 	ps.write = e.writes
 	ps.Approve(gc.ApprovedHolds(o.Annotations[gc.AnnotationApprovedHold]), ps.write)
@@ -206,7 +206,7 @@ func (e *Engine) store(o ObservedPolicy) (ps *policyState, before policy.Stored,
 }
 
 // countOn goes on with the deletions that the status counts, where that is ahead.
-func (ps *policyState) countOn(created bool) {
+func (ps *policyState) updateDeleted(created bool) {
 	if status := ps.stored.Status; created || status.Deleted >= ps.deleted {
 		ps.deleted, ps.lastDeletion = status.Deleted, status.LastDeletionTime
 	}
@@ -214,23 +214,23 @@ func (ps *policyState) countOn(created bool) {
 
 // writtenBack notes that a policy appears which the status says was observed already, though the one that leads has seen none: it was saved,
 // deleted, and written back past the API.
-func (ps *policyState) writtenBack(o ObservedPolicy) {
+func (ps *policyState) noteRestored(o ObservedPolicy) {
 	if o.Status.ObservedGeneration >= o.Generation {
-		ps.altered = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)
+		ps.outOfBand = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)
 	}
 }
 
 // setContent takes in the spec of a state, and reports whether it is another one under the same generation.
 func (ps *policyState) setContent(o ObservedPolicy, sameGeneration bool) bool {
 	if !sameGeneration {
-		ps.content, ps.altered = "", ""
+		ps.content, ps.outOfBand = "", ""
 	}
 	if gc.Unreadable(o) != "" {
 		return false
 	}
 	altered := ps.content != "" && ps.content != o.content
 	if altered {
-		ps.altered = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion) // It may come back after others.
+		ps.outOfBand = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion) // It may come back after others.
 	}
 	ps.content = o.content
 	return altered
@@ -286,8 +286,8 @@ func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	if ps == nil {
 		return nil
 	}
-	family := e.family(name.Namespace)
-	i, _ := find(*family, name.Name)
+	family := e.policiesIn(name.Namespace)
+	i, _ := findPolicy(*family, name.Name)
 	*family = slices.Delete(*family, i, i+1)
 	affected := e.affected(ps, name.Namespace)
 	for ns := range affected {

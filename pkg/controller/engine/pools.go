@@ -59,7 +59,7 @@ func (e *Engine) ceilingOf(p *policy.Policy, resource string, total int, before 
 			return c
 		}
 	}
-	flipped := e.flip
+	flipped := e.noteOverChanged
 	if p.Preview {
 		flipped = func(*capacity.Member[*record]) {}
 	}
@@ -92,33 +92,33 @@ func (p *membership) same(o *membership) bool {
 }
 
 // flip notes that a record came to lie beyond a limit, or was saved; once, however many limits count it.
-func (e *Engine) flip(m *capacity.Member[*record]) {
-	if c := m.Value.limits(); !c.flipped {
-		c.flipped = true
-		e.flipped = append(e.flipped, m.Value)
+func (e *Engine) noteOverChanged(m *capacity.Member[*record]) {
+	if c := m.Value.ensureLimitState(); !c.overChanged {
+		c.overChanged = true
+		e.overChanged = append(e.overChanged, m.Value)
 	}
 }
 
 // updateMembership counts a record where it is to be counted now, and nowhere else.
 func (e *Engine) updateMembership(rec *record, now time.Time) {
-	if rec.counted != nil {
-		rec.counted.from = unset
+	if rec.limitState != nil {
+		rec.limitState.recountAt = zeroInstant
 	}
-	e.wants = e.wanted(e.wants[:0], rec, now)
+	e.scratch = e.appendMemberships(e.scratch[:0], rec, now)
 	memberships := rec.memberships()
-	if sameMemberships(memberships, e.wants) {
+	if sameMemberships(memberships, e.scratch) {
 		return
 	}
-	if kept := slices.ContainsFunc(e.wants, func(p membership) bool { return p.member.Kept }); kept != rec.kept() {
+	if kept := slices.ContainsFunc(e.scratch, func(p membership) bool { return p.member.Kept }); kept != rec.kept() {
 		e.ready.Remove(&rec.ns.lane, rec) // It has another turn.
 	}
 	e.leave(rec)
-	if len(e.wants) == 0 {
+	if len(e.scratch) == 0 {
 		return
 	}
-	memberships = make([]membership, len(e.wants))
-	copy(memberships, e.wants)
-	rec.limits().memberships = memberships
+	memberships = make([]membership, len(e.scratch))
+	copy(memberships, e.scratch)
+	rec.ensureLimitState().memberships = memberships
 	for i := range memberships {
 		p := &memberships[i]
 		kept := p.member.Kept
@@ -156,35 +156,35 @@ func (e *Engine) leave(rec *record) {
 			delete(rec.ns.pools, p.pool.poolKey)
 		}
 	}
-	if rec.counted != nil {
-		rec.counted.memberships = nil
+	if rec.limitState != nil {
+		rec.limitState.memberships = nil
 	}
 }
 
 // wanted appends the memberships where a record is to be counted now. Of a preview policy they are the pool and the ceilings that it would have.
-func (e *Engine) wanted(out []membership, rec *record, now time.Time) []membership {
+func (e *Engine) appendMemberships(out []membership, rec *record, now time.Time) []membership {
 	ns := rec.ns
-	if ns.closed() != "" || !ns.limits {
+	if ns.excluded() != "" || !ns.hasLimits {
 		return out
 	}
 	e.match(rec)
 	f, standing, at := &e.fact, policy.Resolve(e.object(rec), e.matches.Votes), 0
-	if ns.limited(e.matches.Votes, f) {
-		out = e.appendMemberships(out, rec, rec.counting(&standing, now), &at)
+	if ns.limitsObject(e.matches.Votes, f) {
+		out = e.appendEnforced(out, rec, rec.updateCounting(&standing, now), &at)
 	}
 	for _, v := range e.matches.Previews {
 		if v.Rule.Capacity == nil {
 			continue
 		}
-		if with := standing.With(v); rec.counting(&with, now).InPools() {
-			out = e.appendPoolMembership(out, rec, f, v, &at)
+		if with := standing.With(v); rec.updateCounting(&with, now).InPools() {
+			out = e.appendPool(out, rec, f, v, &at)
 		}
 	}
-	return e.appendPreviewed(out, rec, &standing, now)
+	return e.appendPreviewCeilings(out, rec, &standing, now)
 }
 
 // appendPreviewed adds the ceilings of preview policies that would count the record.
-func (e *Engine) appendPreviewed(out []membership, rec *record, standing *policy.Standing, now time.Time) []membership {
+func (e *Engine) appendPreviewCeilings(out []membership, rec *record, standing *policy.Standing, now time.Time) []membership {
 	for _, c := range rec.ns.previewed {
 		if c.resource != rec.Resource {
 			continue
@@ -193,7 +193,7 @@ func (e *Engine) appendPreviewed(out []membership, rec *record, standing *policy
 		if i := slices.IndexFunc(e.matches.Previews, func(v policy.Vote) bool { return v.Policy == c.policy }); i >= 0 {
 			with = standing.With(e.matches.Previews[i])
 		}
-		if rec.counting(&with, now).Counts {
+		if rec.updateCounting(&with, now).Counts {
 			out = append(out, membership{ceiling: c})
 		}
 	}
@@ -201,10 +201,10 @@ func (e *Engine) appendPreviewed(out []membership, rec *record, standing *policy
 }
 
 // appendMemberships adds the pools of the rules that vote, and the ceilings.
-func (e *Engine) appendMemberships(out []membership, rec *record, counting policy.Counting, at *int) []membership {
+func (e *Engine) appendEnforced(out []membership, rec *record, counting policy.Counting, at *int) []membership {
 	if counting.InPools() {
 		for _, v := range e.matches.Votes {
-			out = e.appendPoolMembership(out, rec, &e.fact, v, at)
+			out = e.appendPool(out, rec, &e.fact, v, at)
 		}
 	}
 	for _, c := range rec.ns.ceilings {
@@ -216,21 +216,21 @@ func (e *Engine) appendMemberships(out []membership, rec *record, counting polic
 }
 
 // limited tells whether anything counts the object.
-func (ns *namespace) limited(votes []policy.Vote, f *lifecycle.Fact) bool {
-	return slices.ContainsFunc(votes, func(v policy.Vote) bool { return v.Rule.Capacity != nil }) || ns.counted(f)
+func (ns *namespace) limitsObject(votes []policy.Vote, f *lifecycle.Fact) bool {
+	return slices.ContainsFunc(votes, func(v policy.Vote) bool { return v.Rule.Capacity != nil }) || ns.hasCeiling(f)
 }
 
 // counted tells whether a ceiling counts objects like this one.
-func (ns *namespace) counted(f *lifecycle.Fact) bool {
+func (ns *namespace) hasCeiling(f *lifecycle.Fact) bool {
 	return slices.ContainsFunc(ns.ceilings, func(c *ceiling) bool { return c.resource == f.Resource })
 }
 
 // counting is how the object is counted now as it stands. When that changes by itself is noted.
-func (rec *record) counting(standing *policy.Standing, now time.Time) policy.Counting {
+func (rec *record) updateCounting(standing *policy.Standing, now time.Time) policy.Counting {
 	out := standing.Counting(&rec.ns.bounds, now)
 	if until := out.Until; !until.IsZero() {
-		if c := rec.limits(); c.from == unset || until.Before(c.from.time()) {
-			c.from = instantOf(until)
+		if c := rec.ensureLimitState(); c.recountAt == zeroInstant || until.Before(c.recountAt.time()) {
+			c.recountAt = instantOf(until)
 		}
 	}
 	return out
@@ -238,7 +238,7 @@ func (rec *record) counting(standing *policy.Standing, now time.Time) policy.Cou
 
 // appendPoolMembership adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
 // the rule says.
-func (e *Engine) appendPoolMembership(out []membership, rec *record, f *lifecycle.Fact, v policy.Vote, at *int) []membership {
+func (e *Engine) appendPool(out []membership, rec *record, f *lifecycle.Fact, v policy.Vote, at *int) []membership {
 	by := v.Rule.Capacity
 	if by == nil || f.NativeTTL != nil {
 		return out
@@ -248,9 +248,9 @@ func (e *Engine) appendPoolMembership(out []membership, rec *record, f *lifecycl
 		return out
 	}
 	k := poolKey{limitKey: limitOf(v), resource: f.Resource, key: key}
-	p := rec.pool(k, at)
+	p := rec.findPool(k, at)
 	if p == nil {
-		p = &pool{poolKey: k, Pool: capacity.NewPool(e.limit(rec.ns, by, f.Resource), e.flip)}
+		p = &pool{poolKey: k, Pool: capacity.NewPool(e.limit(rec.ns, by, f.Resource), e.noteOverChanged)}
 		rec.ns.pools[k] = p
 	}
 	return append(out, membership{pool: p})
@@ -270,8 +270,8 @@ func (e *Engine) limit(ns *namespace, c *policy.Capacity, resource string) int {
 }
 
 // pool finds the pool of a key, mostly where the record is already; nil when there is none.
-func (rec *record) pool(k poolKey, at *int) *pool {
-	if p := rec.find(at, func(p *pool) bool { return p.poolKey == k }); p != nil {
+func (rec *record) findPool(k poolKey, at *int) *pool {
+	if p := rec.findMembership(at, func(p *pool) bool { return p.poolKey == k }); p != nil {
 		return p.pool
 	}
 	return rec.ns.pools[k]
@@ -283,13 +283,13 @@ func (rec *record) over(v policy.Vote, at *int) bool {
 		return false
 	}
 	k := limitOf(v)
-	p := rec.find(at, func(p *pool) bool { return p.limitKey == k })
+	p := rec.findMembership(at, func(p *pool) bool { return p.limitKey == k })
 	return p != nil && p.member.Over()
 }
 
 // find finds the record's membership in a pool; nil when there is none. Places are in the order of the votes that they come from, so that it
 // is mostly the next after the one that was found last, which is at.
-func (rec *record) find(at *int, is func(*pool) bool) *membership {
+func (rec *record) findMembership(at *int, is func(*pool) bool) *membership {
 	memberships := rec.memberships()
 	for range memberships {
 		if *at >= len(memberships) {

@@ -104,7 +104,7 @@ func (e *Engine) ReplaceQuotas(all []*Quota, now time.Time) {
 func (e *Engine) ForgetQuotas() {
 	e.quotas = newQuotas()
 	for _, ns := range e.namespaces {
-		e.followQuotas(ns)
+		e.updateQuotaLimits(ns)
 	}
 }
 
@@ -137,7 +137,7 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 	if !ok {
 		return nil
 	}
-	e.followQuotas(ns)
+	e.updateQuotaLimits(ns)
 	if !ns.covers(ResourceQuotas) {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 
 // followQuotas moves the limits that follow from the quotas of a namespace. Some may be there still that no policy needs, or needs
 // again before they are judged anew.
-func (e *Engine) followQuotas(ns *namespace) {
+func (e *Engine) updateQuotaLimits(ns *namespace) {
 	for _, p := range ns.pools {
 		if p.limit.PercentOfQuota != 0 {
 			p.SetLimit(e.limit(ns, &p.limit, p.resource))
@@ -160,7 +160,7 @@ func (e *Engine) followQuotas(ns *namespace) {
 }
 
 // withoutQuota are the "count/<resource>" that limits of a policy need and no quota of the namespace has.
-func (e *Engine) withoutQuota(ns *namespace, p *policy.Policy) []string {
+func (e *Engine) missingQuotas(ns *namespace, p *policy.Policy) []string {
 	var out []string
 	for _, resource := range p.QuotaResources() {
 		if _, ok := e.quotas.smallest(ns.name, resource); !ok {

@@ -25,11 +25,11 @@ type record struct {
 	rule   *policy.Rule
 	at     instant
 	verdict
-	timer    int32 // its membership in the tracker's timers
-	position int32 // in the namespace's records; gone for a record that was taken out
+	timerPlace int32 // its membership in the tracker's timers
+	position   int32 // in the namespace's records; gone for a record that was taken out
 
-	counted *counted // nil while no limit counts the object
-	extra   *extra   // nil for most
+	limitState *limitState // nil while no limit counts the object
+	extra      *extra      // nil for most
 }
 
 // verdict is the part of a decision that takes no pointers.
@@ -40,9 +40,9 @@ type verdict struct {
 	flags       flags
 	// wanted says that policies and bounds want the object deleted for wantedFor, whatever else holds it; clearance, how it stands with the
 	// change which made it so. Only setClearance changes that.
-	wantsDelete bool
-	clearance   clearance
-	wantedFor   reasonCode
+	wantsDelete  bool
+	clearance    clearance
+	deleteReason reasonCode
 }
 
 // flags are what is true of a record, one bit each: a million records have no room for a byte each.
@@ -71,10 +71,10 @@ const removedPosition = -1
 func (rec *record) removed() bool { return rec.position == removedPosition }
 
 // Place implements expiry.Entry, for the tracker's timers.
-func (rec *record) Place() int { return int(rec.timer) }
+func (rec *record) Place() int { return int(rec.timerPlace) }
 
 // MoveTo implements expiry.Entry.
-func (rec *record) MoveTo(membership int) { rec.timer = int32(membership) }
+func (rec *record) MoveTo(membership int) { rec.timerPlace = int32(membership) }
 
 // addRecord gives a record a membership among those of the namespace.
 func (ns *namespace) addRecord(rec *record) {
@@ -105,22 +105,22 @@ func (ns *namespace) requeue(rec *record) {
 }
 
 // counted is what limits know of an object.
-type counted struct {
+type limitState struct {
 	memberships []membership
 	// from is when the object is to be counted otherwise, if that is yet to come, and overSince when a pool or ceiling last put it
 	// beyond its limit.
-	from, overSince instant
-	flipped         bool // it is among those of the tracker
+	recountAt, overSince instant
+	overChanged          bool // it is among those of the tracker
 }
 
 // extra is what is known of an object that is to be deleted, or that a preview policy would decide for.
 type extra struct {
 	previews []preview
 	turn     int             // in the lane of its namespace, while it waits there
-	order    *deletion.Order // under way
+	inFlight *deletion.Order // under way
 	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
-	sent  *deletion.Order
-	retry deletion.Retry
+	accepted *deletion.Order
+	retry    deletion.Retry
 	// gone says that the object was seen to go while an order was under way.
 	gone bool
 }
@@ -132,10 +132,10 @@ type preview struct {
 
 // flip notes since when the record lies beyond a limit, unless it was to be deleted before. It does nothing harmful for one that was
 // saved.
-func (rec *record) flip(now time.Time) {
-	rec.limits().flipped = false
+func (rec *record) setOverSince(now time.Time) {
+	rec.ensureLimitState().overChanged = false
 	if !rec.wantsDelete {
-		rec.limits().overSince = instantOf(now)
+		rec.ensureLimitState().overSince = instantOf(now)
 	}
 }
 
@@ -143,17 +143,17 @@ func (rec *record) flip(now time.Time) {
 func (rec *record) setWantsDelete(wanted bool) {
 	switch {
 	case wanted && !rec.wantsDelete:
-		rec.ns.wanted++
+		rec.ns.wantsDeleteCount++
 	case !wanted && rec.wantsDelete:
-		rec.ns.wanted--
+		rec.ns.wantsDeleteCount--
 	}
 	rec.wantsDelete = wanted
 }
 
 // wantedRecords are those that are wanted at the beginning. There are none as a rule, which is known without looking at all records.
-func (ns *namespace) wantedRecords() iter.Seq[*record] {
+func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
-		left := ns.wanted
+		left := ns.wantsDeleteCount
 		for i := 0; i < len(ns.records) && left > 0; i++ {
 			if rec := ns.records[i]; rec.wantsDelete {
 				if left--; !yield(rec) {
@@ -173,18 +173,18 @@ func (rec *record) previews() []preview {
 	return rec.extra.previews
 }
 
-func (rec *record) order() *deletion.Order {
+func (rec *record) inFlight() *deletion.Order {
 	if rec.extra == nil {
 		return nil
 	}
-	return rec.extra.order
+	return rec.extra.inFlight
 }
 
-func (rec *record) sent() *deletion.Order {
+func (rec *record) accepted() *deletion.Order {
 	if rec.extra == nil {
 		return nil
 	}
-	return rec.extra.sent
+	return rec.extra.accepted
 }
 
 // paused reports whether an earlier delete that failed covers the next one from being sent, why, and until when.
@@ -207,7 +207,7 @@ func (rec *record) Turn() int {
 }
 
 // SetTurn implements turns.Entry.
-func (rec *record) SetTurn(turn int) { rec.more().turn = turn }
+func (rec *record) SetTurn(turn int) { rec.ensureExtra().turn = turn }
 
 // Before implements turns.Entry: within a namespace those come first that finished first, but for what annotations keep.
 func (rec *record) Before(other *record) bool {
@@ -222,7 +222,7 @@ func (rec *record) Before(other *record) bool {
 }
 
 // more is the extra of a record that is to have one.
-func (rec *record) more() *extra {
+func (rec *record) ensureExtra() *extra {
 	if rec.extra == nil {
 		rec.extra = &extra{}
 	}
@@ -230,8 +230,8 @@ func (rec *record) more() *extra {
 }
 
 // trim drops an extra that says nothing.
-func (rec *record) trim() {
-	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.order == nil && x.sent == nil &&
+func (rec *record) dropEmptyExtra() {
+	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.inFlight == nil && x.accepted == nil &&
 		x.retry == (deletion.Retry{}) &&
 		!x.gone {
 		rec.extra = nil
@@ -240,10 +240,10 @@ func (rec *record) trim() {
 
 // memberships are where the record is counted.
 func (rec *record) memberships() []membership {
-	if rec.counted == nil {
+	if rec.limitState == nil {
 		return nil
 	}
-	return rec.counted.memberships
+	return rec.limitState.memberships
 }
 
 // kept reports whether the record is counted as one that its annotations keep.
@@ -258,32 +258,32 @@ func (rec *record) kept() bool {
 }
 
 // limits is the counted of a record that is to have one.
-func (rec *record) limits() *counted {
-	if rec.counted == nil {
-		rec.counted = &counted{from: unset, overSince: unset}
+func (rec *record) ensureLimitState() *limitState {
+	if rec.limitState == nil {
+		rec.limitState = &limitState{recountAt: zeroInstant, overSince: zeroInstant}
 	}
-	return rec.counted
+	return rec.limitState
 }
 
 func (rec *record) overSince() time.Time {
-	if rec.counted == nil {
+	if rec.limitState == nil {
 		return time.Time{}
 	}
-	return rec.counted.overSince.time()
+	return rec.limitState.overSince.time()
 }
 
-func (rec *record) countsFrom() time.Time {
-	if rec.counted == nil {
+func (rec *record) recountAt() time.Time {
+	if rec.limitState == nil {
 		return time.Time{}
 	}
-	return rec.counted.from.time()
+	return rec.limitState.recountAt.time()
 }
 
 // decide notes what was decided.
-func (rec *record) decide(r policy.Resolution, d policy.Decision) {
+func (rec *record) setDecision(r policy.Resolution, d policy.Decision) {
 	rec.policy, rec.rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
 	rec.flags.set(native, r.Native)
-	rec.action, rec.reason, rec.at = d.Action, rec.reason.of(d.Reason), instantOf(d.At)
+	rec.action, rec.reason, rec.at = d.Action, rec.reason.recode(d.Reason), instantOf(d.At)
 }
 
 // resolution is who decided.
@@ -300,17 +300,17 @@ func (rec *record) decision() policy.Decision {
 type instant int64
 
 // unset is the zero time.
-const unset instant = math.MinInt64
+const zeroInstant instant = math.MinInt64
 
 func instantOf(t time.Time) instant {
 	if t.IsZero() {
-		return unset
+		return zeroInstant
 	}
 	return instant(t.Add(time.Microsecond - 1).UnixMicro())
 }
 
 func (i instant) time() time.Time {
-	if i == unset {
+	if i == zeroInstant {
 		return time.Time{}
 	}
 	return time.UnixMicro(int64(i)).UTC()
@@ -335,7 +335,7 @@ var (
 )
 
 // of is the code of a reason. It is mostly what it was before, which is found out in less time than it takes to look it up.
-func (c reasonCode) of(reason policy.Reason) reasonCode {
+func (c reasonCode) recode(reason policy.Reason) reasonCode {
 	if reasons[c] == reason {
 		return c
 	}

@@ -15,30 +15,30 @@ import (
 
 const (
 	// recreateWithin is how soon after its deletion an object must come back to be taken for created again by somebody who wants it.
-	recreateWithin = time.Hour
+	returnWithin = time.Hour
 	// recreateMost is how often it may do so.
-	recreateMost = 2
+	maxReturns = 2
 	// memoryMost bounds the names that are remembered.
-	memoryMost = 20_000
+	maxNames = 20_000
 )
 
 // memory remembers the names of objects that were deleted here.
-type memory struct {
-	names *simplelru.LRU[objectName, returns]
+type recreations struct {
+	names *simplelru.LRU[objectName, returnCount]
 }
 
-func newMemory() memory {
-	names, err := simplelru.NewLRU[objectName, returns](memoryMost, nil)
+func newMemory() recreations {
+	names, err := simplelru.NewLRU[objectName, returnCount](maxNames, nil)
 	if err != nil {
 		panic(err) // The size is positive.
 	}
-	return memory{names}
+	return recreations{names}
 }
 
 type objectName struct{ resource, namespace, name string }
 
 // returns is how often an object came back under its name.
-type returns struct {
+type returnCount struct {
 	deleted time.Time
 	times   int
 	last    types.UID
@@ -47,8 +47,8 @@ type returns struct {
 func nameOf(k *facts.Compact) objectName { return objectName{k.Resource, k.Namespace, k.Name()} }
 
 // deleted remembers that an object was deleted by us.
-func (m *memory) deleted(f *lifecycle.Fact, now time.Time) {
-	r, name := returns{deleted: now, last: f.UID}, objectName{f.Resource, f.Namespace, f.Name}
+func (m *recreations) recordDeletion(f *lifecycle.Fact, now time.Time) {
+	r, name := returnCount{deleted: now, last: f.UID}, objectName{f.Resource, f.Namespace, f.Name}
 	if known, ok := m.names.Get(name); ok {
 		r.times = known.times
 	}
@@ -56,7 +56,7 @@ func (m *memory) deleted(f *lifecycle.Fact, now time.Time) {
 }
 
 // met counts the return of an object that is seen for the first time, and tells whether it came back too often.
-func (m *memory) met(k *facts.Compact) bool {
+func (m *recreations) countReturn(k *facts.Compact) bool {
 	if m.names.Len() == 0 { // Nothing was deleted yet; to ask for a name takes some memory.
 		return false
 	}
@@ -65,12 +65,12 @@ func (m *memory) met(k *facts.Compact) bool {
 		return false
 	}
 	if r.last != k.UID() {
-		if k.Created().After(r.deleted.Add(recreateWithin)) {
+		if k.Created().After(r.deleted.Add(returnWithin)) {
 			m.names.Remove(nameOf(k))
 			return false
 		}
 		r.times, r.last = r.times+1, k.UID()
 		m.names.Add(nameOf(k), r)
 	}
-	return r.times > recreateMost
+	return r.times > maxReturns
 }

@@ -33,7 +33,7 @@ type Reporting struct {
 // ReportOn begins the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
 func (e *Engine) ReportOn(namespace string) *Reporting {
 	if namespace == "" {
-		return e.reportOn(slices.Clone(e.clusters))
+		return e.reportOn(slices.Clone(e.clusterPolicies))
 	}
 	if ns, ok := e.namespaces[namespace]; ok {
 		return e.reportOn(slices.Clone(ns.policies))
@@ -106,7 +106,7 @@ func (r *Reporting) finish() {
 	r.holds = report.JoinHolds(slices.Clone(r.report.Waiting))
 	if own := ps.stored.Namespace; own != "" {
 		ns := r.engine.namespace(own)
-		r.report.Closed, r.report.Unselected = ns.closed(), ns.unselected
+		r.report.Closed, r.report.Unselected = ns.excluded(), ns.unselected
 	} else {
 		r.engine.finishCluster(&r.report, ps)
 	}
@@ -153,7 +153,7 @@ func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report
 	r.Suspended = ns.suspended
 	r.Unassessed = r.Unassessed || len(ns.changes) > 0
 	if ps.compiled != nil {
-		r.WithoutQuota = append(r.WithoutQuota, e.withoutQuota(ns, ps.compiled)...)
+		r.WithoutQuota = append(r.WithoutQuota, e.missingQuotas(ns, ps.compiled)...)
 		if len(ps.compiled.QuotaResources()) > 0 {
 			r.QuotaDoubt = e.quotaDoubt(ns)
 		}

@@ -87,7 +87,7 @@ func BenchmarkHeap(b *testing.B) {
 // readable fails when a policy could not be read: nothing would be measured.
 func (d *driver) readable(b *testing.B) {
 	b.Helper()
-	all := slices.Clone(d.clusters)
+	all := slices.Clone(d.clusterPolicies)
 	for _, ns := range d.namespaces {
 		all = append(all, ns.policies...)
 	}

@@ -36,7 +36,7 @@ type Snapshot struct {
 	// Missing are the resources of which not all that matters is known, with the namespaces where it is not.
 	Missing map[string][]string
 
-	from *Engine
+	from     *Engine
 	maxFacts int
 	// needs are the resources that are needed in each of the namespaces, which are yet to be copied.
 	needs      map[*namespace]sets.Set[string]
@@ -55,8 +55,8 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, most int, spent func(work
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(slices.Clone(*w))
 	}
-	for _, ps := range e.clusters {
-		s.Engine.clusters = append(s.Engine.clusters, s.Engine.copyPolicy(ps))
+	for _, ps := range e.clusterPolicies {
+		s.Engine.clusterPolicies = append(s.Engine.clusterPolicies, s.Engine.copyPolicy(ps))
 	}
 	s.namespaces = slices.SortedFunc(maps.Keys(s.needs), func(a, b *namespace) int { return cmp.Compare(a.name, b.name) })
 	for _, cj := range e.cronJobs {
@@ -108,7 +108,7 @@ func (s *Snapshot) finish(ns *namespace) {
 // copyFact copies the fact of an object, unless the object is about to go. It may miss what changes while many are copied. It reports
 // whether more may be copied.
 func (s *Snapshot) copyFact(rec *record) bool {
-	if !rec.Finished || rec.sent() != nil {
+	if !rec.Finished || rec.accepted() != nil {
 		return true
 	}
 	if len(s.Facts) >= s.maxFacts {
@@ -119,7 +119,7 @@ func (s *Snapshot) copyFact(rec *record) bool {
 	s.Facts = append(s.Facts, &k)
 	s.copyClearance(rec)
 	if rec.flags.has(recreated) {
-		s.Engine.recreated.names.Add(nameOf(&k), returns{times: recreateMost + 1, last: k.UID()})
+		s.Engine.recreations.names.Add(nameOf(&k), returnCount{times: maxReturns + 1, last: k.UID()})
 	}
 	return true
 }
@@ -162,7 +162,7 @@ func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 // sharingCeilings are the namespaces under a ceiling of which any of these takes a share, but for these themselves.
 func (e *Engine) sharingCeilings(all map[*namespace]sets.Set[string]) []*namespace {
 	var out []*namespace
-	for _, ps := range e.clusters {
+	for _, ps := range e.clusterPolicies {
 		if len(ps.ceilings) == 0 || ps.compiled.Preview {
 			continue
 		}
@@ -222,7 +222,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c := s.Engine.namespace(ns.name)
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
 	c.changes, c.recent = slices.Clone(ns.changes), slices.Clone(ns.recent)
-	c.heldAbove, c.bounds = ns.heldAbove, ns.bounds
+	c.formerHoldAbove, c.bounds = ns.formerHoldAbove, ns.bounds
 	for _, h := range ns.holds {
 		if h != nil {
 			copied := *h

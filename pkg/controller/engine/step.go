@@ -51,7 +51,7 @@ func (e *Engine) busy(ns *namespace) bool { return e.evaluating.Has(ns) || e.app
 // rejudge judges all objects of namespaces again, as many as the budget allows.
 func (e *Engine) rejudge(all []*namespace, now time.Time) {
 	begun := e.judging()
-	e.queue(all)
+	e.queueNamespaces(all)
 	if !begun {
 		e.step(now)
 	}
@@ -65,7 +65,7 @@ func (e *Engine) rejudgeAll(now time.Time) {
 }
 
 // queue puts all objects of namespaces into the queue of those to be judged again.
-func (e *Engine) queue(all []*namespace) {
+func (e *Engine) queueNamespaces(all []*namespace) {
 	for _, ns := range all {
 		e.invalidate(ns)
 		ns.uncounted, ns.unevaluated = len(ns.records), len(ns.records)
@@ -84,22 +84,22 @@ func (e *Engine) pauseQueued(all []*namespace, begun bool) {
 func (e *Engine) step(now time.Time) {
 	if len(e.counting) > 0 {
 		count := func(rec *record) { e.updateMembership(rec, now) }
-		if e.forSome(e.counting, func(ns *namespace) *int { return &ns.uncounted }, count); len(e.counting) > 0 {
+		if e.forEachUntilSpent(e.counting, func(ns *namespace) *int { return &ns.uncounted }, count); len(e.counting) > 0 {
 			return
 		}
-		e.flipped = slices.DeleteFunc(e.flipped, func(rec *record) bool {
-			rec.flip(now)
+		e.overChanged = slices.DeleteFunc(e.overChanged, func(rec *record) bool {
+			rec.setOverSince(now)
 			return rec.removed() || e.evaluating.Has(rec.ns) && rec.position < int32(rec.ns.unevaluated) // Its turn is yet to come.
 		})
 	}
-	e.forSome(e.evaluating, func(ns *namespace) *int { return &ns.unevaluated }, func(rec *record) {
+	e.forEachUntilSpent(e.evaluating, func(ns *namespace) *int { return &ns.unevaluated }, func(rec *record) {
 		e.queueNotice(rec)
 		e.evaluate(rec, now)
 	})
 	if e.judging() {
 		return
 	}
-	if e.evaluateFlipped(now); e.judging() {
+	if e.evaluateOverChanged(now); e.judging() {
 		return
 	}
 	e.assessPending(now)
@@ -111,7 +111,7 @@ func (e *Engine) step(now time.Time) {
 // nothing is deleted in these namespaces until then.
 func (e *Engine) applyAll(all []*namespace, now time.Time) {
 	for _, ns := range all {
-		if ns.wanted > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
+		if ns.wantsDeleteCount > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
 			ns.unapplied = len(ns.records)
 			e.applying.Insert(ns)
 		}
@@ -120,7 +120,7 @@ func (e *Engine) applyAll(all []*namespace, now time.Time) {
 }
 
 func (e *Engine) stepApplying(now time.Time) {
-	e.forSome(e.applying, func(ns *namespace) *int { return &ns.unapplied }, func(rec *record) {
+	e.forEachUntilSpent(e.applying, func(ns *namespace) *int { return &ns.unapplied }, func(rec *record) {
 		switch {
 		case len(rec.previews()) > 0:
 			e.evaluate(rec, now)
@@ -137,7 +137,7 @@ func (e *Engine) stepApplying(now time.Time) {
 
 // forSome calls do for objects of a set of namespaces until the budget is spent, for at least one. In each namespace those are left whose
 // index is below left. A namespace is taken out of the set when none is left there.
-func (e *Engine) forSome(of sets.Set[*namespace], left func(*namespace) *int, do func(*record)) {
+func (e *Engine) forEachUntilSpent(of sets.Set[*namespace], left func(*namespace) *int, do func(*record)) {
 	for ns := range of {
 		n, spent := left(ns), false
 		for *n > 0 && !spent {
