@@ -33,8 +33,8 @@ func (a *Approvals) Approve(ids []string, write uint64) {
 	}
 }
 
-// Any reports whether anything is approved.
-func (a *Approvals) Any() bool { return len(a.approved) > 0 }
+// AnyApproved reports whether anything is approved.
+func (a *Approvals) AnyApproved() bool { return len(a.approved) > 0 }
 
 // Approves reports whether a hold is approved.
 func (a *Approvals) Approves(id string) bool {
@@ -52,8 +52,8 @@ func (a *Approvals) HoldID(policy types.UID, namespace string, c Change) (string
 	}
 }
 
-// End remembers that a hold has ended.
-func (a *Approvals) End(namespace, id string) {
+// MarkEnded remembers that a hold has ended.
+func (a *Approvals) MarkEnded(namespace, id string) {
 	if id == "" {
 		return
 	}
@@ -66,8 +66,8 @@ func (a *Approvals) End(namespace, id string) {
 // HasEnded reports whether a hold has ended.
 func (a *Approvals) HasEnded(namespace, id string) bool { return a.ended.Has(EndedHold{namespace, id}) }
 
-// Forget drops the holds that have ended and that a status does not list.
-func (a *Approvals) Forget(listed sets.Set[string]) {
+// ForgetEnded drops the holds that have ended and that a status does not list.
+func (a *Approvals) ForgetEnded(listed sets.Set[string]) {
 	maps.DeleteFunc(a.ended, func(h EndedHold, _ sets.Empty) bool { return !listed.Has(h.ID) })
 }
 

@@ -23,10 +23,10 @@ type Batch struct {
 	Changes Changes
 	// Objects is how many objects these are, Overdue how many of them should have gone while a controller still ran.
 	Objects, Overdue int
-	// Untold is how many objects of the policy, in all namespaces, should have gone while a controller still ran although no status told of
+	// Unreported is how many objects of the policy, in all namespaces, should have gone while a controller still ran although no status told of
 	// them. It matters only if nobody saw the changes.
-	Untold int
-	Limits Limits
+	Unreported int
+	Limits     Limits
 	// Recent counts what the earlier changes of the namespace made due.
 	Recent *Window
 }
@@ -199,9 +199,9 @@ func sumUnseen(all []*assessed) {
 		if !b.shown.Unseen {
 			continue
 		}
-		b.overObjects = b.Limits.Objects.exceeded(min(b.Overdue, b.Untold))
+		b.overObjects = b.Limits.Objects.exceeded(min(b.Overdue, b.Unreported))
 		if total, ok := limits[b.Policy]; ok {
-			b.overTotal = total.exceeded(min(n[b.Policy], b.Untold))
+			b.overTotal = total.exceeded(min(n[b.Policy], b.Unreported))
 		}
 	}
 }

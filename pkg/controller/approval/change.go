@@ -79,8 +79,8 @@ func (c *Changes) Fold() {
 	}
 }
 
-// Observed sets when the changes were observed, where that is not set yet.
-func (c Changes) Observed(at time.Time) {
+// SetObserved sets when the changes were observed, where that is not set yet.
+func (c Changes) SetObserved(at time.Time) {
 	for i := range c {
 		if c[i].At.IsZero() {
 			c[i].At = at

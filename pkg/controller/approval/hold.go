@@ -31,9 +31,9 @@ type Hold struct {
 	Members int
 	// Former are the IDs that the hold had before a change added objects to it.
 	Former []string
-	// Deciders are the policies whose status told a replica of the hold that the replica adopted; nil if it found the hold itself. Searched
+	// ListedBy are the policies whose status told a replica of the hold that the replica adopted; nil if it found the hold itself. Searched
 	// says that it has looked for the objects that wait under the hold.
-	Deciders sets.Set[types.UID]
+	ListedBy sets.Set[types.UID]
 	Searched bool
 }
 
@@ -58,11 +58,11 @@ func HoldIDOf(policy types.UID, namespace, change string) string {
 // MayHave reports whether an object that a policy would delete may wait under an adopted hold. No status names objects, but objects that
 // finished after the change were not made due by it.
 func (h *Hold) MayHave(finished time.Time, policy types.UID) bool {
-	return h.Deciders.Has(policy) && (h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew)))
+	return h.ListedBy.Has(policy) && (h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew)))
 }
 
 // Unsearched reports whether the hold was adopted and the objects that wait under it are yet to be looked for.
-func (h *Hold) Unsearched() bool { return h.Deciders != nil && !h.Searched }
+func (h *Hold) Unsearched() bool { return h.ListedBy != nil && !h.Searched }
 
 // Empty reports whether no object is known to wait under the hold.
 func (h *Hold) Empty() bool { return h.Members == 0 }
@@ -85,9 +85,9 @@ func (h *Hold) Join(namespace string, o *Hold) {
 	if h.Since.Before(o.Since) {
 		h.Since = o.Since
 	}
-	if o.Deciders != nil {
+	if o.ListedBy != nil {
 		h.Searched = !h.Unsearched() && !o.Unsearched()
-		h.Deciders = h.Deciders.Union(o.Deciders)
+		h.ListedBy = h.ListedBy.Union(o.ListedBy)
 	}
 }
 

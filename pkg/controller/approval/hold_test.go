@@ -30,7 +30,7 @@ func TestMayHave(t *testing.T) {
 		"a policy that told nothing": {since, -time.Second, "q", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := Hold{Since: c.since, Deciders: sets.New[types.UID]("p")}
+			h := Hold{Since: c.since, ListedBy: sets.New[types.UID]("p")}
 			if got := h.MayHave(since.Add(c.finished), c.policy); got != c.want {
 				t.Errorf("it may wait: %v", got)
 			}
@@ -57,9 +57,9 @@ func TestJoinedHolds(t *testing.T) {
 		"both looked through": {true, true}, "the first": {true, false}, "the second": {false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &Hold{ID: "1", Deciders: sets.New[types.UID]("p"), Searched: searched[0]}
-			h.Join(testbuilders.Home, &Hold{ID: "2", Deciders: sets.New[types.UID]("q"), Searched: searched[1]})
-			if h.Searched != (searched[0] && searched[1]) || !h.Deciders.HasAll("p", "q") {
+			h := &Hold{ID: "1", ListedBy: sets.New[types.UID]("p"), Searched: searched[0]}
+			h.Join(testbuilders.Home, &Hold{ID: "2", ListedBy: sets.New[types.UID]("q"), Searched: searched[1]})
+			if h.Searched != (searched[0] && searched[1]) || !h.ListedBy.HasAll("p", "q") {
 				t.Errorf("joined: %+v", h)
 			}
 		})

@@ -64,7 +64,7 @@ func TestConfigReachesTheTracker(t *testing.T) {
 				own.Closed,
 				r.Due,
 				r.Held,
-				r.Holds,
+				r.HeldByReason,
 				tc.closed,
 				tc.due,
 				tc.held,

@@ -61,7 +61,7 @@ func (e *Engine) adoptListed(ns *namespace, ps *policyState, known sets.Set[stri
 		if h != nil && told.Policy == "" {
 			h.Owner, h.Total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
 		}
-		if h != nil && (h.Deciders == nil || h.Deciders.Has(ps.stored.UID)) || known.Has(told.ID) {
+		if h != nil && (h.ListedBy == nil || h.ListedBy.Has(ps.stored.UID)) || known.Has(told.ID) {
 			continue // It is known what waits under it, or who may have something that does.
 		}
 		if owner := e.ownerOf(told, ps); owner == nil || !owner.outdated(ns, told.ID) {
@@ -110,7 +110,7 @@ func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Polic
 	}
 	e.holdsToCheck.Insert(ns)
 	if h == nil {
-		h = &approval.Hold{ID: told.ID, Since: sinceOf(told), Deciders: sets.New(ps.stored.UID)}
+		h = &approval.Hold{ID: told.ID, Since: sinceOf(told), ListedBy: sets.New(ps.stored.UID)}
 		if ns.holds.Add(ns.name, h) != h {
 			return // It has joined another one.
 		}
@@ -122,7 +122,7 @@ func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.Polic
 	if told.Policy == "" || told.Namespace == "" { // Another policy may tell of one of all namespaces as of one of its own.
 		h.Total = told.Namespace == ""
 	}
-	h.Deciders, h.Searched = h.Deciders.Union(sets.New(ps.stored.UID)), false
+	h.ListedBy, h.Searched = h.ListedBy.Union(sets.New(ps.stored.UID)), false
 }
 
 // sinceOf is when the change of a hold was observed; zero where the status does not tell.
@@ -214,7 +214,7 @@ func (e *Engine) holdIDs() sets.Set[string] {
 // rememberEnded remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
 func (e *Engine) rememberEnded(ns *namespace, h *approval.Hold) {
 	if ps := e.policyOf(ns, h.Owner); ps != nil {
-		ps.End(ns.name, h.ID)
+		ps.MarkEnded(ns.name, h.ID)
 	}
 }
 

@@ -85,11 +85,11 @@ func TestManyHoldsAreCounted(t *testing.T) {
 	w := start(clusterDefault("c", "never", 1))
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
 	r := w.Reports("")[0]
-	if len(r.Waiting) != report.HoldsListed || r.Unlisted != namespaces-report.HoldsListed {
-		t.Fatalf("lists %d holds and counts %d, want %d and %d", len(r.Waiting), r.Unlisted, report.HoldsListed, namespaces-report.HoldsListed)
+	if len(r.Holds) != report.HoldsListed || r.UnlistedHolds != namespaces-report.HoldsListed {
+		t.Fatalf("lists %d holds and counts %d, want %d and %d", len(r.Holds), r.UnlistedHolds, report.HoldsListed, namespaces-report.HoldsListed)
 	}
 	p := clusterDefault("c", "10m", 2)
-	p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: r.Waiting, UnlistedHolds: r.Unlisted}
+	p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: r.Holds, UnlistedHolds: r.UnlistedHolds}
 	start(p).takes()
 }
 
@@ -184,8 +184,8 @@ func TestListsComeInAnyOrder(t *testing.T) {
 			}
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 			w.listed()
-			if r := w.Reports("")[0]; len(r.Waiting) != 1 || r.Waiting[0].Objects != 4 {
-				t.Errorf("waiting: %+v", r.Waiting)
+			if r := w.Reports("")[0]; len(r.Holds) != 1 || r.Holds[0].Objects != 4 {
+				t.Errorf("waiting: %+v", r.Holds)
 			}
 			w.decided("a-0", policy.Hold, policy.ReasonHeld)
 		})
@@ -214,9 +214,9 @@ func TestAHoldIsListedOnce(t *testing.T) {
 	}
 	w.listed()
 	ids := sets.New[string]()
-	for _, h := range w.Reports("")[0].Waiting {
+	for _, h := range w.Reports("")[0].Holds {
 		if ids.Has(h.ID) {
-			t.Errorf("id %s is listed twice: %+v", h.ID, w.Reports("")[0].Waiting)
+			t.Errorf("id %s is listed twice: %+v", h.ID, w.Reports("")[0].Holds)
 		}
 		ids.Insert(h.ID)
 	}

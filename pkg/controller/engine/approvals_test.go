@@ -145,7 +145,7 @@ func TestResourcesOfAHoldThatWasTakenOver(t *testing.T) {
 	w.listed()
 	w.policy(rules(2, "10m"))
 	all, _ := w.Holds(rules(2, "10m").Obj())
-	for who, holds := range map[string][]gc.PolicyHold{"the report": w.report("p").Waiting, "whoever checks approvals": all} {
+	for who, holds := range map[string][]gc.PolicyHold{"the report": w.report("p").Holds, "whoever checks approvals": all} {
 		if len(holds) != 1 || !slices.Equal(holds[0].Resources, []string{gc.ResourceJobs, gc.ResourcePods}) {
 			t.Errorf("%s is told of %+v", who, holds)
 		}

@@ -19,7 +19,7 @@ import (
 // nothing is left.
 func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
 	for _, ns := range all {
-		ns.changes.Observed(now)
+		ns.changes.SetObserved(now)
 	}
 	e.rejudge(all, now)
 	e.assessPending(now)
@@ -188,7 +188,7 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 			defer func() { ns.formerHoldAbove = policy.NoHoldAbove }()
 		}
 	}
-	e.countUntold(all)
+	e.countUnreported(all)
 	batches := make([]*approval.Batch, len(all))
 	for i, b := range all {
 		batches[i] = &b.Batch
@@ -204,14 +204,14 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 	}
 }
 
-// countUntold counts for batches whose changes nobody saw how many objects of their policies should have gone while a controller still ran,
+// countUnreported counts for batches whose changes nobody saw how many objects of their policies should have gone while a controller still ran,
 // although no status told of them.
-func (e *Engine) countUntold(all []*batch) {
+func (e *Engine) countUnreported(all []*batch) {
 	overdue := map[*policyState]int{}
 	for _, b := range all {
 		if b.Changes.Shown().Unseen {
 			ps := e.policyState(b.policy.NamespacedName)
-			b.Untold = e.countOverdue(ps, overdue) - ps.freeByStatus()
+			b.Unreported = e.countOverdue(ps, overdue) - ps.freeByStatus()
 		}
 	}
 }

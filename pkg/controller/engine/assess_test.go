@@ -30,7 +30,7 @@ func (w *world) jobsIn(namespace string, n int, age time.Duration) {
 func (w *world) heldInAll(objects int64) {
 	w.Helper()
 	var got int64
-	waiting := w.Reports("")[0].Waiting
+	waiting := w.Reports("")[0].Holds
 	for _, h := range waiting {
 		got += h.Objects
 	}
@@ -88,11 +88,11 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 			w.agree()
 			w.takes()
 			var held int64
-			for _, h := range w.Reports("")[0].Waiting {
+			for _, h := range w.Reports("")[0].Holds {
 				held += h.Objects
 			}
 			if held != 3 {
-				t.Errorf("these wait for approval: %+v", w.Reports("")[0].Waiting)
+				t.Errorf("these wait for approval: %+v", w.Reports("")[0].Holds)
 			}
 		})
 	}

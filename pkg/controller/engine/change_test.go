@@ -288,10 +288,10 @@ func TestPoliciesFromANewList(t *testing.T) {
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 }
 
-func TestFamilies(t *testing.T) {
+func TestPolicyNamespaces(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.namespace("team-b")
-	if got := w.Families(); len(got) != 2 || got[0] != "" || got[1] != testbuilders.Home {
+	if got := w.PolicyNamespaces(); len(got) != 2 || got[0] != "" || got[1] != testbuilders.Home {
 		t.Errorf("got %q", got)
 	}
 }
@@ -331,7 +331,7 @@ func TestASuspendedPolicy(t *testing.T) {
 	w.pass(10 * time.Minute)
 	w.decided("p-0", policy.Hold, policy.ReasonSuspended)
 	w.takes(names("q-", 3)...)
-	if r := w.report("p"); !r.Suspend || r.Suspended != "" || r.Due != 3 || r.Held != 3 {
+	if r := w.report("p"); !r.Suspend || r.SuspendedBy != "" || r.Due != 3 || r.Held != 3 {
 		t.Errorf("reported as %+v", r)
 	}
 	w.policy(p(2, false))

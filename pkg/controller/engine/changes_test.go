@@ -155,13 +155,13 @@ func TestALostNamespaceIsWhatItWas(t *testing.T) {
 		w.upsert(testbuilders.Pod(name).Succeeded(w.now.Add(-time.Hour)).Fact())
 	}
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
-	before := w.Reports("")[0].Waiting
+	before := w.Reports("")[0].Holds
 	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	w.policy(own(2))
 	w.namespace(testbuilders.Home)
 	w.agree()
 	w.takes()
-	after := w.Reports("")[0].Waiting
+	after := w.Reports("")[0].Holds
 	if len(before) != 1 || len(after) != 1 || after[0].ID != before[0].ID || after[0].Objects != 4 {
 		t.Errorf("waited %+v, and now %+v", before, after)
 	}

@@ -118,7 +118,7 @@ func TestClocksThatLieApart(t *testing.T) {
 			} else {
 				w.takes("a")
 			}
-			if got := w.report("p").Doubt; got != want {
+			if got := w.report("p").ClockDoubt; got != want {
 				t.Errorf("the report says %q, want %q", got, want)
 			}
 			if got := w.Totals().ClockInDoubt; got != c.doubt {

@@ -265,7 +265,7 @@ func (e *simulation) holdsAgree(t *rapid.T) {
 	got := map[told]int64{}
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
 		for _, r := range e.leader.Reports(name) {
-			for _, h := range r.Waiting {
+			for _, h := range r.Holds {
 				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.NamespacedName()))), h.Namespace}] += h.Objects
 			}
 		}

@@ -33,8 +33,8 @@ type simHold struct {
 	ID string
 	// was is what it had while it had an owner.
 	was string
-	// Deciders are the policies for which a replica that took it over did not know what waits under it; Searched says that it has looked.
-	Deciders sets.Set[types.UID]
+	// ListedBy are the policies for which a replica that took it over did not know what waits under it; Searched says that it has looked.
+	ListedBy sets.Set[types.UID]
 	Searched bool
 }
 
@@ -411,7 +411,7 @@ func (e *simulation) candidate(uid types.UID, key model.PolicyInNamespace, which
 	var first *simHold
 	for _, h := range e.holds {
 		before := first == nil || h.Since.Before(first.Since) || h.Since.Equal(first.Since) && h.Owner < first.Owner
-		if before && h.namespace == key.Namespace && which(h) && h.Deciders.Has(e.uidOf(key.Policy)) &&
+		if before && h.namespace == key.Namespace && which(h) && h.ListedBy.Has(e.uidOf(key.Policy)) &&
 			(h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew))) {
 			first = h
 		}
@@ -450,7 +450,7 @@ func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) 
 		}
 		if own := e.holdOf(e.uidOf(newOwner), h.namespace); own != nil {
 			own.ID += " and " + h.ID
-			own.Deciders, own.Searched = own.Deciders.Union(h.Deciders), own.Searched && h.Searched
+			own.ListedBy, own.Searched = own.ListedBy.Union(h.ListedBy), own.Searched && h.Searched
 			if own.Since.Before(h.Since) {
 				own.Since = h.Since
 			}
@@ -481,7 +481,7 @@ func (e *simulation) exists(uid types.UID) bool {
 // tests.
 func (e *simulation) adopt(namespace string) {
 	for h := range e.leader.namespaces[namespace].holds.All() {
-		if h.Deciders == nil {
+		if h.ListedBy == nil {
 			continue
 		}
 		sim := e.holdOf(h.Owner, namespace)
@@ -489,7 +489,7 @@ func (e *simulation) adopt(namespace string) {
 			sim = &simHold{Owner: h.Owner, namespace: namespace, ID: h.ID, was: h.ID}
 			e.holds = append(e.holds, sim)
 		}
-		sim.Since, sim.Deciders, sim.Searched = h.Since, maps.Clone(h.Deciders), sim.Searched && h.Searched
+		sim.Since, sim.ListedBy, sim.Searched = h.Since, maps.Clone(h.ListedBy), sim.Searched && h.Searched
 	}
 }
 

@@ -125,7 +125,7 @@ func (e *simulation) writeStatus() {
 	holds := map[types.UID][]gc.PolicyHold{}
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
 		for _, r := range e.leader.Reports(name) {
-			holds[r.UID] = r.Waiting
+			holds[r.UID] = r.Holds
 		}
 	}
 	for i, p := range e.Policies {
@@ -194,7 +194,7 @@ func (e *simulation) takesOver(t *rapid.T, fresh bool) {
 				Since:     h.Since,
 				ID:        h.ID,
 				was:       h.ID,
-				Deciders:  maps.Clone(h.Deciders),
+				ListedBy:  maps.Clone(h.ListedBy),
 				Searched:  h.Searched,
 			}
 			e.holds = append(e.holds, sim)

@@ -77,11 +77,11 @@ func TestAHoldThatGrowsToAllNamespaces(t *testing.T) {
 		w.upsert(testbuilders.Job(name).In("x").Label("part", "x").Complete(w.now.Add(-time.Hour)).Fact())
 	}
 	w.clusterPolicy(parts(2, "x"))
-	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "x" || waiting[0].Objects != 3 {
+	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "x" || waiting[0].Objects != 3 {
 		t.Fatalf("waiting: %+v", waiting)
 	}
 	w.clusterPolicy(parts(3, "x", "all"))
-	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 9 {
+	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 9 {
 		t.Errorf("waiting: %+v", waiting)
 	}
 	for _, d := range w.Due() {
@@ -172,7 +172,7 @@ func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
 		w.clusterPolicy(clusterDefault("c", "10m", 2))
 		w.agree()
 		w.takes()
-		return w, w.Reports("")[0].Waiting[0].ID
+		return w, w.Reports("")[0].Holds[0].ID
 	}
 	without := func(w *world) {
 		p := clusterDefault("c", "10m", 2)
@@ -190,7 +190,7 @@ func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
 		}
 		without(w)
 		for _, ns := range []string{"x", "y"} {
-			waiting := w.Reports(ns)[0].Waiting
+			waiting := w.Reports(ns)[0].Holds
 			if len(waiting) != 1 || waiting[0].Objects != 3 || waiting[0].Namespace != ns || ids[waiting[0].ID] {
 				t.Fatalf("in namespace %s wait %+v, known are %v", ns, waiting, ids)
 			}
@@ -201,7 +201,7 @@ func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
 		w, _ := start(t)
 		without(w)
 		w.heldInAll(6)
-		if h := w.Reports("")[0].Waiting[0]; h.Namespace != "" {
+		if h := w.Reports("")[0].Holds[0]; h.Namespace != "" {
 			t.Errorf("waiting: %+v", h)
 		}
 	})
@@ -283,7 +283,7 @@ func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 			w.namespace(c.namespace)
 			w.agree()
 			w.takes()
-			waiting := w.Reports(c.namespace)[0].Waiting
+			waiting := w.Reports(c.namespace)[0].Holds
 			if len(waiting) != 1 || waiting[0].Objects != 4 || waiting[0].ID == id {
 				t.Errorf("approved was %s, and these wait: %+v", id, waiting)
 			}

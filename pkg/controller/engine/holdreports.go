@@ -18,7 +18,7 @@ import (
 func (e *Engine) holdsToReport(ns *namespace, sums report.Sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
 	for h := range ns.holds.All() {
-		if h.Empty() && e.knowsDue(ns) && !ns.mayHaveMembers(h, h.Deciders) {
+		if h.Empty() && e.knowsDue(ns) && !ns.mayHaveMembers(h, h.ListedBy) {
 			continue // It is about to end.
 		}
 		told := gc.PolicyHold{ID: h.ID, Namespace: ns.name, Why: h.Why}

@@ -168,7 +168,7 @@ func (e *Engine) endHolds(now time.Time) {
 func (e *Engine) endEmptyHolds(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
-		if h != nil && h.Empty() && !ns.mayHaveMembers(h, h.Deciders) {
+		if h != nil && h.Empty() && !ns.mayHaveMembers(h, h.ListedBy) {
 			e.rememberEnded(ns, h)
 			ns.holds[i], ended = nil, true
 		}
@@ -181,7 +181,7 @@ func (ns *namespace) hasEmptyHold() bool { return ns.holds.Find((*approval.Hold)
 // mayHaveMembers reports whether something that one of these policies would delete waits under another hold of the namespace, and may wait under
 // this one too.
 func (ns *namespace) mayHaveMembers(h *approval.Hold, policies sets.Set[types.UID]) bool {
-	if h.Deciders == nil {
+	if h.ListedBy == nil {
 		return false
 	}
 	for rec := range ns.recordsWantingDelete() {
@@ -198,7 +198,7 @@ func (e *Engine) knowsDue(ns *namespace) bool { return e.complete(ns) && e.fresh
 // endApproved ends the holds of a policy that somebody has approved, and with them the waiting of all that they held. It returns the
 // namespaces that are to be judged for it. What a change that is yet to be weighed has added was not approved.
 func (e *Engine) endApproved(ps *policyState) sets.Set[*namespace] {
-	if !ps.Any() {
+	if !ps.AnyApproved() {
 		return nil
 	}
 	return e.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ps.Approves(h.ID) })

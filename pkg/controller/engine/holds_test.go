@@ -29,7 +29,7 @@ func names(prefix string, n int) []string {
 // waits fails unless exactly one hold of a policy waits, with so many objects, and returns it.
 func (w *world) waits(name string, objects int64) gc.PolicyHold {
 	w.Helper()
-	waiting := w.report(name).Waiting
+	waiting := w.report(name).Holds
 	if len(waiting) != 1 || waiting[0].Objects != objects {
 		w.Fatalf("policy %s has these holds, want one with %d objects: %+v", name, objects, waiting)
 	}
@@ -38,7 +38,7 @@ func (w *world) waits(name string, objects int64) gc.PolicyHold {
 
 func (w *world) waitsForNothing(name string) {
 	w.Helper()
-	if waiting := w.report(name).Waiting; len(waiting) != 0 {
+	if waiting := w.report(name).Holds; len(waiting) != 0 {
 		w.Fatalf("policy %s has these holds: %+v", name, waiting)
 	}
 }
@@ -118,14 +118,14 @@ func TestAHoldIsNotSplit(t *testing.T) {
 			w.agree()
 			w.takes()
 			r := w.report(approver)
-			if len(r.Waiting) != 1 || r.Waiting[0].Objects != 20 || r.Waiting[0].Policy != "" {
-				t.Fatalf("policy %s has these holds: %+v", approver, r.Waiting)
+			if len(r.Holds) != 1 || r.Holds[0].Objects != 20 || r.Holds[0].Policy != "" {
+				t.Fatalf("policy %s has these holds: %+v", approver, r.Holds)
 			}
-			if other := w.report("a3").Waiting; len(other) != 1 || other[0].ID != r.Waiting[0].ID ||
+			if other := w.report("a3").Holds; len(other) != 1 || other[0].ID != r.Holds[0].ID ||
 				other[0].Policy != testbuilders.Home+"/"+approver {
 				t.Errorf("policy a3 tells of %+v, want that %s waits", other, approver)
 			}
-			w.policy(builderOf(r).Annotated(gc.AnnotationApprovedHold, r.Waiting[0].ID))
+			w.policy(builderOf(r).Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
 			w.takes(all...)
 		})
 	}
@@ -186,11 +186,11 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 	w.agree()
 	w.takes()
 	r := w.Reports("")[0]
-	if len(r.Waiting) != 1 || r.Waiting[0].Namespace != "" || r.Waiting[0].Objects != namespaces*each {
-		t.Fatalf("waiting: %+v", r.Waiting)
+	if len(r.Holds) != 1 || r.Holds[0].Namespace != "" || r.Holds[0].Objects != namespaces*each {
+		t.Fatalf("waiting: %+v", r.Holds)
 	}
 	p = clusterDefault("c", "10m", 2)
-	p.Annotations = map[string]string{gc.AnnotationApprovedHold: r.Waiting[0].ID}
+	p.Annotations = map[string]string{gc.AnnotationApprovedHold: r.Holds[0].ID}
 	w.clusterPolicy(p)
 	w.agree()
 	n := 0

@@ -373,10 +373,10 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			}
 			w.takes()
 			r := w.report("p")
-			if len(r.Waiting) != 1 || r.Waiting[0].Objects != 4 {
-				t.Fatalf("waiting: %+v", r.Waiting)
+			if len(r.Holds) != 1 || r.Holds[0].Objects != 4 {
+				t.Fatalf("waiting: %+v", r.Holds)
 			}
-			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Waiting[0].ID))
+			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
 			w.takes("a", "b", "c", "d")
 		})
 	}

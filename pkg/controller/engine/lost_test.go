@@ -38,7 +38,7 @@ func TestANamespaceThatIsSeenLate(t *testing.T) {
 	start(t, 2).takes(names("job-", 2)...)
 	w := start(t, 3)
 	w.takes()
-	waiting := w.Reports("late")[0].Waiting
+	waiting := w.Reports("late")[0].Holds
 	if len(waiting) != 1 || waiting[0].Objects != 3 {
 		t.Fatalf("policy p has these holds: %+v", waiting)
 	}
@@ -54,7 +54,7 @@ func TestAStaleListOfNamespaces(t *testing.T) {
 	w.policy(keep("10m", 2))
 	id := w.waits("p", 4).ID
 	w.ReplaceNamespaces(nil, w.next(), w.now)
-	if waiting := w.report("p").Waiting; len(waiting) != 1 || waiting[0].ID != id {
+	if waiting := w.report("p").Holds; len(waiting) != 1 || waiting[0].ID != id {
 		t.Errorf("while the namespace is not known: %+v", waiting)
 	}
 	w.namespace(testbuilders.Home)
@@ -80,7 +80,7 @@ func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	w.clusterPolicy(clusterDefault("c", "10m", 2))
 	w.agree()
 	w.takes()
-	told := w.Reports("")[0].Waiting
+	told := w.Reports("")[0].Holds
 	if len(told) != 1 || told[0].Objects != 8 {
 		t.Fatalf("%+v", told)
 	}
@@ -89,14 +89,14 @@ func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	w.clusterPolicy(c)
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace("b", w.next())}, w.next(), w.now)
 	w.namespaces[types.NamespacedName{Name: "b"}] = w.Engine.namespaces["b"].revision
-	t.Logf("meanwhile: %+v", w.Reports("")[0].Waiting)
+	t.Logf("meanwhile: %+v", w.Reports("")[0].Holds)
 	w.tellNamespace(testbuilders.Home)
 	for _, n := range names(testbuilders.Home+"-", 4) {
 		w.upsert(w.facts[n])
 	}
 	w.listed()
 	w.agree()
-	t.Logf("after: %+v", w.Reports("")[0].Waiting)
+	t.Logf("after: %+v", w.Reports("")[0].Holds)
 	w.takes()
 }
 
@@ -216,7 +216,7 @@ func TestNamespacesThatKeepComing(t *testing.T) {
 	}
 	w.agree()
 	w.takes("a", "b")
-	if !slices.Contains(w.Families(), "new") {
+	if !slices.Contains(w.PolicyNamespaces(), "new") {
 		t.Error("namespace new has no policies")
 	}
 }

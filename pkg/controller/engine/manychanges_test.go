@@ -43,7 +43,7 @@ func TestATotalIsNotLost(t *testing.T) {
 	w.listed()
 	w.agree()
 	w.takes()
-	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != namespaces*each {
+	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != namespaces*each {
 		t.Errorf("waiting: %+v", waiting)
 	}
 }
@@ -153,7 +153,7 @@ func TestMoreHoldsThanFit(t *testing.T) {
 	}
 	last := w.Engine.namespaces[testbuilders.Home].holds[approval.MaxHolds-1].ID
 	w.policy(of("p", "10m").Generation(2))
-	told = w.report("p").Waiting
+	told = w.report("p").Holds
 	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != testbuilders.Home+"/z" {
 		t.Fatalf("policy p tells of %+v", told)
 	}

@@ -87,7 +87,7 @@ func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
 				t.Fatal("nobody had a turn when the most was known")
 			}
 			w.noneTaken()
-			if waiting := w.report("p").Waiting; len(waiting) != 1 || waiting[0].Objects != 4 {
+			if waiting := w.report("p").Holds; len(waiting) != 1 || waiting[0].Objects != 4 {
 				t.Errorf("these wait for approval: %+v", waiting)
 			}
 		})
@@ -123,7 +123,7 @@ func TestWhatIsCoveredDuringARelist(t *testing.T) {
 	}
 	merge.End(true, w.now)
 	w.noneTaken()
-	if h := w.Reports(late)[0].Waiting; len(h) != 1 || h[0].Objects != 5 {
+	if h := w.Reports(late)[0].Holds; len(h) != 1 || h[0].Objects != 5 {
 		t.Errorf("these wait for approval: %+v", h)
 	}
 }
@@ -170,7 +170,7 @@ func TestWhatIsNotDueForAMoment(t *testing.T) {
 	}
 	w.listed()
 	w.decided(testbuilders.Home+"-2", policy.Delete, policy.ReasonOverCeiling)
-	if waiting := w.Reports("")[0].Waiting; len(waiting) != 1 || waiting[0].Namespace != "other" {
+	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "other" {
 		t.Errorf("these wait for approval: %+v", waiting)
 	}
 }

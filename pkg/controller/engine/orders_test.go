@@ -337,7 +337,7 @@ func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
 		w.takes()
 		w.counts("p", counts{candidates: 1, due: 1})
 		want := report.Group{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/a", Count: 1}
-		if got := w.report("p").Awaiting; len(got) != 1 || got[0] != want {
+		if got := w.report("p").AwaitingByReason; len(got) != 1 || got[0] != want {
 			t.Errorf("awaits %+v", got)
 		}
 	}

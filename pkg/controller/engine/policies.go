@@ -199,8 +199,8 @@ func (e *Engine) store(o ObservedPolicy) (ps *policyState, before policy.Stored,
 	e.writes++
 	ps.write = e.writes
 	ps.Approve(gc.ApprovedHolds(o.Annotations[gc.AnnotationApprovedHold]), ps.write)
-	if ps.Forget(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
-		ps.Forget(idsOf(before.Status.Holds))
+	if ps.ForgetEnded(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
+		ps.ForgetEnded(idsOf(before.Status.Holds))
 	}
 	return ps, before, created
 }

@@ -61,7 +61,7 @@ func (e *Engine) Totals() report.Totals {
 			out.Held[reasons[reason]] = n
 		}
 	}
-	out.Waiting = e.holdIDs().Len()
+	out.Holds = e.holdIDs().Len()
 	out.Stale = e.watches.AllStale()
 	return out
 }
@@ -76,8 +76,8 @@ func (e *Engine) count(rec *record, by int) {
 	}
 }
 
-// Families returns the names of all namespaces with policies, and "" for the cluster policies.
-func (e *Engine) Families() []string {
+// PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.
+func (e *Engine) PolicyNamespaces() []string {
 	out := []string{""}
 	for name, ns := range e.namespaces {
 		if len(ns.policies) > 0 {

@@ -50,8 +50,8 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	w.holds("p", report.Group{Reason: policy.ReasonFinishTimeUnknown, Detail: "its condition Complete has no transition time", Object: "jobs.batch/old", Count: 1},
 		report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-odd")).Detail, Object: "jobs.batch/odd", Count: 2})
 	want := []report.Group{{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/going", Count: 1}}
-	if !slices.Equal(p.Awaiting, want) {
-		t.Errorf("awaits %+v", p.Awaiting)
+	if !slices.Equal(p.AwaitingByReason, want) {
+		t.Errorf("awaits %+v", p.AwaitingByReason)
 	}
 	totals := w.Totals()
 	if totals.Objects != 11 || totals.Timers != 3 || totals.Ready != 1 ||
@@ -259,7 +259,7 @@ func TestGroupNamesTheFirst(t *testing.T) {
 		w.upsert(testbuilders.Job(name).Complete(w.now).TTL(name).Fact())
 	}
 	for range 10 {
-		if g := w.report("p").Holds[0]; g.Object != "jobs.batch/b" || !strings.Contains(g.Detail, `"b"`) || g.Count != 3 {
+		if g := w.report("p").HeldByReason[0]; g.Object != "jobs.batch/b" || !strings.Contains(g.Detail, `"b"`) || g.Count != 3 {
 			t.Fatalf("got %+v", g)
 		}
 	}

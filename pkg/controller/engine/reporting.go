@@ -24,7 +24,7 @@ type Reporting struct {
 	// report and sum are of the first of the policies.
 	report  report.Report
 	sum     report.Sum
-	summing *summing // the namespace that is being summed up
+	summing *summation // the namespace that is being summed up
 	// reports are those that are complete, and holds all holds of the last of them.
 	reports []report.Report
 	holds   []gc.PolicyHold
@@ -43,12 +43,12 @@ func (e *Engine) ReportOn(namespace string) *Reporting {
 
 func (e *Engine) reportOn(policies []*policyState) *Reporting {
 	r := &Reporting{engine: e, policies: policies}
-	r.begin()
+	r.beginPolicy()
 	return r
 }
 
-// begin begins the report on the first of the policies that are left.
-func (r *Reporting) begin() {
+// beginPolicy begins the report on the first of the policies that are left.
+func (r *Reporting) beginPolicy() {
 	if len(r.policies) > 0 {
 		ps := r.policies[0]
 		r.report, r.sum, r.namespaces = r.engine.report(ps), report.Sum{}, r.engine.namespacesOf(ps)
@@ -67,7 +67,7 @@ func (e *Engine) namespacesOf(ps *policyState) []*namespace {
 func (r *Reporting) Step() (more bool) {
 	for len(r.policies) > 0 {
 		if len(r.namespaces) == 0 {
-			r.finish()
+			r.finishPolicy()
 			continue
 		}
 		spent := r.addNamespace()
@@ -94,16 +94,16 @@ func (r *Reporting) addNamespace() (spent bool) {
 	sums := r.summing.sums
 	r.summing, r.namespaces = nil, r.namespaces[1:]
 	r.engine.add(&r.report, &r.sum, ns, sums, ps)
-	if within, ok := sums[ps.compiled].Within(ns.name); ok && ps.stored.Namespace == "" {
-		r.report.Within = append(r.report.Within, within)
+	if within, ok := sums[ps.compiled].In(ns.name); ok && ps.stored.Namespace == "" {
+		r.report.ByNamespace = append(r.report.ByNamespace, within)
 	}
 	return false
 }
 
-// finish completes the report on the first of the policies.
-func (r *Reporting) finish() {
+// finishPolicy completes the report on the first of the policies.
+func (r *Reporting) finishPolicy() {
 	ps := r.policies[0]
-	r.holds = report.JoinHolds(slices.Clone(r.report.Waiting))
+	r.holds = report.JoinHolds(slices.Clone(r.report.Holds))
 	if own := ps.stored.Namespace; own != "" {
 		ns := r.engine.namespace(own)
 		r.report.Closed, r.report.Unselected = ns.excluded(), ns.unselected
@@ -112,14 +112,14 @@ func (r *Reporting) finish() {
 	}
 	r.sum.Fill(&r.report)
 	r.reports, r.policies = append(r.reports, r.report), r.policies[1:]
-	r.begin()
+	r.beginPolicy()
 }
 
 // finishCluster completes the report on a cluster policy.
 func (e *Engine) finishCluster(r *report.Report, ps *policyState) {
-	r.Suspended = ""
+	r.SuspendedBy = ""
 	if ps.compiled != nil && ps.compiled.Cluster.SuspendAll {
-		r.Suspended = ps.name
+		r.SuspendedBy = ps.name
 	}
 	r.Ceilings = ps.ceilingStatus()
 	r.ListHolds()
@@ -133,7 +133,7 @@ func (r *Reporting) Reports() []report.Report { return r.reports }
 
 // report is what does not depend on the objects.
 func (e *Engine) report(ps *policyState) report.Report {
-	r := report.Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, Doubt: e.fresh.ClockDoubt()}
+	r := report.Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, ClockDoubt: e.fresh.ClockDoubt()}
 	if ps.compiled == nil {
 		return r
 	}
@@ -150,7 +150,7 @@ func (e *Engine) report(ps *policyState) report.Report {
 func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report.Sums, ps *policyState) {
 	theirs := sums[ps.compiled]
 	s.Merge(theirs)
-	r.Suspended = ns.suspended
+	r.SuspendedBy = ns.suspended
 	r.Unassessed = r.Unassessed || len(ns.changes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, e.missingQuotas(ns, ps.compiled)...)
@@ -161,11 +161,11 @@ func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report
 	if paced := e.ready.Rests(&ns.lane); paced && theirs.Ready() > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
-	r.Waiting = append(r.Waiting, e.holdsToReport(ns, sums, ps)...)
+	r.Holds = append(r.Holds, e.holdsToReport(ns, sums, ps)...)
 }
 
-// summing sums up the objects of a namespace by policy.
-type summing struct {
+// summation sums up the objects of a namespace by policy.
+type summation struct {
 	ns   *namespace
 	sums report.Sums
 	next int // of its records
@@ -178,15 +178,15 @@ type summing struct {
 func (ns *namespace) summed() bool { return ns.sums != nil && ns.sumsAt == ns.updates }
 
 // sumUp begins to sum up a namespace, or returns what is known if nothing has changed since.
-func (e *Engine) sumUp(ns *namespace) *summing {
+func (e *Engine) sumUp(ns *namespace) *summation {
 	if ns.summed() {
-		return &summing{ns: ns, sums: ns.sums, done: true}
+		return &summation{ns: ns, sums: ns.sums, done: true}
 	}
-	return &summing{ns: ns, sums: report.Sums{}, since: ns.updates}
+	return &summation{ns: ns, sums: report.Sums{}, since: ns.updates}
 }
 
 // step continues until the budget is spent, and reports whether there is more to do.
-func (u *summing) step(e *Engine) (more bool) {
+func (u *summation) step(e *Engine) (more bool) {
 	if u.done {
 		return false
 	}
@@ -200,12 +200,12 @@ func (u *summing) step(e *Engine) (more bool) {
 	return false
 }
 
-func (u *summing) add(e *Engine, rec *record) {
+func (u *summation) add(e *Engine, rec *record) {
 	if p := rec.policy; p != nil {
 		s := u.sums.Of(p)
 		s.Add(p, &rec.Compact, rec.decision(), func() string { return e.explain(rec).Detail })
 		if rec.wantsDelete {
-			s.Waits(rec.heldBy(p.UID), rec.Resource)
+			s.AddToHold(rec.heldBy(p.UID), rec.Resource)
 		}
 	}
 	for _, p := range rec.previews() {
@@ -214,27 +214,27 @@ func (u *summing) add(e *Engine, rec *record) {
 }
 
 // HoldsOf begins to find all holds of a policy that objects wait under, and those of others that its own objects wait under.
-func (e *Engine) HoldsOf(p metav1.Object) *Holding {
+func (e *Engine) HoldsOf(p metav1.Object) *HoldFinder {
 	ps := e.policyState(types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()})
 	if ps == nil || ps.stored.UID != p.GetUID() {
-		return &Holding{}
+		return &HoldFinder{}
 	}
-	return &Holding{reporting: e.reportOn([]*policyState{ps}), policy: ps, known: ps.stored.Generation >= p.GetGeneration()}
+	return &HoldFinder{reporting: e.reportOn([]*policyState{ps}), policy: ps, known: ps.stored.Generation >= p.GetGeneration()}
 }
 
-// Holding finds holds step by step; see Reporting.
-type Holding struct {
+// HoldFinder finds holds step by step; see Reporting.
+type HoldFinder struct {
 	reporting *Reporting
 	policy    *policyState
 	known     bool // the policy is known as it is given
 }
 
 // Step continues until the budget is spent, and reports whether there is more to do.
-func (h *Holding) Step() (more bool) { return h.reporting != nil && h.reporting.Step() }
+func (h *HoldFinder) Step() (more bool) { return h.reporting != nil && h.reporting.Step() }
 
 // Holds are those that were found after Step has returned false. It also reports whether these are all that this replica can know: whether
 // the policy is known as it is given, and nothing that concerns it is yet to be listed or assessed.
-func (h *Holding) Holds() ([]gc.PolicyHold, bool) {
+func (h *HoldFinder) Holds() ([]gc.PolicyHold, bool) {
 	if h.reporting == nil {
 		return nil, false
 	}

@@ -185,7 +185,7 @@ func TestWhatNobodySawInAllNamespaces(t *testing.T) {
 			w.listed()
 			w.agree()
 			w.takes(c.taken...)
-			if waiting := w.Reports("")[0].Waiting; c.taken == nil &&
+			if waiting := w.Reports("")[0].Holds; c.taken == nil &&
 				(len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 4) {
 				t.Errorf("waiting: %+v", waiting)
 			}

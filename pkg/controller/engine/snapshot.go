@@ -64,12 +64,12 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, most int, spent func(work
 			s.CronJobs = append(s.CronJobs, cj)
 		}
 	}
-	s.begin(now)
+	s.beginNamespace(now)
 	return s
 }
 
-// begin copies the next namespace without its objects.
-func (s *Snapshot) begin(now time.Time) {
+// beginNamespace copies the next namespace without its objects.
+func (s *Snapshot) beginNamespace(now time.Time) {
 	if len(s.namespaces) == 0 {
 		return
 	}
@@ -88,8 +88,8 @@ func (s *Snapshot) Step(now time.Time) (more bool) {
 				s.next = len(ns.records)
 			}
 		} else {
-			s.finish(ns)
-			s.begin(now)
+			s.finishNamespace(ns)
+			s.beginNamespace(now)
 		}
 		if s.from.spent(1) {
 			return true
@@ -98,9 +98,9 @@ func (s *Snapshot) Step(now time.Time) (more bool) {
 	return false
 }
 
-// finish completes the copy of a namespace.
-func (s *Snapshot) finish(ns *namespace) {
-	s.from.missing(s, ns, s.needs[ns])
+// finishNamespace completes the copy of a namespace.
+func (s *Snapshot) finishNamespace(ns *namespace) {
+	s.from.noteMissing(s, ns, s.needs[ns])
 	s.Quotas = slices.AppendSeq(s.Quotas, maps.Values(s.from.quotas.byNamespace[ns.name]))
 	s.namespaces = s.namespaces[1:]
 }
@@ -193,8 +193,8 @@ func resourcesOf(p *policy.Policy) sets.Set[string] {
 	return out
 }
 
-// missing notes which of the needed resources of a namespace are not known completely.
-func (e *Engine) missing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
+// noteMissing notes which of the needed resources of a namespace are not known completely.
+func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 	if needed.Has(gc.ResourceJobs) && !e.cronJobsListed {
 		s.Missing[kinds.CronJobs] = append(s.Missing[kinds.CronJobs], ns.name)
 	}
@@ -226,7 +226,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	for _, h := range ns.holds {
 		if h != nil {
 			copied := *h
-			copied.Members, copied.Deciders = 0, maps.Clone(h.Deciders)
+			copied.Members, copied.ListedBy = 0, maps.Clone(h.ListedBy)
 			h = &copied
 		}
 		c.holds = append(c.holds, h)

@@ -78,7 +78,7 @@ func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
 			w.takes()
 			var waiting int64
 			for i := range c.namespaces {
-				for _, h := range w.Reports(fmt.Sprintf("n%d", i))[0].Waiting {
+				for _, h := range w.Reports(fmt.Sprintf("n%d", i))[0].Holds {
 					waiting += h.Objects
 				}
 			}

@@ -246,7 +246,7 @@ func (w *world) decided(name string, action policy.Action, reason policy.Reason)
 // holds fails unless the policy holds objects for exactly these reasons.
 func (w *world) holds(name string, want ...report.Group) {
 	w.Helper()
-	if got := w.report(name).Holds; !slices.Equal(got, want) {
+	if got := w.report(name).HeldByReason; !slices.Equal(got, want) {
 		w.Fatalf("policy %s: holds %+v, want %+v", name, got, want)
 	}
 }

@@ -53,7 +53,7 @@ func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
 	value(c.objects, t.Objects)
 	value(c.timers, t.Timers)
 	value(c.ready, t.Ready)
-	value(c.waiting, t.Waiting)
+	value(c.waiting, t.Holds)
 	value(c.paced, t.Paced)
 	doubt := 0
 	if t.ClockInDoubt {

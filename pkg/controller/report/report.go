@@ -27,21 +27,21 @@ type Report struct {
 	Unobserved string
 	// QuotaDoubt is why a limit that is a share of a quota deletes nothing; empty when it does, or when the policy has none.
 	QuotaDoubt string
-	// Suspended names the cluster policy that stops everything in the namespace; of that policy itself, its own name.
-	Suspended string
+	// SuspendedBy names the cluster policy that stops everything in the namespace; of that policy itself, its own name.
+	SuspendedBy string
 	// Unselected says that Winnow starts suspended, and no enforcing cluster policy selects the namespace of the policy yet.
 	Unselected bool
-	// Doubt is why no clock is believed.
-	Doubt string
+	// ClockDoubt is why no clock is believed.
+	ClockDoubt string
 	// Paced are the namespaces in which deletions wait for their turn in the minute.
 	Paced []string
 	// WithoutQuota are the "count/<resource>" that a limit needs and no quota has; nothing is limited there.
 	WithoutQuota []string
 	// DoesNothing says that the policy can match no object.
 	DoesNothing bool
-	// Waiting are the changes that wait for approval, and Unlisted is how many more there are.
-	Waiting  []gc.PolicyHold
-	Unlisted int64
+	// Holds are the changes that wait for approval, and UnlistedHolds is how many more there are.
+	Holds         []gc.PolicyHold
+	UnlistedHolds int64
 	// Ceilings, of a cluster policy, are by resource.
 	Ceilings []gc.CeilingStatus
 	// Unassessed says that it is yet to be found out whether changes must wait.
@@ -49,16 +49,16 @@ type Report struct {
 
 	Candidates, Due, Held, Deleted int64
 	NextDeletion, LastDeletion     *metav1.Time
-	// Holds are the held by reason, Awaiting those that are being deleted but wait for something.
-	Holds, Awaiting []Group
-	// Within, of a cluster policy, are those in each namespace.
-	Within []Within
+	// HeldByReason are the held by reason, AwaitingByReason those that are being deleted but wait for something.
+	HeldByReason, AwaitingByReason []Group
+	// ByNamespace, of a cluster policy, are those in each namespace.
+	ByNamespace []NamespaceGroups
 }
 
-// Within sums up the objects of a cluster policy that stand still in a namespace.
-type Within struct {
-	Namespace       string
-	Holds, Awaiting []Group
+// NamespaceGroups sums up the objects of a cluster policy that stand still in a namespace.
+type NamespaceGroups struct {
+	Namespace                      string
+	HeldByReason, AwaitingByReason []Group
 }
 
 // Group sums up the objects of a policy that stand still for one reason.
@@ -86,8 +86,8 @@ func (g Group) String() string {
 type Totals struct {
 	Objects, Timers, Ready int
 	Held                   map[policy.Reason]int
-	// Waiting are the changes that wait for approval, Paced the namespaces whose deletions wait for their turn in the minute.
-	Waiting, Paced int
+	// Holds are the changes that wait for approval, Paced the namespaces whose deletions wait for their turn in the minute.
+	Holds, Paced int
 	// ClockInDoubt says that no clock is believed, Stale are the resources whose watch has been silent for too long.
 	ClockInDoubt bool
 	Stale        []string
@@ -98,9 +98,9 @@ const HoldsListed = 100
 
 // ListHolds joins the holds of all namespaces, and keeps as many as can be listed.
 func (r *Report) ListHolds() {
-	r.Waiting = JoinHolds(r.Waiting)
-	r.Unlisted = int64(max(0, len(r.Waiting)-HoldsListed))
-	r.Waiting = r.Waiting[:len(r.Waiting)-int(r.Unlisted)]
+	r.Holds = JoinHolds(r.Holds)
+	r.UnlistedHolds = int64(max(0, len(r.Holds)-HoldsListed))
+	r.Holds = r.Holds[:len(r.Holds)-int(r.UnlistedHolds)]
 }
 
 // JoinHolds puts holds in order, and makes one of those with the same ID.

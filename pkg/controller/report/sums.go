@@ -50,11 +50,11 @@ func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int6
 
 // Sum counts the objects of one policy.
 type Sum struct {
-	candidates, due, held int64
-	ready                 int64 // due, and nothing holds them
-	under                 map[*approval.Hold]*under
-	next                  time.Time
-	holds, awaiting       map[policy.Reason]*Group
+	candidates, due, held          int64
+	ready                          int64 // due, and nothing holds them
+	under                          map[*approval.Hold]*holdSum
+	next                           time.Time
+	heldByReason, awaitingByReason map[policy.Reason]*Group
 }
 
 // Add counts an object and what the policy decides for it. detail is called only if the object is shown.
@@ -73,10 +73,10 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		s.ready++
 	case policy.Hold:
 		s.held++
-		group(&s.holds, d.Reason, 1, nameOf(o, p), detail)
+		group(&s.heldByReason, d.Reason, 1, nameOf(o, p), detail)
 	case policy.Await:
 		if o.Terminating() {
-			group(&s.awaiting, d.Reason, 1, nameOf(o, p), detail)
+			group(&s.awaitingByReason, d.Reason, 1, nameOf(o, p), detail)
 		}
 	case policy.Ignore, policy.Keep: // Counted above, if it is a candidate.
 	}
@@ -122,18 +122,18 @@ func (s *Sum) Merge(o *Sum) {
 	s.due += o.due
 	s.held += o.held
 	s.soonest(o.next)
-	for _, g := range o.holds {
-		group(&s.holds, g.Reason, g.Count, g.Object, func() string { return g.Detail })
+	for _, g := range o.heldByReason {
+		group(&s.heldByReason, g.Reason, g.Count, g.Object, func() string { return g.Detail })
 	}
-	for _, g := range o.awaiting {
-		group(&s.awaiting, g.Reason, g.Count, g.Object, func() string { return g.Detail })
+	for _, g := range o.awaitingByReason {
+		group(&s.awaitingByReason, g.Reason, g.Count, g.Object, func() string { return g.Detail })
 	}
 }
 
 // Fill writes the counts into a report.
 func (s *Sum) Fill(r *Report) {
 	r.Candidates, r.Due, r.Held = s.candidates, s.due, s.held
-	r.Holds, r.Awaiting = sorted(s.holds), sorted(s.awaiting)
+	r.HeldByReason, r.AwaitingByReason = sorted(s.heldByReason), sorted(s.awaitingByReason)
 	if !s.next.IsZero() {
 		at := metav1.NewTime(s.next)
 		r.NextDeletion = &at
@@ -157,30 +157,30 @@ func (s *Sum) Ready() int64 {
 	return s.ready
 }
 
-// Within returns the objects that stand still in a namespace; false if none does.
-func (s *Sum) Within(namespace string) (Within, bool) {
-	if s == nil || len(s.holds)+len(s.awaiting) == 0 {
-		return Within{}, false
+// In returns the objects that stand still in a namespace; false if none does.
+func (s *Sum) In(namespace string) (NamespaceGroups, bool) {
+	if s == nil || len(s.heldByReason)+len(s.awaitingByReason) == 0 {
+		return NamespaceGroups{}, false
 	}
-	return Within{namespace, sorted(s.holds), sorted(s.awaiting)}, true
+	return NamespaceGroups{namespace, sorted(s.heldByReason), sorted(s.awaitingByReason)}, true
 }
 
-// under is what waits under a hold.
-type under struct {
+// holdSum is what waits holdSum a hold.
+type holdSum struct {
 	objects   int64
 	resources sets.Set[string]
 }
 
-// Waits counts an object of a resource that waits under a hold, unless that is nil.
-func (s *Sum) Waits(h *approval.Hold, resource string) {
+// AddToHold counts an object of a resource that waits under a hold, unless that is nil.
+func (s *Sum) AddToHold(h *approval.Hold, resource string) {
 	if h == nil {
 		return
 	}
 	if s.under == nil {
-		s.under = map[*approval.Hold]*under{}
+		s.under = map[*approval.Hold]*holdSum{}
 	}
 	if s.under[h] == nil {
-		s.under[h] = &under{resources: sets.New[string]()}
+		s.under[h] = &holdSum{resources: sets.New[string]()}
 	}
 	s.under[h].objects++
 	s.under[h].resources.Insert(resource)

@@ -194,15 +194,15 @@ func (t *teller) warnings(r *report.Report, now time.Time) (out []event, settled
 			out = append(out, e)
 		}
 	}
-	for _, g := range slices.Concat(r.Holds, r.Awaiting) {
-		tell("", g, r.Waiting)
+	for _, g := range slices.Concat(r.HeldByReason, r.AwaitingByReason) {
+		tell("", g, r.Holds)
 	}
-	for _, in := range r.Within {
+	for _, in := range r.ByNamespace {
 		holds := slices.DeleteFunc(
-			slices.Clone(r.Waiting),
+			slices.Clone(r.Holds),
 			func(h gc.PolicyHold) bool { return h.Namespace != "" && h.Namespace != in.Namespace },
 		)
-		for _, g := range slices.Concat(in.Holds, in.Awaiting) {
+		for _, g := range slices.Concat(in.HeldByReason, in.AwaitingByReason) {
 			tell(in.Namespace, g, holds)
 		}
 	}

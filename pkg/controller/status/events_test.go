@@ -71,14 +71,14 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	refused := report.Group{Reason: policy.ReasonRefused, Object: "team-a/pods/p", Detail: "no", Count: 2}
 	waits := report.Group{Reason: policy.ReasonHeld, Object: "team-b/jobs.batch/c", Detail: "5f3c", Count: 60}
 	r := &report.Report{
-		Stored: policy.StoredOf(p), Holds: []report.Group{refused, waits},
-		Waiting: []gc.PolicyHold{
+		Stored: policy.StoredOf(p), HeldByReason: []report.Group{refused, waits},
+		Holds: []gc.PolicyHold{
 			{ID: "5f3c", Namespace: "team-b", Objects: 60, Why: "a change", Resources: []string{"pods"}},
 			{ID: "7d1e", Namespace: "team-c", Objects: 1, Why: "another"},
 		},
-		Within: []report.Within{
-			{Namespace: "team-a", Holds: []report.Group{refused}},
-			{Namespace: "team-b", Holds: []report.Group{waits}},
+		ByNamespace: []report.NamespaceGroups{
+			{Namespace: "team-a", HeldByReason: []report.Group{refused}},
+			{Namespace: "team-b", HeldByReason: []report.Group{waits}},
 		},
 	}
 	warn := func(at metav1.Time) []event {

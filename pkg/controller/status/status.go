@@ -32,7 +32,7 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
 		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
-		Holds: r.Waiting, UnlistedHolds: r.Unlisted, Ceilings: r.Ceilings,
+		Holds: r.Holds, UnlistedHolds: r.UnlistedHolds, Ceilings: r.Ceilings,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
 	for _, c := range r.Stored.Status.Conditions {
@@ -110,14 +110,14 @@ func needs(r *report.Report) (policy.Reason, string) {
 		return r.Closed, "Winnow has not observed the namespace yet."
 	case r.Unobserved != "":
 		return policy.ReasonUnobserved, "Deletes nothing: " + r.Unobserved
-	case len(r.Waiting) > 0:
-		return policy.ReasonHeld, strings.Join(waiting(r, r.Waiting, waitingMost), "\n")
-	case r.Doubt != "":
-		return policy.ReasonClockInDoubt, "Deletes nothing: " + r.Doubt
+	case len(r.Holds) > 0:
+		return policy.ReasonHeld, strings.Join(waiting(r, r.Holds, waitingMost), "\n")
+	case r.ClockDoubt != "":
+		return policy.ReasonClockInDoubt, "Deletes nothing: " + r.ClockDoubt
 	case r.QuotaDoubt != "":
 		return policy.ReasonUnobserved, "Deletes nothing because of percentOfQuota: " + r.QuotaDoubt
 	}
-	for _, g := range r.Holds {
+	for _, g := range r.HeldByReason {
 		if g.Reason == policy.ReasonUnauthorized {
 			return g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail)
 		}
@@ -129,10 +129,10 @@ func needs(r *report.Report) (policy.Reason, string) {
 func suspended(r *report.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
-	case r.Suspended != "":
+	case r.SuspendedBy != "":
 		c.Message = fmt.Sprintf(
 			"ClusterCleanupPolicy %q stops all deletions; set its spec.guardrails.suspendAll to false to resume.",
-			r.Suspended,
+			r.SuspendedBy,
 		)
 	case r.Unselected:
 		c.Message = "Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy " +
@@ -179,8 +179,8 @@ func waiting(r *report.Report, holds []gc.PolicyHold, most int) []string {
 
 func more(r *report.Report, holds int) string {
 	text := fmt.Sprintf("%d more in status.holds", holds)
-	if r.Unlisted > 0 {
-		text += fmt.Sprintf(", and %d that status.holds has no room for", r.Unlisted)
+	if r.UnlistedHolds > 0 {
+		text += fmt.Sprintf(", and %d that status.holds has no room for", r.UnlistedHolds)
 	}
 	return text
 }
@@ -207,7 +207,7 @@ func working(r *report.Report) string {
 		return reasonDoesNothing
 	case r.Mode == gc.ModePreview:
 		return reasonPreviewing
-	case r.Suspend || r.Suspended != "" || r.Unselected:
+	case r.Suspend || r.SuspendedBy != "" || r.Unselected:
 		return string(policy.ReasonSuspended)
 	}
 	return reasonEnforcing
@@ -231,10 +231,10 @@ func message(r *report.Report) string {
 			fmt.Sprintf("No ResourceQuota limits %s, so percentOfQuota has no effect there.", strings.Join(r.WithoutQuota, ", ")),
 		)
 	}
-	for _, g := range r.Holds {
+	for _, g := range r.HeldByReason {
 		parts = append(parts, "Held, "+g.String()+".")
 	}
-	for _, g := range r.Awaiting {
+	for _, g := range r.AwaitingByReason {
 		parts = append(parts, "Being deleted, "+g.String()+".")
 	}
 	return strings.Join(parts, " ")

@@ -54,20 +54,20 @@ func TestCondition(t *testing.T) {
 		"previewing":                  {preview, report.Report{}, "True", "Previewing", "Counts objects, deletes nothing."},
 		"an empty spec":               {testbuilders.Policy("p"), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
 		"an empty spec that previews": {testbuilders.Policy("p").Preview(), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
-		"what is held does not make it less ready": {enforcing, report.Report{Holds: []report.Group{odd, held}, Awaiting: []report.Group{going}}, "True", "Enforcing",
+		"what is held does not make it less ready": {enforcing, report.Report{HeldByReason: []report.Group{odd, held}, AwaitingByReason: []report.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
-		"a right is missing": {enforcing, report.Report{Holds: []report.Group{held, unauthorized(1)}}, "False", "Unauthorized",
+		"a right is missing": {enforcing, report.Report{HeldByReason: []report.Group{held, unauthorized(1)}}, "False", "Unauthorized",
 			"1 object due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
-		"a right is missing for many": {enforcing, report.Report{Holds: []report.Group{unauthorized(3)}}, "False", "Unauthorized",
+		"a right is missing for many": {enforcing, report.Report{HeldByReason: []report.Group{unauthorized(3)}}, "False", "Unauthorized",
 			"3 objects due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
-		"objects cannot be observed": {enforcing, report.Report{Unobserved: "pods cannot be observed: no right", Holds: []report.Group{unauthorized(1)}}, "False", "Unobserved",
+		"objects cannot be observed": {enforcing, report.Report{Unobserved: "pods cannot be observed: no right", HeldByReason: []report.Group{unauthorized(1)}}, "False", "Unobserved",
 			"Deletes nothing: pods cannot be observed: no right"},
 		"quotas cannot be observed": {enforcing, report.Report{QuotaDoubt: "resourcequotas cannot be observed: no right"}, "False", "Unobserved",
 			"Deletes nothing because of percentOfQuota: resourcequotas cannot be observed: no right"},
-		"all is stopped":                {enforcing, report.Report{Suspended: "stop"}, "True", "Suspended", "Deletes nothing while it is suspended."},
-		"a change waits for approval":   {enforcing, report.Report{Waiting: waits}, "False", "Held", approve},
+		"all is stopped":                {enforcing, report.Report{SuspendedBy: "stop"}, "True", "Suspended", "Deletes nothing while it is suspended."},
+		"a change waits for approval":   {enforcing, report.Report{Holds: waits}, "False", "Held", approve},
 		"it starts suspended":           {enforcing, report.Report{Unselected: true}, "True", "Suspended", "Deletes nothing while it is suspended."},
-		"it waits while all is stopped": {enforcing, report.Report{Suspended: "stop", Waiting: waits}, "False", "Held", approve},
+		"it waits while all is stopped": {enforcing, report.Report{SuspendedBy: "stop", Holds: waits}, "False", "Held", approve},
 		"a protected namespace": {enforcing, report.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
 		"a namespace that goes": {enforcing, report.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
@@ -97,14 +97,14 @@ func TestCondition(t *testing.T) {
 
 // TestManyHolds: each message has room for so many; all are in the status.
 func TestManyHolds(t *testing.T) {
-	r := report.Report{Stored: policy.StoredOf(testbuilders.Policy("p").Obj()), Unlisted: 9}
+	r := report.Report{Stored: policy.StoredOf(testbuilders.Policy("p").Obj()), UnlistedHolds: 9}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		r.Waiting = append(r.Waiting, gc.PolicyHold{ID: id, Namespace: "team-" + id, Objects: 2, Why: "of " + id})
+		r.Holds = append(r.Holds, gc.PolicyHold{ID: id, Namespace: "team-" + id, Objects: 2, Why: "of " + id})
 	}
 	for most, want := range map[int]string{
 		2: "3 more in status.holds, and 9 that status.holds has no room for", 4: "1 more in status.holds, and 9 that status.holds has no room for", 5: "",
 	} {
-		got := waiting(&r, r.Waiting, most)
+		got := waiting(&r, r.Holds, most)
 		if len(got) < most || strings.Join(got[most:], "") != want || !strings.HasSuffix(got[1], "gc.winnow.dev/approved-hold=b") {
 			t.Errorf("of %d: %q, want %q at the end", most, got, want)
 		}
@@ -135,7 +135,7 @@ func TestSuspendedAndThrottled(t *testing.T) {
 		want   []metav1.Condition
 	}{
 		"neither": {change: func(*report.Report) {}},
-		"all is stopped": {change: func(r *report.Report) { r.Suspended = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
+		"all is stopped": {change: func(r *report.Report) { r.SuspendedBy = "stop" }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			`ClusterCleanupPolicy "stop" stops all deletions; set its spec.guardrails.suspendAll to false to resume.`)}},
 		"no cluster policy yet": {change: func(r *report.Report) { r.Unselected = true }, want: []metav1.Condition{condition("Suspended", "True", "Suspended",
 			"Winnow runs with --start-suspended, so nothing is deleted in this namespace yet. To begin, apply a ClusterCleanupPolicy with mode Enforce "+
@@ -183,7 +183,7 @@ func TestTransitionTimeIsKept(t *testing.T) {
 	if !apiequality.Semantic.DeepEqual(same.Conditions, []metav1.Condition{other, ready}) {
 		t.Errorf("nothing changed, but got %+v", same.Conditions)
 	}
-	reworded := Of(&report.Report{Stored: stored, Holds: []report.Group{{Reason: "Refused", Object: "pods/a", Count: 1}}}, now)
+	reworded := Of(&report.Report{Stored: stored, HeldByReason: []report.Group{{Reason: "Refused", Object: "pods/a", Count: 1}}}, now)
 	if c := reworded.Conditions[1]; !c.LastTransitionTime.Equal(&before) || c.Message == ready.Message {
 		t.Errorf("another message alone is no transition: %+v", c)
 	}

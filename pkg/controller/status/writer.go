@@ -46,9 +46,9 @@ const (
 
 // Tracker tells what a Writer writes. Namespaces are named, and "" stands for the cluster policies.
 type Tracker interface {
-	// Families returns all namespaces with policies, TakeDirty those whose reports may have changed since the last call, and PopUrgent the
+	// PolicyNamespaces returns all namespaces with policies, TakeDirty those whose reports may have changed since the last call, and PopUrgent the
 	// next one where somebody waits to see a new spec observed.
-	Families() []string
+	PolicyNamespaces() []string
 	TakeDirty() []string
 	PopUrgent() (string, bool)
 	// Judging reports whether Reports would know only a part.
@@ -90,7 +90,7 @@ func (w *Writer) Gone(gone []deletion.Confirmed) { w.teller.gone(gone) }
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
-	w.pending.Insert(w.Tracker.Families()...)
+	w.pending.Insert(w.Tracker.PolicyNamespaces()...)
 	wait.NonSlidingUntilWithContext(ctx, w.flush, flushEvery)
 }
 

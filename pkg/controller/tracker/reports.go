@@ -31,8 +31,8 @@ func (t *Tracker) Judging(namespace string) bool {
 	return ask(t, func(e *engine.Engine) bool { return e.Judging(namespace) })
 }
 
-// Families returns the names of all namespaces with policies, and "" for the cluster policies.
-func (t *Tracker) Families() []string { return ask(t, (*engine.Engine).Families) }
+// PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.
+func (t *Tracker) PolicyNamespaces() []string { return ask(t, (*engine.Engine).PolicyNamespaces) }
 
 // Reports returns the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
 func (t *Tracker) Reports(namespace string) []report.Report {
@@ -43,7 +43,7 @@ func (t *Tracker) Reports(namespace string) []report.Report {
 
 // Holds returns the holds of a policy, and those of others that its objects wait under. It reports whether these are all.
 func (t *Tracker) Holds(p metav1.Object) (holds []gc.PolicyHold, complete bool) {
-	holding := ask(t, func(e *engine.Engine) *engine.Holding { return e.HoldsOf(p) })
+	holding := ask(t, func(e *engine.Engine) *engine.HoldFinder { return e.HoldsOf(p) })
 	t.finish(func(*engine.Engine) bool {
 		if holding.Step() {
 			return true
