@@ -1,9 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine covers everything that is known: facts of objects, policies, namespaces and owners, what follows from them for each
-// object, and which deletes are in flight. Events go in as method calls and effects come out; see Engine. The package has no lock, clock
-// or goroutine: pkg/controller/tracker adds the lock, and time is an argument.
+// Package engine is the controller without its lock: it contains all facts, policies and namespaces, decides what follows for each object,
+// and knows which deletes are in flight. Events are method calls, and TakeEffects returns what they ask of the caller. The package has no
+// lock, clock or goroutine: pkg/controller/tracker adds the lock, and the time is an argument.
 package engine
 
 import (
@@ -27,87 +27,90 @@ var alwaysProtected = []string{"kube-system", "kube-public", "kube-node-lease"}
 
 // Config is what an Engine is created with.
 type Config struct {
-	// Protected namespaces are added to those that Kubernetes itself uses.
+	// Protected namespaces are added to alwaysProtected.
 	Protected []string
 	// HoldAbove is how many objects of a namespace one change may make due at once where no cluster policy sets a limit, and
 	// HoldAboveTotal how many in all namespaces that the change reaches. A negative number means no limit.
 	HoldAbove, HoldAboveTotal int
 	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
 	StartSuspended bool
-	// Spent is the budget of one call: it is told of some more work, and reports whether the call must return. An object counts one, plus
-	// one for each policy that is asked about the object. If Spent is nil, the budget has no end.
+	// Spent adds work to the current call, and reports whether the budget of the call is spent, so that it must return. The work for an
+	// object is one, plus one for each policy that is asked about the object. If Spent is nil, there is no budget.
 	Spent func(work int) bool
 }
 
-// Effects are what the events since the last TakeEffects ask of the caller.
+// Effects is what the events since the last TakeEffects ask of the caller.
 type Effects struct {
-	// Due: something may be ready to be deleted, or later than was known before.
+	// Due is set if objects may have become ready for deletion, or if Next may return another time.
 	Due bool
-	// Coverage: Coverage may return something else.
+	// Coverage is set if Coverage may return something else.
 	Coverage bool
-	// Work: there is work left for Step.
+	// Work is set if there is work for Step.
 	Work bool
 }
 
-// Engine is not safe for concurrent use. Every event is evaluated at once as far as the budget allows; the rest is left to Step, and
-// until then nothing is deleted that may depend on it.
+// Engine is not safe for concurrent use. Each event is evaluated at once as far as the budget allows. Step does the rest, and until then
+// nothing that depends on it is deleted.
 type Engine struct {
 	config    Config
 	protected sets.Set[string]
+	lastRun   time.Time // when a controller was last seen to run before this one
 
-	lastRun time.Time // when a controller was last seen to run before this one
-
-	records  index
-	cronJobs map[types.UID]*lifecycle.CronJob
-	// cronJobsListed says that all of them are known.
-	cronJobsListed  bool
+	records         index
 	dependents      map[types.UID]sets.Set[*record] // by the UID of their controller
+	cronJobs        map[types.UID]*lifecycle.CronJob
+	cronJobsListed  bool // cronJobs contains all of them
 	namespaces      map[string]*namespace
-	clusterPolicies []*policyState // the cluster policies, by name
+	clusterPolicies []*policyState // by name
 	quotas          quotas
 	watches         freshness.Watches
+	fresh           freshness.Freshness
 	recreations     recreations
 
 	timers expiry.Heap[*record]
 	ready  turns.Queue[*record]
-	// pending are the namespaces with changes that are yet to be weighed, emptied those with holds that may have lost their last member.
-	pending, holdsToCheck sets.Set[*namespace]
-	// blocking is one of pending of which not all is known; nil when none was when it was looked last.
-	blocking *namespace
-	// recent is what the changes of the last minutes made due by the UID of a cluster policy.
-	recent approval.Recent
-	// writes numbers the states of policies that were taken in.
-	writes uint64
-	// flipped are the records that a pool or ceiling has put beyond its limit, or saved, since they were last judged.
+	// overChanged are the records whose Over has changed in a pool or ceiling since they were last evaluated.
 	overChanged []*record
-	// matched is the record that policies were last asked about, with its fact and what they said; nil once that may not hold any more.
-	// matchings is how often they were.
-	matched    *record
-	fact       lifecycle.Fact
-	matches    policy.Matches
-	matchCount int
-	scratch    []membership
-	// inFlight are the orders that were taken and are not done, confirmed the deletions that nobody has been told of yet.
-	inFlight  map[*deletion.Order]*record
-	confirmed []deletion.Confirmed
-	notices   notices
-	// dirty are the namespaces whose reports may have changed, urgent those of them where somebody waits to see a new spec observed,
-	// numbered in their order.
-	dirty       sets.Set[string]
-	urgent      map[string]uint64
-	urgentCount uint64
-	// following says that nobody takes them.
-	following bool
-	// For metrics.
-	held     []int // by the code of the reason
-	deleting int
-	// coverings is the last Covering that was given out.
+	// pending are the namespaces with changes that are not assessed yet, holdsToCheck those with holds that may have to end.
+	pending, holdsToCheck sets.Set[*namespace]
+	// blocking is a pending namespace that was incomplete when the pending ones were last looked at; nil if there was none.
+	blocking *namespace
+	// recent counts what the changes of the last minutes made due, by the UID of a cluster policy.
+	recent approval.Recent
+	// writes numbers the states of policies, in the order in which they were observed.
+	writes uint64
+	rejudging
+	// lists are the lists of all namespaces that are being processed, by resource.
+	lists map[string]*List
+	// lastCovering is the highest Covering so far.
 	lastCovering Covering
 
-	fresh freshness.Freshness
-	rejudging
-	// lists are those of all namespaces that are being taken in, by resource.
-	lists   map[string]*List
+	// matched is the record that policies were last asked about; nil if they must be asked again. fact and matches are its fact and the
+	// votes on it.
+	matched *record
+	fact    lifecycle.Fact
+	matches policy.Matches
+	// matchCount is how often policies were asked.
+	matchCount int
+	// scratch is reused by updateMembership.
+	scratch []membership
+
+	// inFlight are the orders that Take has returned, and that have not ended.
+	inFlight map[*deletion.Order]*record
+	// confirmed are the deletions that TakeConfirmed has not returned yet.
+	confirmed []deletion.Confirmed
+	notices   notices
+	// dirty are the namespaces whose reports may have changed; "" stands for the cluster policies.
+	dirty sets.Set[string]
+	// urgent are the namespaces with a new spec of a policy that is not reported yet, numbered by urgentCount.
+	urgent      map[string]uint64
+	urgentCount uint64
+	// following is set if this replica does not lead, so that it writes no reports.
+	following bool
+	// held and deleting count records for metrics; held is indexed by the code of the reason.
+	held     []int
+	deleting int
+
 	effects Effects
 }
 
@@ -121,7 +124,7 @@ func New(c Config) *Engine {
 		dependents:   map[types.UID]sets.Set[*record]{},
 		namespaces:   map[string]*namespace{},
 		quotas:       newQuotas(),
-		recreations:  newMemory(),
+		recreations:  newRecreations(),
 		inFlight:     map[*deletion.Order]*record{},
 		dirty:        sets.New[string](),
 		urgent:       map[string]uint64{},
@@ -137,12 +140,12 @@ func New(c Config) *Engine {
 // TakeEffects returns the effects of all events since the last call.
 func (e *Engine) TakeEffects() Effects {
 	out := e.effects
-	out.Work = e.working()
+	out.Work = e.hasWork()
 	e.effects = Effects{}
 	return out
 }
 
-// spent reports, after some more work, whether the budget of the call is spent.
+// spent adds work to the current call, and reports whether its budget is spent.
 func (e *Engine) spent(work int) bool { return e.config.Spent != nil && e.config.Spent(work) }
 
 // Job implements lifecycle.Owners.

@@ -223,7 +223,7 @@ func (e *simulation) remove(f *lifecycle.Fact) {
 	e.Objects = slices.Delete(e.Objects, e.indexOf(f.UID), e.indexOf(f.UID)+1)
 	e.each(func(t *driver) {
 		t.Remove(facts.Compress(f), e.Now)
-		t.recreations = newMemory()
+		t.recreations = newRecreations()
 		for _, f := range e.Objects {
 			e.remember(t, f)
 		}

@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// index has the records by UID, some 12 bytes for each: the UID is in the record, and a map would take 38 to have it again. It is
-// divided by hash, so that nobody waits while all of it grows. Within a part records are found by linear probing.
+// index is a hash set of records, by UID. It takes about 12 bytes for each record. A map would take 38, because it would store the UID
+// again. The set has many parts, so that no call has to wait until all records have moved to a larger table. Collisions are resolved by
+// linear probing within a part.
 type index struct {
 	seed  maphash.Seed
 	parts [indexParts]indexPart
 	count int
-	scans int // how often somebody has looked at all of them
+	scans int // how often cursor was called
 }
 
 type indexPart struct {
@@ -28,13 +29,13 @@ type indexPart struct {
 
 const (
 	indexParts = 512
-	// slotsLeast is the size of a part that has any.
+	// minSlots is the size of a part with few records. A part that never had any has no slots.
 	minSlots = 8
 )
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
-// find returns the part that a UID belongs to, and its slot there, or the free one where it is to be put.
+// find returns the part that a UID belongs to, and the index of its slot, or of the free slot for it.
 func (x *index) find(uid types.UID) (*indexPart, int) {
 	hash := maphash.String(x.seed, string(uid))
 	p := &x.parts[hash%indexParts]
@@ -48,12 +49,13 @@ func (x *index) find(uid types.UID) (*indexPart, int) {
 	return p, i
 }
 
-// slotOf is the slot where the search for a hash begins; the part is told by other bits of it.
+// slotOf returns where the search for a hash begins. It uses the high bits of the hash, because the low bits select the part.
 func slotOf(hash uint64, slots []*record) int {
 	high, _ := bits.Mul64(hash, uint64(len(slots)))
 	return int(high)
 }
 
+// next returns the index after i. The first slot follows the last.
 func (p *indexPart) next(i int) int {
 	if i++; i == len(p.slots) {
 		return 0
@@ -61,7 +63,7 @@ func (p *indexPart) next(i int) int {
 	return i
 }
 
-// get returns nil when there is no record of this UID.
+// get returns the record of a UID; nil if there is none.
 func (x *index) get(uid types.UID) *record {
 	if p, i := x.find(uid); len(p.slots) > 0 {
 		return p.slots[i]
@@ -69,7 +71,7 @@ func (x *index) get(uid types.UID) *record {
 	return nil
 }
 
-// put puts in a record whose UID none has.
+// put adds a record. No other record may have its UID.
 func (x *index) put(rec *record) {
 	p, i := x.find(rec.UID())
 	if 4*(p.used+1) > 3*len(p.slots) {
@@ -81,11 +83,11 @@ func (x *index) put(rec *record) {
 	x.count++
 }
 
-// resize makes new slots for the records of a part.
+// resize moves the records of a part to a new table.
 func (x *index) resize(p *indexPart, slots int) {
-	before := p.slots
+	old := p.slots
 	p.slots = make([]*record, max(slots, minSlots))
-	for _, rec := range before {
+	for _, rec := range old {
 		if rec != nil {
 			_, i := x.find(rec.UID())
 			p.slots[i] = rec
@@ -93,13 +95,13 @@ func (x *index) resize(p *indexPart, slots int) {
 	}
 }
 
-// delete takes out the record of a UID, if there is one.
+// delete removes the record of a UID, if there is one.
 func (x *index) delete(uid types.UID) {
 	p, free := x.find(uid)
 	if len(p.slots) == 0 || p.slots[free] == nil {
 		return
 	}
-	// Whatever is found by way of the slot that becomes free moves up to it.
+	// The search for a UID ends at a free slot, so records whose search passes this slot move to it.
 	for i := p.next(free); p.slots[i] != nil; i = p.next(i) {
 		from := slotOf(maphash.String(x.seed, string(p.slots[i].UID())), p.slots)
 		if p.distance(from, i) >= p.distance(free, i) {
@@ -114,7 +116,7 @@ func (x *index) delete(uid types.UID) {
 	}
 }
 
-// distance is how many steps it takes from one slot to another.
+// distance returns how many times next must be called to get from one slot to another.
 func (p *indexPart) distance(from, to int) int {
 	if to < from {
 		return to - from + len(p.slots)
@@ -122,7 +124,7 @@ func (p *indexPart) distance(from, to int) int {
 	return to - from
 }
 
-// all are the records. Those that come or go meanwhile may be among them or not.
+// all returns all records. It may return or omit records that are added or removed meanwhile.
 func (x *index) all() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		c := x.cursor()
@@ -132,11 +134,11 @@ func (x *index) all() iter.Seq[*record] {
 	}
 }
 
-// cursor goes through all records. Those that come or go meanwhile may be among them or not.
+// cursor iterates over all records. It may return or omit records that are added or removed meanwhile.
 type cursor struct {
 	index *index
-	part  int
-	slots []*record // of a part that are yet to come; a copy, since records move when one is deleted
+	part  int       // the next part
+	slots []*record // the rest of the part before; a copy, because records move when one is deleted
 }
 
 func (x *index) cursor() *cursor {
@@ -144,7 +146,7 @@ func (x *index) cursor() *cursor {
 	return &cursor{index: x}
 }
 
-// next returns nil after the last record.
+// next returns the next record; nil after the last one.
 func (c *cursor) next() *record {
 	for {
 		for len(c.slots) > 0 {

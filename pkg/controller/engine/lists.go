@@ -13,24 +13,24 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
-// List is a list of all objects of a resource that is being taken in, after the watch has ended. Objects that the list does not contain are
-// removed when it ends. Until then memory is a mixture of the old and the new state, so nothing is deleted in any namespace that the
-// resource is observed in, no change is assessed and no hold ends.
+// List is a list of all objects of a resource, which is added page by page. It begins whenever the watch has ended. When the list ends,
+// objects that it does not contain are removed. Until then memory is a mixture of the old and the new state, so that nothing is deleted in
+// any namespace where the resource is observed, no change is assessed and no hold ends.
 type List struct {
 	engine   *Engine
 	resource string
-	// covered are the namespaces that the list covers. Objects of a namespace that is covered later may have been passed over; they are
-	// listed by a Merge.
+	// covered are the namespaces that were covered when the list began. The list may have skipped objects of namespaces that are covered
+	// later, and a Merge lists these.
 	covered map[*namespace]Covering
 	// earlier are the merges that began before the list.
 	earlier map[*Merge]bool
-	// unmarked are the records whose mark an earlier list may have left, unlisted those that are yet to be looked at when the list ends.
-	unmarked, unlisted *cursor
+	// toUnmark are the records that may still be flagged as listed by an earlier list, unchecked those that End has not looked at yet.
+	toUnmark, unchecked *cursor
 }
 
-// BeginList announces a list before any of it is added. A list of the same resource that has not ended is abandoned.
+// BeginList begins a list of all objects of a resource. It abandons an earlier list of the resource that has not ended.
 func (e *Engine) BeginList(resource string) *List {
-	l := &List{engine: e, resource: resource, covered: map[*namespace]Covering{}, earlier: map[*Merge]bool{}, unmarked: e.records.cursor()}
+	l := &List{engine: e, resource: resource, covered: map[*namespace]Covering{}, earlier: map[*Merge]bool{}, toUnmark: e.records.cursor()}
 	for _, ns := range e.namespaces {
 		maps.Copy(l.earlier, ns.merges)
 		if ns.covers(resource) {
@@ -42,7 +42,7 @@ func (e *Engine) BeginList(resource string) *List {
 	return l
 }
 
-// Replace takes in a complete list whatever the budget is, as a copy for a forecast needs it.
+// Replace replaces all objects of a resource, whatever the budget is. It is for the copy of a forecast.
 func (e *Engine) Replace(resource string, all []*facts.Compact, rv uint64, now time.Time) {
 	l := e.BeginList(resource)
 	for len(all) > 0 {
@@ -52,10 +52,10 @@ func (e *Engine) Replace(resource string, all []*facts.Compact, rv uint64, now t
 	}
 }
 
-// open reports whether the list is still being taken in.
+// open reports whether the list has begun, and was neither ended nor abandoned.
 func (l *List) open() bool { return l.engine.lists[l.resource] == l }
 
-// Add takes in objects of the list, as many as the budget allows, and returns the others.
+// Add adds objects of the list, as many as the budget allows, and returns the others.
 func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
 	switch {
 	case !l.open():
@@ -75,10 +75,10 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 	return nil
 }
 
-// unmark clears the marks that an earlier list of the resource left, as many as the budget allows, and reports whether there are none left.
+// unmark clears the flags that an earlier list of the resource has set, as many as the budget allows, and reports whether all are cleared.
 func (l *List) unmark() bool {
-	for rec := l.unmarked.next(); rec != nil; rec = l.unmarked.next() {
-		if rec.Resource == l.resource { // A list of another resource may be under way.
+	for rec := l.toUnmark.next(); rec != nil; rec = l.toUnmark.next() {
+		if rec.Resource == l.resource { // A list of another resource may be open.
 			rec.flags.set(listed, false)
 		}
 		if l.engine.spent(1) {
@@ -88,8 +88,8 @@ func (l *List) unmark() bool {
 	return true
 }
 
-// End ends the list once all objects were added, as they were at resource version rv. It removes the objects that the list does not
-// contain, except newer ones, as many as the budget allows, and reports whether there are more; then it must be called again.
+// End ends the list after all objects were added, as they were at resource version rv. It removes the objects that the list does not
+// contain, except newer ones, as many as the budget allows. If it returns true, there are more, and it must be called again.
 func (l *List) End(rv uint64, now time.Time) (more bool) {
 	e := l.engine
 	if !l.open() {
@@ -98,11 +98,11 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 	if !l.unmark() {
 		return true
 	}
-	if l.unlisted == nil {
-		l.unlisted = e.records.cursor()
+	if l.unchecked == nil {
+		l.unchecked = e.records.cursor()
 		l.supersede(rv)
 	}
-	for rec := l.unlisted.next(); rec != nil; rec = l.unlisted.next() {
+	for rec := l.unchecked.next(); rec != nil; rec = l.unchecked.next() {
 		if l.lacks(rec, rv) {
 			e.remove(rec, now)
 		}
@@ -120,7 +120,7 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 	return false
 }
 
-// supersede has merges pass over what the list knows better: all that began earlier, and those in namespaces that the list covers.
+// supersede makes merges skip states that are older than the list: the merges that began before it, and those of namespaces that it covers.
 func (l *List) supersede(rv uint64) {
 	for _, ns := range l.engine.namespaces {
 		for m := range ns.merges {
@@ -131,7 +131,7 @@ func (l *List) supersede(rv uint64) {
 	}
 }
 
-// lacks reports whether the list, as of resource version rv, does not contain the object of a record, so that the object is gone.
+// lacks reports whether the object of a record is gone, because the list at resource version rv should contain it and does not.
 func (l *List) lacks(rec *record, rv uint64) bool {
 	switch {
 	case rec.removed(), rec.Resource != l.resource, rec.flags.has(listed), rec.ResourceVersion > rv:
@@ -146,8 +146,8 @@ func (l *List) covers(ns *namespace) bool {
 	return ok && covering == ns.covered[l.resource]
 }
 
-// Abandon ends a list that will not be completed; it does nothing after End. Until the next list has ended, the resource must be reported
-// as unobservable, see Observing.
+// Abandon ends a list that will not be completed. It does nothing after End. The caller must report that the resource cannot be observed
+// until the next list has ended; see Observing.
 func (l *List) Abandon(now time.Time) {
 	if l.open() {
 		l.close()
@@ -160,18 +160,18 @@ func (l *List) close() {
 	l.engine.resumeDeletes()
 }
 
-// Merge is a list of the objects of a resource in one namespace that is being taken in beside the watch of all namespaces. An object that
-// the watch has seen go since the merge began stays gone, whatever the list says.
+// Merge is a list of the objects of a resource in one namespace, which is added while the watch of all namespaces goes on.
 type Merge struct {
 	engine              *Engine
 	resource, namespace string
-	gone                sets.Set[types.UID]
 	covering            Covering
-	// listed is the resource version of the last List that knows better: an object in an older state was in that list, or is gone.
+	// gone are objects that the watch has reported as gone since the merge began. They may be in the list all the same.
+	gone sets.Set[types.UID]
+	// listed is the resource version of the last List that supersedes the merge: an object in an older state was in that list, or is gone.
 	listed uint64
 }
 
-// BeginMerge announces a list of one namespace before it is requested.
+// BeginMerge begins a list of one namespace. It must be called before the list is requested.
 func (e *Engine) BeginMerge(resource, name string) *Merge {
 	ns := e.namespace(name)
 	m := &Merge{engine: e, resource: resource, namespace: name, gone: sets.New[types.UID](), covering: ns.covered[resource]}
@@ -179,7 +179,7 @@ func (e *Engine) BeginMerge(resource, name string) *Merge {
 	return m
 }
 
-// Add takes in objects of the list, as many as the budget allows, and returns the others.
+// Add adds objects of the list, as many as the budget allows, and returns the others.
 func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
 	for i, k := range page {
 		if !m.gone.Has(k.UID()) && k.ResourceVersion > m.listed {
@@ -192,7 +192,7 @@ func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact
 	return nil
 }
 
-// End ends what BeginMerge began; complete says that all objects were added.
+// End ends the merge; complete says that all objects were added.
 func (m *Merge) End(complete bool, now time.Time) {
 	ns := m.engine.namespace(m.namespace)
 	delete(ns.merges, m)

@@ -203,7 +203,7 @@ func TestANamespaceMadeAnewIsNotForgotten(t *testing.T) {
 	w.upsert(testbuilders.Job("last").In(name).Complete(w.now).Fact())
 	w.tellClusterPolicy(jobCeiling(2, 1)) // It waits until all under it are known.
 	w.inSlices(1)
-	if w.RemoveNamespace(testbuilders.Namespace(name, w.next()), w.now); !w.working() {
+	if w.RemoveNamespace(testbuilders.Namespace(name, w.next()), w.now); !w.hasWork() {
 		t.Fatal("all is done at once")
 	}
 	w.SetNamespace(testbuilders.Namespace(name, w.next()), w.now)

@@ -11,14 +11,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
-// Upsert takes in a state of an object. States of namespaces that no policy covers, and states older than the known one, are
-// passed over.
+// Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one.
 func (e *Engine) Upsert(k *facts.Compact, now time.Time) {
 	e.upsert(k, now)
 	e.endHolds(now)
 }
 
-// Remove takes in that the object of k is gone; k is the last state of it that is known.
+// Remove handles the removal of an object; k is the object's last known state.
 func (e *Engine) Remove(k *facts.Compact, now time.Time) {
 	if ns, ok := e.namespaces[k.Namespace]; ok {
 		for m := range ns.merges {
@@ -59,7 +58,7 @@ func (e *Engine) upsert(k *facts.Compact, now time.Time) {
 	e.judgeDependents(rec.UID(), now)
 }
 
-// insert makes the record of an object that was not known.
+// insert adds a record for an object that was not known.
 func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
 	rec := &record{Compact: *k, ns: ns}
 	rec.flags.set(recreated, e.recreations.countReturn(k))
@@ -71,20 +70,20 @@ func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
 	return rec
 }
 
-// update takes in a newer state of a record.
+// update replaces the state of a record by a newer one.
 func (e *Engine) update(rec *record, k *facts.Compact) {
 	e.unlink(rec)
 	if rec.extra != nil {
 		rec.extra.retry.Updated()
 	}
 	if !rec.FinishedAt().Equal(k.FinishedAt()) {
-		e.leave(rec) // It ranks elsewhere, and has another turn.
+		e.leave(rec) // Pools and lanes order records by finish time, so rec must be inserted anew.
 		e.ready.Remove(&rec.ns.lane, rec)
 	}
 	rec.Compact, e.matched = *k, nil
 }
 
-// remove takes a record out because its object is gone.
+// remove removes a record because its object is gone, and confirms the deletion if Winnow sent it.
 func (e *Engine) remove(rec *record, now time.Time) {
 	if rec.inFlight() != nil {
 		rec.extra.gone = true
@@ -95,7 +94,7 @@ func (e *Engine) remove(rec *record, now time.Time) {
 	}
 }
 
-// drop takes a record out.
+// drop removes a record from everything that refers to it.
 func (e *Engine) drop(rec *record, now time.Time) {
 	e.records.delete(rec.UID())
 	e.count(rec, -1)
@@ -112,7 +111,7 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.judgeDependents(rec.UID(), now)
 }
 
-// unlink ends that the record hangs on its controller.
+// unlink removes the record from the dependents of its controller.
 func (e *Engine) unlink(rec *record) {
 	c := rec.Controller
 	if c == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// SetCronJob takes in the state of a CronJob.
+// SetCronJob handles a new state of a CronJob.
 func (e *Engine) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
 	e.setCronJob(e.cronJobs[cj.UID], cj, now)
 }
@@ -23,20 +23,20 @@ func (e *Engine) setCronJob(before, cj *lifecycle.CronJob, now time.Time) {
 	}
 }
 
-// RemoveCronJob takes in that a CronJob is gone.
+// RemoveCronJob handles the removal of a CronJob.
 func (e *Engine) RemoveCronJob(uid types.UID, now time.Time) {
 	delete(e.cronJobs, uid)
 	e.judgeDependents(uid, now)
 }
 
-// ReplaceCronJobs takes in all CronJobs.
+// ReplaceCronJobs replaces all CronJobs by those of a list.
 func (e *Engine) ReplaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	e.replaceCronJobs(all, now)
 	e.cronJobsListed = true
 	e.assessPending(now)
 }
 
-// ForgetCronJobs takes in that CronJobs are not observed any more.
+// ForgetCronJobs forgets all CronJobs, because they are no longer observed.
 func (e *Engine) ForgetCronJobs(now time.Time) {
 	e.cronJobsListed = false
 	e.replaceCronJobs(nil, now)
@@ -45,7 +45,7 @@ func (e *Engine) ForgetCronJobs(now time.Time) {
 func (e *Engine) replaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	before := e.cronJobs
 	e.cronJobs = make(map[types.UID]*lifecycle.CronJob, len(all))
-	for _, cj := range all { // What is judged may hang on any of them.
+	for _, cj := range all { // setCronJob judges Jobs, and needs all CronJobs for that.
 		e.cronJobs[cj.UID] = cj
 	}
 	for _, cj := range all {

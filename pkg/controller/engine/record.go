@@ -15,45 +15,48 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// record is what is known of one object. There may be a million, so what most of them lack is kept apart, and what can be derived
-// again is not kept at all. Only settle changes the verdict and previews, only updateMembership the memberships, and only Take and Done the order.
+// record is everything that is known of one object. There may be a million records, so what most of them do not need is in structs of its
+// own, and what can be calculated again is not stored.
+//
+// Only apply changes the decision and the previews. Only updateMembership and leave change the memberships.
 type record struct {
 	facts.Compact
 	ns *namespace
-	// verdict is what was decided last: rule is nil where a ceiling of the policy decides, or nobody.
+	// policy and rule decide for the object. rule is nil if a ceiling of the policy decides, and both are nil if nothing does.
 	policy *policy.Policy
 	rule   *policy.Rule
-	at     instant
+	at     instant // when the object became or becomes due
 	verdict
-	timerPlace int32 // its membership in the tracker's timers
-	position   int32 // in the namespace's records; gone for a record that was taken out
+	timerPlace int32 // see Place
+	position   int32 // the index in the records of the namespace, or removedPosition
 
-	limitState *limitState // nil while no limit counts the object
-	extra      *extra      // nil for most
+	limitState *limitState // nil if no limit counts the object
+	extra      *extra      // nil for most records
 }
 
-// verdict is the part of a decision that takes no pointers.
+// verdict is the part of a decision without pointers.
 type verdict struct {
 	action      policy.Action
 	reason      reasonCode
 	propagation propagationCode
 	flags       flags
-	// wanted says that policies and bounds want the object deleted for wantedFor, whatever else holds it; clearance, how it stands with the
-	// change which made it so. Only setClearance changes that.
-	wantsDelete  bool
+	// wantsDelete is set if policies and guardrails want the object deleted, for deleteReason, even if something else prevents that. Only
+	// setWantsDelete changes it.
+	wantsDelete bool
+	// clearance says whether a record with wantsDelete may be deleted in spite of changes. Only setClearance changes it.
 	clearance    clearance
 	deleteReason reasonCode
 }
 
-// flags are what is true of a record, one bit each: a million records have no room for a byte each.
+// flags are booleans of a record in one byte.
 type flags uint8
 
 const (
-	// native: the TTL of the object itself decides.
+	// native: the native TTL of the object decides.
 	native flags = 1 << iota
-	// recreated: the object was created again too often.
+	// recreated: the object came back too often after it was deleted.
 	recreated
-	// listed: the List that is being taken in contains the object.
+	// listed: the open List of the resource contains the object.
 	listed
 )
 
@@ -65,24 +68,24 @@ func (f *flags) set(flag flags, on bool) {
 	}
 }
 
-// gone is the seat of a record that was taken out.
+// removedPosition is the position of a record that was removed.
 const removedPosition = -1
 
 func (rec *record) removed() bool { return rec.position == removedPosition }
 
-// Place implements expiry.Entry, for the tracker's timers.
+// Place implements expiry.Entry for Engine.timers.
 func (rec *record) Place() int { return int(rec.timerPlace) }
 
 // MoveTo implements expiry.Entry.
-func (rec *record) MoveTo(membership int) { rec.timerPlace = int32(membership) }
+func (rec *record) MoveTo(place int) { rec.timerPlace = int32(place) }
 
-// addRecord gives a record a membership among those of the namespace.
+// addRecord adds a record to the namespace.
 func (ns *namespace) addRecord(rec *record) {
 	rec.position = int32(len(ns.records))
 	ns.records = append(ns.records, rec)
 }
 
-// removeRecord takes it away; the last one takes its membership.
+// removeRecord removes a record from the namespace. The last record moves to its position.
 func (ns *namespace) removeRecord(rec *record) {
 	last := len(ns.records) - 1
 	ns.records[rec.position] = ns.records[last]
@@ -93,7 +96,7 @@ func (ns *namespace) removeRecord(rec *record) {
 	rec.position = removedPosition
 }
 
-// requeue has a record decided with those that are yet to be. It takes the seat of the first that is not.
+// requeue adds one record of the namespace to those that wait for evaluate, by moving it below ns.unevaluated.
 func (ns *namespace) requeue(rec *record) {
 	if int(rec.position) < ns.unevaluated {
 		return
@@ -104,34 +107,36 @@ func (ns *namespace) requeue(rec *record) {
 	ns.unevaluated++
 }
 
-// counted is what limits know of an object.
+// limitState is what pools and ceilings know of an object.
 type limitState struct {
 	memberships []membership
-	// from is when the object is to be counted otherwise, if that is yet to come, and overSince when a pool or ceiling last put it
-	// beyond its limit.
+	// recountAt is when the object counts differently because time passes. overSince is when a pool or ceiling last put the object over
+	// its limit.
 	recountAt, overSince instant
-	overChanged          bool // it is among those of the tracker
+	overChanged          bool // the record is in Engine.overChanged
 }
 
-// extra is what is known of an object that is to be deleted, or that a preview policy would decide for.
+// extra is what is known only of objects that are about to be deleted, or that a Preview policy decides for.
 type extra struct {
 	previews []preview
-	turn     int             // in the lane of its namespace, while it waits there
-	inFlight *deletion.Order // under way
-	// sent is the order whose delete was accepted, or found the object gone; until it is seen to be gone nothing more is sent.
+	turn     int // see Turn
+	inFlight *deletion.Order
+	// accepted is the order whose delete was accepted, or an empty order if the API server did not find the object. No further delete is
+	// sent while it is set.
 	accepted *deletion.Order
 	retry    deletion.Retry
-	// gone says that the object was seen to go while an order was under way.
+	// gone is set if the object was reported as gone while an order was in flight.
 	gone bool
 }
 
+// preview is what a Preview policy would decide.
 type preview struct {
 	policy   *policy.Policy
 	decision policy.Decision
 }
 
-// flip notes since when the record lies beyond a limit, unless it was to be deleted before. It does nothing harmful for one that was
-// saved.
+// setOverSince sets overSince to now after Over of a membership has changed, unless the record has wantsDelete: then it stays due since the
+// time that is already known. If Over has become false, overSince does not matter.
 func (rec *record) setOverSince(now time.Time) {
 	rec.ensureLimitState().overChanged = false
 	if !rec.wantsDelete {
@@ -139,18 +144,19 @@ func (rec *record) setOverSince(now time.Time) {
 	}
 }
 
-// setWantsDelete notes whether the record is wanted, and how many of the namespace are.
-func (rec *record) setWantsDelete(wanted bool) {
+// setWantsDelete sets wantsDelete, and counts in the namespace.
+func (rec *record) setWantsDelete(wantsDelete bool) {
 	switch {
-	case wanted && !rec.wantsDelete:
+	case wantsDelete && !rec.wantsDelete:
 		rec.ns.wantsDeleteCount++
-	case !wanted && rec.wantsDelete:
+	case !wantsDelete && rec.wantsDelete:
 		rec.ns.wantsDeleteCount--
 	}
-	rec.wantsDelete = wanted
+	rec.wantsDelete = wantsDelete
 }
 
-// wantedRecords are those that are wanted at the beginning. There are none as a rule, which is known without looking at all records.
+// recordsWantingDelete returns the records with wantsDelete. The loop must not change any wantsDelete. Mostly there are no such records, and
+// wantsDeleteCount says so without a look at all records.
 func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		left := ns.wantsDeleteCount
@@ -164,8 +170,7 @@ func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
 	}
 }
 
-// The parts of extra, where there may be none.
-
+// previews returns what Preview policies would decide for the object.
 func (rec *record) previews() []preview {
 	if rec.extra == nil {
 		return nil
@@ -173,6 +178,7 @@ func (rec *record) previews() []preview {
 	return rec.extra.previews
 }
 
+// inFlight returns the order in flight; nil if there is none.
 func (rec *record) inFlight() *deletion.Order {
 	if rec.extra == nil {
 		return nil
@@ -180,6 +186,7 @@ func (rec *record) inFlight() *deletion.Order {
 	return rec.extra.inFlight
 }
 
+// accepted returns the order whose delete was accepted; nil if there is none.
 func (rec *record) accepted() *deletion.Order {
 	if rec.extra == nil {
 		return nil
@@ -187,7 +194,7 @@ func (rec *record) accepted() *deletion.Order {
 	return rec.extra.accepted
 }
 
-// paused reports whether an earlier delete that failed covers the next one from being sent, why, and until when.
+// paused reports whether deletes pause because an earlier one failed, why, and until when.
 func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
 	if rec.extra == nil {
 		return "", "", time.Time{}, false
@@ -195,7 +202,7 @@ func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, u
 	return rec.extra.retry.Paused(now)
 }
 
-// queued reports whether the record waits for its delete to be taken.
+// queued reports whether the record waits in its lane for Take.
 func (rec *record) queued() bool { return rec.ns.lane.Has(rec) }
 
 // Turn implements turns.Entry.
@@ -209,7 +216,7 @@ func (rec *record) Turn() int {
 // SetTurn implements turns.Entry.
 func (rec *record) SetTurn(turn int) { rec.ensureExtra().turn = turn }
 
-// Before implements turns.Entry: within a namespace those come first that finished first, but for what annotations keep.
+// Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects that finished first are first.
 func (rec *record) Before(other *record) bool {
 	if kept := rec.kept(); kept != other.kept() {
 		return !kept
@@ -218,10 +225,10 @@ func (rec *record) Before(other *record) bool {
 	if !x.Equal(y) {
 		return x.Before(y)
 	}
-	return rec.UID() > other.UID() // As pools rank: whoever would be saved last goes first.
+	return rec.UID() > other.UID() // The reverse of the rank in pools, so that the last in rank is deleted first.
 }
 
-// more is the extra of a record that is to have one.
+// ensureExtra returns the extra of the record, and creates it if there is none.
 func (rec *record) ensureExtra() *extra {
 	if rec.extra == nil {
 		rec.extra = &extra{}
@@ -229,16 +236,15 @@ func (rec *record) ensureExtra() *extra {
 	return rec.extra
 }
 
-// trim drops an extra that says nothing.
+// dropEmptyExtra removes the extra of the record if it is empty.
 func (rec *record) dropEmptyExtra() {
 	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.inFlight == nil && x.accepted == nil &&
-		x.retry == (deletion.Retry{}) &&
-		!x.gone {
+		x.retry == (deletion.Retry{}) && !x.gone {
 		rec.extra = nil
 	}
 }
 
-// memberships are where the record is counted.
+// memberships returns the pools and ceilings that count the object.
 func (rec *record) memberships() []membership {
 	if rec.limitState == nil {
 		return nil
@@ -246,7 +252,7 @@ func (rec *record) memberships() []membership {
 	return rec.limitState.memberships
 }
 
-// kept reports whether the record is counted as one that its annotations keep.
+// kept reports whether a ceiling counts the object as kept by its annotations.
 func (rec *record) kept() bool {
 	memberships := rec.memberships()
 	for i := range memberships {
@@ -257,7 +263,7 @@ func (rec *record) kept() bool {
 	return false
 }
 
-// limits is the counted of a record that is to have one.
+// ensureLimitState returns the limitState of the record, and creates it if there is none.
 func (rec *record) ensureLimitState() *limitState {
 	if rec.limitState == nil {
 		rec.limitState = &limitState{recountAt: zeroInstant, overSince: zeroInstant}
@@ -265,6 +271,7 @@ func (rec *record) ensureLimitState() *limitState {
 	return rec.limitState
 }
 
+// overSince returns when a pool or ceiling last put the object over its limit; zero if never.
 func (rec *record) overSince() time.Time {
 	if rec.limitState == nil {
 		return time.Time{}
@@ -272,6 +279,7 @@ func (rec *record) overSince() time.Time {
 	return rec.limitState.overSince.time()
 }
 
+// recountAt returns when the object counts differently because time passes; zero if never.
 func (rec *record) recountAt() time.Time {
 	if rec.limitState == nil {
 		return time.Time{}
@@ -279,27 +287,27 @@ func (rec *record) recountAt() time.Time {
 	return rec.limitState.recountAt.time()
 }
 
-// decide notes what was decided.
+// setDecision stores who decides for the object, and what.
 func (rec *record) setDecision(r policy.Resolution, d policy.Decision) {
 	rec.policy, rec.rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
 	rec.flags.set(native, r.Native)
 	rec.action, rec.reason, rec.at = d.Action, rec.reason.recode(d.Reason), instantOf(d.At)
 }
 
-// resolution is who decided.
+// resolution returns who decides for the object.
 func (rec *record) resolution() policy.Resolution {
 	return policy.Resolution{Policy: rec.policy, Rule: rec.rule, Native: rec.flags.has(native), Propagation: propagations[rec.propagation]}
 }
 
-// decision is what was decided, without its detail.
+// decision returns what was decided, without the detail.
 func (rec *record) decision() policy.Decision {
 	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time()}
 }
 
-// instant is a time in microseconds since 1970, rounded up. Nanoseconds end in 2262, and objects may be kept for longer.
+// instant is a time in microseconds since 1970, rounded up. Nanoseconds would overflow in 2262, and objects may be kept for longer.
 type instant int64
 
-// unset is the zero time.
+// zeroInstant is the zero time.Time.
 const zeroInstant instant = math.MinInt64
 
 func instantOf(t time.Time) instant {
@@ -321,7 +329,7 @@ type (
 	propagationCode uint8
 )
 
-// reasons and propagations by their codes, and the other way.
+// Reasons and propagations are stored as codes, which are indexes of these slices.
 var (
 	reasons      = append([]policy.Reason{""}, policy.Reasons...)
 	reasonCodes  = codes[reasonCode](reasons)
@@ -334,7 +342,7 @@ var (
 	propagationCodes = codes[propagationCode](propagations)
 )
 
-// of is the code of a reason. It is mostly what it was before, which is found out in less time than it takes to look it up.
+// recode returns the code of a reason. Mostly it is c, the previous code, and a comparison is faster than a map.
 func (c reasonCode) recode(reason policy.Reason) reasonCode {
 	if reasons[c] == reason {
 		return c

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// recreateWithin is how soon after its deletion an object must come back to be taken for created again by somebody who wants it.
+	// returnWithin is how soon after its deletion an object must be created again to count as a return.
 	returnWithin = time.Hour
-	// recreateMost is how often it may do so.
+	// maxReturns is how often an object may return before Winnow stops deleting it.
 	maxReturns = 2
-	// memoryMost bounds the names that are remembered.
+	// maxNames is how many names are remembered.
 	maxNames = 20_000
 )
 
-// memory remembers the names of objects that were deleted here.
+// recreations counts how often objects that Winnow deleted were created again under the same name.
 type recreations struct {
 	names *simplelru.LRU[objectName, returnCount]
 }
 
-func newMemory() recreations {
+func newRecreations() recreations {
 	names, err := simplelru.NewLRU[objectName, returnCount](maxNames, nil)
 	if err != nil {
 		panic(err) // The size is positive.
@@ -37,40 +37,36 @@ func newMemory() recreations {
 
 type objectName struct{ resource, namespace, name string }
 
-// returns is how often an object came back under its name.
+// returnCount is how often the object of a name returned after a deletion.
 type returnCount struct {
-	deleted time.Time
+	deleted time.Time // the last time
 	times   int
-	last    types.UID
+	last    types.UID // of the last object that was deleted or counted
 }
 
 func nameOf(k *facts.Compact) objectName { return objectName{k.Resource, k.Namespace, k.Name()} }
 
-// deleted remembers that an object was deleted by us.
-func (m *recreations) recordDeletion(f *lifecycle.Fact, now time.Time) {
-	r, name := returnCount{deleted: now, last: f.UID}, objectName{f.Resource, f.Namespace, f.Name}
-	if known, ok := m.names.Get(name); ok {
-		r.times = known.times
-	}
-	m.names.Add(name, r)
+// recordDeletion records that Winnow has deleted an object.
+func (r *recreations) recordDeletion(f *lifecycle.Fact, now time.Time) {
+	name := objectName{f.Resource, f.Namespace, f.Name}
+	before, _ := r.names.Get(name)
+	r.names.Add(name, returnCount{deleted: now, times: before.times, last: f.UID})
 }
 
-// met counts the return of an object that is seen for the first time, and tells whether it came back too often.
-func (m *recreations) countReturn(k *facts.Compact) bool {
-	if m.names.Len() == 0 { // Nothing was deleted yet; to ask for a name takes some memory.
-		return false
-	}
-	r, ok := m.names.Get(nameOf(k))
+// countReturn counts a return if the object of a new record was deleted before, and reports whether it has returned too often.
+func (r *recreations) countReturn(k *facts.Compact) bool {
+	name := nameOf(k)
+	count, ok := r.names.Get(name)
 	if !ok {
 		return false
 	}
-	if r.last != k.UID() {
-		if k.Created().After(r.deleted.Add(returnWithin)) {
-			m.names.Remove(nameOf(k))
+	if count.last != k.UID() {
+		if k.Created().After(count.deleted.Add(returnWithin)) {
+			r.names.Remove(name)
 			return false
 		}
-		r.times, r.last = r.times+1, k.UID()
-		m.names.Add(nameOf(k), r)
+		count.times, count.last = count.times+1, k.UID()
+		r.names.Add(name, count)
 	}
-	return r.times > maxReturns
+	return count.times > maxReturns
 }

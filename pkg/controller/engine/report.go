@@ -33,7 +33,7 @@ func (e *Engine) Judging(namespace string) bool {
 // busyIn reports whether there is work for Step in a namespace, in any at all for "".
 func (e *Engine) busyIn(name string) bool {
 	ns, ok := e.namespaces[name]
-	return name == "" && e.working() || ok && e.busy(ns)
+	return name == "" && e.hasWork() || ok && e.busy(ns)
 }
 
 // PopUrgent returns that of them where a policy has got a new spec last; false when none has.

@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// rejudging are the namespaces whose objects must be judged again, because something changed that may concern all of them. Membership in
-// pools and ceilings is updated for all of these objects before any of them is evaluated, so that no decision rests on a part of them.
-// Work that exceeds the budget of one call is left to Step; until it is done, nothing is deleted that may depend on it.
+// rejudging is the rejudge queue: namespaces whose objects must all be judged again, because something changed that may affect each of
+// them. updateMembership is called for all objects in the queue before evaluate is called for any, because the decision for one object may
+// depend on the memberships of all. Step does what exceeds the budget of a call, and until then nothing that depends on it is deleted.
 type rejudging struct {
-	// counting are the namespaces where membership is yet to be updated, evaluating those where objects are yet to be evaluated, and
-	// applying those where the holds that were found, or have ended, are yet to be applied to the objects.
+	// counting are the namespaces with objects that wait for updateMembership, and evaluating those with objects that wait for evaluate:
+	// all of counting are also in evaluating. In the namespaces of applying, holds have begun or ended, and are not applied to all objects
+	// yet.
 	counting, evaluating, applying sets.Set[*namespace]
-	// paused are the lanes without turns until all of that is done.
+	// paused are the lanes that pauseDeletes has paused.
 	paused []*lane
 }
 
@@ -28,32 +29,32 @@ func newRejudging() rejudging {
 	}
 }
 
-// Step continues the work that earlier events left, until the budget is spent, and reports whether there is more.
+// Step continues the work that earlier calls left, until the budget is spent, and reports whether there is more.
 func (e *Engine) Step(now time.Time) bool {
 	if e.judging() {
-		e.step(now)
+		e.stepRejudging(now)
 	}
 	if !e.judging() {
 		e.stepApplying(now)
 	}
-	return e.working()
+	return e.hasWork()
 }
 
 // working reports whether there is work for Step.
-func (e *Engine) working() bool { return e.judging() || len(e.applying) > 0 }
+func (e *Engine) hasWork() bool { return e.judging() || len(e.applying) > 0 }
 
-// judging reports whether objects are being judged again.
+// judging reports whether the rejudge queue has objects.
 func (e *Engine) judging() bool { return len(e.evaluating) > 0 }
 
 // busy reports whether there is work for Step in a namespace, so that a report on it would be incomplete.
 func (e *Engine) busy(ns *namespace) bool { return e.evaluating.Has(ns) || e.applying.Has(ns) }
 
-// rejudge judges all objects of namespaces again, as many as the budget allows.
+// rejudge judges all objects of some namespaces again, as many as the budget allows. The others stay in the queue.
 func (e *Engine) rejudge(all []*namespace, now time.Time) {
 	begun := e.judging()
 	e.queueNamespaces(all)
 	if !begun {
-		e.step(now)
+		e.stepRejudging(now)
 	}
 	if e.judging() {
 		e.pauseQueued(all, begun)
@@ -64,7 +65,7 @@ func (e *Engine) rejudgeAll(now time.Time) {
 	e.rejudge(slices.Collect(maps.Values(e.namespaces)), now)
 }
 
-// queue puts all objects of namespaces into the queue of those to be judged again.
+// queueNamespaces adds all objects of some namespaces to the rejudge queue.
 func (e *Engine) queueNamespaces(all []*namespace) {
 	for _, ns := range all {
 		e.invalidate(ns)
@@ -74,14 +75,15 @@ func (e *Engine) queueNamespaces(all []*namespace) {
 	}
 }
 
-// pauseQueued pauses the deletes of namespaces that are in the queue, and of all that share a ceiling unless the queue had begun before.
+// pauseQueued pauses the deletes of namespaces that were added to the rejudge queue, and of all namespaces under a ceiling: which of their
+// objects are over may depend on the queue. If the queue had begun before, the namespaces under a ceiling are paused already.
 func (e *Engine) pauseQueued(all []*namespace, begun bool) {
 	queued := sets.New(all...)
 	e.pauseDeletes(func(ns *namespace) bool { return queued.Has(ns) || !begun && len(ns.ceilings) > 0 })
 }
 
-// step judges objects of the queue until the budget is spent, and concludes when the queue is empty.
-func (e *Engine) step(now time.Time) {
+// stepRejudging judges objects of the rejudge queue until the budget is spent. When the queue is empty, it assesses the pending changes.
+func (e *Engine) stepRejudging(now time.Time) {
 	if len(e.counting) > 0 {
 		count := func(rec *record) { e.updateMembership(rec, now) }
 		if e.forEachUntilSpent(e.counting, func(ns *namespace) *int { return &ns.uncounted }, count); len(e.counting) > 0 {
@@ -89,7 +91,7 @@ func (e *Engine) step(now time.Time) {
 		}
 		e.overChanged = slices.DeleteFunc(e.overChanged, func(rec *record) bool {
 			rec.setOverSince(now)
-			return rec.removed() || e.evaluating.Has(rec.ns) && rec.position < int32(rec.ns.unevaluated) // Its turn is yet to come.
+			return rec.removed() || e.evaluating.Has(rec.ns) && rec.position < int32(rec.ns.unevaluated) // It is evaluated below.
 		})
 	}
 	e.forEachUntilSpent(e.evaluating, func(ns *namespace) *int { return &ns.unevaluated }, func(rec *record) {
@@ -107,8 +109,8 @@ func (e *Engine) step(now time.Time) {
 	e.effects.Due = true
 }
 
-// applyAll evaluates what is ready to be deleted in namespaces whose holds have changed. What exceeds the budget is left to Step, and
-// nothing is deleted in these namespaces until then.
+// applyAll applies the holds of some namespaces to their objects, because the holds have changed. Step does what exceeds the budget, and
+// until then nothing is deleted in these namespaces.
 func (e *Engine) applyAll(all []*namespace, now time.Time) {
 	for _, ns := range all {
 		if ns.wantsDeleteCount > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
@@ -119,6 +121,7 @@ func (e *Engine) applyAll(all []*namespace, now time.Time) {
 	e.stepApplying(now)
 }
 
+// stepApplying applies holds to objects until the budget is spent.
 func (e *Engine) stepApplying(now time.Time) {
 	e.forEachUntilSpent(e.applying, func(ns *namespace) *int { return &ns.unapplied }, func(rec *record) {
 		switch {
@@ -135,18 +138,18 @@ func (e *Engine) stepApplying(now time.Time) {
 	e.resumeDeletes()
 }
 
-// forSome calls do for objects of a set of namespaces until the budget is spent, for at least one. In each namespace those are left whose
-// index is below left. A namespace is taken out of the set when none is left there.
-func (e *Engine) forEachUntilSpent(of sets.Set[*namespace], left func(*namespace) *int, do func(*record)) {
-	for ns := range of {
-		n, spent := left(ns), false
+// forEachUntilSpent calls do for records of some namespaces until the budget is spent, but at least once. The records whose position is
+// below remaining are still to be done. It removes a namespace from the set when none remains.
+func (e *Engine) forEachUntilSpent(set sets.Set[*namespace], remaining func(*namespace) *int, do func(*record)) {
+	for ns := range set {
+		n, spent := remaining(ns), false
 		for *n > 0 && !spent {
 			*n--
 			do(ns.records[*n])
 			spent = e.spent(ns.work())
 		}
 		if *n == 0 {
-			of.Delete(ns)
+			set.Delete(ns)
 		}
 		if spent {
 			return
@@ -154,12 +157,12 @@ func (e *Engine) forEachUntilSpent(of sets.Set[*namespace], left func(*namespace
 	}
 }
 
-// work is what it takes to evaluate an object of the namespace; see Config.Spent.
+// work returns the work of judging one object of the namespace; see Config.Spent.
 func (ns *namespace) work() int {
 	return 1 + len(ns.voters) + len(ns.previews) + len(ns.clusterVoters) + len(ns.clusterPreviews)
 }
 
-// workIn is the work of a namespace by its name; it may be unknown.
+// workIn is work for a namespace that may not be known.
 func (e *Engine) workIn(namespace string) int {
 	if ns, ok := e.namespaces[namespace]; ok {
 		return ns.work()
@@ -167,7 +170,7 @@ func (e *Engine) workIn(namespace string) int {
 	return 1
 }
 
-// pauseDeletes pauses the deletes of namespaces until there is no work for Step, and no list is being taken in.
+// pauseDeletes pauses the deletes of some namespaces until there is no work for Step, and no List is open.
 func (e *Engine) pauseDeletes(which func(*namespace) bool) {
 	var lanes []*lane
 	for _, ns := range e.namespaces {
@@ -181,8 +184,9 @@ func (e *Engine) pauseDeletes(which func(*namespace) bool) {
 	}
 }
 
+// resumeDeletes resumes all paused deletes, unless there is still work for Step or an open List.
 func (e *Engine) resumeDeletes() {
-	if e.working() || len(e.lists) > 0 {
+	if e.hasWork() || len(e.lists) > 0 {
 		return
 	}
 	for _, l := range e.paused {
