@@ -36,8 +36,10 @@ func scaleJob(i int) *facts.Compact {
 func scaled(p gc.CleanupPolicySpec) *driver {
 	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var all []*facts.Compact
-	for i := range scaleJobs {
-		all = append(all, scaleJob(i))
+	for ns := range scaleNamespaces { // By namespace, as the API server lists them.
+		for i := ns; i < scaleJobs; i += scaleNamespaces {
+			all = append(all, scaleJob(i))
+		}
 	}
 	var policies []*gc.CleanupPolicy
 	var namespaces []*metav1.PartialObjectMetadata
