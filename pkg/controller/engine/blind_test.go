@@ -11,6 +11,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -74,13 +75,13 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		why        string
 	}{
 		"forbidden": {
-			func(w *world) { w.Observing(ResourceQuotas, errors.New("no right"), w.now) },
-			func(w *world) { w.Heard(ResourceQuotas, w.now) },
+			func(w *world) { w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now) },
+			func(w *world) { w.Heard(kinds.ResourceQuotas, w.now) },
 			"resourcequotas cannot be observed: no right",
 		},
 		"silent": {
 			func(w *world) { w.pass(freshness.StaleAfter) },
-			func(w *world) { w.Heard(ResourceQuotas, w.now) },
+			func(w *world) { w.Heard(kinds.ResourceQuotas, w.now) },
 			"the watch of resourcequotas has been silent for 1m30s",
 		},
 	} {
@@ -90,7 +91,7 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 					testbuilders.Rule("alone", "1h").For(gc.ResourceJobs).KeepingPercent(25)),
 				testbuilders.Policy("q").Rules(testbuilders.Rule("both", "30s").Labelled("both", "")))
 			w.ReplaceQuotas([]*Quota{quota(4)}, w.now)
-			w.Heard(ResourceQuotas, w.now)
+			w.Heard(kinds.ResourceQuotas, w.now)
 			c.begin(w)
 			now := w.now.Add(-2 * time.Minute)
 			w.upsert(testbuilders.Job("kept").Complete(now.Add(time.Second)).Fact(), testbuilders.Job("over").Complete(now).Fact(),
@@ -123,7 +124,7 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
 		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
-		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)
 		w.takes()
 		if next, ok := w.Next(); !ok || !next.Equal(testbuilders.Now.Add(59*time.Minute)) {
 			t.Errorf("there is something to do at %s, %v", next, ok)
@@ -137,14 +138,14 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.upsert(job(2*time.Hour, "old"))
-		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)
 		w.counts("p", counts{candidates: 3, due: 2, held: 1})
 	})
 	t.Run("and other limits go on", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("one", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)),
 			testbuilders.Policy("q").Rules(testbuilders.Rule("half", "").For(gc.ResourcePods).WithoutTTL().KeepingPercent(50)))
 		w.ReplaceQuotas(nil, w.now)
-		w.Observing(ResourceQuotas, errors.New("no right"), w.now)
+		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.decided("b", policy.Delete, policy.ReasonOverCapacity)
 		w.takes("b")

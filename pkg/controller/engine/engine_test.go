@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -131,7 +132,7 @@ func (e *simulation) coverOne(t *driver) {
 	e.rest(t)
 	for resource, namespaces := range t.Coverage() {
 		for name := range namespaces {
-			if resource == ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
+			if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
 				continue
 			}
 			m := t.BeginMerge(resource, name)

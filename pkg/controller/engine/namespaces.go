@@ -221,7 +221,7 @@ func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy,
 	d.hasLimits = d.hasLimits || ps.compiled.Counts()
 	resources.Insert(ps.compiled.Resources()...)
 	if len(ps.compiled.QuotaResources()) > 0 {
-		resources.Insert(ResourceQuotas)
+		resources.Insert(kinds.ResourceQuotas)
 	}
 	return true
 }
@@ -288,11 +288,11 @@ func (e *Engine) unlisted(ns *namespace) string {
 		return "namespaces"
 	case ns.covers(gc.ResourceJobs) && !e.cronJobsListed:
 		return kinds.CronJobs
-	case ns.covers(ResourceQuotas) && !e.quotas.listed:
-		return ResourceQuotas
+	case ns.covers(kinds.ResourceQuotas) && !e.quotas.listed:
+		return kinds.ResourceQuotas
 	}
 	for resource, covering := range ns.covered {
-		if resource != ResourceQuotas && ns.listed[resource] != covering {
+		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
 			return resource
 		}
 	}

@@ -15,11 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
-
-// ResourceQuotas are observed while a policy limits objects by a share of them.
-const ResourceQuotas = "resourcequotas"
 
 // Quota is what is kept of a ResourceQuota: how many objects of each resource it allows, by "count/<resource>".
 type Quota struct {
@@ -138,7 +136,7 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 		return nil
 	}
 	e.updateQuotaLimits(ns)
-	if !ns.covers(ResourceQuotas) {
+	if !ns.covers(kinds.ResourceQuotas) {
 		return nil
 	}
 	if e.quotas.listed { // Before, no quota has changed: it is read for the first time.

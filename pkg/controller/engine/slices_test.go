@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
@@ -90,7 +91,7 @@ func (s *sliced) both(do func(*driver)) {
 	for resource, namespaces := range s.whole.Coverage() { // What is newly covered is listed at once.
 		for name := range namespaces {
 			for _, t := range []*driver{s.whole, s.parts} {
-				if resource == ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].covered[resource] {
+				if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].covered[resource] {
 					continue
 				}
 				m := t.BeginMerge(resource, name)

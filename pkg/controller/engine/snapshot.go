@@ -188,7 +188,7 @@ func resourcesOf(p *policy.Policy) sets.Set[string] {
 	}
 	out.Insert(kinds.WithOwners(p.Resources()...)...)
 	if len(p.QuotaResources()) > 0 {
-		out.Insert(ResourceQuotas)
+		out.Insert(kinds.ResourceQuotas)
 	}
 	return out
 }
@@ -200,7 +200,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 	}
 	for resource := range needed {
 		known := ns.covers(resource) && ns.listed[resource] == ns.covered[resource]
-		if resource == ResourceQuotas {
+		if resource == kinds.ResourceQuotas {
 			known = e.quotas.listed
 		}
 		if !known {

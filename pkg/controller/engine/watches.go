@@ -61,8 +61,8 @@ func (e *Engine) staleView(rec *record, reason policy.Reason) string {
 // quotaDoubt is why the quotas of a namespace are not believed, so that no object may go because of them alone; empty when they are,
 // or when nothing there needs them.
 func (e *Engine) quotaDoubt(ns *namespace) string {
-	if !ns.covers(ResourceQuotas) {
+	if !ns.covers(kinds.ResourceQuotas) {
 		return ""
 	}
-	return cmp.Or(e.watches.Failing(ResourceQuotas), e.watches.Stale(ResourceQuotas))
+	return cmp.Or(e.watches.Failing(kinds.ResourceQuotas), e.watches.Stale(kinds.ResourceQuotas))
 }

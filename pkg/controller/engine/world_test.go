@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
@@ -86,7 +87,7 @@ func (w *world) tellNamespace(name string, labels ...string) {
 func (w *world) listed() {
 	for resource, covered := range w.Coverage() {
 		for name := range covered {
-			if resource != ResourceQuotas {
+			if resource != kinds.ResourceQuotas {
 				w.BeginMerge(resource, name).End(true, w.now)
 			}
 		}
