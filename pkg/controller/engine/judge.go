@@ -9,86 +9,78 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// judge decides for a record anew: where it is counted, what follows for it, and for those whose rank that changes.
+// judge updates the memberships of a record and evaluates it, along with the records that the memberships have put over a limit or saved
+// from deletion.
 func (e *Engine) judge(rec *record, now time.Time) {
 	e.updateMembership(rec, now)
 	if len(e.counting) > 0 && e.evaluating.Has(rec.ns) {
-		rec.ns.requeue(rec) // It is decided once all are counted.
+		rec.ns.requeue(rec) // The decision may depend on memberships that are not updated yet.
 		return
 	}
 	e.evaluate(rec, now)
 	e.evaluateOverChanged(now)
 }
 
-// evaluateFlipped decides for those that came to lie beyond a limit, or were saved.
+// evaluateOverChanged evaluates the records in overChanged, unless memberships are still being updated: then Over may change back.
 func (e *Engine) evaluateOverChanged(now time.Time) {
 	if len(e.counting) > 0 {
-		return // More may come to lie beyond it, or be saved again.
+		return
 	}
 	for len(e.overChanged) > 0 {
-		flipped := e.overChanged
+		changed := e.overChanged
 		e.overChanged = nil
-		for i, rec := range flipped {
+		for i, rec := range changed {
 			if rec.removed() {
 				continue
 			}
 			rec.setOverSince(now)
-			if e.evaluate(rec, now); e.spent(rec.ns.work()) && i+1 < len(flipped) {
-				e.queueOverChanged(flipped[i+1:], now)
+			if e.evaluate(rec, now); e.spent(rec.ns.work()) && i+1 < len(changed) {
+				e.queueOverChanged(changed[i+1:], now)
 				return
 			}
 		}
 	}
 }
 
-// queueFlipped leaves them to CatchUp.
-func (e *Engine) queueOverChanged(flipped []*record, now time.Time) {
-	begun, of := e.judging(), sets.New[*namespace]()
-	for _, rec := range append(flipped, e.overChanged...) {
+// queueOverChanged adds records whose Over has changed, and those in overChanged, to the rejudge queue.
+func (e *Engine) queueOverChanged(changed []*record, now time.Time) {
+	begun, namespaces := e.judging(), sets.New[*namespace]()
+	for _, rec := range append(changed, e.overChanged...) {
 		if rec.setOverSince(now); !rec.removed() {
 			rec.ns.requeue(rec)
-			of.Insert(rec.ns)
+			namespaces.Insert(rec.ns)
 			e.evaluating.Insert(rec.ns)
 		}
 	}
 	e.overChanged = nil
-	if len(of) > 0 {
-		e.pauseQueued(of.UnsortedList(), begun)
+	if len(namespaces) > 0 {
+		e.pauseQueued(namespaces.UnsortedList(), begun)
 	}
 }
 
-// evaluate decides for a record, arms its timer, and queues it if it is to be deleted.
+// evaluate decides for a record, and applies the decision.
 func (e *Engine) evaluate(rec *record, now time.Time) {
 	r, d := e.decide(rec, now)
 	e.apply(rec, r, d, now)
 }
 
-// reapply does so for a record that is ripe, where nothing has changed but what the tracker alone knows.
+// reapply applies the decision for a record with wantsDelete again, because only holds have changed.
 func (e *Engine) reapply(rec *record, now time.Time) {
 	e.apply(rec, rec.resolution(), policy.Decision{Action: policy.Delete, Reason: reasons[rec.deleteReason], At: rec.at.time()}, now)
 }
 
-// apply carries out what was decided for a record, as far as it is not restrained.
+// apply stores a decision after it has applied holds to it, sets the timer of the record, and adds the record to its lane, or removes it
+// from there.
 func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now time.Time) {
 	e.updateClearance(rec, r.Policy, d)
 	d = e.applyHolds(rec, r, d, now)
 	e.count(rec, -1)
 	rec.setDecision(r, d)
 	e.count(rec, 1)
-	next := earliest{}
-	next.add(d)
-	if _, _, until, paused := rec.paused(now); paused && d.Action == policy.Hold {
-		next.addTime(until) // It is to be looked at again after a failed delete.
-	}
-	next.addTime(rec.recountAt())
-	if d.Action == policy.Hold && e.quotaDoubt(rec.ns) != "" {
-		standing := e.resolve(rec)
-		next.add(e.decideWithoutQuotas(rec, &standing, now)) // It goes by its time all the same.
-	}
+	next := e.nextEvaluation(rec, d, now)
 	e.evaluatePreviews(rec, &next, now)
 	if next.at.IsZero() {
 		e.timers.Remove(rec)
@@ -109,7 +101,25 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 	e.effects.Due = true
 }
 
-// updateClearance notes whether policies and bounds want the record deleted, and whether it is to be weighed before that.
+// nextEvaluation returns when the record must be judged again because time passes.
+func (e *Engine) nextEvaluation(rec *record, d policy.Decision, now time.Time) earliest {
+	next := earliest{}
+	next.add(d)
+	next.addTime(rec.recountAt())
+	if d.Action != policy.Hold {
+		return next
+	}
+	if _, _, until, paused := rec.paused(now); paused {
+		next.addTime(until)
+	}
+	if e.quotaDoubt(rec.ns) != "" { // The record may become due for a reason other than percentOfQuota.
+		standing := e.resolve(rec)
+		next.add(e.decideWithoutQuotas(rec, &standing, now))
+	}
+	return next
+}
+
+// updateClearance sets wantsDelete, and the clearance if nothing has to be assessed first.
 func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
 	rec.setWantsDelete(d.Action == policy.Delete)
@@ -119,15 +129,15 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 		return
 	}
 	if h := rec.hold(); h != nil && (h.Owner == "" || ns.hasEmptyHold()) {
-		e.holdsToCheck.Insert(ns) // It is to have another owner, or was all that another one may have had.
+		e.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
 	}
 	switch {
 	case rec.clearance != uncleared:
 	case len(ns.changes) > 0:
 		if rec.action == policy.Wait && !rec.at.time().After(ns.changes[0].At) {
-			e.setClearance(rec, cleared) // Time made it due before the change, only nobody had looked.
+			e.setClearance(rec, cleared) // The record became due before the change, and was not evaluated in between.
 		}
-	case ns.stopped(p): // Whoever ends that makes it due.
+	case ns.stopped(p): // The change that ends the stop makes the record due.
 	default:
 		if c, elsewhere := rec.changeElsewhere(); elsewhere {
 			e.recordChange(ns, c)
@@ -137,9 +147,9 @@ func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decisio
 	}
 }
 
-// resetClearance forgets how a record stands that is not due. While that is not certain, or a change is yet to be weighed, it is put off: what
-// is listed meanwhile may make it due again, and then it was not the change that did. While the clock is in doubt, what waits under a hold
-// goes on waiting.
+// resetClearance resets the clearance of a record without wantsDelete. It leaves that to resetClearances while a change is pending, or not
+// everything is listed: if the record wants to be deleted again by then, this is not attributed to the change. While clocks are in doubt,
+// the members of a hold stay in it.
 func (e *Engine) resetClearance(rec *record) {
 	switch {
 	case rec.clearance == uncleared:
@@ -151,35 +161,7 @@ func (e *Engine) resetClearance(rec *record) {
 	}
 }
 
-// invalidate notes that the report on a namespace may have changed, and with it those on cluster policies.
-func (e *Engine) invalidate(ns *namespace) {
-	if ns.updates++; ns.dirty {
-		return
-	}
-	ns.dirty = true
-	e.markDirty(ns.name)
-	if len(e.clusterPolicies) > 0 {
-		e.markDirty("")
-	}
-}
-
-// markDirty has the report on a namespace taken by whoever writes status, which followers do not.
-func (e *Engine) markDirty(namespace string) {
-	if !e.following {
-		e.dirty.Insert(namespace)
-	}
-}
-
-// markUrgent has it taken before others.
-func (e *Engine) markUrgent(namespace string) {
-	e.markDirty(namespace)
-	if !e.following {
-		e.urgentCount++
-		e.urgent[namespace] = e.urgentCount
-	}
-}
-
-// evaluatePreviews decides for a record as each preview policy would have it.
+// evaluatePreviews stores what each Preview policy would decide for a record.
 func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 	ns := rec.ns
 	if len(ns.previews) == 0 && len(ns.clusterPreviews) == 0 {
@@ -189,10 +171,11 @@ func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 		return
 	}
 	var out []preview
-	if standing, limits := e.resolve(rec), e.limits(rec); ns.excluded() == "" {
+	if ns.excluded() == "" {
+		standing := e.resolve(rec)
 		for _, v := range e.matches.Previews {
 			with := standing.With(v)
-			r, d := with.Decide(limits, now)
+			r, d := with.Decide(e.limits(rec), now)
 			if r.Policy != v.Policy || !d.Candidate() {
 				continue
 			}
@@ -206,152 +189,22 @@ func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 	}
 }
 
-// match asks the policies about a record, unless that was done last and still holds.
-func (e *Engine) match(rec *record) {
-	if e.matched == rec {
-		return
-	}
-	ns := rec.ns
-	rec.Unpack(&e.fact)
-	e.matches.Ask(&e.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
-	e.matched = rec
-	e.matchCount++
-}
-
-// object is what the pure core is to know of a record that was matched. It is Terminating from the moment that a delete of ours was
-// accepted.
-func (e *Engine) object(rec *record) policy.Object {
-	e.fact.Terminating = e.fact.Terminating || rec.accepted() != nil
-	return policy.Object{Fact: &e.fact, Owner: lifecycle.StateOfOwner(&e.fact, e), Recreated: rec.flags.has(recreated)}
-}
-
-// standing is how a record stands with the policies, and with the pools of their rules.
-func (e *Engine) resolve(rec *record) policy.Standing {
-	e.match(rec)
-	at := 0
-	for _, votes := range [][]policy.Vote{e.matches.Votes, e.matches.Previews} {
-		for i := range votes {
-			votes[i].Over = rec.over(votes[i], &at)
-		}
-	}
-	return policy.Resolve(e.object(rec), e.matches.Votes)
-}
-
-// limits are those of a record that was matched.
-func (e *Engine) limits(rec *record) policy.Limits {
-	return policy.Limits{Counted: rec.ns.hasCeiling(&e.fact), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
-}
-
-// decide asks the pure core.
-func (e *Engine) decide(rec *record, now time.Time) (policy.Resolution, policy.Decision) {
-	if reason := rec.ns.excluded(); reason != "" {
-		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
-	}
-	standing := e.resolve(rec)
-	r, d := standing.Decide(e.limits(rec), now)
-	return r, rec.withOverSince(d)
-}
-
-// since has a decision that a limit made hold from when the record came to lie beyond it.
-func (rec *record) withOverSince(d policy.Decision) policy.Decision {
-	if byLimit(d.Reason) {
-		if over := rec.overSince(); over.After(d.At) {
-			d.At = over
-		}
-	}
-	return d
-}
-
-// explain is what was decided, with its detail.
-func (e *Engine) explain(rec *record) policy.Decision {
-	var at time.Time
-	if rec.decision().Due() {
-		at = rec.at.time() // It has been since then.
-	}
-	r, d := e.decide(rec, at)
-	return e.applyHolds(rec, r, d, at)
-}
-
-func byLimit(reason policy.Reason) bool {
-	return reason == policy.ReasonOverCapacity || reason == policy.ReasonOverCeiling
-}
-
-// applyHolds puts before a delete what only the tracker knows.
-func (e *Engine) applyHolds(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
-	if d = e.holdDelete(rec, r, d, now); d.Action != policy.Delete || e.quotaDoubt(rec.ns) == "" {
-		return d
-	}
-	standing := e.resolve(rec)
-	return e.holdQuotaDelete(rec, &standing, d, now)
-}
-
-// withQuotaHold holds what stands so that it would not be deleted without a share of a quota, while quotas are in doubt.
-func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
-	why := e.quotaDoubt(rec.ns)
-	if why == "" || d.Action != policy.Delete {
-		return d
-	}
-	sure := e.decideWithoutQuotas(rec, s, now)
-	if sure.Action != policy.Delete {
-		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: why, At: d.At}
-	}
-	return sure
-}
-
-// withoutQuotas is what follows for a record if no share of a quota limits anything.
-func (e *Engine) decideWithoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
-	limits := e.limits(rec)
-	limits.QuotasInDoubt = true
-	_, d := s.Decide(limits, now)
-	return rec.withOverSince(d)
-}
-
-// withHold puts before a delete what hinders it, whoever decided it.
-func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
-	if d.Action != policy.Delete {
-		return d
-	}
-	ns := rec.ns
-	hold := func(reason policy.Reason, detail string) policy.Decision {
-		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
-	}
-	held, blind, doubt := rec.heldBy(r.Policy.UID), e.unobserved(rec.Resource), e.staleView(rec, d.Reason)
-	switch {
-	case ns.stopped(r.Policy):
-		return hold(ns.stopReason(r.Policy))
-	case held != nil:
-		return hold(policy.ReasonHeld, held.ID)
-	case e.fresh.ClockDoubt() != "":
-		return hold(policy.ReasonClockInDoubt, e.fresh.ClockDoubt())
-	case blind != "":
-		return hold(policy.ReasonUnobserved, blind)
-	case len(ns.changes) > 0 && rec.clearance == uncleared:
-		return hold(policy.ReasonUnobserved, e.whyNotAssessed(ns))
-	case doubt != "":
-		return hold(policy.ReasonUnobserved, doubt)
-	}
-	if reason, detail, _, paused := rec.paused(now); paused {
-		return hold(reason, detail)
-	}
-	return d
-}
-
-// timer is the earliest of the times that were added to it.
+// earliest is the earliest of the times that were added; zero if none was.
 type earliest struct{ at time.Time }
 
-func (tm *earliest) add(d policy.Decision) {
+func (t *earliest) add(d policy.Decision) {
 	if d.Action == policy.Wait {
-		tm.addTime(d.At)
+		t.addTime(d.At)
 	}
 }
 
-func (tm *earliest) addTime(at time.Time) {
-	if !at.IsZero() && (tm.at.IsZero() || at.Before(tm.at)) {
-		tm.at = at
+func (t *earliest) addTime(at time.Time) {
+	if !at.IsZero() && (t.at.IsZero() || at.Before(t.at)) {
+		t.at = at
 	}
 }
 
-// judgeDependents decides anew for what an object controls, once the object has changed.
+// judgeDependents judges the objects of a controller again, because the controller has changed.
 func (e *Engine) judgeDependents(owner types.UID, now time.Time) {
 	all := e.dependents[owner]
 	for rec := range all {
@@ -362,17 +215,17 @@ func (e *Engine) judgeDependents(owner types.UID, now time.Time) {
 	}
 }
 
-// queueNamespaces leaves objects to CatchUp, with all of their namespaces.
-func (e *Engine) queueNamespacesOf(all sets.Set[*record]) {
-	begun, of := e.judging(), sets.New[*namespace]()
-	for rec := range all {
-		of.Insert(rec.ns)
+// queueNamespacesOf adds all objects in the namespaces of some records to the rejudge queue.
+func (e *Engine) queueNamespacesOf(records sets.Set[*record]) {
+	begun, namespaces := e.judging(), sets.New[*namespace]()
+	for rec := range records {
+		namespaces.Insert(rec.ns)
 	}
-	e.queueNamespaces(of.UnsortedList())
-	e.pauseQueued(of.UnsortedList(), begun)
+	e.queueNamespaces(namespaces.UnsortedList())
+	e.pauseQueued(namespaces.UnsortedList(), begun)
 }
 
-// Expire judges the objects whose time has come, of very many some, and reports whether there are more.
+// Expire judges the objects whose timers have ended, as many as the budget allows, and reports whether there are more.
 func (e *Engine) Expire(now time.Time) bool {
 	if e.watches.Expire(now) {
 		e.rejudgeAll(now)
@@ -391,7 +244,7 @@ func (e *Engine) Expire(now time.Time) bool {
 	return ok && !next.After(now)
 }
 
-// Next is the earliest time at which Expire or Take has something to do; false when there is none.
+// Next returns the earliest time at which Expire or Take has something to do; false if there is none.
 func (e *Engine) Next() (time.Time, bool) {
 	var next earliest
 	for _, first := range []func() (time.Time, bool){e.watches.Next, e.timers.Next, e.ready.Next} {

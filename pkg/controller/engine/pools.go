@@ -13,17 +13,17 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/capacity"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// poolKey tells apart the pools of a namespace.
+// poolKey identifies a pool of a namespace.
 type poolKey struct {
 	limitKey
 	resource, key string
 }
 
-// limitKey tells apart the limits of rules. A rule is named, so that a change of its policy moves nothing unless the limit changes.
+// limitKey identifies the limit of a rule. It has the name of the rule, so that a change of the policy affects the pool only if it changes
+// the limit.
 type limitKey struct {
 	policy  types.UID
 	preview bool
@@ -31,27 +31,27 @@ type limitKey struct {
 	limit   policy.Capacity
 }
 
-// limitOf is the limit of a rule that votes, which must have one.
-func limitOf(v policy.Vote) limitKey {
+// limitKeyOf returns the key of the limit of a vote, which must have one.
+func limitKeyOf(v policy.Vote) limitKey {
 	return limitKey{policy: v.Policy.UID, preview: v.Policy.Preview, rule: v.Rule.Name, limit: *v.Rule.Capacity}
 }
 
-// pool are the objects that a limit of a rule counts together.
+// pool ranks the objects that the limit of a rule counts together.
 type pool struct {
 	poolKey
 	*capacity.Pool[*record]
 }
 
-// ceiling is a limit of a cluster policy over all its namespaces. That of a Preview policy only counts.
+// ceiling is a limit of a cluster policy for all its namespaces together. The ceiling of a Preview policy only counts.
 type ceiling struct {
 	policy   *policy.Policy
 	resource string
 	*capacity.Ceiling[*record]
-	// pending are the namespaces with changes that are yet to be weighed.
+	// pending are the namespaces of the ceiling with changes that are not assessed yet.
 	pending sets.Set[*namespace]
 }
 
-// ceilingOf goes on with the ceiling of an earlier generation of the policy, if it is the same, or makes one.
+// ceilingOf returns the same ceiling of an earlier generation of the policy, if there is one, or else a new ceiling.
 func (e *Engine) ceilingOf(p *policy.Policy, resource string, total int, before []*ceiling) *ceiling {
 	for _, c := range before {
 		if c.policy.UID == p.UID && c.policy.Preview == p.Preview && c.resource == resource && c.Total() == total {
@@ -59,16 +59,16 @@ func (e *Engine) ceilingOf(p *policy.Policy, resource string, total int, before 
 			return c
 		}
 	}
-	flipped := e.noteOverChanged
+	overChanged := e.noteOverChanged
 	if p.Preview {
-		flipped = func(*capacity.Member[*record]) {}
+		overChanged = func(*capacity.Member[*record]) {}
 	}
 	return &ceiling{
-		policy: p, resource: resource, pending: sets.New[*namespace](), Ceiling: capacity.NewCeiling(total, flipped),
+		policy: p, resource: resource, pending: sets.New[*namespace](), Ceiling: capacity.NewCeiling(total, overChanged),
 	}
 }
 
-// ceilingStatus is what each ceiling of the policy counts.
+// ceilingStatus returns what each ceiling of the policy counts, sorted by resource.
 func (ps *policyState) ceilingStatus() []gc.CeilingStatus {
 	var out []gc.CeilingStatus
 	for _, c := range ps.ceilings {
@@ -80,60 +80,58 @@ func (ps *policyState) ceilingStatus() []gc.CeilingStatus {
 	return out
 }
 
-// membership is where a record is counted: in a pool or under a ceiling.
+// membership is the place of a record in a pool or a ceiling; the other one is nil.
 type membership struct {
 	pool    *pool
 	ceiling *ceiling
 	member  capacity.Member[*record]
 }
 
-func (p *membership) same(o *membership) bool {
-	return p.pool == o.pool && p.ceiling == o.ceiling && p.member.Kept == o.member.Kept
+func (m *membership) same(o *membership) bool {
+	return m.pool == o.pool && m.ceiling == o.ceiling && m.member.Kept == o.member.Kept
 }
 
-// flip notes that a record came to lie beyond a limit, or was saved; once, however many limits count it.
+// noteOverChanged adds the record of a member to overChanged, unless it is there already.
 func (e *Engine) noteOverChanged(m *capacity.Member[*record]) {
-	if c := m.Value.ensureLimitState(); !c.overChanged {
-		c.overChanged = true
+	if state := m.Value.ensureLimitState(); !state.overChanged {
+		state.overChanged = true
 		e.overChanged = append(e.overChanged, m.Value)
 	}
 }
 
-// updateMembership counts a record where it is to be counted now, and nowhere else.
+// updateMembership moves a record to the pools and ceilings that must count it now.
 func (e *Engine) updateMembership(rec *record, now time.Time) {
 	if rec.limitState != nil {
 		rec.limitState.recountAt = zeroInstant
 	}
 	e.scratch = e.appendMemberships(e.scratch[:0], rec, now)
-	memberships := rec.memberships()
-	if sameMemberships(memberships, e.scratch) {
+	if sameMemberships(rec.memberships(), e.scratch) {
 		return
 	}
-	if kept := slices.ContainsFunc(e.scratch, func(p membership) bool { return p.member.Kept }); kept != rec.kept() {
-		e.ready.Remove(&rec.ns.lane, rec) // It has another turn.
+	if kept := slices.ContainsFunc(e.scratch, func(m membership) bool { return m.member.Kept }); kept != rec.kept() {
+		e.ready.Remove(&rec.ns.lane, rec) // Before depends on kept.
 	}
 	e.leave(rec)
 	if len(e.scratch) == 0 {
 		return
 	}
-	memberships = make([]membership, len(e.scratch))
-	copy(memberships, e.scratch)
+	memberships := slices.Clone(e.scratch)
 	rec.ensureLimitState().memberships = memberships
 	for i := range memberships {
-		p := &memberships[i]
-		kept := p.member.Kept
-		p.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
-		p.member.Kept = kept
-		if p.pool != nil {
-			rec.ns.pools[p.pool.poolKey] = p.pool // The record may have been the last to leave it.
-			p.pool.Insert(&p.member)
+		m := &memberships[i]
+		kept := m.member.Kept
+		m.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
+		m.member.Kept = kept
+		if m.pool != nil {
+			rec.ns.pools[m.pool.poolKey] = m.pool // leave has removed the pool if the record was the last member.
+			m.pool.Insert(&m.member)
 		} else {
-			p.ceiling.Insert(rec.ns.name, &p.member)
+			m.ceiling.Insert(rec.ns.name, &m.member)
 		}
 	}
 }
 
-// sameMemberships copies none of the members.
+// sameMemberships is slices.EqualFunc without copies of members, which may be in pools.
 func sameMemberships(a, b []membership) bool {
 	if len(a) != len(b) {
 		return false
@@ -146,14 +144,14 @@ func sameMemberships(a, b []membership) bool {
 	return true
 }
 
-// leave takes a record out of all pools and ceilings.
+// leave removes a record from all pools and ceilings. A pool without members is removed.
 func (e *Engine) leave(rec *record) {
 	memberships := rec.memberships()
 	for i := range memberships {
-		p := &memberships[i]
-		p.member.Leave()
-		if p.pool != nil && p.pool.Len() == 0 {
-			delete(rec.ns.pools, p.pool.poolKey)
+		m := &memberships[i]
+		m.member.Leave()
+		if m.pool != nil && m.pool.Len() == 0 {
+			delete(rec.ns.pools, m.pool.poolKey)
 		}
 	}
 	if rec.limitState != nil {
@@ -161,29 +159,32 @@ func (e *Engine) leave(rec *record) {
 	}
 }
 
-// wanted appends the memberships where a record is to be counted now. Of a preview policy they are the pool and the ceilings that it would have.
+// appendMemberships appends the memberships that a record must have now, including those that it would have by Preview policies.
 func (e *Engine) appendMemberships(out []membership, rec *record, now time.Time) []membership {
 	ns := rec.ns
 	if ns.excluded() != "" || !ns.hasLimits {
 		return out
 	}
 	e.match(rec)
-	f, standing, at := &e.fact, policy.Resolve(e.object(rec), e.matches.Votes), 0
-	if ns.limitsObject(e.matches.Votes, f) {
-		out = e.appendEnforced(out, rec, rec.updateCounting(&standing, now), &at)
+	standing, next := policy.Resolve(e.object(rec), e.matches.Votes), 0
+	if ns.hasCeiling(rec.Resource) || slices.ContainsFunc(e.matches.Votes, hasCapacity) {
+		out = e.appendEnforced(out, rec, rec.updateCounting(&standing, now), &next)
 	}
 	for _, v := range e.matches.Previews {
-		if v.Rule.Capacity == nil {
+		if !hasCapacity(v) {
 			continue
 		}
 		if with := standing.With(v); rec.updateCounting(&with, now).InPools() {
-			out = e.appendPool(out, rec, f, v, &at)
+			out = e.appendPool(out, rec, v, &next)
 		}
 	}
 	return e.appendPreviewCeilings(out, rec, &standing, now)
 }
 
-// appendPreviewed adds the ceilings of preview policies that would count the record.
+// hasCapacity reports whether the rule of a vote has a limit.
+func hasCapacity(v policy.Vote) bool { return v.Rule.Capacity != nil }
+
+// appendPreviewCeilings appends the ceilings of Preview policies that would count the record.
 func (e *Engine) appendPreviewCeilings(out []membership, rec *record, standing *policy.Standing, now time.Time) []membership {
 	for _, c := range rec.ns.previewed {
 		if c.resource != rec.Resource {
@@ -200,11 +201,11 @@ func (e *Engine) appendPreviewCeilings(out []membership, rec *record, standing *
 	return out
 }
 
-// appendMemberships adds the pools of the rules that vote, and the ceilings.
-func (e *Engine) appendEnforced(out []membership, rec *record, counting policy.Counting, at *int) []membership {
+// appendEnforced appends the pools of enforcing policies that vote, and the ceilings.
+func (e *Engine) appendEnforced(out []membership, rec *record, counting policy.Counting, next *int) []membership {
 	if counting.InPools() {
 		for _, v := range e.matches.Votes {
-			out = e.appendPool(out, rec, &e.fact, v, at)
+			out = e.appendPool(out, rec, v, next)
 		}
 	}
 	for _, c := range rec.ns.ceilings {
@@ -215,48 +216,43 @@ func (e *Engine) appendEnforced(out []membership, rec *record, counting policy.C
 	return out
 }
 
-// limited tells whether anything counts the object.
-func (ns *namespace) limitsObject(votes []policy.Vote, f *lifecycle.Fact) bool {
-	return slices.ContainsFunc(votes, func(v policy.Vote) bool { return v.Rule.Capacity != nil }) || ns.hasCeiling(f)
+// hasCeiling reports whether a ceiling counts the objects of a resource.
+func (ns *namespace) hasCeiling(resource string) bool {
+	return slices.ContainsFunc(ns.ceilings, func(c *ceiling) bool { return c.resource == resource })
 }
 
-// counted tells whether a ceiling counts objects like this one.
-func (ns *namespace) hasCeiling(f *lifecycle.Fact) bool {
-	return slices.ContainsFunc(ns.ceilings, func(c *ceiling) bool { return c.resource == f.Resource })
-}
-
-// counting is how the object is counted now as it stands. When that changes by itself is noted.
+// updateCounting returns how limits count the object now. recountAt becomes no later than when that changes because time passes.
 func (rec *record) updateCounting(standing *policy.Standing, now time.Time) policy.Counting {
 	out := standing.Counting(&rec.ns.bounds, now)
 	if until := out.Until; !until.IsZero() {
-		if c := rec.ensureLimitState(); c.recountAt == zeroInstant || until.Before(c.recountAt.time()) {
-			c.recountAt = instantOf(until)
+		if state := rec.ensureLimitState(); state.recountAt == zeroInstant || until.Before(state.recountAt.time()) {
+			state.recountAt = instantOf(until)
 		}
 	}
 	return out
 }
 
-// appendPoolMembership adds the pool of a rule that the object is in. An object with a TTL of its own is in none: its TTL replaces what
-// the rule says.
-func (e *Engine) appendPool(out []membership, rec *record, f *lifecycle.Fact, v policy.Vote, at *int) []membership {
-	by := v.Rule.Capacity
-	if by == nil || f.NativeTTL != nil {
+// appendPool appends the pool of a vote that the matched record is in, if any. An object with a native TTL is in no pool, because the native
+// TTL replaces the rule.
+func (e *Engine) appendPool(out []membership, rec *record, v policy.Vote, next *int) []membership {
+	c := v.Rule.Capacity
+	if c == nil || e.fact.NativeTTL != nil {
 		return out
 	}
-	key, ok := by.PoolKey(f)
+	key, ok := c.PoolKey(&e.fact)
 	if !ok {
 		return out
 	}
-	k := poolKey{limitKey: limitOf(v), resource: f.Resource, key: key}
-	p := rec.findPool(k, at)
+	k := poolKey{limitKey: limitKeyOf(v), resource: rec.Resource, key: key}
+	p := rec.findPool(k, next)
 	if p == nil {
-		p = &pool{poolKey: k, Pool: capacity.NewPool(e.limit(rec.ns, by, f.Resource), e.noteOverChanged)}
+		p = &pool{poolKey: k, Pool: capacity.NewPool(e.limit(rec.ns, c, rec.Resource), e.noteOverChanged)}
 		rec.ns.pools[k] = p
 	}
 	return append(out, membership{pool: p})
 }
 
-// limit is how many objects of a resource a pool of the namespace covers.
+// limit returns how many objects of a resource a pool of the namespace keeps.
 func (e *Engine) limit(ns *namespace, c *policy.Capacity, resource string) int {
 	if c.PercentOfQuota == 0 {
 		return c.MaxObjects
@@ -266,49 +262,51 @@ func (e *Engine) limit(ns *namespace, c *policy.Capacity, resource string) int {
 		return capacity.Unlimited
 	}
 	percent := int64(c.PercentOfQuota)
-	return int(quota/100*percent + quota%100*percent/100) // A quota may be as large as an int64.
+	return int(quota/100*percent + quota%100*percent/100) // quota*percent may overflow.
 }
 
-// pool finds the pool of a key, mostly where the record is already; nil when there is none.
-func (rec *record) findPool(k poolKey, at *int) *pool {
-	if p := rec.findMembership(at, func(p *pool) bool { return p.poolKey == k }); p != nil {
-		return p.pool
+// findPool returns the pool of a key in the record's namespace; nil if there is none. It looks at the record's memberships first, see
+// findMembership.
+func (rec *record) findPool(k poolKey, next *int) *pool {
+	if m := rec.findMembership(next, func(p *pool) bool { return p.poolKey == k }); m != nil {
+		return m.pool
 	}
 	return rec.ns.pools[k]
 }
 
-// over tells whether the record lies beyond the limit of a rule.
-func (rec *record) over(v policy.Vote, at *int) bool {
-	if v.Rule.Capacity == nil || len(rec.memberships()) == 0 {
+// over reports whether the record is over the limit of a vote; see findMembership for next.
+func (rec *record) over(v policy.Vote, next *int) bool {
+	if !hasCapacity(v) || len(rec.memberships()) == 0 {
 		return false
 	}
-	k := limitOf(v)
-	p := rec.findMembership(at, func(p *pool) bool { return p.limitKey == k })
-	return p != nil && p.member.Over()
+	k := limitKeyOf(v)
+	m := rec.findMembership(next, func(p *pool) bool { return p.limitKey == k })
+	return m != nil && m.member.Over()
 }
 
-// find finds the record's membership in a pool; nil when there is none. Places are in the order of the votes that they come from, so that it
-// is mostly the next after the one that was found last, which is at.
-func (rec *record) findMembership(at *int, is func(*pool) bool) *membership {
+// findMembership returns the record's membership in a pool; nil if there is none. The search begins at the index *next, which becomes the
+// index after the last membership that was looked at. Memberships have the order of the votes that they come from, so the search mostly
+// ends at once if the caller asks for one vote after another.
+func (rec *record) findMembership(next *int, is func(*pool) bool) *membership {
 	memberships := rec.memberships()
 	for range memberships {
-		if *at >= len(memberships) {
-			*at = 0
+		if *next >= len(memberships) {
+			*next = 0
 		}
-		p := &memberships[*at]
-		if *at++; p.pool != nil && is(p.pool) {
-			return p
+		m := &memberships[*next]
+		if *next++; m.pool != nil && is(m.pool) {
+			return m
 		}
 	}
 	return nil
 }
 
-// overCeiling is the policy of the first ceiling that the record lies beyond.
+// overCeiling returns the policy of the first ceiling that the record is over; nil if there is none.
 func (rec *record) overCeiling() *policy.Policy {
 	memberships := rec.memberships()
 	for i := range memberships {
-		if p := &memberships[i]; p.ceiling != nil && !p.ceiling.policy.Preview && p.member.Over() {
-			return p.ceiling.policy
+		if m := &memberships[i]; m.ceiling != nil && !m.ceiling.policy.Preview && m.member.Over() {
+			return m.ceiling.policy
 		}
 	}
 	return nil

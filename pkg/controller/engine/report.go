@@ -86,3 +86,31 @@ func (e *Engine) PolicyNamespaces() []string {
 	}
 	return out
 }
+
+// invalidate marks the reports on a namespace, and on the cluster policies, as dirty.
+func (e *Engine) invalidate(ns *namespace) {
+	if ns.updates++; ns.dirty {
+		return
+	}
+	ns.dirty = true
+	e.markDirty(ns.name)
+	if len(e.clusterPolicies) > 0 {
+		e.markDirty("")
+	}
+}
+
+// markDirty adds a namespace to those that TakeDirty returns. Only the leader writes reports.
+func (e *Engine) markDirty(namespace string) {
+	if !e.following {
+		e.dirty.Insert(namespace)
+	}
+}
+
+// markUrgent also adds the namespace to those that PopUrgent returns.
+func (e *Engine) markUrgent(namespace string) {
+	e.markDirty(namespace)
+	if !e.following {
+		e.urgentCount++
+		e.urgent[namespace] = e.urgentCount
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// match sets fact and matches to those of a record. It asks the policies only if the record is not the one that was matched last, or
+// something has changed since.
+func (e *Engine) match(rec *record) {
+	if e.matched == rec {
+		return
+	}
+	ns := rec.ns
+	rec.Unpack(&e.fact)
+	e.matches.Ask(&e.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
+	e.matched = rec
+	e.matchCount++
+}
+
+// object returns what policies must know of the matched record. From the moment when Winnow's delete is accepted, it counts as terminating.
+func (e *Engine) object(rec *record) policy.Object {
+	e.fact.Terminating = e.fact.Terminating || rec.accepted() != nil
+	return policy.Object{Fact: &e.fact, Owner: lifecycle.StateOfOwner(&e.fact, e), Recreated: rec.flags.has(recreated)}
+}
+
+// resolve matches a record, and combines the votes on it. Each vote says whether the record is over the limit of its pool.
+func (e *Engine) resolve(rec *record) policy.Standing {
+	e.match(rec)
+	next := 0
+	for _, votes := range [][]policy.Vote{e.matches.Votes, e.matches.Previews} {
+		for i := range votes {
+			votes[i].Over = rec.over(votes[i], &next)
+		}
+	}
+	return policy.Resolve(e.object(rec), e.matches.Votes)
+}
+
+// limits returns the ceilings and guardrails that apply to the matched record.
+func (e *Engine) limits(rec *record) policy.Limits {
+	return policy.Limits{Counted: rec.ns.hasCeiling(rec.Resource), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
+}
+
+// decide returns who decides for a record, and what, before holds are applied.
+func (e *Engine) decide(rec *record, now time.Time) (policy.Resolution, policy.Decision) {
+	if reason := rec.ns.excluded(); reason != "" {
+		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
+	}
+	standing := e.resolve(rec)
+	r, d := standing.Decide(e.limits(rec), now)
+	return r, rec.withOverSince(d)
+}
+
+// withOverSince returns d with the time since which the record is over a limit, if the record is due because of that.
+func (rec *record) withOverSince(d policy.Decision) policy.Decision {
+	if byLimit(d.Reason) {
+		if over := rec.overSince(); over.After(d.At) {
+			d.At = over
+		}
+	}
+	return d
+}
+
+// byLimit reports whether an object is due because it is over a limit.
+func byLimit(reason policy.Reason) bool {
+	return reason == policy.ReasonOverCapacity || reason == policy.ReasonOverCeiling
+}
+
+// explain returns the decision for a record with its detail. It needs no current time: at any time since which a record is due, and at any
+// time at all if it is not due, the decision is the same.
+func (e *Engine) explain(rec *record) policy.Decision {
+	var at time.Time
+	if rec.decision().Due() {
+		at = rec.at.time()
+	}
+	r, d := e.decide(rec, at)
+	return e.applyHolds(rec, r, d, at)
+}
+
+// applyHolds replaces a Delete by a Hold if anything prevents the deletion now. Other decisions stay as they are.
+func (e *Engine) applyHolds(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+	if d = e.holdDelete(rec, r, d, now); d.Action != policy.Delete || e.quotaDoubt(rec.ns) == "" {
+		return d
+	}
+	standing := e.resolve(rec)
+	return e.holdQuotaDelete(rec, &standing, d, now)
+}
+
+// holdDelete replaces a Delete by a Hold if anything but doubt about quotas prevents it.
+func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
+	if d.Action != policy.Delete {
+		return d
+	}
+	ns := rec.ns
+	hold := func(reason policy.Reason, detail string) policy.Decision {
+		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
+	}
+	held, unobserved, stale := rec.heldBy(r.Policy.UID), e.unobserved(rec.Resource), e.staleView(rec, d.Reason)
+	switch {
+	case ns.stopped(r.Policy):
+		return hold(ns.stopReason(r.Policy))
+	case held != nil:
+		return hold(policy.ReasonHeld, held.ID)
+	case e.fresh.ClockDoubt() != "":
+		return hold(policy.ReasonClockInDoubt, e.fresh.ClockDoubt())
+	case unobserved != "":
+		return hold(policy.ReasonUnobserved, unobserved)
+	case len(ns.changes) > 0 && rec.clearance == uncleared:
+		return hold(policy.ReasonUnobserved, e.whyNotAssessed(ns))
+	case stale != "":
+		return hold(policy.ReasonUnobserved, stale)
+	}
+	if reason, detail, _, paused := rec.paused(now); paused {
+		return hold(reason, detail)
+	}
+	return d
+}
+
+// holdQuotaDelete replaces a Delete by a Hold if quotas are in doubt, and the record is due only because of percentOfQuota.
+func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
+	doubt := e.quotaDoubt(rec.ns)
+	if doubt == "" || d.Action != policy.Delete {
+		return d
+	}
+	sure := e.decideWithoutQuotas(rec, s, now)
+	if sure.Action != policy.Delete {
+		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonUnobserved, Detail: doubt, At: d.At}
+	}
+	return sure
+}
+
+// decideWithoutQuotas returns the decision for a record if percentOfQuota limits nothing.
+func (e *Engine) decideWithoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
+	limits := e.limits(rec)
+	limits.QuotasInDoubt = true
+	_, d := s.Decide(limits, now)
+	return rec.withOverSince(d)
+}
