@@ -5,9 +5,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,75 +15,59 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
 
-// namespace is what is known of one namespace.
+// namespace is everything that is known of one namespace.
 type namespace struct {
 	name string
-	// known says that the namespace was observed; nothing is deleted in one that was not.
+	// known is set if the namespace was observed, and not removed since. In any other namespace nothing is deleted.
 	known                  bool
 	terminating, protected bool
 	labels                 labels.Set
 	revision               freshness.Revision
 
-	policies         []*policyState // by name
+	policies []*policyState // by name
+	derived
+
+	// covered are the resources whose objects are observed. listed are those of which all objects are known, if the Covering is the same.
+	covered, listed map[string]Covering
+	merges          map[*Merge]bool // that have not ended
+
 	records          []*record
-	wantsDeleteCount int // of them
+	wantsDeleteCount int // how many records have wantsDelete
 	pools            map[poolKey]*pool
-	// kept are the resources whose objects are kept, each with the number of the covering since which they are.
-	covered map[string]Covering
-	// listed are those of kept of which all objects are known.
-	listed map[string]Covering
-	merges map[*Merge]bool // under way
-	// changes are the changes that are yet to be weighed, recent what those of the last minutes made due, and holds those that were
-	// found too large, nil where one has ended.
+	// uncounted, unevaluated and unapplied are the positions below which records wait for updateMembership, for evaluate, and for their
+	// holds to be applied; see rejudging.
+	uncounted, unevaluated, unapplied int
+	lane                              lane // the records that are ready to be deleted
+
+	// changes are not assessed yet. recent counts what those of the last minutes made due.
 	changes approval.Changes
 	recent  approval.Window
-	holds   approval.Holds
-	// copiedClearances are, in a snapshot, the clearances of objects that are yet to come.
-	copiedClearances map[types.UID]clearance
-	// staleClearances says that some that were weighed are not due any more, or not until such a change was weighed.
+	// holds are indexed by clearance, so an element becomes nil when the hold ends.
+	holds approval.Holds
+	// staleClearances is set if records without wantsDelete still have a clearance; see resetClearance.
 	staleClearances bool
-	// left are the ceilings that the namespace was under before: whom that gives more, it may take out of a hold. heldAbove is what its
-	// guardrails said before, the strictest since the first of changes: they guard their own end, too.
-	formerCeilings  []*ceiling
+	// formerCeilings are the ceilings that the namespace was under before changes. If it no longer is, the shares of other namespaces change.
+	formerCeilings []*ceiling
+	// formerHoldAbove is the strictest limit since the first of changes, so that a change cannot avoid a limit by removing it.
 	formerHoldAbove policy.HoldAbove
-	// uncounted and unevaluated are the seats below which records are yet to be counted and decided, while they are judged anew,
-	// unapplied that below which what weighing has found is yet to be carried out.
-	uncounted, unevaluated, unapplied int
+	// copiedClearances are the clearances of objects that are yet to be added to a Snapshot.
+	copiedClearances map[types.UID]clearance
 
-	lane lane // what is to be deleted
-	// updates counts the updates of what is reported, and sums are the counts of the objects after sumsAt updates.
+	// updates counts the changes of anything that is reported. sums are the counts of the objects after sumsAt updates.
 	updates, sumsAt uint64
 	sums            report.Sums
-	dirty           bool // it is among those that TakeDirty returns, or was before the replica followed
-	// noticeQueue are objects whose owners are to be told if an annotation does not do what it says.
-	noticeQueue noticeQueue
-
-	derived
+	dirty           bool // the namespace is in Engine.dirty, or was when the replica began to follow
+	noticeQueue     noticeQueue
 }
 
 type lane = turns.Lane[*record]
 
-// derived is what follows for a namespace from the policies of both kinds.
-type derived struct {
-	policies                       sets.Set[types.UID] // all of them, even those that cannot be read
-	voters, previews               []*policy.Policy    // by name
-	clusterVoters, clusterPreviews []*policy.Policy    // by name
-	ceilings, previewed            []*ceiling          // by name of their policy; those of preview policies only count
-	bounds                         policy.Bounds
-	hasLimits                      bool // anything counts objects
-	// suspended names the cluster policy that stops everything, and unreadable the first policy that cannot be read.
-	suspended  string
-	unreadable *policyState
-	// unselected says that Winnow starts suspended, and no enforcing cluster policy selects the namespace yet.
-	unselected bool
-}
-
+// namespace returns the namespace of a name. If it is not there, it is added as one that is not known.
 func (e *Engine) namespace(name string) *namespace {
 	ns, ok := e.namespaces[name]
 	if !ok {
@@ -100,10 +81,10 @@ func (e *Engine) namespace(name string) *namespace {
 	return ns
 }
 
-// forget drops a namespace of which nothing is known any more.
+// forgetIfUnused removes a namespace if nothing is left of it.
 func (e *Engine) forgetIfUnused(ns *namespace) {
 	if e.namespaces[ns.name] != ns {
-		return // It is already; there may be another one of that name.
+		return // It was removed before, and there may be a new one with the same name.
 	}
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
 		e.clearChanges(ns)
@@ -115,7 +96,7 @@ func (e *Engine) forgetIfUnused(ns *namespace) {
 	}
 }
 
-// closed is why nothing is deleted in the namespace; empty when something may be.
+// excluded returns why no object of the namespace is a candidate; empty if objects may be.
 func (ns *namespace) excluded() policy.Reason {
 	switch {
 	case !ns.known:
@@ -128,189 +109,33 @@ func (ns *namespace) excluded() policy.Reason {
 	return ""
 }
 
-// stops reports whether what a policy would delete in the namespace is stopped: that of all policies, or of this one alone.
+// stopped reports whether the deletions of a policy are stopped in the namespace.
 func (ns *namespace) stopped(p *policy.Policy) bool {
-	return ns.suspended != "" || ns.unreadable != nil || ns.unselected || p.Suspend
+	return ns.suspendedBy != "" || ns.unreadable != nil || ns.unselected || p.Suspend
 }
 
-// stop is why that is so.
+// stopReason returns why the deletions of a policy are stopped in the namespace.
 func (ns *namespace) stopReason(p *policy.Policy) (policy.Reason, string) {
 	switch {
 	case ns.unreadable != nil:
 		return policy.ReasonPolicyUnreadable, "policy " + ns.unreadable.title() + ": " + ns.unreadable.err.Error()
-	case ns.suspended != "":
-		return policy.ReasonSuspended, "cluster policy " + ns.suspended + " stops all deletions in this namespace"
+	case ns.suspendedBy != "":
+		return policy.ReasonSuspended, "cluster policy " + ns.suspendedBy + " stops all deletions in this namespace"
 	case ns.unselected:
 		return policy.ReasonSuspended, "Winnow runs with --start-suspended, and no ClusterCleanupPolicy with mode Enforce selects this namespace"
 	}
 	return policy.ReasonSuspended, "policy " + title(p.NamespacedName) + " is suspended"
 }
 
-// lost reports whether the namespace was known and is not any more.
+// removed reports whether the namespace was known, and was removed since.
 func (ns *namespace) removed() bool { return !ns.known && ns.revision.UID != "" }
 
-// selectedBy tells whether a cluster policy with this selector is for the namespace.
+// selectedBy reports whether a cluster policy with this selector applies to the namespace.
 func (ns *namespace) selectedBy(selector labels.Selector) bool {
 	return ns.known && !ns.protected && selector.Matches(ns.labels)
 }
 
-// derive works out what follows from the policies for a namespace. In one that is not there any more nothing is deleted; should a list have
-// left it out by mistake, its objects, holds and guardrails are what they were.
-func (e *Engine) derive(ns *namespace, now time.Time) {
-	if ns.removed() {
-		return
-	}
-	d := derived{policies: sets.New[types.UID]()}
-	resources := sets.New[string]()
-	for _, ps := range ns.policies {
-		d.addPolicy(ps, &d.voters, &d.previews, resources)
-	}
-	var selecting []*policy.Policy
-	for _, ps := range e.clusterPolicies {
-		if !ns.selectedBy(ps.selector) || !d.addPolicy(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
-			continue
-		}
-		selecting = append(selecting, ps.compiled)
-		d.addGuardrails(ps)
-	}
-	d.unselected = e.config.StartSuspended && len(d.clusterVoters) == 0
-	d.hasLimits = d.hasLimits || len(d.ceilings) > 0 || len(d.previewed) > 0
-	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
-		e.ready.Repace(&ns.lane)
-	}
-	changes, left, heldAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
-	if len(changes) > 0 {
-		left.Insert(ns.formerCeilings...)
-	}
-	e.clearChanges(ns)
-	ns.derived, ns.formerCeilings, ns.formerHoldAbove, e.matched = d, left.UnsortedList(), heldAbove, nil
-	e.orphanHolds(ns)
-	if ns.changes = changes; len(changes) > 0 {
-		e.markPending(ns)
-	}
-	e.updateCoverage(ns, resources, now)
-}
-
-// guard adds the ceilings of a cluster policy, and whether it stops everything.
-func (d *derived) addGuardrails(ps *policyState) {
-	if ps.compiled.Preview {
-		d.previewed = append(d.previewed, ps.ceilings...)
-	} else {
-		d.ceilings = append(d.ceilings, ps.ceilings...)
-	}
-	if ps.compiled.Cluster.SuspendAll && d.suspended == "" {
-		d.suspended = ps.name
-	}
-}
-
-// add adds a policy to those that have a vote or to those that preview, with what must be observed for it. It tells whether the
-// policy could be read.
-func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
-	d.policies.Insert(ps.stored.UID)
-	switch {
-	case ps.compiled == nil:
-		if d.unreadable == nil {
-			d.unreadable = ps
-		}
-		return false
-	case ps.compiled.Preview:
-		*previews = append(*previews, ps.compiled)
-	default:
-		*voters = append(*voters, ps.compiled)
-	}
-	d.hasLimits = d.hasLimits || ps.compiled.Counts()
-	resources.Insert(ps.compiled.Resources()...)
-	if len(ps.compiled.QuotaResources()) > 0 {
-		resources.Insert(kinds.ResourceQuotas)
-	}
-	return true
-}
-
-// cover sees to it that the objects of these resources are kept in the namespace, Jobs as owners of Pods too, and no others.
-func (e *Engine) updateCoverage(ns *namespace, resources sets.Set[string], now time.Time) {
-	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
-	kept := make(map[string]Covering, len(resources))
-	for resource := range resources {
-		kept[resource] = ns.covered[resource]
-		if kept[resource] == 0 {
-			e.lastCovering++
-			kept[resource] = e.lastCovering
-		}
-	}
-	if !maps.Equal(kept, ns.covered) {
-		ns.covered = kept
-		e.dropUncovered(ns, now)
-		e.effects.Coverage = true
-	}
-}
-
-// dropUncovered lets go of the objects that no policy can match any more.
-func (e *Engine) dropUncovered(ns *namespace, now time.Time) {
-	for _, rec := range slices.Clone(ns.records) {
-		if !ns.covers(rec.Resource) {
-			e.drop(rec, now)
-		}
-	}
-}
-
-func (ns *namespace) covers(resource string) bool { return ns.covered[resource] != 0 }
-
-// Covering numbers the times at which a resource became covered in a namespace. Another number says that the objects were
-// let go in between, and must be listed again.
-type Covering uint64
-
-// Coverage tells, by resource and namespace, whose objects are kept.
-func (e *Engine) Coverage() map[string]map[string]Covering {
-	out := map[string]map[string]Covering{}
-	for _, ns := range e.namespaces {
-		for resource, covering := range ns.covered {
-			if out[resource] == nil {
-				out[resource] = map[string]Covering{}
-			}
-			out[resource][ns.name] = covering
-		}
-	}
-	return out
-}
-
-// complete tells whether the namespace and all objects that matter in it are known, with those that may own them, and what makes them
-// matter.
-func (e *Engine) complete(ns *namespace) bool {
-	return e.unlisted(ns) == "" && !e.judging() && len(e.lists) == 0
-}
-
-// unlisted is the first of what matters in the namespace that was not listed yet; empty when all was.
-func (e *Engine) unlisted(ns *namespace) string {
-	switch {
-	case !e.fresh.AllListed():
-		return "policies and namespaces"
-	case !ns.known:
-		return "namespaces"
-	case ns.covers(gc.ResourceJobs) && !e.cronJobsListed:
-		return kinds.CronJobs
-	case ns.covers(kinds.ResourceQuotas) && !e.quotas.listed:
-		return kinds.ResourceQuotas
-	}
-	for resource, covering := range ns.covered {
-		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
-			return resource
-		}
-	}
-	return ""
-}
-
-// unknown says what covers a change of the namespace from being weighed.
-func (e *Engine) whyNotAssessed(ns *namespace) string {
-	if what := e.unlisted(ns); what != "" {
-		return "Winnow has not listed all " + what + " yet"
-	}
-	if e.judging() || len(e.lists) > 0 {
-		return "Winnow is still evaluating a change"
-	}
-	return "Winnow has not listed all namespaces that share a ceiling with this one yet"
-}
-
-// SetNamespace takes in the metadata of a namespace.
+// SetNamespace handles new metadata of a namespace.
 func (e *Engine) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
 	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
@@ -319,7 +144,7 @@ func (e *Engine) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	}
 }
 
-// RemoveNamespace takes in that a namespace is gone.
+// RemoveNamespace handles the removal of a namespace.
 func (e *Engine) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	e.fresh.Seen(freshness.Namespaces, m.ResourceVersion)
 	e.fresh.Changed(freshness.Namespaces, m.ResourceVersion)
@@ -328,7 +153,7 @@ func (e *Engine) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time)
 	}
 }
 
-// ReplaceNamespaces takes in all namespaces as they were at resource version rv; see ReplacePolicies.
+// ReplaceNamespaces replaces all namespaces by those of a list at resource version rv; see ReplacePolicies.
 func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv string, now time.Time) {
 	first := !e.fresh.Listed(freshness.Namespaces)
 	e.fresh.Relisted(freshness.Namespaces, rv)
@@ -346,21 +171,22 @@ func (e *Engine) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, rv strin
 	e.evaluateChanges(changed.UnsortedList(), now)
 }
 
-// setNamespace takes in the metadata of a namespace, of the first list or later, and returns it if its objects are to be judged for that.
+// setNamespace stores new metadata of a namespace, and returns the namespace if its objects must be judged again; nil otherwise. first is
+// set for the first list of namespaces.
 func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now time.Time) *namespace {
 	ns := e.namespace(m.Name)
-	before, wasClosed, wasKnown := ns.derived, ns.excluded(), ns.known
+	before, wasExcluded, wasKnown := ns.derived, ns.excluded(), ns.known
 	ns.terminating = m.DeletionTimestamp != nil
 	ns.protected = e.protected.Has(m.Name) || gc.Protects(m.Labels)
 	ns.known, ns.labels = true, m.Labels
 	ns.revision = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	e.derive(ns, now)
-	if wasClosed == ns.excluded() && before.policies.Equal(ns.derived.policies) && wasKnown {
+	if wasExcluded == ns.excluded() && before.policies.Equal(ns.derived.policies) && wasKnown {
 		return nil
 	}
 	e.adoptNewPolicies(ns, before.policies, wasKnown)
 	if first {
-		for _, ps := range e.clusterPolicies { // Of a generation that no controller has observed yet, in whatever order lists come.
+		for _, ps := range e.clusterPolicies { // If these were listed before, setPolicy has not found the namespace.
 			if c, ok := changeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
 				e.recordChange(ns, c)
 			}
@@ -368,15 +194,10 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	}
 	switch c, interrupted := e.unseenChange(); {
 	case wasKnown:
-		e.recordChange(
-			ns,
-			approval.Change{
-				ID:    "namespace " + m.ResourceVersion,
-				Text:  fmt.Sprintf("a change of the labels of namespace %q", m.Name),
-				Write: e.writes + 1,
-			},
-		)
-	case !first: // Its policies and objects may have been seen before it.
+		e.recordChange(ns, approval.Change{
+			ID: "namespace " + m.ResourceVersion, Text: fmt.Sprintf("a change of the labels of namespace %q", m.Name), Write: e.writes + 1,
+		})
+	case !first: // The policies and objects of the namespace may have been observed before the namespace.
 		e.recordChange(ns, approval.Change{
 			ID: fmt.Sprint("start ", m.UID), Text: fmt.Sprintf("the creation of namespace %q", m.Name), Write: e.writes + 1,
 		})
@@ -386,7 +207,7 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	return ns
 }
 
-// removeNamespace takes in that a namespace is gone, and returns it if it was known.
+// removeNamespace removes a namespace, and returns it if it was known; nil otherwise.
 func (e *Engine) removeNamespace(name string) *namespace {
 	ns, ok := e.namespaces[name]
 	if !ok || !ns.known {
@@ -398,16 +219,8 @@ func (e *Engine) removeNamespace(name string) *namespace {
 	if ns.changes = changes; len(changes) > 0 {
 		e.markPending(ns)
 	}
-	e.recordChange(
-		ns,
-		approval.Change{ID: fmt.Sprint("end ", ns.revision.UID), Text: fmt.Sprintf("the deletion of namespace %q", name), Write: e.writes + 1},
-	)
-	return ns
-}
-
-// find finds a policy, or its membership, among those that are sorted by name.
-func findPolicy(policies []*policyState, name string) (int, bool) {
-	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
-		return strings.Compare(ps.name, name)
+	e.recordChange(ns, approval.Change{
+		ID: fmt.Sprint("end ", ns.revision.UID), Text: fmt.Sprintf("the deletion of namespace %q", name), Write: e.writes + 1,
 	})
+	return ns
 }

@@ -312,3 +312,10 @@ func (e *Engine) policiesChanged(affected sets.Set[*namespace], now time.Time) {
 	}
 	e.evaluateChanges(all, now)
 }
+
+// find finds a policy, or its membership, among those that are sorted by name.
+func findPolicy(policies []*policyState, name string) (int, bool) {
+	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
+		return strings.Compare(ps.name, name)
+	})
+}

@@ -186,7 +186,7 @@ func hasCapacity(v policy.Vote) bool { return v.Rule.Capacity != nil }
 
 // appendPreviewCeilings appends the ceilings of Preview policies that would count the record.
 func (e *Engine) appendPreviewCeilings(out []membership, rec *record, standing *policy.Standing, now time.Time) []membership {
-	for _, c := range rec.ns.previewed {
+	for _, c := range rec.ns.previewCeilings {
 		if c.resource != rec.Resource {
 			continue
 		}

@@ -150,7 +150,7 @@ func (e *Engine) report(ps *policyState) report.Report {
 func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report.Sums, ps *policyState) {
 	theirs := sums[ps.compiled]
 	s.Merge(theirs)
-	r.SuspendedBy = ns.suspended
+	r.SuspendedBy = ns.suspendedBy
 	r.Unassessed = r.Unassessed || len(ns.changes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, e.missingQuotas(ns, ps.compiled)...)

@@ -1,0 +1,99 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+)
+
+// updateCoverage covers these resources in the namespace, with those that may own their objects, and no others.
+func (e *Engine) updateCoverage(ns *namespace, resources sets.Set[string], now time.Time) {
+	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
+	covered := make(map[string]Covering, len(resources))
+	for resource := range resources {
+		covered[resource] = ns.covered[resource]
+		if covered[resource] == 0 {
+			e.lastCovering++
+			covered[resource] = e.lastCovering
+		}
+	}
+	if !maps.Equal(covered, ns.covered) {
+		ns.covered = covered
+		e.dropUncovered(ns, now)
+		e.effects.Coverage = true
+	}
+}
+
+// dropUncovered drops the objects of resources that are no longer covered.
+func (e *Engine) dropUncovered(ns *namespace, now time.Time) {
+	for _, rec := range slices.Clone(ns.records) {
+		if !ns.covers(rec.Resource) {
+			e.drop(rec, now)
+		}
+	}
+}
+
+// covers reports whether objects of a resource must be observed in the namespace.
+func (ns *namespace) covers(resource string) bool { return ns.covered[resource] != 0 }
+
+// Covering is the number of one period in which a resource is covered in a namespace. If the number has changed, the objects were dropped in
+// between, and must be listed again.
+type Covering uint64
+
+// Coverage returns what must be observed, by resource and namespace.
+func (e *Engine) Coverage() map[string]map[string]Covering {
+	out := map[string]map[string]Covering{}
+	for _, ns := range e.namespaces {
+		for resource, covering := range ns.covered {
+			if out[resource] == nil {
+				out[resource] = map[string]Covering{}
+			}
+			out[resource][ns.name] = covering
+		}
+	}
+	return out
+}
+
+// complete reports whether everything that decisions in the namespace depend on is listed and evaluated.
+func (e *Engine) complete(ns *namespace) bool {
+	return e.unlisted(ns) == "" && !e.judging() && len(e.lists) == 0
+}
+
+// unlisted returns a resource that decisions in the namespace depend on and that is not listed yet; empty if all are.
+func (e *Engine) unlisted(ns *namespace) string {
+	switch {
+	case !e.fresh.AllListed():
+		return "policies and namespaces"
+	case !ns.known:
+		return "namespaces"
+	case ns.covers(gc.ResourceJobs) && !e.cronJobsListed:
+		return kinds.CronJobs
+	case ns.covers(kinds.ResourceQuotas) && !e.quotas.listed:
+		return kinds.ResourceQuotas
+	}
+	for resource, covering := range ns.covered {
+		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
+			return resource
+		}
+	}
+	return ""
+}
+
+// whyNotAssessed returns why the changes of the namespace cannot be assessed yet.
+func (e *Engine) whyNotAssessed(ns *namespace) string {
+	if resource := e.unlisted(ns); resource != "" {
+		return "Winnow has not listed all " + resource + " yet"
+	}
+	if e.judging() || len(e.lists) > 0 {
+		return "Winnow is still evaluating a change"
+	}
+	return "Winnow has not listed all namespaces that share a ceiling with this one yet"
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// derived is what follows for a namespace from its policies, and from the cluster policies that select it. All slices are sorted by the
+// name of the policy.
+type derived struct {
+	policies                       sets.Set[types.UID] // all of them, including those that cannot be read
+	voters, previews               []*policy.Policy
+	clusterVoters, clusterPreviews []*policy.Policy
+	ceilings, previewCeilings      []*ceiling // those of enforcing policies, and of Preview policies
+	bounds                         policy.Bounds
+	hasLimits                      bool // there is a pool or ceiling, if only of a Preview policy
+	// suspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
+	suspendedBy string
+	// unreadable is the first policy that cannot be read; nil if there is none.
+	unreadable *policyState
+	// unselected is set if Winnow runs with --start-suspended, and no enforcing cluster policy selects the namespace.
+	unselected bool
+}
+
+// derive updates what follows from the policies for a namespace. It changes nothing in a namespace that was removed: nothing is deleted
+// there, and if a list has omitted the namespace by mistake, its objects, holds and guardrails are still the same when it comes back.
+func (e *Engine) derive(ns *namespace, now time.Time) {
+	if ns.removed() {
+		return
+	}
+	d := derived{policies: sets.New[types.UID]()}
+	resources := sets.New[string]()
+	for _, ps := range ns.policies {
+		d.addPolicy(ps, &d.voters, &d.previews, resources)
+	}
+	var selecting []*policy.Policy
+	for _, ps := range e.clusterPolicies {
+		if !ns.selectedBy(ps.selector) || !d.addPolicy(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
+			continue
+		}
+		selecting = append(selecting, ps.compiled)
+		d.addGuardrails(ps)
+	}
+	d.unselected = e.config.StartSuspended && len(d.clusterVoters) == 0
+	d.hasLimits = d.hasLimits || len(d.ceilings) > 0 || len(d.previewCeilings) > 0
+	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
+		e.ready.Repace(&ns.lane)
+	}
+	changes, ceilings, holdAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
+	if len(changes) > 0 {
+		ceilings.Insert(ns.formerCeilings...)
+	}
+	e.clearChanges(ns)
+	ns.derived, ns.formerCeilings, ns.formerHoldAbove, e.matched = d, ceilings.UnsortedList(), holdAbove, nil
+	e.orphanHolds(ns)
+	if ns.changes = changes; len(changes) > 0 {
+		e.markPending(ns)
+	}
+	e.updateCoverage(ns, resources, now)
+}
+
+// addGuardrails adds the ceilings and suspendAll of a cluster policy.
+func (d *derived) addGuardrails(ps *policyState) {
+	if ps.compiled.Preview {
+		d.previewCeilings = append(d.previewCeilings, ps.ceilings...)
+	} else {
+		d.ceilings = append(d.ceilings, ps.ceilings...)
+	}
+	if ps.compiled.Cluster.SuspendAll && d.suspendedBy == "" {
+		d.suspendedBy = ps.name
+	}
+}
+
+// addPolicy adds a policy to voters or previews, and to resources what must be observed for it. It reports whether the policy can be read.
+func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
+	d.policies.Insert(ps.stored.UID)
+	switch {
+	case ps.compiled == nil:
+		if d.unreadable == nil {
+			d.unreadable = ps
+		}
+		return false
+	case ps.compiled.Preview:
+		*previews = append(*previews, ps.compiled)
+	default:
+		*voters = append(*voters, ps.compiled)
+	}
+	d.hasLimits = d.hasLimits || ps.compiled.Counts()
+	resources.Insert(ps.compiled.Resources()...)
+	if len(ps.compiled.QuotaResources()) > 0 {
+		resources.Insert(kinds.ResourceQuotas)
+	}
+	return true
+}
