@@ -11,22 +11,22 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
-// ObservePolicies takes in that the watch of policies has come as far as rv.
+// ObservePolicies records that the watch of policies has reached resource version rv.
 func (e *Engine) ObservePolicies(rv string) { e.seen(freshness.Policies, rv) }
 
-// ObserveClusterPolicies takes in that the watch of cluster policies has come as far as rv.
+// ObserveClusterPolicies records that the watch of cluster policies has reached resource version rv.
 func (e *Engine) ObserveClusterPolicies(rv string) { e.seen(freshness.ClusterPolicies, rv) }
 
-// ObserveNamespaces takes in that the watch of namespaces has come as far as rv.
+// ObserveNamespaces records that the watch of namespaces has reached resource version rv.
 func (e *Engine) ObserveNamespaces(rv string) { e.seen(freshness.Namespaces, rv) }
 
 func (e *Engine) seen(c freshness.Collection, rv string) {
 	e.fresh.Seen(c, rv)
-	e.effects.Due = true // A read may wait for this version.
+	e.effects.Due = true // A consistent read may wait until memory has this version.
 }
 
-// ConfirmFresh compares a consistent read with memory, and reports whether they agree. Then deletes may be taken until freshness.For
-// after the read began. It was received at now.
+// ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree. If so, Take may return orders
+// until freshness.For after the read began.
 func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	if e.fresh.CompareClocks(r, now) {
 		e.rejudgeAll(now)
@@ -38,7 +38,7 @@ func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	return true
 }
 
-// same reports whether memory has the contents of a collection.
+// same reports whether memory has exactly the revisions of a collection that were read.
 func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]freshness.Revision) bool {
 	n, all := 0, true
 	compare := func(name types.NamespacedName, revision freshness.Revision) {

@@ -23,27 +23,28 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// policyState is a stored policy and what the controller knows of its work.
+// policyState is everything that is known of one policy.
 type policyState struct {
 	name   string
 	stored policy.Stored
-	// compiled is nil when the policy cannot be read; err says why.
+	// compiled is nil if the policy cannot be read; err says why.
 	compiled *policy.Policy
 	err      error
-	// selector, of a cluster policy, on namespaces; everything where it cannot be read.
+	// selector selects the namespaces of a cluster policy. If it cannot be read, it selects all.
 	selector labels.Selector
 	ceilings []*ceiling
 	approval.Approvals
-	write uint64 // the number of this state
-	// content is the digest of the last spec that could be read whole, altered that of one which came under a generation that had
-	// another spec: somebody wrote past the API, or restored a backup.
-	content, outOfBand string
-	// deleted and lastDeletion go on from what the status of the policy said when it was first seen.
+	write uint64 // see Engine.writes
+	// content is the digest of the last spec that could be read completely.
+	content string
+	// outOfBand identifies the spec if it was written without a new generation, so not through the API, for example by a restored backup.
+	outOfBand string
+	// deleted and lastDeletion continue what the status of the policy said when it was first observed.
 	deleted      int64
 	lastDeletion *metav1.Time
 }
 
-// ObservedPolicy is a state of a policy of either kind, as SetPolicy takes it in.
+// ObservedPolicy is a state of a policy of either kind, for SetPolicy.
 type ObservedPolicy struct {
 	policy.Stored
 	compile  func() (*policy.Policy, error)
@@ -68,7 +69,7 @@ func ObserveClusterPolicy(p *gc.ClusterCleanupPolicy) ObservedPolicy {
 		selector: p.Spec.NamespaceSelector,
 		content:  contentOf(&p.Spec),
 	}
-	if gc.Unreadable(p) != "" { // What is not understood may select too.
+	if gc.Unreadable(p) != "" { // The part that cannot be read may select more namespaces.
 		o.selector = nil
 	}
 	return o
@@ -82,7 +83,7 @@ func Observe(p metav1.Object) ObservedPolicy {
 	return ObservePolicy(p.(*gc.CleanupPolicy))
 }
 
-// contentOf is a digest of a spec, the same on every replica of one version.
+// contentOf returns a digest of a spec. It is the same on all replicas of the same version of Winnow.
 func contentOf(spec any) string {
 	encoded, err := json.Marshal(spec)
 	if err != nil {
@@ -92,7 +93,7 @@ func contentOf(spec any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// SetPolicy takes in a state of a policy.
+// SetPolicy handles a new state of a policy.
 func (e *Engine) SetPolicy(o ObservedPolicy, now time.Time) {
 	e.fresh.Seen(collectionOf(o.Stored), o.ResourceVersion)
 	if affected := e.setPolicy(o); len(affected) > 0 {
@@ -100,15 +101,15 @@ func (e *Engine) SetPolicy(o ObservedPolicy, now time.Time) {
 	}
 }
 
-// RemovePolicy takes in that a policy is gone, at the resource version that the last state of it carries.
+// RemovePolicy handles the removal of a policy. p has the resource version of the removal.
 func (e *Engine) RemovePolicy(p policy.Stored, now time.Time) {
 	e.fresh.Seen(collectionOf(p), p.ResourceVersion)
 	e.fresh.Changed(collectionOf(p), p.ResourceVersion)
 	e.policiesChanged(e.removePolicy(p.NamespacedName()), now)
 }
 
-// ReplacePolicies takes in all policies of one kind as they were at resource version rv, which may be older than what was known: until a
-// consistent read agrees again, nothing is deleted.
+// ReplacePolicies replaces all policies of one kind by those of a list at resource version rv. The list may be older than memory, so nothing
+// is deleted until a consistent read agrees with memory again.
 func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy, rv string, now time.Time) {
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, o := range all {
@@ -124,7 +125,7 @@ func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy
 	e.policiesChanged(affected, now)
 }
 
-// known are the policies of a collection.
+// policiesOf returns the policies of a collection.
 func (e *Engine) policiesOf(c freshness.Collection) []*policyState {
 	if c == freshness.ClusterPolicies {
 		return slices.Clone(e.clusterPolicies)
@@ -136,7 +137,7 @@ func (e *Engine) policiesOf(c freshness.Collection) []*policyState {
 	return out
 }
 
-// family is the slice that holds the policies beside which one of this namespace stands; of cluster policies for "".
+// policiesIn returns the slice with the policies of a namespace, or with the cluster policies for "". It adds a namespace that is not there.
 func (e *Engine) policiesIn(namespace string) *[]*policyState {
 	if namespace == "" {
 		return &e.clusterPolicies
@@ -144,36 +145,36 @@ func (e *Engine) policiesIn(namespace string) *[]*policyState {
 	return &e.namespace(namespace).policies
 }
 
-// policyState finds a policy by its name; nil when it is not known.
+// policyState returns the policy with a name; nil if there is none.
 func (e *Engine) policyState(name types.NamespacedName) *policyState {
 	if _, ok := e.namespaces[name.Namespace]; !ok && name.Namespace != "" {
 		return nil
 	}
-	family := *e.policiesIn(name.Namespace)
-	if i, found := findPolicy(family, name.Name); found {
-		return family[i]
+	policies := *e.policiesIn(name.Namespace)
+	if i, found := findPolicy(policies, name.Name); found {
+		return policies[i]
 	}
 	return nil
 }
 
-// setPolicy takes in a state of a policy, and returns the namespaces that are to be judged for it.
+// setPolicy stores a state of a policy, and returns the namespaces whose objects must be judged again.
 func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
-	ps, before, created := e.store(o)
+	ps, before, created := e.storePolicy(o)
 	sameGeneration := !created && before.Generation == o.Generation
-	altered := ps.setContent(o, sameGeneration)
+	contentChanged := ps.setContent(o, sameGeneration)
 	if created && e.fresh.Listed(collectionOf(o.Stored)) && !e.following {
 		ps.noteRestored(o)
 	}
-	seenAnew := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o) // the rest of it, under the generation that it had
-	if sameGeneration && !seenAnew && !altered {
-		return e.statusChanged(ps, before) // They delete nothing, but may approve.
+	readableChanged := sameGeneration && gc.Unreadable(before) != gc.Unreadable(o)
+	if sameGeneration && !readableChanged && !contentChanged {
+		return e.statusChanged(ps, before)
 	}
 	e.fresh.Changed(collectionOf(o.Stored), o.ResourceVersion)
 	e.markUrgent(o.Namespace)
 	affected := e.affected(ps, o.Namespace)
 	e.compile(ps, o)
 	affected = affected.Union(e.affected(ps, o.Namespace))
-	c, changed := changeOf(ps, created, seenAnew)
+	c, changed := changeOf(ps, created, readableChanged)
 	for ns := range affected {
 		if created {
 			e.adopt(ns, ps)
@@ -185,42 +186,43 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	return affected.Union(e.endApproved(ps))
 }
 
-// store covers a state of a policy, with what follows from all of it but the spec, and returns what was kept before.
-func (e *Engine) store(o ObservedPolicy) (ps *policyState, before policy.Stored, created bool) {
-	family := e.policiesIn(o.Namespace)
-	i, found := findPolicy(*family, o.Name)
+// storePolicy stores a state of a policy, and what follows from everything but its spec. It returns the state before; created reports whether
+// the policy is new.
+func (e *Engine) storePolicy(o ObservedPolicy) (ps *policyState, before policy.Stored, created bool) {
+	policies := e.policiesIn(o.Namespace)
+	i, found := findPolicy(*policies, o.Name)
 	if !found {
-		*family = slices.Insert(*family, i, &policyState{name: o.Name})
+		*policies = slices.Insert(*policies, i, &policyState{name: o.Name})
 	}
-	ps = (*family)[i]
+	ps = (*policies)[i]
 	before, ps.stored = ps.stored, o.Stored
 	created = !found || before.UID != o.UID
 	ps.updateDeleted(created)
 	e.writes++
 	ps.write = e.writes
 	ps.Approve(gc.ApprovedHolds(o.Annotations[gc.AnnotationApprovedHold]), ps.write)
-	if ps.ForgetEnded(idsOf(o.Status.Holds)); found { // One that comes back after it was gone is a new one.
+	if ps.ForgetEnded(idsOf(o.Status.Holds)); found { // A hold that is listed again, after it was not, is a new hold.
 		ps.ForgetEnded(idsOf(before.Status.Holds))
 	}
 	return ps, before, created
 }
 
-// countOn goes on with the deletions that the status counts, where that is ahead.
+// updateDeleted continues with the number of deletions in the status if that is ahead, or if the policy is new.
 func (ps *policyState) updateDeleted(created bool) {
 	if status := ps.stored.Status; created || status.Deleted >= ps.deleted {
 		ps.deleted, ps.lastDeletion = status.Deleted, status.LastDeletionTime
 	}
 }
 
-// writtenBack notes that a policy appears which the status says was observed already, though the one that leads has seen none: it was saved,
-// deleted, and written back past the API.
+// noteRestored sets outOfBand if the leader observes a new policy whose status says that a leader has observed it before: somebody has saved
+// the policy, deleted it, and restored it without the API.
 func (ps *policyState) noteRestored(o ObservedPolicy) {
 	if o.Status.ObservedGeneration >= o.Generation {
 		ps.outOfBand = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)
 	}
 }
 
-// setContent takes in the spec of a state, and reports whether it is another one under the same generation.
+// setContent stores the digest of a spec, and reports whether the spec has changed without a new generation.
 func (ps *policyState) setContent(o ObservedPolicy, sameGeneration bool) bool {
 	if !sameGeneration {
 		ps.content, ps.outOfBand = "", ""
@@ -228,12 +230,12 @@ func (ps *policyState) setContent(o ObservedPolicy, sameGeneration bool) bool {
 	if gc.Unreadable(o) != "" {
 		return false
 	}
-	altered := ps.content != "" && ps.content != o.content
-	if altered {
-		ps.outOfBand = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion) // It may come back after others.
+	changed := ps.content != "" && ps.content != o.content
+	if changed { // The resource version differs if the same spec is written again after others.
+		ps.outOfBand = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)
 	}
 	ps.content = o.content
-	return altered
+	return changed
 }
 
 func collectionOf(s policy.Stored) freshness.Collection {
@@ -243,7 +245,7 @@ func collectionOf(s policy.Stored) freshness.Collection {
 	return freshness.Policies
 }
 
-// compile makes a policy ready, and its ceilings, which go on from those before.
+// compile compiles a policy, its selector and its ceilings. A ceiling that has not changed keeps its members.
 func (e *Engine) compile(ps *policyState, o ObservedPolicy) {
 	before := ps.ceilings
 	ps.compiled, ps.err = o.compile()
@@ -263,7 +265,7 @@ func (e *Engine) compile(ps *policyState, o ObservedPolicy) {
 	}
 }
 
-// affected are the namespaces for which a policy says something: its own, or those that it selects.
+// affected returns the namespaces that a policy applies to: its own, or those that it selects.
 func (e *Engine) affected(ps *policyState, own string) sets.Set[*namespace] {
 	out := sets.New[*namespace]()
 	if own != "" {
@@ -280,15 +282,15 @@ func (e *Engine) affected(ps *policyState, own string) sets.Set[*namespace] {
 	return out
 }
 
-// removePolicy takes a policy out, and returns the namespaces that are to be judged for it.
+// removePolicy removes a policy, and returns the namespaces whose objects must be judged again.
 func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 	ps := e.policyState(name)
 	if ps == nil {
 		return nil
 	}
-	family := e.policiesIn(name.Namespace)
-	i, _ := findPolicy(*family, name.Name)
-	*family = slices.Delete(*family, i, i+1)
+	policies := e.policiesIn(name.Namespace)
+	i, _ := findPolicy(*policies, name.Name)
+	*policies = slices.Delete(*policies, i, i+1)
 	affected := e.affected(ps, name.Namespace)
 	for ns := range affected {
 		e.recordChange(ns, approval.Change{
@@ -302,9 +304,10 @@ func (e *Engine) removePolicy(name types.NamespacedName) sets.Set[*namespace] {
 // title names the policy in a sentence.
 func (ps *policyState) title() string { return ps.stored.ShortTitle() }
 
+// title names a policy in a sentence.
 func title(policy types.NamespacedName) string { return strings.TrimPrefix(policy.String(), "/") }
 
-// policiesChanged derives what hangs on the policies of namespaces, and judges their objects.
+// policiesChanged updates what follows from the policies of some namespaces, and judges their objects.
 func (e *Engine) policiesChanged(affected sets.Set[*namespace], now time.Time) {
 	all := affected.UnsortedList()
 	for _, ns := range all {
@@ -313,7 +316,7 @@ func (e *Engine) policiesChanged(affected sets.Set[*namespace], now time.Time) {
 	e.evaluateChanges(all, now)
 }
 
-// find finds a policy, or its membership, among those that are sorted by name.
+// findPolicy returns the index of a policy in a slice that is sorted by name, or where to insert it.
 func findPolicy(policies []*policyState, name string) (int, bool) {
 	return slices.BinarySearchFunc(policies, name, func(ps *policyState, name string) int {
 		return strings.Compare(ps.name, name)

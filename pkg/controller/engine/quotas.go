@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Quota is what is kept of a ResourceQuota: how many objects of each resource it allows, by "count/<resource>".
+// Quota is what is remembered of a ResourceQuota. Counts has the number of objects that it allows, by "count/<resource>".
 type Quota struct {
 	types.NamespacedName
 	UID             types.UID
@@ -27,7 +27,7 @@ type Quota struct {
 	Counts          map[string]int64
 }
 
-// QuotaOf reduces a ResourceQuota. One with scopes counts only some objects, and so allows no total.
+// QuotaOf reduces a ResourceQuota to a Quota. A ResourceQuota with scopes counts only some objects, so it has no Counts.
 func QuotaOf(q *corev1.ResourceQuota) *Quota {
 	out := &Quota{
 		NamespacedName: types.NamespacedName{Namespace: q.Namespace, Name: q.Name}, UID: q.UID, ResourceVersion: q.ResourceVersion,
@@ -46,16 +46,15 @@ func QuotaOf(q *corev1.ResourceQuota) *Quota {
 
 const countPrefix = "count/"
 
-// quotas are all those of the cluster, by namespace and name, while any is needed.
+// quotas are all ResourceQuotas of the cluster, while any policy needs them.
 type quotas struct {
-	byNamespace map[string]map[string]*Quota
-	// listed says that all are known.
-	listed bool
+	byNamespace map[string]map[string]*Quota // by namespace and name
+	listed      bool                         // byNamespace contains all of them
 }
 
 func newQuotas() quotas { return quotas{byNamespace: map[string]map[string]*Quota{}} }
 
-// smallest is the least number of objects of a resource that any quota of the namespace allows; false when none does.
+// smallest returns the smallest number of objects of a resource that a quota of the namespace allows; false if no quota limits them.
 func (q *quotas) smallest(namespace, resource string) (least int64, ok bool) {
 	for _, quota := range q.byNamespace[namespace] {
 		if n, counts := quota.Counts[countPrefix+resource]; counts && (!ok || n < least) {
@@ -65,21 +64,21 @@ func (q *quotas) smallest(namespace, resource string) (least int64, ok bool) {
 	return least, ok
 }
 
-// SetQuota takes in a state of a quota.
+// SetQuota handles a new state of a quota.
 func (e *Engine) SetQuota(q *Quota, now time.Time) {
 	if ns := e.setQuota(q); ns != nil {
 		e.evaluateChanges([]*namespace{ns}, now)
 	}
 }
 
-// RemoveQuota takes in that a quota is gone.
+// RemoveQuota handles the removal of a quota.
 func (e *Engine) RemoveQuota(q *Quota, now time.Time) {
 	if ns := e.removeQuota(q); ns != nil {
 		e.evaluateChanges([]*namespace{ns}, now)
 	}
 }
 
-// ReplaceQuotas takes in all quotas.
+// ReplaceQuotas replaces all quotas by those of a list.
 func (e *Engine) ReplaceQuotas(all []*Quota, now time.Time) {
 	listed, changed := map[types.NamespacedName]bool{}, sets.New[*namespace]()
 	for _, q := range all {
@@ -98,7 +97,7 @@ func (e *Engine) ReplaceQuotas(all []*Quota, now time.Time) {
 	e.evaluateChanges(changed.UnsortedList(), now)
 }
 
-// ForgetQuotas takes in that quotas are not observed any more.
+// ForgetQuotas forgets all quotas, because they are no longer observed.
 func (e *Engine) ForgetQuotas() {
 	e.quotas = newQuotas()
 	for _, ns := range e.namespaces {
@@ -106,7 +105,7 @@ func (e *Engine) ForgetQuotas() {
 	}
 }
 
-// setQuota takes in a state of a quota, and returns the namespace whose objects are to be judged for that; nil if there is none.
+// setQuota stores a state of a quota, and returns the namespace if its objects must be judged again; nil otherwise.
 func (e *Engine) setQuota(q *Quota) *namespace {
 	known := e.quotas.byNamespace[q.Namespace]
 	if known == nil {
@@ -121,6 +120,7 @@ func (e *Engine) setQuota(q *Quota) *namespace {
 	return e.quotaChanged(q)
 }
 
+// removeQuota removes a quota, and returns the namespace if its objects must be judged again; nil otherwise.
 func (e *Engine) removeQuota(q *Quota) *namespace {
 	delete(e.quotas.byNamespace[q.Namespace], q.Name)
 	if len(e.quotas.byNamespace[q.Namespace]) == 0 {
@@ -129,7 +129,8 @@ func (e *Engine) removeQuota(q *Quota) *namespace {
 	return e.quotaChanged(q)
 }
 
-// quotaChanged moves the limits that follow from the quotas of a namespace, and returns it if its objects are to be judged for that.
+// quotaChanged updates the limits of a namespace after a change of its quotas, and returns the namespace if its objects must be judged again;
+// nil otherwise.
 func (e *Engine) quotaChanged(q *Quota) *namespace {
 	ns, ok := e.namespaces[q.Namespace]
 	if !ok {
@@ -139,7 +140,7 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 	if !ns.covers(kinds.ResourceQuotas) {
 		return nil
 	}
-	if e.quotas.listed { // Before, no quota has changed: it is read for the first time.
+	if e.quotas.listed { // Until then quotas are only read for the first time, which is no change.
 		e.recordChange(ns, approval.Change{
 			ID: fmt.Sprint("quota ", q.UID, " ", q.ResourceVersion), Text: fmt.Sprintf("a change of ResourceQuota %q", q.Name), Write: e.writes + 1,
 		})
@@ -147,8 +148,8 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 	return ns
 }
 
-// followQuotas moves the limits that follow from the quotas of a namespace. Some may be there still that no policy needs, or needs
-// again before they are judged anew.
+// updateQuotaLimits updates the limits of all pools of a namespace that depend on quotas. Some of these pools may no longer be needed, but
+// may be used again before they are removed.
 func (e *Engine) updateQuotaLimits(ns *namespace) {
 	for _, p := range ns.pools {
 		if p.limit.PercentOfQuota != 0 {
@@ -157,7 +158,7 @@ func (e *Engine) updateQuotaLimits(ns *namespace) {
 	}
 }
 
-// withoutQuota are the "count/<resource>" that limits of a policy need and no quota of the namespace has.
+// missingQuotas returns the "count/<resource>" that percentOfQuota of a policy needs, and that no quota of the namespace has.
 func (e *Engine) missingQuotas(ns *namespace, p *policy.Policy) []string {
 	var out []string
 	for _, resource := range p.QuotaResources() {

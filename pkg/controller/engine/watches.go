@@ -11,27 +11,26 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Observing takes in whether a resource can be listed and watched: why is nil when it can.
+// Observing records whether a resource can be listed and watched; why is nil if it can.
 func (e *Engine) Observing(resource string, why error, now time.Time) {
 	if e.watches.Observing(resource, why) {
 		e.rejudgeAll(now)
 	}
 }
 
-// Heard takes in that the watch of a resource has told something, if only that there is nothing new.
+// Heard records an event or bookmark of the watch of a resource.
 func (e *Engine) Heard(resource string, now time.Time) {
 	if e.watches.Heard(resource, now) {
 		e.rejudgeAll(now)
 	}
 }
 
-// Unheard takes in that a resource is not observed any more, since nothing needs it.
+// Unheard records that a resource is no longer observed, because nothing needs it.
 func (e *Engine) Unheard(resource string) {
 	e.watches.Forget(resource)
 }
 
-// unobserved is why objects of a resource cannot be judged now: it cannot be observed itself, or what may own them cannot. It is empty when
-// they can.
+// unobserved returns why the objects of a resource, or those that may own them, cannot be observed; empty if they can.
 func (e *Engine) unobserved(resource string) string {
 	k, err := kinds.For(resource)
 	if err != nil {
@@ -44,8 +43,8 @@ func (e *Engine) unobserved(resource string) string {
 	return why
 }
 
-// staleView is why what is known of others does not suffice to delete the object; empty when it does. Its time alone needs
-// nobody else: an object that has changed is not deleted by a request that names its last known state.
+// staleView returns why memory of other objects is too old to delete an object because of them; empty if it is not. For the object itself an
+// old state does no harm, because a delete has the precondition that the object has not changed.
 func (e *Engine) staleView(rec *record, reason policy.Reason) string {
 	if c := rec.Controller; c != nil {
 		if why := e.watches.Stale(kinds.ForOwner(c.GroupKind)); why != "" {
@@ -58,8 +57,8 @@ func (e *Engine) staleView(rec *record, reason policy.Reason) string {
 	return ""
 }
 
-// quotaDoubt is why the quotas of a namespace are not believed, so that no object may go because of them alone; empty when they are,
-// or when nothing there needs them.
+// quotaDoubt returns why nothing may be deleted in a namespace because of percentOfQuota alone: quotas cannot be observed, or may be out of
+// date. It is empty if that is not so, or if no policy of the namespace uses percentOfQuota.
 func (e *Engine) quotaDoubt(ns *namespace) string {
 	if !ns.covers(kinds.ResourceQuotas) {
 		return ""
