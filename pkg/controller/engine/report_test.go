@@ -264,3 +264,20 @@ func TestGroupNamesTheFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestReportsMakeNoNamespace: a namespace that is forgotten while a report on it is under way stays forgotten.
+func TestReportsMakeNoNamespace(t *testing.T) {
+	w := newWorld(t, keep("1h", 1))
+	w.upsert(jobs(0, "a", "b")...)
+	w.inSlices(1)
+	reporting := w.ReportOn(testbuilders.Home)
+	reporting.Step()
+	w.withoutPolicy(keep("1h", 1))
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
+	w.catchUp()
+	for reporting.Step() {
+	}
+	if len(reporting.Reports()) != 1 || len(w.Engine.namespaces) != 0 {
+		t.Errorf("%d reports, and %d namespaces are known", len(reporting.Reports()), len(w.Engine.namespaces))
+	}
+}

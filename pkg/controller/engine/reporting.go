@@ -58,7 +58,10 @@ func (r *Reporting) beginPolicy() {
 // namespacesOf are the namespaces that a report on a policy is about.
 func (e *Engine) namespacesOf(ps *policyState) []*namespace {
 	if own := ps.stored.Namespace; own != "" {
-		return []*namespace{e.namespace(own)}
+		if ns, ok := e.namespaces[own]; ok {
+			return []*namespace{ns}
+		}
+		return nil // It was forgotten between two steps, with its policies.
 	}
 	return slices.Collect(maps.Values(e.namespaces))
 }
@@ -104,11 +107,10 @@ func (r *Reporting) addNamespace() (spent bool) {
 func (r *Reporting) finishPolicy() {
 	ps := r.policies[0]
 	r.holds = report.JoinHolds(slices.Clone(r.report.Holds))
-	if own := ps.stored.Namespace; own != "" {
-		ns := r.engine.namespace(own)
-		r.report.Closed, r.report.Unselected = ns.excluded(), ns.unselected
-	} else {
+	if ps.stored.Namespace == "" {
 		r.engine.finishCluster(&r.report, ps)
+	} else if ns, ok := r.engine.namespaces[ps.stored.Namespace]; ok {
+		r.report.Closed, r.report.Unselected = ns.excluded(), ns.unselected
 	}
 	r.sum.Fill(&r.report)
 	r.reports, r.policies = append(r.reports, r.report), r.policies[1:]
