@@ -44,8 +44,8 @@ func (e *Engine) dropUncovered(ns *namespace, now time.Time) {
 // covers reports whether objects of a resource must be observed in the namespace.
 func (ns *namespace) covers(resource string) bool { return ns.covered[resource] != 0 }
 
-// Covering is the number of one period in which a resource is covered in a namespace. If the number has changed, the objects were dropped in
-// between, and must be listed again.
+// Covering is the number of one period in which a resource is covered in a namespace. If the number has changed, the objects were dropped
+// in between, and must be listed again.
 type Covering uint64
 
 // Coverage returns what must be observed, by resource and namespace.

@@ -25,8 +25,8 @@ func (e *Engine) seen(c freshness.Collection, rv string) {
 	e.effects.Due = true // A consistent read may wait until memory has this version.
 }
 
-// ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree. If so, Take may return orders
-// until freshness.For after the read began.
+// ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree. If so, Take may return
+// orders until freshness.For after the read began.
 func (e *Engine) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	if e.fresh.CompareClocks(r, now) {
 		e.rejudgeAll(now)

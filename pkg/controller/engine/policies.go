@@ -108,8 +108,8 @@ func (e *Engine) RemovePolicy(p policy.Stored, now time.Time) {
 	e.policiesChanged(e.removePolicy(p.NamespacedName()), now)
 }
 
-// ReplacePolicies replaces all policies of one kind by those of a list at resource version rv. The list may be older than memory, so nothing
-// is deleted until a consistent read agrees with memory again.
+// ReplacePolicies replaces all policies of one kind by those of a list at resource version rv. The list may be older than memory, so
+// nothing is deleted until a consistent read agrees with memory again.
 func (e *Engine) ReplacePolicies(kind freshness.Collection, all []ObservedPolicy, rv string, now time.Time) {
 	listed, affected := sets.New[types.NamespacedName](), sets.New[*namespace]()
 	for _, o := range all {
@@ -137,7 +137,8 @@ func (e *Engine) policiesOf(c freshness.Collection) []*policyState {
 	return out
 }
 
-// policiesIn returns the slice with the policies of a namespace, or with the cluster policies for "". It adds a namespace that is not there.
+// policiesIn returns the slice with the policies of a namespace, or with the cluster policies for "". It adds a namespace that is not
+// there.
 func (e *Engine) policiesIn(namespace string) *[]*policyState {
 	if namespace == "" {
 		return &e.clusterPolicies
@@ -186,8 +187,8 @@ func (e *Engine) setPolicy(o ObservedPolicy) sets.Set[*namespace] {
 	return affected.Union(e.endApproved(ps))
 }
 
-// storePolicy stores a state of a policy, and what follows from everything but its spec. It returns the state before; created reports whether
-// the policy is new.
+// storePolicy stores a state of a policy, and what follows from everything but its spec. It returns the state before; created reports
+// whether the policy is new.
 func (e *Engine) storePolicy(o ObservedPolicy) (ps *policyState, before policy.Stored, created bool) {
 	policies := e.policiesIn(o.Namespace)
 	i, found := findPolicy(*policies, o.Name)
@@ -214,8 +215,8 @@ func (ps *policyState) updateDeleted(created bool) {
 	}
 }
 
-// noteRestored sets outOfBand if the leader observes a new policy whose status says that a leader has observed it before: somebody has saved
-// the policy, deleted it, and restored it without the API.
+// noteRestored sets outOfBand if the leader observes a new policy whose status says that a leader has observed it before: somebody has
+// saved the policy, deleted it, and restored it without the API.
 func (ps *policyState) noteRestored(o ObservedPolicy) {
 	if o.Status.ObservedGeneration >= o.Generation {
 		ps.outOfBand = fmt.Sprint(o.content, " in resource version ", o.ResourceVersion)

@@ -232,8 +232,8 @@ func (rec *record) updateCounting(standing *policy.Standing, now time.Time) poli
 	return out
 }
 
-// appendPool appends the pool of a vote that the matched record is in, if any. An object with a native TTL is in no pool, because the native
-// TTL replaces the rule.
+// appendPool appends the pool of a vote that the matched record is in, if any. An object with a native TTL is in no pool, because the
+// native TTL replaces the rule.
 func (e *Engine) appendPool(out []membership, rec *record, v policy.Vote, next *int) []membership {
 	c := v.Rule.Capacity
 	if c == nil || e.fact.NativeTTL != nil {

@@ -129,8 +129,8 @@ func (e *Engine) removeQuota(q *Quota) *namespace {
 	return e.quotaChanged(q)
 }
 
-// quotaChanged updates the limits of a namespace after a change of its quotas, and returns the namespace if its objects must be judged again;
-// nil otherwise.
+// quotaChanged updates the limits of a namespace after a change of its quotas, and returns the namespace if its objects must be judged
+// again; nil otherwise.
 func (e *Engine) quotaChanged(q *Quota) *namespace {
 	ns, ok := e.namespaces[q.Namespace]
 	if !ok {

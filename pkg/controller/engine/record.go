@@ -155,8 +155,8 @@ func (rec *record) setWantsDelete(wantsDelete bool) {
 	rec.wantsDelete = wantsDelete
 }
 
-// recordsWantingDelete returns the records with wantsDelete. The loop must not change any wantsDelete. Mostly there are no such records, and
-// wantsDeleteCount says so without a look at all records.
+// recordsWantingDelete returns the records with wantsDelete. The loop must not change any wantsDelete. Mostly there are no such records,
+// and wantsDeleteCount says so without a look at all records.
 func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		left := ns.wantsDeleteCount

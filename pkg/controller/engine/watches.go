@@ -43,8 +43,8 @@ func (e *Engine) unobserved(resource string) string {
 	return why
 }
 
-// staleView returns why memory of other objects is too old to delete an object because of them; empty if it is not. For the object itself an
-// old state does no harm, because a delete has the precondition that the object has not changed.
+// staleView returns why memory of other objects is too old to delete an object because of them; empty if it is not. For the object itself
+// an old state does no harm, because a delete has the precondition that the object has not changed.
 func (e *Engine) staleView(rec *record, reason policy.Reason) string {
 	if c := rec.Controller; c != nil {
 		if why := e.watches.Stale(kinds.ForOwner(c.GroupKind)); why != "" {
