@@ -10,18 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Approvals are the holds of a policy that were approved, or that have ended on this replica.
+// Approvals are the holds of a policy that somebody has approved, or that have ended on this replica.
 type Approvals struct {
-	// approved are the approved IDs, each with the number of the state of the policy that approved it first.
+	// approved maps each approved ID to the number of the policy state that approved it first; see Change.Write.
 	approved map[string]uint64
-	// ended are the holds that this replica has ended although the status of the policy may still list them.
+	// ended are holds that this replica has ended although the status of the policy may still list them.
 	ended sets.Set[EndedHold]
 }
 
-// EndedHold is a hold in a namespace. One of all namespaces together ends in each of them apart.
+// EndedHold is a hold in one namespace. A hold of all namespaces together ends in each of them separately.
 type EndedHold struct{ Namespace, ID string }
 
-// Approve takes in the IDs that a state of the policy approves.
+// Approve replaces the approved IDs with those that a state of the policy approves. write is the number of that state.
 func (a *Approvals) Approve(ids []string, write uint64) {
 	before := a.approved
 	a.approved = map[string]uint64{}
@@ -33,7 +33,7 @@ func (a *Approvals) Approve(ids []string, write uint64) {
 	}
 }
 
-// AnyApproved reports whether anything is approved.
+// AnyApproved reports whether any hold is approved.
 func (a *Approvals) AnyApproved() bool { return len(a.approved) > 0 }
 
 // Approves reports whether a hold is approved.
@@ -42,8 +42,8 @@ func (a *Approvals) Approves(id string) bool {
 	return ok
 }
 
-// HoldID returns the ID of the hold that a change causes, and whether it is approved. An ID that was approved before the change is not
-// used, because whoever approved it had not seen what it would cover.
+// HoldID returns the ID of the hold that a change causes, and whether that ID is approved. An ID that was approved before the change is
+// not used, because the person who approved it had not seen what the hold would cover.
 func (a *Approvals) HoldID(policy types.UID, namespace string, c Change) (string, bool) {
 	for id := HoldIDOf(policy, namespace, c.ID); ; id = HoldIDOf(policy, namespace, id) {
 		if write, approved := a.approved[id]; !approved || write >= c.Write {
@@ -63,15 +63,14 @@ func (a *Approvals) MarkEnded(namespace, id string) {
 	a.ended.Insert(EndedHold{namespace, id})
 }
 
-// HasEnded reports whether a hold has ended.
+// HasEnded reports whether a hold has ended on this replica.
 func (a *Approvals) HasEnded(namespace, id string) bool { return a.ended.Has(EndedHold{namespace, id}) }
 
-// ForgetEnded drops the holds that have ended and that a status does not list.
+// ForgetEnded forgets the ended holds that the status of the policy does not list.
 func (a *Approvals) ForgetEnded(listed sets.Set[string]) {
 	maps.DeleteFunc(a.ended, func(h EndedHold, _ sets.Empty) bool { return !listed.Has(h.ID) })
 }
 
-// Clone returns a copy.
 func (a *Approvals) Clone() Approvals {
 	return Approvals{approved: a.approved, ended: a.ended.Clone()}
 }

@@ -12,42 +12,42 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Batch is what the changes of a namespace made due by one policy.
+// Batch counts the objects of a namespace that its changes may have made due by one policy.
 type Batch struct {
 	Namespace string
-	// Policy would delete the objects. Cluster says that it is a cluster policy.
+	// Policy would delete the objects. Cluster says that Policy is a cluster policy.
 	Policy    types.UID
 	Cluster   bool
 	Approvals *Approvals
-	// Changes are all that may have made the objects due; at least one.
+	// Changes are the changes that may have made the objects due; at least one.
 	Changes Changes
-	// Objects is how many objects these are, Overdue how many of them should have gone while a controller still ran.
+	// Objects is the number of objects, Overdue how many of these were due while the previous controller still ran.
 	Objects, Overdue int
-	// Unreported is how many objects of the policy, in all namespaces, should have gone while a controller still ran although no status told of
-	// them. It matters only if nobody saw the changes.
+	// Unreported is how many objects of the policy, in all namespaces, were due while the previous controller still ran although its last
+	// status did not count them. It matters only if the changes are unseen.
 	Unreported int
 	Limits     Limits
-	// Recent counts what the earlier changes of the namespace made due.
+	// Recent counts the objects that earlier changes of the namespace made due.
 	Recent *Window
 }
 
-// Recent counts what earlier changes made due, by the UID of a cluster policy.
+// Recent counts the objects that earlier changes made due in all namespaces, by the UID of a cluster policy.
 type Recent map[types.UID]*Window
 
-// Verdict is what follows for a batch: all of it waits under Hold, or if that is nil, it needs no approval.
+// Verdict is the result for a batch: all of its objects wait under Hold. If Hold is nil, none of them needs an approval.
 type Verdict struct{ Hold *Hold }
 
-// assessed is a batch and the limits of the namespace and of all namespaces that it exceeds, together with all else that counts; nil where
-// it exceeds none.
+// assessed is a batch, with the limits that it exceeds together with the other batches and recent changes; nil if it exceeds none.
 type assessed struct {
 	*Batch
-	shown       Change
-	overObjects *Limit
-	overTotal   *Limit
+	shown       Change // the change that people are told of
+	overObjects *Limit // of the namespace
+	overTotal   *Limit // of all namespaces
 }
 
-// Assess decides for each batch whether it must wait: whether it exceeds a limit together with all else that counts, and is not approved.
-// It counts the batches that need no approval in recent and in the windows of their namespaces.
+// Assess decides for each batch whether it must wait. It must if it exceeds a limit, together with the other batches and with recent
+// changes, and is not approved. Assess adds the batches that exceed no limit, except those of unseen changes, to recent and to the
+// windows of their namespaces.
 func Assess(batches []*Batch, recent Recent, now time.Time) []Verdict {
 	maps.DeleteFunc(recent, func(_ types.UID, w *Window) bool { return w.Sum(now) == 0 })
 	all := make([]*assessed, len(batches))
@@ -70,8 +70,8 @@ func Assess(batches []*Batch, recent Recent, now time.Time) []Verdict {
 	return out
 }
 
-// hold returns the hold that keeps a batch if it is too large, and whether that is approved already. A hold of all namespaces together has
-// the same change as its cause in each: the last that reaches all of them.
+// hold returns the hold under which the batch must wait if it exceeds a limit, and whether that hold is approved already. A hold of all
+// namespaces together needs the same ID in each of them, so its cause is the last change that reaches all of them.
 func (b *assessed) hold(now time.Time) (Hold, bool) {
 	h := Hold{Owner: b.Policy, Since: now}
 	c, where := b.shown, b.Namespace
@@ -79,7 +79,7 @@ func (b *assessed) hold(now time.Time) (Hold, bool) {
 		c, where, h.Total = b.Changes[wide], "", true
 	}
 	id, approved := b.Approvals.HoldID(b.Policy, where, c)
-	if approved && len(b.Changes) > 1 { // The approval would cover what other changes made due, too.
+	if approved && len(b.Changes) > 1 { // The approval must not cover objects that the other changes made due.
 		h.Total = false
 		id, approved = b.Approvals.HoldID(b.Policy, b.Namespace, b.Changes.Join())
 	}
@@ -90,7 +90,7 @@ func (b *assessed) hold(now time.Time) (Hold, bool) {
 	return h, approved
 }
 
-// limit returns the limit that people are told of; nil if none is exceeded.
+// limit returns the exceeded limit that people are told of; nil if none is exceeded.
 func (b *assessed) limit() *Limit {
 	if b.overTotal != nil {
 		return b.overTotal
@@ -98,7 +98,7 @@ func (b *assessed) limit() *Limit {
 	return b.overObjects
 }
 
-// within says how long changes count together. What nobody saw is compared with the last status instead.
+// within says how long changes count together. Unseen changes are compared with the last status instead.
 func (b *assessed) within() string {
 	if b.shown.Unseen {
 		return ""
@@ -106,12 +106,13 @@ func (b *assessed) within() string {
 	return " in ten minutes"
 }
 
-// wide returns the index of the last change that reaches many namespaces: of a cluster policy, or one that nobody saw; -1 if there is none.
+// wide returns the index of the last change that reaches many namespaces, which is one of a cluster policy or an unseen one; -1 if there
+// is none.
 func (b *assessed) wide() int {
 	return b.Changes.last(func(c Change) bool { return c.Wide || c.Unseen && b.shown.Unseen })
 }
 
-// count has a batch count together with the changes that follow.
+// count adds the batch to the windows, so that it counts together with later changes.
 func (b *assessed) count(recent Recent, now time.Time) {
 	b.Recent.Add(b.Objects, now)
 	for uid := range b.reach() {
@@ -122,8 +123,8 @@ func (b *assessed) count(recent Recent, now time.Time) {
 	}
 }
 
-// reach are the cluster policies whose changes count together with this batch in all namespaces: the one that deletes, and those that were
-// changed.
+// reach returns the cluster policies whose changes count together with this batch in all namespaces: the policy that deletes the objects,
+// and the policies that were changed.
 func (b *assessed) reach() sets.Set[types.UID] {
 	out := sets.New[types.UID]()
 	if b.Cluster {
@@ -137,7 +138,7 @@ func (b *assessed) reach() sets.Set[types.UID] {
 	return out
 }
 
-// sumObjects finds what is too much in a namespace, whichever policies delete it.
+// sumObjects finds the batches that exceed the limit of their namespace, together with the batches of all policies there.
 func sumObjects(all []*assessed, now time.Time) {
 	n := map[string]int{}
 	for _, b := range all {
@@ -152,7 +153,7 @@ func sumObjects(all []*assessed, now time.Time) {
 	}
 }
 
-// sumTotal finds what is too much in all namespaces that a cluster policy or a change of one reaches.
+// sumTotal finds the batches that exceed the limit of all namespaces, together with the batches of the same cluster policies elsewhere.
 func sumTotal(all []*assessed, recent Recent, now time.Time) {
 	n, limits := map[types.UID]int{}, map[types.UID]Limit{}
 	for _, b := range all {
@@ -179,14 +180,15 @@ func sumTotal(all []*assessed, recent Recent, now time.Time) {
 	}
 }
 
-// limitTotal limits what counts for a cluster policy to what a namespace allows in all, the strictest of several.
+// limitTotal lowers the limit of a cluster policy to the total limit of a namespace, so that the strictest namespace decides.
 func limitTotal(limits map[types.UID]Limit, uid types.UID, total Limit) {
 	if known, ok := limits[uid]; !ok || total.stricter(&known) {
 		limits[uid] = total
 	}
 }
 
-// sumUnseen finds what is too much of what should have gone while a controller still ran, although no status told of it.
+// sumUnseen finds the batches of unseen changes that exceed a limit. Overdue objects that the last status did not count were made due by
+// an unseen change. Nothing tells which of the overdue objects these are, so no more than Unreported of them can be.
 func sumUnseen(all []*assessed) {
 	n, limits := map[types.UID]int{}, map[types.UID]Limit{}
 	for _, b := range all {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package approval decides which changes by people must wait until somebody approves them: changes that make more objects due at once
-// than a guardrail allows. It knows numbers of objects only; pkg/controller/engine knows the objects.
+// than a guardrail allows. The package knows only numbers of objects; pkg/controller/engine knows the objects.
 package approval
 
 import (
@@ -17,40 +17,41 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Change is something that people changed and that may have made objects of a namespace due.
+// Change is what a person did that may have made objects of a namespace due.
 type Change struct {
-	// ID differs from that of all other changes, and is the same on every replica. Text names the change to people.
+	// ID is unique, and the same on every replica. Text names the change to people.
 	ID, Text string
-	// Policy is the policy that was changed or deleted; empty for any other change.
+	// Policy is the policy that was written or deleted; empty for any other change.
 	Policy types.UID
 	// Wide says that Policy is a cluster policy, so that the change reaches many namespaces.
 	Wide bool
 	// At is when the change was observed.
 	At time.Time
-	// Unseen says that no controller ran when the change was made. Only objects that should have gone while one still ran are attributed to
-	// it.
+	// Unseen says that no controller ran when the change was made. Only objects that were due while the previous controller still ran are
+	// attributed to the change.
 	Unseen bool
-	// Write is the number of the first state of a policy that may approve the change: whoever approved something in an earlier state had
-	// not seen the change.
+	// Write is the number of the first policy state that may approve the change. Somebody who approved an ID in an earlier state had not
+	// seen the change.
 	Write uint64
 }
 
-// GenerationID is the ID of the change that a generation of a policy is.
+// GenerationID returns the ID of the change that wrote a generation of a policy.
 func GenerationID(policy types.UID, generation int64) string {
 	return fmt.Sprint("generation ", generation, " of ", policy)
 }
 
-// Changes are the changes of a namespace that are yet to be assessed, oldest first.
+// Changes are the changes of a namespace that are not assessed yet, oldest first.
 type Changes []Change
 
 const (
-	// MaxChanges is how many changes of a namespace are kept apart, apart from those of cluster policies.
+	// MaxChanges is how many changes of a namespace are kept before older ones are joined. Changes of cluster policies are never joined.
 	MaxChanges = 20
-	// several stands for the policies of changes that are no longer kept apart.
+	// several stands for the policies of changes that were joined.
 	several = "several"
 )
 
-// Record adds a change. One of the same policy that was recorded before is assessed as the new one.
+// Record adds a change, which replaces an earlier change of the same policy. Objects that the earlier change made due are attributed to
+// the new one.
 func (c *Changes) Record(change Change) {
 	if len(*c) > 0 {
 		change.At = (*c)[0].At
@@ -60,7 +61,7 @@ func (c *Changes) Record(change Change) {
 	*c = append(*c, change)
 }
 
-// Fold joins the two oldest changes that reach no other namespace, if there are many changes.
+// Fold joins the two oldest changes that reach no other namespace, if there are MaxChanges or more.
 func (c *Changes) Fold() {
 	all := *c
 	if len(all) < MaxChanges {
@@ -88,12 +89,12 @@ func (c Changes) SetObserved(at time.Time) {
 	}
 }
 
-// Has reports whether a change is among them.
+// Has reports whether the changes include the one with an ID.
 func (c Changes) Has(id string) bool {
 	return c.last(func(change Change) bool { return change.ID == id }) >= 0
 }
 
-// Join returns one change for all. No approval of any of them covers what they made due together.
+// Join returns one change that stands for all. Its ID is new, so that an approval of one of the changes does not cover all of them.
 func (c Changes) Join() Change {
 	ids := sets.New[string]()
 	out := c.Shown()
@@ -106,7 +107,7 @@ func (c Changes) Join() Change {
 	return out
 }
 
-// Shown is the change that people are told of: the last that somebody saw, or else one that nobody did.
+// Shown returns the change that people are told of: the last one that is not unseen, or else an unseen one.
 func (c Changes) Shown() Change {
 	if i := c.last(func(change Change) bool { return !change.Unseen }); i >= 0 {
 		return c[i]
@@ -114,7 +115,7 @@ func (c Changes) Shown() Change {
 	return c[0]
 }
 
-// last returns the index of the last change that is so; -1 if none is.
+// last returns the index of the last change for which is returns true; -1 if there is none.
 func (c Changes) last(is func(Change) bool) int {
 	for i, change := range slices.Backward(c) {
 		if is(change) {

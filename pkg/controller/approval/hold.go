@@ -17,23 +17,24 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
-// Hold keeps the objects that a change made due, and everything else that its policy would delete in the namespace. It ends when somebody
-// approves it, or when none of those objects is due any more.
+// Hold keeps the objects that a change made due, and everything else that its owner would delete in the namespace. The hold ends when
+// somebody approves it, or when none of the objects is due any more.
 type Hold struct {
 	ID, Why string
-	// Owner is the policy whose annotation approves the hold; empty for a moment when that policy is gone.
+	// Owner is the policy whose annotation approves the hold. It is empty after that policy has left the namespace, until the hold is
+	// reassigned.
 	Owner types.UID
-	// Since is when the change was observed. Objects that finished later were not made due by it. Zero if unknown.
+	// Since is when the change was observed; zero if unknown. The change did not make objects due that finished later.
 	Since time.Time
-	// Total says that the hold is one with those of other namespaces that have the same ID.
+	// Total says that the hold exceeds the limit of all namespaces. People see all holds with the same ID as one.
 	Total bool
 	// Members is how many objects wait under the hold.
 	Members int
 	// Former are the IDs that the hold had before a change added objects to it.
 	Former []string
-	// ListedBy are the policies whose status told a replica of the hold that the replica adopted; nil if it found the hold itself. Searched
-	// says that it has looked for the objects that wait under the hold.
+	// ListedBy are the policies whose status listed the hold when this replica adopted it; nil if this replica found the hold itself.
 	ListedBy sets.Set[types.UID]
+	// Searched says that this replica has looked for the members of a hold that it adopted.
 	Searched bool
 }
 
@@ -44,42 +45,43 @@ const (
 	MaxHolds = 254
 )
 
-// HoldID is the ID of the hold that a generation of a policy causes in a namespace, if it causes one; in all namespaces together for "".
+// HoldID returns the ID of the hold that a generation of a policy causes in a namespace, or for "" in all namespaces together.
 func HoldID(policy types.UID, generation int64, namespace string) string {
 	return HoldIDOf(policy, namespace, GenerationID(policy, generation))
 }
 
-// HoldIDOf is the ID of the hold that a change causes.
+// HoldIDOf returns the ID of the hold that a change causes.
 func HoldIDOf(policy types.UID, namespace, change string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(policy), namespace, change}, "\n")))
 	return hex.EncodeToString(sum[:6])
 }
 
-// MayHave reports whether an object that a policy would delete may wait under an adopted hold. No status names objects, but objects that
-// finished after the change were not made due by it.
+// MayHave reports whether an object that a policy would delete may be a member of an adopted hold. A status does not name the members, but
+// objects that finished after the change cannot be among them.
 func (h *Hold) MayHave(finished time.Time, policy types.UID) bool {
 	return h.ListedBy.Has(policy) && (h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew)))
 }
 
-// Unsearched reports whether the hold was adopted and the objects that wait under it are yet to be looked for.
+// Unsearched reports whether the hold was adopted and its members are not known yet.
 func (h *Hold) Unsearched() bool { return h.ListedBy != nil && !h.Searched }
 
-// Empty reports whether no object is known to wait under the hold.
+// Empty reports whether the hold has no known members.
 func (h *Hold) Empty() bool { return h.Members == 0 }
 
-// Before reports whether the hold is older than another one. All replicas put holds in the same order.
+// Before reports whether the hold is older than another one. The order is the same on all replicas.
 func (h *Hold) Before(other *Hold) bool {
 	return h.Since.Before(other.Since) || h.Since.Equal(other.Since) && h.Owner < other.Owner
 }
 
-// Extend has the hold take in what a later change made due, under the ID of that change, so that no approval of the old ID covers it.
+// Extend prepares the hold for objects that a later change made due. The hold gets the ID of the later change, so that an approval of the
+// old ID does not cover these objects.
 func (h *Hold) Extend(by Hold) {
 	h.Former = append(h.Former, h.ID)
 	h.Former = h.Former[max(0, len(h.Former)-formerMost):]
 	h.ID, h.Why, h.Since, h.Total = by.ID, by.Why, by.Since, by.Total
 }
 
-// Join has the hold take in another one of its namespace, under an ID of which no approval exists.
+// Join merges another hold of the namespace into this one. The ID is new, so that an approval of one hold does not cover both.
 func (h *Hold) Join(namespace string, o *Hold) {
 	h.ID, h.Total = HoldIDOf(h.Owner, namespace, h.ID+" and "+o.ID), false
 	if h.Since.Before(o.Since) {
@@ -91,7 +93,8 @@ func (h *Hold) Join(namespace string, o *Hold) {
 	}
 }
 
-// Reassign gives the hold to another policy. A hold of all namespaces together may get other owners elsewhere, so it gets an ID of its own.
+// Reassign gives the hold to another policy. The ID of a hold of all namespaces together changes, because its owner in other namespaces may
+// become another policy.
 func (h *Hold) Reassign(namespace string, owner types.UID, cluster bool) {
 	h.Owner = owner
 	if !h.Total {
@@ -107,7 +110,7 @@ func (h *Hold) Reassign(namespace string, owner types.UID, cluster bool) {
 // Holds are the holds of a namespace. The index of a hold never changes; it is nil where a hold has ended.
 type Holds []*Hold
 
-// All are the holds that have not ended.
+// All returns the holds that have not ended.
 func (hs Holds) All() iter.Seq[*Hold] {
 	return func(yield func(*Hold) bool) {
 		for _, h := range hs {
@@ -118,7 +121,7 @@ func (hs Holds) All() iter.Seq[*Hold] {
 	}
 }
 
-// Find returns the first hold that is so; nil if none is.
+// Find returns the first hold for which is returns true; nil if there is none.
 func (hs Holds) Find(is func(*Hold) bool) *Hold {
 	for h := range hs.All() {
 		if is(h) {
@@ -128,7 +131,7 @@ func (hs Holds) Find(is func(*Hold) bool) *Hold {
 	return nil
 }
 
-// Of returns a hold of a policy; nil if there is none.
+// Of returns the hold that a policy owns; nil if there is none.
 func (hs Holds) Of(policy types.UID) *Hold {
 	return hs.Find(func(h *Hold) bool { return h.Owner == policy })
 }
@@ -138,7 +141,7 @@ func (hs Holds) ByID(id string) *Hold {
 	return hs.Find(func(h *Hold) bool { return h.ID == id })
 }
 
-// Add puts in a hold of a namespace, and returns it. If there is no index left, it joins the last hold, which is returned then.
+// Add adds a hold and returns it. If there are MaxHolds already, Add joins the hold to the last one, and returns that.
 func (hs *Holds) Add(namespace string, h *Hold) *Hold {
 	if i := slices.Index(*hs, nil); i >= 0 {
 		(*hs)[i] = h

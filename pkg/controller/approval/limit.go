@@ -14,18 +14,18 @@ import (
 // Limit is how many objects changes may make due at once.
 type Limit struct {
 	max int
-	// policy is the cluster policy that sets it in field; without one a flag does.
+	// policy is the cluster policy that sets the limit in field. If policy is empty, flag sets the limit.
 	policy, field, flag string
 }
 
-// Defaults are the limits where no cluster policy sets one: of a namespace, and of all namespaces that a change reaches. A negative number
-// means no limit.
+// Defaults are the limits that apply where no cluster policy sets one. Objects limits a namespace, Total all namespaces that a change
+// reaches. A negative number means no limit.
 type Defaults struct{ Objects, Total int }
 
-// Limits are those of a namespace.
+// Limits apply in one namespace; see Defaults.
 type Limits struct{ Objects, Total Limit }
 
-// LimitsOf returns the limits that cluster policies set for a namespace, or else the defaults.
+// LimitsOf returns the limits that cluster policies set for a namespace, or the defaults where none does.
 func LimitsOf(set policy.HoldAbove, defaults Defaults) Limits {
 	return Limits{
 		Objects: limit(set.Objects, defaults.Objects, Limit{policy: set.ObjectsOf, field: "objects", flag: "--default-hold-above"}),
@@ -53,12 +53,12 @@ func (l Limit) exceeded(objects int) *Limit {
 	return nil
 }
 
-// stricter orders limits, the same way on every replica.
+// stricter reports whether l is lower than o. Equal limits have the same order on every replica.
 func (l *Limit) stricter(o *Limit) bool {
 	return l.max < o.max || l.max == o.max && l.policy < o.policy
 }
 
-// String says who sets the limit, for people.
+// String tells people what sets the limit.
 func (l *Limit) String() string {
 	if l.policy == "" {
 		return l.flag

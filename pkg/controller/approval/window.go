@@ -5,19 +5,19 @@ package approval
 
 import "time"
 
-// WindowLength is how long changes count together, so that many small ones count like one large one.
+// WindowLength is how long changes count together, so that many small changes count like one large change.
 const WindowLength = 10 * time.Minute
 
-// Window counts the objects that the changes of the last minutes made due without needing an approval, oldest first.
+// Window counts the objects that recent changes made due without an approval, oldest first.
 type Window []Count
 
-// Count is how many objects a change made due.
+// Count is how many objects changes made due at a time.
 type Count struct {
 	At      time.Time
 	Objects int
 }
 
-// Add counts objects of a change.
+// Add counts objects that a change made due at now.
 func (w *Window) Add(objects int, now time.Time) {
 	w.Sum(now)
 	if objects > 0 {
@@ -25,7 +25,7 @@ func (w *Window) Add(objects int, now time.Time) {
 	}
 }
 
-// Sum drops what is too long ago, and returns how many objects are left.
+// Sum forgets counts that are older than WindowLength, and returns the sum of the others.
 func (w *Window) Sum(now time.Time) int {
 	old := 0
 	for old < len(*w) && !now.Before((*w)[old].At.Add(WindowLength)) {
