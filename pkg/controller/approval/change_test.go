@@ -14,7 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// TestJoin: joined changes have an ID of their own, the same in any order, and what was approved before the last of them covers nothing.
+// TestJoin: joined changes have a new ID, the same in any order, which no policy state older than the last change may approve.
 func TestJoin(t *testing.T) {
 	a, b, c := Change{ID: "a", Write: 3}, Change{ID: "b", Write: 2}, Change{ID: "c", Write: 1}
 	ids := map[string]bool{"a": true, "b": true, "c": true}
@@ -34,25 +34,34 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestFold: only changes are folded that reach no other namespace and that somebody saw; no policy owns what is folded.
+// TestFold: changes of cluster policies and unseen changes are never folded, and a folded change belongs to no policy.
 func TestFold(t *testing.T) {
-	all := Changes{{ID: "wide", Wide: true, Policy: "c"}, {ID: "unseen", Unseen: true}}
-	for i := range MaxChanges - 3 {
-		name := fmt.Sprint("p-", i)
+	all := Changes{{ID: "wide", Wide: true, Policy: "c"}, {ID: "p-0", Policy: "p-0"}, {ID: "unseen", Unseen: true}}
+	for i := range MaxChanges - 4 {
+		name := fmt.Sprint("p-", i+1)
 		all = append(all, Change{ID: name, Policy: types.UID(name)})
 	}
 	if all.Fold(); len(all) != MaxChanges-1 {
-		t.Fatalf("%d changes are left of fewer than are kept apart", len(all))
+		t.Fatalf("%d changes are left, although there were fewer than MaxChanges", len(all))
 	}
 	all = append(all, Change{ID: "last", Policy: "last"})
 	all.Fold()
-	if len(all) != MaxChanges-1 || all[0].ID != "wide" || all[1].ID != "unseen" || all[2].Policy != several {
-		t.Errorf("left are %d: %+v", len(all), all)
+	oldest := Changes{{ID: "p-0"}, {ID: "p-1"}}.Join().ID
+	if len(all) != MaxChanges-1 || all[0].ID != "wide" || all[1].ID != "unseen" || all[2].Policy != several || all[2].ID != oldest {
+		t.Errorf("%d changes are left: %+v", len(all), all)
 	}
 }
 
-// TestWindow: what a change made due counts for ten minutes.
+// TestWindow: objects that a change made due count for ten minutes.
 func TestWindow(t *testing.T) {
+	one := &Window{}
+	one.Add(1, testbuilders.Now)
+	if one.Add(0, testbuilders.Now); len(*one) != 1 || one.Sum(testbuilders.Now) != 1 {
+		t.Errorf("counts are %v, want one of one object", *one)
+	}
+	if one.Add(2, testbuilders.Now.Add(WindowLength)); len(*one) != 1 {
+		t.Errorf("counts are %v, and the first one should be forgotten", *one)
+	}
 	for after, want := range map[time.Duration]int{
 		0: 5, 5*time.Minute - 1: 5, 5 * time.Minute: 3, 10*time.Minute - 1: 3, 10 * time.Minute: 0,
 	} {
@@ -61,6 +70,55 @@ func TestWindow(t *testing.T) {
 		w.Add(3, testbuilders.Now)
 		if got := w.Sum(testbuilders.Now.Add(after)); got != want {
 			t.Errorf("%d objects after %s, want %d", got, after, want)
+		}
+	}
+}
+
+// TestRecord: a change replaces the earlier one of the same policy, and keeps since when the changes of the namespace wait.
+func TestRecord(t *testing.T) {
+	first, later := testbuilders.Now, testbuilders.Now.Add(time.Minute)
+	var all Changes
+	for _, c := range []Change{{ID: "p1", Policy: "p", At: first}, {ID: "q1", Policy: "q", At: later}, {ID: "p2", Policy: "p", At: later}} {
+		all.Record(c)
+	}
+	all.Record(Change{ID: "unseen", Policy: "q", Unseen: true})
+	for i, want := range []string{"q1", "p2", "unseen"} {
+		if i >= len(all) || all[i].ID != want || !all[i].At.Equal(first) {
+			t.Fatalf("recorded are %+v", all)
+		}
+	}
+	if len(all) != 3 || !all.Has("q1") || !all.Has("p2") || all.Has("p1") {
+		t.Errorf("recorded are %+v", all)
+	}
+	for i := range 2 * MaxChanges {
+		all.Record(Change{ID: fmt.Sprint("n", i), Policy: types.UID(fmt.Sprint("n", i))})
+	}
+	if len(all) != MaxChanges {
+		t.Errorf("%d changes are recorded, want %d", len(all), MaxChanges)
+	}
+}
+
+// TestSetObserved: only changes get a time that have none.
+func TestSetObserved(t *testing.T) {
+	early, late := testbuilders.Now, testbuilders.Now.Add(time.Minute)
+	all := Changes{{ID: "a", At: early}, {ID: "b"}}
+	all.SetObserved(late)
+	if !all[0].At.Equal(early) || !all[1].At.Equal(late) {
+		t.Errorf("observed: %+v", all)
+	}
+}
+
+// TestShown: people are told of the last change that somebody saw.
+func TestShown(t *testing.T) {
+	for want, all := range map[string]Changes{
+		"a":  {{ID: "a"}},
+		"b":  {{ID: "a"}, {ID: "b"}, {ID: "u", Unseen: true}},
+		"c":  {{ID: "c"}, {ID: "u", Unseen: true}},
+		"d":  {{ID: "u", Unseen: true}, {ID: "d"}},
+		"u1": {{ID: "u1", Unseen: true}, {ID: "u2", Unseen: true}},
+	} {
+		if got := all.Shown(); got.ID != want {
+			t.Errorf("shown is %s, want %s", got.ID, want)
 		}
 	}
 }
