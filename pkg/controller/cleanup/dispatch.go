@@ -74,7 +74,7 @@ func (l *loop) dispatch(ctx context.Context) {
 		d.confirm(ctx, now)
 		d.startReading(ctx, now)
 		d.startDeletes(ctx)
-		timer.Reset(d.sleep(l.clock.Now()))
+		reset(timer, d.sleep(l.clock.Now()))
 		select {
 		case <-ctx.Done():
 		case <-timer.C():
@@ -94,6 +94,18 @@ func (l *loop) dispatch(ctx context.Context) {
 		}
 	}
 	l.tell(ctx)
+}
+
+// reset has a timer go off after a duration, and not because of what it was set to before. Go's timers drop a time that nobody has received
+// when they are reset; fake clocks in tests do not, and block when they have another one.
+func reset(timer clock.Timer, after time.Duration) {
+	if !timer.Stop() {
+		select {
+		case <-timer.C():
+		default:
+		}
+	}
+	timer.Reset(after)
 }
 
 // startReading begins a reading when one is needed soon and none is under way.
