@@ -71,7 +71,8 @@ type Engine struct {
 	ready  turns.Queue[*record]
 	// overChanged are the records whose Over has changed in a pool or ceiling since they were last evaluated.
 	overChanged []*record
-	// pending are the namespaces with changes that are not assessed yet, holdsToCheck those with holds that may have to end.
+	// pending are the namespaces with changes that are not assessed yet, holdsToCheck those with holds that may end, or need
+	// another owner.
 	pending, holdsToCheck sets.Set[*namespace]
 	// blocking is a pending namespace that was incomplete when the pending ones were last looked at; nil if there was none.
 	blocking *namespace

@@ -20,6 +20,7 @@ func (e *Engine) ObserveClusterPolicies(rv string) { e.seen(freshness.ClusterPol
 // ObserveNamespaces records that the watch of namespaces has reached resource version rv.
 func (e *Engine) ObserveNamespaces(rv string) { e.seen(freshness.Namespaces, rv) }
 
+// seen records that the watch of a collection has reached a resource version.
 func (e *Engine) seen(c freshness.Collection, rv string) {
 	e.fresh.Seen(c, rv)
 	e.effects.Due = true // A consistent read may wait until memory has this version.

@@ -192,12 +192,14 @@ func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 // earliest is the earliest of the times that were added; zero if none was.
 type earliest struct{ at time.Time }
 
+// add adds the time until which a decision waits, if it does.
 func (t *earliest) add(d policy.Decision) {
 	if d.Action == policy.Wait {
 		t.addTime(d.At)
 	}
 }
 
+// addTime adds a time, unless it is zero.
 func (t *earliest) addTime(at time.Time) {
 	if !at.IsZero() && (t.at.IsZero() || at.Before(t.at)) {
 		t.at = at

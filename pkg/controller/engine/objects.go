@@ -30,6 +30,7 @@ func (e *Engine) Remove(k *facts.Compact, now time.Time) {
 	}
 }
 
+// upsert is Upsert without the check whether holds end.
 func (e *Engine) upsert(k *facts.Compact, now time.Time) {
 	ns, ok := e.namespaces[k.Namespace]
 	if !ok || !ns.covers(k.Resource) {

@@ -16,6 +16,7 @@ func (e *Engine) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
 	e.setCronJob(e.cronJobs[cj.UID], cj, now)
 }
 
+// setCronJob stores a state of a CronJob, and judges its Jobs if they may be affected. before is nil if the CronJob is new.
 func (e *Engine) setCronJob(before, cj *lifecycle.CronJob, now time.Time) {
 	e.cronJobs[cj.UID] = cj
 	if before == nil || !before.SameJobs(cj) {

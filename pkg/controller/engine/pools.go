@@ -87,6 +87,7 @@ type membership struct {
 	member  capacity.Member[*record]
 }
 
+// same reports whether two memberships are in the same pool or ceiling, and both or none are kept by annotations.
 func (m *membership) same(o *membership) bool {
 	return m.pool == o.pool && m.ceiling == o.ceiling && m.member.Kept == o.member.Kept
 }
