@@ -71,6 +71,7 @@ func (a *Approvals) ForgetEnded(listed sets.Set[string]) {
 	maps.DeleteFunc(a.ended, func(h EndedHold, _ sets.Empty) bool { return !listed.Has(h.ID) })
 }
 
+// Clone returns a copy that can be changed without changing the original.
 func (a *Approvals) Clone() Approvals {
 	return Approvals{approved: a.approved, ended: a.ended.Clone()}
 }

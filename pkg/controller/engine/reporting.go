@@ -135,7 +135,9 @@ func (r *Reporting) Reports() []report.Report { return r.reports }
 
 // report is what does not depend on the objects.
 func (e *Engine) report(ps *policyState) report.Report {
-	r := report.Report{Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, ClockDoubt: e.fresh.ClockDoubt()}
+	r := report.Report{
+		Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, ClockDoubt: e.fresh.ClockDoubt(),
+	}
 	if ps.compiled == nil {
 		return r
 	}

@@ -46,8 +46,8 @@ const (
 
 // Tracker tells what a Writer writes. Namespaces are named, and "" stands for the cluster policies.
 type Tracker interface {
-	// PolicyNamespaces returns all namespaces with policies, TakeDirty those whose reports may have changed since the last call, and PopUrgent the
-	// next one where somebody waits to see a new spec observed.
+	// PolicyNamespaces returns all namespaces with policies, TakeDirty those whose reports may have changed since the last call, and PopUrgent
+	// the next one where somebody waits to see a new spec observed.
 	PolicyNamespaces() []string
 	TakeDirty() []string
 	PopUrgent() (string, bool)
