@@ -57,11 +57,11 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		list(tr, gc.ResourcePods)
 		list(tr, gc.ResourceJobs, all...)
 		r, own := tr.Reports("")[0], tr.Reports(testbuilders.Home)[0]
-		if own.Closed != tc.closed || r.Due != tc.due || r.Held != tc.held {
+		if own.Excluded != tc.closed || r.Due != tc.due || r.Held != tc.held {
 			t.Errorf(
 				"%s: closed: %q, %d due, %d of them held: %v; want %q, %d, %d",
 				name,
-				own.Closed,
+				own.Excluded,
 				r.Due,
 				r.Held,
 				r.HeldByReason,

@@ -44,7 +44,7 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	if at := q.NextDeletion; at == nil || !at.Time.Equal(w.now.Add(time.Hour)) {
 		t.Errorf("q deletes next at %v", at)
 	}
-	if p.LastDeletion != nil || p.Unreadable != nil || p.Closed != "" || p.DoesNothing || p.Stored.Name != "p" {
+	if p.LastDeletion != nil || p.Unreadable != nil || p.Excluded != "" || p.DoesNothing || p.Stored.Name != "p" {
 		t.Errorf("got %+v", p)
 	}
 	w.holds("p", report.Group{Reason: policy.ReasonFinishTimeUnknown, Detail: "its condition Complete has no transition time", Object: "jobs.batch/old", Count: 1},
@@ -152,7 +152,7 @@ func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
 	w.upsert(job(0, "a"))
 	w.namespace(testbuilders.Home, gc.LabelProtected, "true")
-	if r := w.report("p"); r.Closed != policy.ReasonNamespaceProtected || r.Candidates != 0 || r.Due != 0 {
+	if r := w.report("p"); r.Excluded != policy.ReasonNamespaceProtected || r.Candidates != 0 || r.Due != 0 {
 		t.Errorf("got %+v", r)
 	}
 }

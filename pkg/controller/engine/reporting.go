@@ -110,7 +110,7 @@ func (r *Reporting) finishPolicy() {
 	if ps.stored.Namespace == "" {
 		r.engine.finishCluster(&r.report, ps)
 	} else if ns, ok := r.engine.namespaces[ps.stored.Namespace]; ok {
-		r.report.Closed, r.report.Unselected = ns.excluded(), ns.unselected
+		r.report.Excluded, r.report.Unselected = ns.excluded(), ns.unselected
 	}
 	r.sum.Fill(&r.report)
 	r.reports, r.policies = append(r.reports, r.report), r.policies[1:]

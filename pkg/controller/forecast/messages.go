@@ -81,7 +81,7 @@ func (a *account) withoutEffect() []string {
 		return nil
 	}
 	var lines []string
-	if a.report.Closed == policy.ReasonNamespaceProtected {
+	if a.report.Excluded == policy.ReasonNamespaceProtected {
 		lines = append(lines, fmt.Sprintf("namespace %q is protected: this policy deletes nothing in it", a.report.Namespace))
 	}
 	for _, count := range a.report.WithoutQuota {

@@ -374,7 +374,7 @@ func TestFollowsPoliciesAndNamespaces(t *testing.T) {
 	if _, err := namespaces.UpdateFake(protected, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	closed := func() string { return string(o.Tracker.Reports(testbuilders.Home)[0].Closed) }
+	closed := func() string { return string(o.Tracker.Reports(testbuilders.Home)[0].Excluded) }
 	o.until("the namespace is protected", func() bool { return closed() == "NamespaceProtected" })
 	if err := namespaces.Delete(context.Background(), testbuilders.Home, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report has what is told about policies and their objects: sums, and reports that are made of sums. It changes nothing.
+// Package report has what the engine reports about policies: counts of their objects, and the holds that wait for approval. The package is
+// pure.
 package report
 
 import (
@@ -16,65 +17,66 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Report is what a policy's status is made of.
+// Report is everything that the status of a policy and its events are made from.
 type Report struct {
 	policy.Stored
-	// Unreadable is why the policy cannot be carried out at all; nil when it can.
+	// Unreadable is why the stored policy cannot be read; nil if it can.
 	Unreadable error
-	// Closed is why nothing is deleted in its namespace; empty when something may be.
-	Closed policy.Reason
-	// Unobserved is why objects that the policy covers cannot be observed; empty when they can.
+	// Excluded is why nothing is ever deleted in the namespace of the policy; empty if objects may be deleted.
+	Excluded policy.Reason
+	// Unobserved is why objects that the policy may match cannot be observed; empty if they can.
 	Unobserved string
-	// QuotaDoubt is why a limit that is a share of a quota deletes nothing; empty when it does, or when the policy has none.
+	// QuotaDoubt is why percentOfQuota deletes nothing; empty if it does, or if the policy does not use it.
 	QuotaDoubt string
-	// SuspendedBy names the cluster policy that stops everything in the namespace; of that policy itself, its own name.
+	// SuspendedBy is the name of the cluster policy that stops all deletions in the namespace; for a cluster policy, its own name if it
+	// stops all deletions.
 	SuspendedBy string
-	// Unselected says that Winnow starts suspended, and no enforcing cluster policy selects the namespace of the policy yet.
+	// Unselected says that Winnow was started with --start-suspended, and no enforcing cluster policy selects the namespace yet.
 	Unselected bool
-	// ClockDoubt is why no clock is believed.
+	// ClockDoubt is why clocks cannot be trusted, so that nothing is deleted; empty if they can.
 	ClockDoubt string
-	// Paced are the namespaces in which deletions wait for their turn in the minute.
+	// Paced are the namespaces where objects of the policy wait because of maxDeletionsPerMinute.
 	Paced []string
-	// WithoutQuota are the "count/<resource>" that a limit needs and no quota has; nothing is limited there.
+	// WithoutQuota are the "count/<resource>" that percentOfQuota needs and no ResourceQuota limits, so that it has no effect there.
 	WithoutQuota []string
-	// DoesNothing says that the policy can match no object.
+	// DoesNothing says that the policy cannot match any object.
 	DoesNothing bool
-	// Holds are the changes that wait for approval, and UnlistedHolds is how many more there are.
+	// Holds are the changes that wait for approval. UnlistedHolds is how many more there are than Holds lists.
 	Holds         []gc.PolicyHold
 	UnlistedHolds int64
-	// Ceilings, of a cluster policy, are by resource.
+	// Ceilings are those of a cluster policy, by resource.
 	Ceilings []gc.CeilingStatus
-	// Unassessed says that it is yet to be found out whether changes must wait.
+	// Unassessed says that some changes are not assessed yet: it is not known whether they must wait for approval.
 	Unassessed bool
 
 	Candidates, Due, Held, Deleted int64
 	NextDeletion, LastDeletion     *metav1.Time
-	// HeldByReason are the held by reason, AwaitingByReason those that are being deleted but wait for something.
+	// HeldByReason groups the held objects, AwaitingByReason the objects that are being deleted but not gone yet.
 	HeldByReason, AwaitingByReason []Group
-	// ByNamespace, of a cluster policy, are those in each namespace.
+	// ByNamespace has the same groups for each namespace of a cluster policy.
 	ByNamespace []NamespaceGroups
 }
 
-// NamespaceGroups sums up the objects of a cluster policy that stand still in a namespace.
+// NamespaceGroups groups the held objects, and those not gone yet, of a cluster policy in one namespace.
 type NamespaceGroups struct {
 	Namespace                      string
 	HeldByReason, AwaitingByReason []Group
 }
 
-// Group sums up the objects of a policy that stand still for one reason.
+// Group counts the objects of a policy that are held, or not gone yet, for one reason.
 type Group struct {
 	Reason policy.Reason
-	// Detail and Object are those of the first object by namespace, resource and name. Object is "resource/name", and of a cluster
-	// policy "namespace/resource/name".
+	// Detail and Object describe the first object, in alphabetical order. Object is "resource/name", or for a cluster policy
+	// "namespace/resource/name".
 	Detail, Object string
 	Count          int64
 }
 
-// String names the reason, the number and the first of the objects.
+// String returns the reason, the first object with its detail, and the number of other objects.
 func (g Group) String() string {
 	s := fmt.Sprintf("%s: %s", g.Reason, g.Object)
 	if g.Detail != "" {
-		s += fmt.Sprintf(" (%.512s)", g.Detail) // Servers and their webhooks may use many words.
+		s += fmt.Sprintf(" (%.512s)", g.Detail) // Messages of API servers and webhooks may be long.
 	}
 	if g.Count > 1 {
 		s += fmt.Sprintf(" and %d more", g.Count-1)
@@ -82,28 +84,32 @@ func (g Group) String() string {
 	return s
 }
 
-// Totals counts what is tracked, for metrics.
+// Totals are counts over all namespaces, for metrics.
 type Totals struct {
+	// Objects are tracked, Timers of them become due later, and Ready are due and not held.
 	Objects, Timers, Ready int
 	Held                   map[policy.Reason]int
-	// Holds are the changes that wait for approval, Paced the namespaces whose deletions wait for their turn in the minute.
-	Holds, Paced int
-	// ClockInDoubt says that no clock is believed, Stale are the resources whose watch has been silent for too long.
+	// Holds is the number of changes that wait for approval.
+	Holds int
+	// Paced is the number of namespaces whose deletions wait because of maxDeletionsPerMinute.
+	Paced int
+	// ClockInDoubt says that clocks cannot be trusted, so that nothing is deleted.
 	ClockInDoubt bool
-	Stale        []string
+	// Stale are the resources whose watch has been silent for too long.
+	Stale []string
 }
 
-// HoldsListed is how many holds a status lists, so that it can be stored.
+// HoldsListed is how many holds a status lists at most, so that the policy does not become too large to be stored.
 const HoldsListed = 100
 
-// ListHolds joins the holds of all namespaces, and keeps as many as can be listed.
+// ListHolds joins holds with the same ID, and moves those beyond HoldsListed to UnlistedHolds.
 func (r *Report) ListHolds() {
 	r.Holds = JoinHolds(r.Holds)
 	r.UnlistedHolds = int64(max(0, len(r.Holds)-HoldsListed))
 	r.Holds = r.Holds[:len(r.Holds)-int(r.UnlistedHolds)]
 }
 
-// JoinHolds puts holds in order, and makes one of those with the same ID.
+// JoinHolds sorts holds by namespace and ID, and joins those with the same ID: a hold of all namespaces together has one in each.
 func JoinHolds(all []gc.PolicyHold) []gc.PolicyHold {
 	slices.SortStableFunc(all, func(a, b gc.PolicyHold) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))

@@ -16,16 +16,16 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Object is what a sum asks of an object.
+// Object is what Sum.Add needs to know of an object.
 type Object interface {
 	Named() (namespace, resource, name string)
 	Terminating() bool
 }
 
-// Sums are those of a namespace by policy.
+// Sums are the sums of a namespace, by policy.
 type Sums map[*policy.Policy]*Sum
 
-// Of returns the sum of a policy, which is made if there is none.
+// Of returns the sum of a policy, and creates it if there is none.
 func (all Sums) Of(p *policy.Policy) *Sum {
 	s := all[p]
 	if s == nil {
@@ -35,8 +35,8 @@ func (all Sums) Of(p *policy.Policy) *Sum {
 	return s
 }
 
-// Waiting returns how many objects wait under a hold, and their resources. It counts the objects of all policies if the policy with the UID
-// owns the hold, and else those of that policy, p, alone.
+// Waiting returns how many objects wait under a hold, and their resources, for the report on policy p with this UID. If the policy owns the
+// hold, the objects of all policies count; otherwise, only its own do.
 func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int64, []string) {
 	objects, resources := int64(0), sets.New[string]()
 	for of, s := range all {
@@ -51,13 +51,13 @@ func (all Sums) Waiting(h *approval.Hold, p *policy.Policy, uid types.UID) (int6
 // Sum counts the objects of one policy.
 type Sum struct {
 	candidates, due, held          int64
-	ready                          int64 // due, and nothing holds them
+	ready                          int64 // due and not held
 	under                          map[*approval.Hold]*holdSum
 	next                           time.Time
 	heldByReason, awaitingByReason map[policy.Reason]*Group
 }
 
-// Add counts an object and what the policy decides for it. detail is called only if the object is shown.
+// Add counts an object for which policy p has made decision d. Add calls detail only if the object becomes the first of its group.
 func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() string) {
 	if !d.Candidate() {
 		return
@@ -78,17 +78,18 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		if o.Terminating() {
 			group(&s.awaitingByReason, d.Reason, 1, nameOf(o, p), detail)
 		}
-	case policy.Ignore, policy.Keep: // Counted above, if it is a candidate.
+	case policy.Ignore, policy.Keep: // Neither due nor waiting.
 	}
 }
 
+// soonest notes when an object becomes due, if that is earlier than for the objects before.
 func (s *Sum) soonest(at time.Time) {
 	if !at.IsZero() && (s.next.IsZero() || at.Before(s.next)) {
 		s.next = at
 	}
 }
 
-// nameOf names an object, with its namespace where the policy has none.
+// nameOf returns the name of an object for Group.Object.
 func nameOf(o Object, p *policy.Policy) string {
 	namespace, resource, name := o.Named()
 	if p.Namespace == "" {
@@ -97,7 +98,7 @@ func nameOf(o Object, p *policy.Policy) string {
 	return resource + "/" + name
 }
 
-// group adds objects to the group of a reason, which shows the first of them.
+// group adds count objects, of which object is the first, to the group of a reason.
 func group(groups *map[policy.Reason]*Group, reason policy.Reason, count int64, object string, detail func() string) {
 	if *groups == nil {
 		*groups = map[policy.Reason]*Group{}
@@ -113,7 +114,7 @@ func group(groups *map[policy.Reason]*Group, reason policy.Reason, count int64, 
 	g.Count += count
 }
 
-// Merge adds the counts of another sum, which may be nil.
+// Merge adds what a report on several namespaces needs of another sum, which may be nil.
 func (s *Sum) Merge(o *Sum) {
 	if o == nil {
 		return
@@ -130,7 +131,7 @@ func (s *Sum) Merge(o *Sum) {
 	}
 }
 
-// Fill writes the counts into a report.
+// Fill sets the counts and groups of a report.
 func (s *Sum) Fill(r *Report) {
 	r.Candidates, r.Due, r.Held = s.candidates, s.due, s.held
 	r.HeldByReason, r.AwaitingByReason = sorted(s.heldByReason), sorted(s.awaitingByReason)
@@ -149,7 +150,7 @@ func sorted(groups map[policy.Reason]*Group) []Group {
 	return out
 }
 
-// Ready is how many objects are due, and nothing holds them.
+// Ready returns how many objects are due and not held. s may be nil.
 func (s *Sum) Ready() int64 {
 	if s == nil {
 		return 0
@@ -157,7 +158,7 @@ func (s *Sum) Ready() int64 {
 	return s.ready
 }
 
-// In returns the objects that stand still in a namespace; false if none does.
+// In returns the groups of s, which is the sum of a namespace; false if there are none. s may be nil.
 func (s *Sum) In(namespace string) (NamespaceGroups, bool) {
 	if s == nil || len(s.heldByReason)+len(s.awaitingByReason) == 0 {
 		return NamespaceGroups{}, false
@@ -165,13 +166,13 @@ func (s *Sum) In(namespace string) (NamespaceGroups, bool) {
 	return NamespaceGroups{namespace, sorted(s.heldByReason), sorted(s.awaitingByReason)}, true
 }
 
-// holdSum is what waits holdSum a hold.
+// holdSum counts the objects that wait under a hold.
 type holdSum struct {
 	objects   int64
 	resources sets.Set[string]
 }
 
-// AddToHold counts an object of a resource that waits under a hold, unless that is nil.
+// AddToHold counts an object that waits under hold h; it does nothing if h is nil.
 func (s *Sum) AddToHold(h *approval.Hold, resource string) {
 	if h == nil {
 		return

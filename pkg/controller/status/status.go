@@ -102,12 +102,12 @@ func needs(r *report.Report) (policy.Reason, string) {
 				"Winnow cannot read the stored policy, so it deletes nothing that the policy could select: %v. Replace or delete the policy.",
 				r.Unreadable,
 			)
-	case r.Closed == policy.ReasonNamespaceProtected:
-		return r.Closed, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected + " and --protected-namespaces."
-	case r.Closed == policy.ReasonNamespaceTerminating:
-		return r.Closed, "The namespace is being deleted, together with everything in it."
-	case r.Closed != "":
-		return r.Closed, "Winnow has not observed the namespace yet."
+	case r.Excluded == policy.ReasonNamespaceProtected:
+		return r.Excluded, "Nothing is deleted in a protected namespace; see the label " + gc.LabelProtected + " and --protected-namespaces."
+	case r.Excluded == policy.ReasonNamespaceTerminating:
+		return r.Excluded, "The namespace is being deleted, together with everything in it."
+	case r.Excluded != "":
+		return r.Excluded, "Winnow has not observed the namespace yet."
 	case r.Unobserved != "":
 		return policy.ReasonUnobserved, "Deletes nothing: " + r.Unobserved
 	case len(r.Holds) > 0:

@@ -68,13 +68,13 @@ func TestCondition(t *testing.T) {
 		"a change waits for approval":   {enforcing, report.Report{Holds: waits}, "False", "Held", approve},
 		"it starts suspended":           {enforcing, report.Report{Unselected: true}, "True", "Suspended", "Deletes nothing while it is suspended."},
 		"it waits while all is stopped": {enforcing, report.Report{SuspendedBy: "stop", Holds: waits}, "False", "Held", approve},
-		"a protected namespace": {enforcing, report.Report{Closed: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
+		"a protected namespace": {enforcing, report.Report{Excluded: policy.ReasonNamespaceProtected}, "False", "NamespaceProtected",
 			"Nothing is deleted in a protected namespace; see the label gc.winnow.dev/protected and --protected-namespaces."},
-		"a namespace that goes": {enforcing, report.Report{Closed: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
+		"a namespace that goes": {enforcing, report.Report{Excluded: policy.ReasonNamespaceTerminating}, "False", "NamespaceTerminating",
 			"The namespace is being deleted, together with everything in it."},
-		"a namespace that was not seen": {enforcing, report.Report{Closed: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
+		"a namespace that was not seen": {enforcing, report.Report{Excluded: policy.ReasonNamespaceUnknown}, "False", "NamespaceUnknown",
 			"Winnow has not observed the namespace yet."},
-		"it cannot be read": {enforcing, report.Report{Unreadable: errors.New("spec.mode: what"), Closed: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
+		"it cannot be read": {enforcing, report.Report{Unreadable: errors.New("spec.mode: what"), Excluded: policy.ReasonNamespaceProtected}, "False", "PolicyUnreadable",
 			"Winnow cannot read the stored policy, so it deletes nothing that the policy could select: spec.mode: what. Replace or delete the policy."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestTransitionTimeIsKept(t *testing.T) {
 	if c := reworded.Conditions[1]; !c.LastTransitionTime.Equal(&before) || c.Message == ready.Message {
 		t.Errorf("another message alone is no transition: %+v", c)
 	}
-	changed := Of(&report.Report{Stored: stored, Closed: policy.ReasonNamespaceProtected}, now)
+	changed := Of(&report.Report{Stored: stored, Excluded: policy.ReasonNamespaceProtected}, now)
 	if c := changed.Conditions[1]; !c.LastTransitionTime.Equal(&now) {
 		t.Errorf("it became false, but got %+v", c)
 	}
