@@ -84,7 +84,7 @@ func (h *Hold) Extend(by Hold) {
 // Join merges another hold of the namespace into this one. The ID is new, so that an approval of one hold does not cover both.
 func (h *Hold) Join(namespace string, o *Hold) {
 	h.ID, h.Total = HoldIDOf(h.Owner, namespace, h.ID+" and "+o.ID), false
-	if h.Since.Before(o.Since) {
+	if o.Since.IsZero() || !h.Since.IsZero() && h.Since.Before(o.Since) { // An unknown time excludes no object.
 		h.Since = o.Since
 	}
 	if o.ListedBy != nil {

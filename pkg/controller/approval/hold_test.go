@@ -41,15 +41,18 @@ func TestMayHave(t *testing.T) {
 
 // TestJoinedHolds: two holds that become one need an approval that covers both, and keep all objects that either may have kept.
 func TestJoinedHolds(t *testing.T) {
-	for name, c := range map[string]struct{ first, second time.Time }{
-		"the older one first": {testbuilders.Now, testbuilders.Now.Add(time.Hour)},
-		"the newer one first": {testbuilders.Now.Add(time.Hour), testbuilders.Now},
+	later := testbuilders.Now.Add(time.Hour)
+	for name, c := range map[string]struct{ first, second, want time.Time }{
+		"the older one first":   {testbuilders.Now, later, later},
+		"the newer one first":   {later, testbuilders.Now, later},
+		"the unknown one first": {time.Time{}, testbuilders.Now, time.Time{}},
+		"the unknown one last":  {testbuilders.Now, time.Time{}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &Hold{ID: "1", Owner: "p", Since: c.first, Total: true}
 			other := &Hold{ID: "2", Owner: "q", Since: c.second}
 			h.Join(testbuilders.Home, other)
-			if h.ID == "1" || h.ID == "2" || h.Total || !h.Since.Equal(testbuilders.Now.Add(time.Hour)) {
+			if h.ID == "1" || h.ID == "2" || h.Total || !h.Since.Equal(c.want) {
 				t.Errorf("joined: %+v", h)
 			}
 		})

@@ -451,7 +451,7 @@ func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) 
 		if own := e.holdOf(e.uidOf(newOwner), h.namespace); own != nil {
 			own.ID += " and " + h.ID
 			own.ListedBy, own.Searched = own.ListedBy.Union(h.ListedBy), own.Searched && h.Searched
-			if own.Since.Before(h.Since) {
+			if h.Since.IsZero() || !own.Since.IsZero() && own.Since.Before(h.Since) {
 				own.Since = h.Since
 			}
 			for uid, of := range e.under {

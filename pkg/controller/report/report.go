@@ -123,7 +123,7 @@ func JoinHolds(all []gc.PolicyHold) []gc.PolicyHold {
 		}
 		out[i].Objects += h.Objects
 		out[i].Resources = sets.List(sets.New(out[i].Resources...).Insert(h.Resources...))
-		if h.Since != nil && out[i].Since.Before(h.Since) {
+		if h.Since == nil || out[i].Since.Before(h.Since) { // An unknown time, as nil, wins; see approval.Hold.Join.
 			out[i].Since = h.Since
 		}
 	}
