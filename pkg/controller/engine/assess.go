@@ -15,8 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// evaluateChanges judges namespaces anew after something in them was changed by people, weighs what that made due, and forgets those of which
-// nothing is left.
+// evaluateChanges rejudges namespaces after people changed something in them, and assesses the changes.
 func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
 	for _, ns := range all {
 		ns.changes.SetObserved(now)
@@ -28,8 +27,7 @@ func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
 	}
 }
 
-// assessPending weighs the changes of all namespaces of which all objects are known, with those that share a ceiling or a change with
-// them, and ends the holds under which nothing waits any more.
+// assessPending assesses the changes for which all objects are known, and ends holds without members.
 func (e *Engine) assessPending(now time.Time) {
 	if e.pending.Len() > 0 && !e.judging() {
 		if ready := e.takeAssessable(); len(ready) > 0 {
@@ -40,8 +38,8 @@ func (e *Engine) assessPending(now time.Time) {
 	e.endHolds(now)
 }
 
-// assessListed weighs what is pending once all objects of one more namespace are known, unless all that waits for this one waits for another
-// one, too: a change of a cluster policy waits for each of its namespaces.
+// assessListed calls assessPending after one more namespace was listed, unless nothing can become assessable by that. A change of a cluster
+// policy waits until all of its namespaces are listed, and assessPending should not look at all of them after each one.
 func (e *Engine) assessListed(ns *namespace, now time.Time) {
 	b := e.blocking
 	if b == nil || b == ns || !e.pending.Has(b) || !b.known || e.complete(b) || !b.sharesAllOf(ns) {
@@ -49,7 +47,8 @@ func (e *Engine) assessListed(ns *namespace, now time.Time) {
 	}
 }
 
-// sharesAllOf reports whether no change of another namespace, which must have some, can be weighed before those of this one.
+// sharesAllOf reports whether the namespace has all changes and all ceilings of another one, so that everything that waits for the other
+// namespace waits for this one too. The other namespace must have a change.
 func (ns *namespace) sharesAllOf(other *namespace) bool {
 	for _, c := range other.changes {
 		if !ns.changes.Has(c.ID) {
@@ -59,12 +58,13 @@ func (ns *namespace) sharesAllOf(other *namespace) bool {
 	return len(other.changes) > 0 && sets.New(ns.ceilings...).HasAll(other.ceilings...)
 }
 
-// takeAssessable are the changes that can be weighed, by namespace. They are no longer pending then.
+// takeAssessable clears the changes that can be assessed, and returns them by namespace. A change is assessed in all of its namespaces at
+// once, so it waits until all of them are complete, and until all namespaces that share a ceiling with them are.
 func (e *Engine) takeAssessable() map[*namespace]approval.Changes {
 	unfinished := sets.New[string]()
 	e.blocking = nil
 	for ns := range e.pending {
-		if e.complete(ns) || !ns.known { // In one that is not known nothing becomes due, however long that lasts.
+		if e.complete(ns) || !ns.known { // In an unknown namespace nothing becomes due, and it may stay unknown for ever.
 			continue
 		}
 		e.blocking = ns
@@ -86,7 +86,7 @@ func (e *Engine) takeAssessable() map[*namespace]approval.Changes {
 	return ready
 }
 
-// incompleteCeilings are those of the pending changes under which not all objects are known.
+// incompleteCeilings returns the ceilings of pending namespaces under which not all objects are known.
 func (e *Engine) incompleteCeilings() sets.Set[*ceiling] {
 	out, asked := sets.New[*ceiling](), sets.New[*ceiling]()
 	for ns := range e.pending {
@@ -103,8 +103,8 @@ func (e *Engine) incompleteCeilings() sets.Set[*ceiling] {
 	return out
 }
 
-// countOverdue counts the objects of a policy that were due while a controller still ran, and those that are being deleted: of as many its
-// status should tell as due and not held. They are counted once, before any of them is held.
+// countOverdue returns how many objects the last status of a policy should count as due and not held: the objects that are overdue and not
+// held, and those that are being deleted. The result is kept in counted, because the objects may be held later.
 func (e *Engine) countOverdue(ps *policyState, counted map[*policyState]int) int {
 	n, ok := counted[ps]
 	if ok {
@@ -124,14 +124,14 @@ func (e *Engine) countOverdue(ps *policyState, counted map[*policyState]int) int
 	return n
 }
 
-// overdue reports whether an object was due while a controller still ran. Of one beyond a limit nobody knows since when: it counts
-// if it had finished.
+// overdue reports whether an object was due while the previous controller still ran. It is not known since when an object is above a limit,
+// so such an object is overdue if it had finished by then.
 func (e *Engine) overdue(rec *record) bool {
 	at := e.lastRun.Add(-statusDelay)
 	return rec.wantsDelete && (rec.at.time().Before(at) || byLimit(reasons[rec.deleteReason]) && rec.FinishedAt().Before(at))
 }
 
-// batch are the objects of a namespace that are due by one policy and are yet to be assessed.
+// batch has the objects of a namespace that are due by one policy and not assessed yet.
 type batch struct {
 	approval.Batch
 	ns      *namespace
@@ -139,7 +139,7 @@ type batch struct {
 	records []*record
 }
 
-// batchesOf returns the batches of a namespace, in the order of the names of their policies.
+// batchesOf returns the batches of a namespace, sorted by the names of their policies.
 func (e *Engine) batchesOf(ns *namespace, changes approval.Changes) []*batch {
 	byPolicy := map[*policy.Policy]*batch{}
 	for rec := range ns.recordsWantingDelete() {
@@ -169,14 +169,13 @@ func (e *Engine) newBatch(ns *namespace, p *policy.Policy, changes approval.Chan
 	}}
 }
 
-// limitsOf are how many objects changes may make due at once: by the guardrails of a namespace, which count from before the first of the
-// changes on, or by default.
+// limitsOf returns the limits for the changes of a namespace. A limit that was removed since the first of the changes still applies.
 func (e *Engine) limitsOf(ns *namespace) approval.Limits {
 	set := ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
 	return approval.LimitsOf(set, approval.Defaults{Objects: e.config.HoldAbove, Total: e.config.HoldAboveTotal})
 }
 
-// assess has what changes made due wait under holds where it is too much, and clears all else.
+// assess puts the objects that changes made due under holds where they exceed a limit, and clears all others.
 func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 	var all []*batch
 	for ns, changes := range ready {
@@ -184,7 +183,7 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 		of := e.batchesOf(ns, changes)
 		free := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.stopped(b.policy) })
 		all = append(all, free...)
-		if len(free) == len(of) { // What is stopped is assessed by the same limits, with what else becomes due until that ends.
+		if len(free) == len(of) { // Otherwise the former limit applies until the stopped policies resume and their objects are assessed.
 			defer func() { ns.formerHoldAbove = policy.NoHoldAbove }()
 		}
 	}
@@ -204,8 +203,7 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 	}
 }
 
-// countUnreported counts for batches whose changes nobody saw how many objects of their policies should have gone while a controller still ran,
-// although no status told of them.
+// countUnreported sets Unreported of the batches of unseen changes.
 func (e *Engine) countUnreported(all []*batch) {
 	overdue := map[*policyState]int{}
 	for _, b := range all {
@@ -216,24 +214,23 @@ func (e *Engine) countUnreported(all []*batch) {
 	}
 }
 
-// resetClearances forgets how those stand that are not due any more; of those that wait under a hold only where held says so. While the clock is in
-// doubt these go on waiting, should they be due after all.
-func (e *Engine) resetClearances(ns *namespace, held bool) {
+// resetClearances does what resetClearance postponed. If members is set, it also removes members from holds, unless clocks are in doubt.
+func (e *Engine) resetClearances(ns *namespace, members bool) {
 	if !ns.staleClearances {
 		return
 	}
-	held = held && e.fresh.ClockDoubt() == ""
+	members = members && e.fresh.ClockDoubt() == ""
 	for _, rec := range ns.records {
-		if !rec.wantsDelete && (rec.clearance == cleared || held && rec.hold() != nil) {
+		if !rec.wantsDelete && (rec.clearance == cleared || members && rec.hold() != nil) {
 			e.setClearance(rec, uncleared)
 		}
 	}
-	if held {
+	if members {
 		ns.staleClearances = false
 	}
 }
 
-// freeByStatus is how many objects were free to go by the last status of the policy, with those that were approved since.
+// freeByStatus returns how many objects the last status of the policy counts as due and not held, plus those that were approved since.
 func (ps *policyState) freeByStatus() int {
 	n := max(0, ps.stored.Status.Due-ps.stored.Status.Held)
 	for _, h := range ps.stored.Status.Holds {

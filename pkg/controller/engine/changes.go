@@ -11,17 +11,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 )
 
-// statusDelay is how long before the end of the last controller an object must have been due, so that the status of its policy
-// would have told of it.
+// statusDelay is how far the status of a policy may lag behind: an object that became due within this time before the last controller ended
+// may be missing from the status.
 const statusDelay = 10 * time.Second
 
-// Resume takes in, before anything else, when a controller was last seen to run. What was due by then and is still there, though
-// no status tells of it, was made due by a change that nobody saw: labels and quotas change without Winnow.
+// Resume takes in when a controller was last seen to run. It must be called first. If more objects were due by then than the status of
+// policies counts, an unseen change made them due: labels and quotas can change while no controller runs.
 func (e *Engine) Resume(last time.Time) {
 	e.lastRun = last
 }
 
-// unseenChange is the change that may have happened while no controller ran; false when there was none before.
+// unseenChange returns the change that may have been made while no controller ran; false if no controller ran before.
 func (e *Engine) unseenChange() (approval.Change, bool) {
 	return approval.Change{
 		ID: "unseen " + e.lastRun.UTC().Format(time.RFC3339), Unseen: true,
@@ -29,16 +29,16 @@ func (e *Engine) unseenChange() (approval.Change, bool) {
 	}, !e.lastRun.IsZero()
 }
 
-// changeOf is the change that a new generation of a policy is. One that is seen for the first time, but that a controller has
-// observed before, is none. One under the same generation is seen anew when it can be read again.
-func changeOf(ps *policyState, created, seenAnew bool) (approval.Change, bool) {
+// changeOf returns the change that led to the present state of a policy; false if a controller has assessed it already. created says that
+// this replica sees the policy for the first time. readable says that the policy could not be read before, in the same generation.
+func changeOf(ps *policyState, created, readable bool) (approval.Change, bool) {
 	c := approval.Change{
 		Policy: ps.stored.UID, Wide: ps.stored.Namespace == "", Write: ps.write,
 		ID:   approval.GenerationID(ps.stored.UID, ps.stored.Generation),
 		Text: fmt.Sprintf("generation %d of %s", ps.stored.Generation, ps.stored.Title()),
 	}
 	switch {
-	case seenAnew:
+	case readable:
 		c.ID = fmt.Sprint("resource version ", ps.stored.ResourceVersion, " of ", c.ID)
 		c.Text = ps.stored.Title() + ", which can be read again,"
 	case ps.outOfBand != "":
@@ -50,29 +50,29 @@ func changeOf(ps *policyState, created, seenAnew bool) (approval.Change, bool) {
 	return c, true
 }
 
-// recordChange adds a change that is to be assessed in a namespace. Objects that are not due yet are attributed to the change if they
-// become due before it is assessed.
+// recordChange adds a change that must be assessed in a namespace. Objects that are not due yet are attributed to the change if they become
+// due before it is assessed.
 func (e *Engine) recordChange(ns *namespace, c approval.Change) {
 	e.resetClearances(ns, false) // The change may be what makes these objects due again.
 	ns.changes.Record(c)
 	e.markPending(ns)
 }
 
-// markPending notes that a namespace has changes to be assessed. What they make due under a ceiling, they may make due in other namespaces
-// too.
+// markPending notes that a namespace has changes that must be assessed. Under a ceiling, the changes may make objects due in other
+// namespaces too.
 func (e *Engine) markPending(ns *namespace) {
 	e.pending.Insert(ns)
 	if !ns.known {
-		return // It takes nothing of a ceiling, and nobody knows for how long.
+		return // An unknown namespace has no share of a ceiling, and may stay unknown for ever.
 	}
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.formerCeilings) {
 		ceiling.pending.Insert(ns)
 	}
 }
 
-// clearChanges drops the changes of a namespace. Reports tell of them, even where nothing is due.
+// clearChanges forgets the changes of a namespace.
 func (e *Engine) clearChanges(ns *namespace) {
-	e.invalidate(ns)
+	e.invalidate(ns) // For Report.Unassessed.
 	ns.changes = nil
 	e.pending.Delete(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.formerCeilings) {
@@ -81,7 +81,7 @@ func (e *Engine) clearChanges(ns *namespace) {
 	ns.formerCeilings = nil
 }
 
-// changeElsewhere returns a change in another namespace that may have put the record beyond a ceiling that both share.
+// changeElsewhere returns a change in another namespace that may have put the record above a ceiling that both share.
 func (rec *record) changeElsewhere() (approval.Change, bool) {
 	for _, p := range rec.memberships() {
 		if p.ceiling != nil && p.member.Over() {
