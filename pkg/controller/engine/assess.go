@@ -35,7 +35,7 @@ func (e *Engine) assessPending(now time.Time) {
 			e.applyAll(slices.Collect(maps.Keys(ready)), now)
 		}
 	}
-	e.endHolds(now)
+	e.checkHolds(now)
 }
 
 // assessListed calls assessPending after one more namespace was listed, unless nothing can become assessable by that. A change of a cluster

@@ -14,19 +14,19 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// clearance is how a record that is due stands with the changes that may have made it due.
+// clearance says whether a record that is due may go, as far as changes by people are concerned.
 type clearance uint8
 
 const (
-	// uncleared: a change that is yet to be weighed may have made it due.
+	// uncleared: a change that is not assessed yet may have made the record due.
 	uncleared clearance = iota
-	// cleared: time made it due, or a change that was small enough, or approved.
+	// cleared: time made the record due, or a change that exceeded no limit or was approved.
 	cleared
-	// firstHold and above: it waits under the hold of its namespace with the index clearance-firstHold.
+	// firstHold and above: the record waits under the hold of its namespace with the index clearance-firstHold.
 	firstHold
 )
 
-// hold is the one that the record waits under; nil when it waits under none.
+// hold returns the hold that the record waits under, so that it is a member of the hold; nil if there is none.
 func (rec *record) hold() *approval.Hold {
 	if rec.clearance < firstHold {
 		return nil
@@ -34,8 +34,8 @@ func (rec *record) hold() *approval.Hold {
 	return rec.ns.holds[rec.clearance-firstHold]
 }
 
-// heldBy is the hold that covers a record from being deleted by a policy: the one that it waits under, or one of that policy, or one that
-// it may turn out to wait under.
+// heldBy returns the hold that keeps a policy from deleting the record; nil if there is none. It is the hold that the record waits under,
+// or a hold that the policy owns, or an adopted hold whose members are not known yet.
 func (rec *record) heldBy(policy types.UID) *approval.Hold {
 	if h := rec.hold(); h != nil {
 		return h
@@ -46,7 +46,7 @@ func (rec *record) heldBy(policy types.UID) *approval.Hold {
 	return rec.ns.possibleHold(rec, policy, (*approval.Hold).Unsearched)
 }
 
-// setClearance notes how a record stands.
+// setClearance sets the clearance of a record, and counts the members of its former hold and its new one.
 func (e *Engine) setClearance(rec *record, to clearance) {
 	if h := rec.hold(); h != nil {
 		h.Members--
@@ -65,8 +65,8 @@ func (e *Engine) addMember(rec *record, h *approval.Hold) {
 	e.setClearance(rec, firstHold+clearance(slices.Index(rec.ns.holds, h)))
 }
 
-// holdRecords has records that a change made due by a policy wait. A hold that the policy has already takes them in under a new id, so
-// that no approval of the old one covers them.
+// holdRecords puts records of a namespace under a hold. If the policy owns a hold there already, that hold is extended and gets a new ID,
+// so that an approval of the old ID does not cover the records.
 func (e *Engine) holdRecords(ns *namespace, h approval.Hold, all []*record) {
 	into := ns.holds.Of(h.Owner)
 	if into == nil {
@@ -81,7 +81,7 @@ func (e *Engine) holdRecords(ns *namespace, h approval.Hold, all []*record) {
 	e.invalidate(ns)
 }
 
-// orphanHolds notes that policies have left a namespace. Whoever decides for what waits under their holds owns these from then on.
+// orphanHolds takes the owner from holds whose policy no longer applies to the namespace; see reassignHolds.
 func (e *Engine) orphanHolds(ns *namespace) {
 	for h := range ns.holds.All() {
 		if !ns.derived.policies.Has(h.Owner) {
@@ -91,15 +91,15 @@ func (e *Engine) orphanHolds(ns *namespace) {
 	}
 }
 
-// updateHolds brings the holds of a namespace up to date with what is due there, and reports whether they keep other objects now.
+// updateHolds updates the members and owners of the holds of a namespace, and reports whether the holds may keep other objects than before.
 func (e *Engine) updateHolds(ns *namespace) bool {
 	e.resetClearances(ns, true)
 	found := e.findAdoptedMembers(ns)
 	return e.reassignHolds(ns) || found
 }
 
-// reassignHolds gives the holds of policies that have left the namespace to those that now decide for what waits under them, to the first by
-// name, and reports whether there was any.
+// reassignHolds gives each hold without an owner to a policy that now decides for one of its members, and reports whether any hold changed.
+// A policy that owns a hold already gets both as one.
 func (e *Engine) reassignHolds(ns *namespace) bool {
 	changed := false
 	for i, h := range ns.holds {
@@ -128,7 +128,7 @@ func (e *Engine) reassignHolds(ns *namespace) bool {
 	return changed
 }
 
-// newOwner is the first policy by name that decides for something which waits under a hold; nil when none does.
+// newOwner returns the first policy by name that would delete a member of a hold; nil if there is none. All replicas find the same one.
 func (ns *namespace) newOwner(h *approval.Hold) *policy.Policy {
 	var newOwner *policy.Policy
 	for rec := range ns.recordsWantingDelete() {
@@ -139,22 +139,23 @@ func (ns *namespace) newOwner(h *approval.Hold) *policy.Policy {
 	return newOwner
 }
 
-// endHolds ends the holds under which nothing waits any more, where that is certain, and lets go what they kept beside it.
-func (e *Engine) endHolds(now time.Time) {
+// checkHolds updates the holds of the namespaces in holdsToCheck. It ends holds without members once it is certain that they have none, and
+// applies the result to all objects that the holds kept.
+func (e *Engine) checkHolds(now time.Time) {
 	var all []*namespace
 	for ns := range e.holdsToCheck {
 		if len(ns.changes) > 0 || !e.complete(ns) {
 			continue
 		}
 		changed := false
-		if e.fresh.ClockDoubt() != "" { // Nothing ends, but somebody must be there who can be asked.
+		if e.fresh.ClockDoubt() != "" { // No hold ends, but each needs an owner whose annotation can approve it.
 			changed = e.reassignHolds(ns)
 		} else {
 			e.holdsToCheck.Delete(ns)
 			changed = e.updateHolds(ns)
 			changed = e.endEmptyHolds(ns) || changed
 		}
-		if changed { // It covers other objects than before, too.
+		if changed {
 			e.invalidate(ns)
 			all = append(all, ns)
 		}
@@ -164,7 +165,7 @@ func (e *Engine) endHolds(now time.Time) {
 	}
 }
 
-// endEmptyHolds ends the holds without members, and reports whether there was any.
+// endEmptyHolds ends the holds that cannot have members, and reports whether there were any.
 func (e *Engine) endEmptyHolds(ns *namespace) bool {
 	ended := false
 	for i, h := range ns.holds {
@@ -178,8 +179,8 @@ func (e *Engine) endEmptyHolds(ns *namespace) bool {
 
 func (ns *namespace) hasEmptyHold() bool { return ns.holds.Find((*approval.Hold).Empty) != nil }
 
-// mayHaveMembers reports whether something that one of these policies would delete waits under another hold of the namespace, and may wait under
-// this one too.
+// mayHaveMembers reports whether an adopted hold may have members, for which one of these policies decides, that wait under another hold.
+// Of two adopted holds it is not known which one has the object.
 func (ns *namespace) mayHaveMembers(h *approval.Hold, policies sets.Set[types.UID]) bool {
 	if h.ListedBy == nil {
 		return false
@@ -192,11 +193,11 @@ func (ns *namespace) mayHaveMembers(h *approval.Hold, policies sets.Set[types.UI
 	return false
 }
 
-// knowsDue reports whether what is not due now can be trusted not to be.
+// knowsDue reports whether it is known which objects of a namespace are due, and which are not.
 func (e *Engine) knowsDue(ns *namespace) bool { return e.complete(ns) && e.fresh.ClockDoubt() == "" }
 
-// endApproved ends the holds of a policy that somebody has approved, and with them the waiting of all that they held. It returns the
-// namespaces that are to be judged for it. What a change that is yet to be weighed has added was not approved.
+// endApproved ends the holds of a policy that somebody has approved, and returns their namespaces, which must be judged again. Objects that
+// a change has made due since, and that are not assessed yet, stay uncleared.
 func (e *Engine) endApproved(ps *policyState) sets.Set[*namespace] {
 	if !ps.AnyApproved() {
 		return nil
@@ -204,12 +205,12 @@ func (e *Engine) endApproved(ps *policyState) sets.Set[*namespace] {
 	return e.endHoldsIf(func(h *approval.Hold) bool { return h.Owner == ps.stored.UID && ps.Approves(h.ID) })
 }
 
-// endHoldsIf ends holds, clears what waits under them, and returns their namespaces.
-func (e *Engine) endHoldsIf(which func(*approval.Hold) bool) sets.Set[*namespace] {
+// endHoldsIf ends the holds for which ends returns true, clears their members, and returns their namespaces.
+func (e *Engine) endHoldsIf(ends func(*approval.Hold) bool) sets.Set[*namespace] {
 	out := sets.New[*namespace]()
 	for _, ns := range e.namespaces {
 		for i, h := range ns.holds {
-			if h == nil || !which(h) {
+			if h == nil || !ends(h) {
 				continue
 			}
 			e.clearMembers(ns, h)
@@ -222,7 +223,7 @@ func (e *Engine) endHoldsIf(which func(*approval.Hold) bool) sets.Set[*namespace
 	return out
 }
 
-// clearMembers clears what waits under a hold. Where it is not known which of several holds an object waits under, it waits for all of them.
+// clearMembers clears the members of a hold. A member that may belong to another adopted hold too is put under that one.
 func (e *Engine) clearMembers(ns *namespace, h *approval.Hold) {
 	for _, rec := range ns.records {
 		switch {

@@ -241,7 +241,7 @@ func (e *Engine) Expire(now time.Time) bool {
 			break
 		}
 	}
-	e.endHolds(now)
+	e.checkHolds(now)
 	next, ok := e.timers.Next()
 	return ok && !next.After(now)
 }

@@ -14,7 +14,7 @@ import (
 // Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one.
 func (e *Engine) Upsert(k *facts.Compact, now time.Time) {
 	e.upsert(k, now)
-	e.endHolds(now)
+	e.checkHolds(now)
 }
 
 // Remove handles the removal of an object; k is the object's last known state.
@@ -26,7 +26,7 @@ func (e *Engine) Remove(k *facts.Compact, now time.Time) {
 	}
 	if rec := e.records.get(k.UID()); rec != nil {
 		e.remove(rec, now)
-		e.endHolds(now)
+		e.checkHolds(now)
 	}
 }
 
