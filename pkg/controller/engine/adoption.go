@@ -16,17 +16,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// How replicas come to know the same holds. Each finds and ends them by the same rules. What a replica has not seen happen it takes over
-// from the status of policies, which the leader writes.
+// All replicas know the same holds, because each finds and ends them by the same rules. A replica adopts holds whose changes it has not
+// seen from the status of policies, which the leader writes.
 
-// Follow is for a replica that does not lead: nobody takes reports from it.
+// Follow tells the engine that this replica is not the leader, so that nobody takes its reports.
 func (e *Engine) Follow() {
 	e.following = true
 	clear(e.dirty)
 	clear(e.urgent)
 }
 
-// Lead is for a replica that leads from now on: all reports are to be taken.
+// Lead tells the engine that this replica is the leader from now on. All reports that changed while it followed are dirty then.
 func (e *Engine) Lead() {
 	e.following = false
 	e.markDirty("")
@@ -37,64 +37,65 @@ func (e *Engine) Lead() {
 	}
 }
 
-// possibleHold is the oldest hold of those which that an object may wait under that a policy would delete; nil when there is none.
-func (ns *namespace) possibleHold(rec *record, policy types.UID, which func(*approval.Hold) bool) *approval.Hold {
+// possibleHold returns the oldest adopted hold, of those for which eligible returns true, that may have a record as a member if a policy
+// decides for the record; nil if there is none.
+func (ns *namespace) possibleHold(rec *record, policy types.UID, eligible func(*approval.Hold) bool) *approval.Hold {
 	var first *approval.Hold
 	for h := range ns.holds.All() {
-		if which(h) && h.MayHave(rec.FinishedAt(), policy) && (first == nil || h.Before(first)) {
+		if eligible(h) && h.MayHave(rec.FinishedAt(), policy) && (first == nil || h.Before(first)) {
 			first = h
 		}
 	}
 	return first
 }
 
-// adoptListed takes over the holds of a namespace that the status of a policy tells of, and reports whether there was any beside those with
-// the ids that are known.
+// adoptListed adopts the holds of a namespace that the status of a policy lists, except those with known IDs, and reports whether there
+// were any.
 func (e *Engine) adoptListed(ns *namespace, ps *policyState, known sets.Set[string]) bool {
 	adopted := false
 	for i := range ps.stored.Status.Holds {
-		told := &ps.stored.Status.Holds[i]
-		if !appliesIn(ns, told, ps.stored.Status.Holds) {
+		listed := &ps.stored.Status.Holds[i]
+		if !appliesIn(ns, listed, ps.stored.Status.Holds) {
 			continue
 		}
-		h := ns.holds.ByID(told.ID)
-		if h != nil && told.Policy == "" {
-			h.Owner, h.Total = ps.stored.UID, told.Namespace == "" // Others may have told of it before.
+		h := ns.holds.ByID(listed.ID)
+		if h != nil && listed.Policy == "" {
+			h.Owner, h.Total = ps.stored.UID, listed.Namespace == "" // The hold may have been adopted from another status.
 		}
-		if h != nil && (h.ListedBy == nil || h.ListedBy.Has(ps.stored.UID)) || known.Has(told.ID) {
-			continue // It is known what waits under it, or who may have something that does.
+		if h != nil && (h.ListedBy == nil || h.ListedBy.Has(ps.stored.UID)) || known.Has(listed.ID) {
+			continue // The members are known, or will be searched among the objects of this policy.
 		}
-		if owner := e.ownerOf(told, ps); owner == nil || !owner.outdated(ns, told.ID) {
-			e.adoptHold(ns, ps, owner, told)
+		if owner := e.ownerOf(listed, ps); owner == nil || !owner.outdated(ns, listed.ID) {
+			e.adoptHold(ns, ps, owner, listed)
 			adopted = true
 		}
 	}
 	return adopted
 }
 
-// outdated reports whether a hold of the policy in the namespace was approved, or has ended, or has another id by now, as far as is known.
+// outdated reports whether a listed hold of the policy was approved, or has ended, or has got another ID.
 func (ps *policyState) outdated(ns *namespace, id string) bool {
 	own := ns.holds.Of(ps.stored.UID)
 	return ps.Approves(id) || ps.HasEnded(ns.name, id) || own != nil && slices.Contains(own.Former, id)
 }
 
-// appliesIn reports whether one of the holds that a status lists is one of the namespace. That of all namespaces together is not, where the
-// same policy has one for this namespace.
-func appliesIn(ns *namespace, told *gc.PolicyHold, all []gc.PolicyHold) bool {
-	return told.Namespace == ns.name || told.Namespace == "" && !slices.ContainsFunc(all, func(other gc.PolicyHold) bool {
-		return other.Namespace == ns.name && other.Policy == told.Policy
+// appliesIn reports whether a listed hold is one of the namespace. A hold of all namespaces together is not, if the status also lists one
+// of the same owner for this namespace.
+func appliesIn(ns *namespace, listed *gc.PolicyHold, all []gc.PolicyHold) bool {
+	return listed.Namespace == ns.name || listed.Namespace == "" && !slices.ContainsFunc(all, func(other gc.PolicyHold) bool {
+		return other.Namespace == ns.name && other.Policy == listed.Policy
 	})
 }
 
-// ownerOf is the policy whose hold the status of a policy tells of; nil when that is not there, or not yet.
-func (e *Engine) ownerOf(told *gc.PolicyHold, ps *policyState) *policyState {
-	if told.Policy == "" {
+// ownerOf returns the owner of a hold that the status of ps lists; nil if the owner is not known.
+func (e *Engine) ownerOf(listed *gc.PolicyHold, ps *policyState) *policyState {
+	if listed.Policy == "" {
 		return ps
 	}
-	return e.policyState(told.Owner(ps.stored.NamespacedName()))
+	return e.policyState(listed.Owner(ps.stored.NamespacedName()))
 }
 
-// assumeUnlisted does so for a policy that has more holds than its status lists: it is held wherever it might be.
+// assumeUnlisted adopts a hold for a policy that has more holds than its status lists: any namespace without a listed hold may have one.
 func (e *Engine) assumeUnlisted(ns *namespace, ps *policyState) {
 	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
 	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
@@ -103,38 +104,38 @@ func (e *Engine) assumeUnlisted(ns *namespace, ps *policyState) {
 	}
 }
 
-func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, told *gc.PolicyHold) {
-	h := ns.holds.ByID(told.ID)
-	if own := ns.holds.Of(ps.stored.UID); h == nil && own != nil && told.Policy == "" && e.following {
-		h = own // The leader has found the same under another id.
+func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, listed *gc.PolicyHold) {
+	h := ns.holds.ByID(listed.ID)
+	if own := ns.holds.Of(ps.stored.UID); h == nil && own != nil && listed.Policy == "" && e.following {
+		h = own // The leader found the same hold under another ID.
 	}
 	e.holdsToCheck.Insert(ns)
 	if h == nil {
-		h = &approval.Hold{ID: told.ID, Since: sinceOf(told), ListedBy: sets.New(ps.stored.UID)}
+		h = &approval.Hold{ID: listed.ID, Since: sinceOf(listed), ListedBy: sets.New(ps.stored.UID)}
 		if ns.holds.Add(ns.name, h) != h {
-			return // It has joined another one.
+			return // The hold was joined to another one.
 		}
 	}
-	h.ID, h.Why, h.Since = told.ID, told.Why, sinceOf(told)
+	h.ID, h.Why, h.Since = listed.ID, listed.Why, sinceOf(listed)
 	if owner == ps || owner != nil && ns.derived.policies.Has(owner.stored.UID) {
 		h.Owner = owner.stored.UID
 	}
-	if told.Policy == "" || told.Namespace == "" { // Another policy may tell of one of all namespaces as of one of its own.
-		h.Total = told.Namespace == ""
+	if listed.Policy == "" || listed.Namespace == "" { // The status of another policy may list it with its own namespace.
+		h.Total = listed.Namespace == ""
 	}
 	h.ListedBy, h.Searched = h.ListedBy.Union(sets.New(ps.stored.UID)), false
 }
 
-// sinceOf is when the change of a hold was observed; zero where the status does not tell.
-func sinceOf(told *gc.PolicyHold) time.Time {
-	if told.Since == nil {
+// sinceOf returns when the change of a hold was observed; zero if the status does not say.
+func sinceOf(listed *gc.PolicyHold) time.Time {
+	if listed.Since == nil {
 		return time.Time{}
 	}
-	return told.Since.Time
+	return listed.Since.Time
 }
 
-// findAdoptedMembers has the objects wait that are due under a hold which was taken over, once all of them are known, and the time is. It
-// reports whether there was any such hold.
+// findAdoptedMembers finds the members of adopted holds among the objects that are due, unless clocks are in doubt, and reports whether
+// there was such a hold. All objects of the namespace must be known.
 func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 	if e.fresh.ClockDoubt() != "" || ns.holds.Find((*approval.Hold).Unsearched) == nil {
 		return false
@@ -151,7 +152,8 @@ func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 	return true
 }
 
-// adoptNewPolicies does so for all policies that are new to a namespace: the lists of a replica that starts may be of different times.
+// adoptNewPolicies adopts the holds of all policies that are new to a namespace. before are the policies that it had before. If the
+// namespace was not known, all are new: the lists of a replica that starts may be of different times.
 func (e *Engine) adoptNewPolicies(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
 	for _, ps := range slices.Concat(ns.policies, e.clusterPolicies) {
 		if uid := ps.stored.UID; ns.derived.policies.Has(uid) && (!wasKnown || !before.Has(uid)) {
@@ -160,15 +162,15 @@ func (e *Engine) adoptNewPolicies(ns *namespace, before sets.Set[types.UID], was
 	}
 }
 
-// adopt does so for a policy that was not known in the namespace.
+// adopt adopts the holds of a policy that is new to a namespace.
 func (e *Engine) adopt(ns *namespace, ps *policyState) {
 	e.adoptListed(ns, ps, nil)
 	e.assumeUnlisted(ns, ps)
 }
 
-// statusChanged takes in that only the status or the metadata of a policy changed, and returns the namespaces that are to be judged for
-// it. A replica that follows ends the holds that the leader has ended, and takes over what the leader has found. One that leads has its
-// own status written again, should somebody else have changed the holds.
+// statusChanged takes in that only the status or the metadata of a policy changed, and returns the namespaces that must be judged again. A
+// follower ends the holds that the leader has ended, and adopts the holds that the leader has found. The leader writes its own status again
+// if somebody else has changed the holds.
 func (e *Engine) statusChanged(ps *policyState, before policy.Stored) sets.Set[*namespace] {
 	out := e.endApproved(ps)
 	if !e.following {
@@ -200,7 +202,7 @@ func idsOf(holds []gc.PolicyHold) sets.Set[string] {
 	return out
 }
 
-// holdIDs are those of all holds.
+// holdIDs returns the IDs of all holds.
 func (e *Engine) holdIDs() sets.Set[string] {
 	out := sets.New[string]()
 	for _, ns := range e.namespaces {
@@ -211,14 +213,14 @@ func (e *Engine) holdIDs() sets.Set[string] {
 	return out
 }
 
-// rememberEnded remembers that this replica has ended a hold, until the status of its policy no longer tells of it.
+// rememberEnded notes that this replica has ended a hold, so that it does not adopt the hold again while the status of the owner lists it.
 func (e *Engine) rememberEnded(ns *namespace, h *approval.Hold) {
 	if ps := e.policyOf(ns, h.Owner); ps != nil {
 		ps.MarkEnded(ns.name, h.ID)
 	}
 }
 
-// policyOf finds a policy that is for the namespace by its UID; nil when there is none.
+// policyOf returns the policy of the namespace, or the cluster policy, with a UID; nil if there is none.
 func (e *Engine) policyOf(ns *namespace, uid types.UID) *policyState {
 	for _, ps := range slices.Concat(ns.policies, e.clusterPolicies) {
 		if ps.stored.UID == uid {

@@ -14,34 +14,36 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// holdsToReport are the holds of a policy in a namespace, and those of other policies that objects wait under which it would delete.
+// holdsToReport returns the holds that the status of a policy lists for a namespace: the holds that the policy owns, and holds of other
+// policies with members that this policy would delete.
 func (e *Engine) holdsToReport(ns *namespace, sums report.Sums, ps *policyState) []gc.PolicyHold {
 	var out []gc.PolicyHold
 	for h := range ns.holds.All() {
 		if h.Empty() && e.knowsDue(ns) && !ns.mayHaveMembers(h, h.ListedBy) {
-			continue // It is about to end.
+			continue // checkHolds is about to end the hold.
 		}
-		told := gc.PolicyHold{ID: h.ID, Namespace: ns.name, Why: h.Why}
+		listed := gc.PolicyHold{ID: h.ID, Namespace: ns.name, Why: h.Why}
 		if !h.Since.IsZero() {
-			told.Since = &metav1.Time{Time: h.Since.Add(time.Second - 1).Truncate(time.Second)}
+			// Rounded up, because an object that finished within the second may be a member.
+			listed.Since = &metav1.Time{Time: h.Since.Add(time.Second - 1).Truncate(time.Second)}
 		}
-		told.Objects, told.Resources = sums.Waiting(h, ps.compiled, ps.stored.UID)
+		listed.Objects, listed.Resources = sums.Waiting(h, ps.compiled, ps.stored.UID)
 		if h.Owner != ps.stored.UID {
 			owner := e.policyOf(ns, h.Owner)
-			if owner == nil || told.Objects == 0 && !ns.mayHaveMembers(h, sets.New(ps.stored.UID)) {
-				continue // It is told also for what may wait under it, so that the next replica knows that.
+			if owner == nil || listed.Objects == 0 && !ns.mayHaveMembers(h, sets.New(ps.stored.UID)) {
+				continue // A hold without certain members is listed if it may have some, so that the next leader can adopt it.
 			}
-			told.Policy = owner.title()
+			listed.Policy = owner.title()
 		}
 		if h.Total && ps.stored.Namespace == "" {
-			told.Namespace = ""
+			listed.Namespace = ""
 		}
-		out = append(out, told)
+		out = append(out, listed)
 	}
 	return out
 }
 
-// HoldOf is the policy whose annotation approves the hold with this ID; false when there is no such hold.
+// HoldOf returns the policy whose annotation approves the hold with an ID; false if there is no such hold.
 func (e *Engine) HoldOf(id string) (types.NamespacedName, bool) {
 	for _, ns := range e.namespaces {
 		if h := ns.holds.ByID(id); h != nil {
@@ -53,7 +55,7 @@ func (e *Engine) HoldOf(id string) (types.NamespacedName, bool) {
 	return types.NamespacedName{}, false
 }
 
-// Leading reports whether the replica decides what waits.
+// Leading reports whether this replica is the leader.
 func (e *Engine) Leading() bool {
 	return !e.following
 }
