@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// noticeQueueLimit is how many annotated objects of a namespace wait to be looked at. Of more, the last ones do.
+	// noticeQueueLimit is the length of the notice queue of a namespace. If it is full, the oldest object is dropped.
 	noticeQueueLimit = 20
-	// noticeEvery is how often a namespace has its turn: whoever may annotate objects may annotate very many.
+	// noticeEvery is the time between two notices of a namespace: a user who may annotate objects may annotate very many.
 	noticeEvery = 3 * time.Second
 )
 
-// Notice tells of an annotation of an object that cannot be read, or that does not do what it says.
+// Notice says that an annotation of an object cannot be read, or has no effect.
 type Notice struct {
 	Fact      *lifecycle.Fact
 	Policy    types.NamespacedName
@@ -29,21 +29,21 @@ type Notice struct {
 	Text      string
 }
 
-// notices are the objects whose annotations are yet to be looked at. An object is among them when its annotations are new or changed, when
-// it finishes, and when its namespace is judged anew, since all of that may change what there is to tell. Nothing is remembered of what was
-// told: whoever writes the events has to give the same name to the same notice.
+// notices are the objects whose annotations must be looked at. An object is queued when its annotations are new or changed, when it
+// finishes, and when its namespace is judged again, because each of these may change its notice. The engine does not remember earlier
+// notices: the caller must give events for the same notice the same name.
 type notices struct {
-	namespaces []*namespace // each that has such objects, in turn
-	dropped    int
+	namespaces []*namespace // those with queued objects; they take turns
+	dropped    int          // how many objects were dropped since the last call of TakeNotices
 }
 
-// noticeQueue are those of a namespace, oldest first.
+// noticeQueue has the queued objects of a namespace, oldest first.
 type noticeQueue struct {
 	waiting []*record
-	next    time.Time // when the next one may be looked at
+	next    time.Time // when the next object may be looked at
 }
 
-// queueNotice has the annotations of a record looked at, if it has any.
+// queueNotice queues a record, if its object has annotations that Winnow reads.
 func (e *Engine) queueNotice(rec *record) {
 	a := &rec.ns.noticeQueue
 	if !rec.Annotated() || slices.Contains(a.waiting, rec) {
@@ -61,7 +61,7 @@ func (e *Engine) queueNotice(rec *record) {
 	a.waiting = append(a.waiting, rec)
 }
 
-// TakeNotices returns up to most notices, and how many objects were passed over since it was asked last, because there were too many.
+// TakeNotices returns up to most notices, and how many objects were dropped since the last call, because a queue was full.
 func (e *Engine) TakeNotices(most int, now time.Time) (out []Notice, dropped int) {
 	for turns := len(e.notices.namespaces); turns > 0 && len(out) < most; turns-- {
 		ns := e.notices.namespaces[0]
@@ -80,7 +80,8 @@ func (e *Engine) TakeNotices(most int, now time.Time) (out []Notice, dropped int
 	return out, dropped
 }
 
-// nextNotice looks at the next object of a namespace, if it is the namespace's turn.
+// nextNotice looks at the next object of a namespace, and returns its notice if there is one. Only a notice makes the namespace wait for
+// noticeEvery.
 func (e *Engine) nextNotice(ns *namespace, now time.Time) (Notice, bool) {
 	a := &ns.noticeQueue
 	if now.Before(a.next) {

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Take returns the next delete to be sent; false when there is none, or when memory is not known to be fresh.
+// Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
 func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 	for e.fresh.Allows(now) {
 		rec, ok := e.ready.Pop(now)
@@ -25,7 +25,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 		ns := rec.ns
 		if e.mustExpireFirst(rec, now) {
 			e.ready.Push(&ns.lane, rec)
-			break // Expire is about to be called, and wakes whoever takes.
+			break // Expire is about to be called, and signals Effects.Due.
 		}
 		if ns.bounds.PerMinute != math.MaxInt && !ns.lane.Ready(now) {
 			e.ready.Push(&ns.lane, rec)
@@ -34,7 +34,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 			continue
 		}
 		order, ok := e.newOrder(rec, now)
-		if !ok { // Whoever queued it was ahead of now; without a timer it would be forgotten.
+		if !ok { // The record was queued at a later time than now, so it has no timer. Judging it sets one.
 			e.judge(rec, now)
 			continue
 		}
@@ -46,12 +46,14 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 	return nil, false
 }
 
-// mustExpireFirst reports whether a ceiling has put the record beyond its share by what annotations kept a moment ago: they may have ended since.
+// mustExpireFirst reports whether a ceiling decides for a record while timers wait for Expire: annotations that keep other objects under
+// the ceiling may have ended, so that the record may no longer be above the ceiling.
 func (e *Engine) mustExpireFirst(rec *record, now time.Time) bool {
 	next, ok := e.timers.Next()
 	return rec.rule == nil && ok && !next.After(now)
 }
 
+// newOrder decides for a record again, and returns the order for its present state; false if the record must not be deleted now.
 func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	r, d := e.decide(rec, now)
 	if d = e.applyHolds(rec, r, d, now); d.Action != policy.Delete {
@@ -64,8 +66,9 @@ func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	}, true
 }
 
-// Judge takes in the state that was read for an order, and returns the order for that state; false when there is nothing to
-// delete any more, or not now. Then Release ends the order that Take returned; else Done the one that is returned here.
+// Judge takes in the state that was read for an order, and returns the order for that state. The caller must call Done for it instead of
+// the order that Take returned. Judge returns false if the object must not be deleted now; then the caller must call Release for the order
+// that Take returned.
 func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
 	rec := e.inFlight[o]
 	if rec == nil || rec.removed() || read.UID != rec.UID() {
@@ -93,7 +96,7 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 	return order, true
 }
 
-// Release gives an order back for which nothing was sent.
+// Release ends an order for which no DELETE was sent.
 func (e *Engine) Release(o *deletion.Order, now time.Time) {
 	e.endOrder(o, now)
 }
@@ -111,7 +114,7 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 	e.endOrder(o, now)
 }
 
-// endOrder frees the record of an order, and judges it in the light of what came of it.
+// endOrder removes an order from its record, and judges the record again.
 func (e *Engine) endOrder(o *deletion.Order, now time.Time) {
 	rec := e.inFlight[o]
 	if rec == nil {
@@ -125,22 +128,22 @@ func (e *Engine) endOrder(o *deletion.Order, now time.Time) {
 	e.effects.Due = true
 }
 
-// recordResult notes what follows from a result for the next delete of the object.
+// recordResult notes the result of an order, which decides when the next delete of the object may be sent.
 func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now time.Time) {
 	switch result.Outcome {
 	case deletion.Accepted:
 		rec.extra.accepted = o
 	case deletion.NotFound:
-		rec.extra.accepted = &deletion.Order{} // Not ours to count; the watch will say that it is gone.
+		rec.extra.accepted = &deletion.Order{} // Winnow did not delete the object, so confirmDeletion must not count it.
 	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		rec.extra.retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
 	}
 }
 
-// confirmDeletion counts a deletion.
+// confirmDeletion counts a deletion by Winnow whose object is gone.
 func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
 	if o.Fact == nil {
-		return
+		return // Somebody else deleted the object; see recordResult.
 	}
 	e.confirmed = append(e.confirmed, deletion.Confirmed{Order: o, At: now})
 	e.recreations.recordDeletion(o.Fact, now)
@@ -159,8 +162,8 @@ func (e *Engine) TakeConfirmed() []deletion.Confirmed {
 	return out
 }
 
-// Busy tells whether anything is to be deleted by a given time, or is being deleted, or whether only a reading can tell: it
-// alone ends a doubt about clocks.
+// Busy reports whether anything must be deleted by a given time or is being deleted, or whether clocks are in doubt, which only a
+// consistent read can end.
 func (e *Engine) Busy(by time.Time) bool {
 	next, ok := e.timers.Next()
 	return e.ready.Waiting() > 0 || len(e.inFlight) > 0 || e.fresh.ClockDoubt() != "" || ok && !next.After(by)

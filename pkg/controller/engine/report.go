@@ -8,8 +8,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// TakeDirty returns the namespaces whose reports may have changed since it returned them last, "" for that of the cluster policies.
-// Of what is being judged anew, a report would tell but a part: it is returned once that has ended.
+// TakeDirty returns the namespaces whose reports may have changed since the last call, and "" for the cluster policies. A namespace that is
+// being judged again is returned by a later call, because a report on it would be incomplete.
 func (e *Engine) TakeDirty() []string {
 	var out []string
 	for name := range e.dirty {
@@ -25,18 +25,18 @@ func (e *Engine) TakeDirty() []string {
 	return out
 }
 
-// Judging tells whether a report on a namespace would tell but a part, since objects are being judged anew.
+// Judging reports whether a report on a namespace would be incomplete, because objects are being judged again.
 func (e *Engine) Judging(namespace string) bool {
 	return e.busyIn(namespace)
 }
 
-// busyIn reports whether there is work for Step in a namespace, in any at all for "".
+// busyIn reports whether there is work for Step in a namespace, or for "" in any namespace.
 func (e *Engine) busyIn(name string) bool {
 	ns, ok := e.namespaces[name]
 	return name == "" && e.hasWork() || ok && e.busy(ns)
 }
 
-// PopUrgent returns that of them where a policy has got a new spec last; false when none has.
+// PopUrgent returns the dirty namespace whose policy got a new spec most recently; false if there is none.
 func (e *Engine) PopUrgent() (string, bool) {
 	latest, found := "", false
 	for ns, at := range e.urgent {
@@ -50,7 +50,7 @@ func (e *Engine) PopUrgent() (string, bool) {
 	return latest, found
 }
 
-// Totals sums up all namespaces.
+// Totals returns the counts over all namespaces.
 func (e *Engine) Totals() report.Totals {
 	out := report.Totals{
 		Objects: e.records.count, Timers: e.timers.Len(), Ready: e.deleting, Held: map[policy.Reason]int{},
@@ -66,7 +66,7 @@ func (e *Engine) Totals() report.Totals {
 	return out
 }
 
-// count counts a record among those that are held, by the code of the reason, and those that are to be deleted.
+// count adds by to the counts of held and ready records, if the record is one of them.
 func (e *Engine) count(rec *record, by int) {
 	if rec.action == policy.Hold {
 		e.held[rec.reason] += by

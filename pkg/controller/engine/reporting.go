@@ -14,23 +14,23 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// Reporting makes reports on policies step by step, since there may be many objects. What changes between two steps may be missing in
-// the reports, and is then reported as dirty.
+// Reporting makes reports on policies step by step, because there may be many objects. The reports may lack what changes between two steps;
+// the namespace is dirty then.
 type Reporting struct {
 	engine *Engine
-	// policies are yet to be reported on, and namespaces are those of the first of them.
+	// policies are those without a report yet. namespaces are those that the report on the first of the policies still lacks.
 	policies   []*policyState
 	namespaces []*namespace
-	// report and sum are of the first of the policies.
+	// report and sum are for the first of policies, and summing is for the first of namespaces.
 	report  report.Report
 	sum     report.Sum
-	summing *summation // the namespace that is being summed up
-	// reports are those that are complete, and holds all holds of the last of them.
+	summing *summation
+	// reports are complete. holds are all holds of the policy with the last of the reports, even those that the report does not list.
 	reports []report.Report
 	holds   []gc.PolicyHold
 }
 
-// ReportOn begins the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
+// ReportOn begins the reports on all policies of a namespace, or for "" on all cluster policies, sorted by name.
 func (e *Engine) ReportOn(namespace string) *Reporting {
 	if namespace == "" {
 		return e.reportOn(slices.Clone(e.clusterPolicies))
@@ -47,7 +47,7 @@ func (e *Engine) reportOn(policies []*policyState) *Reporting {
 	return r
 }
 
-// beginPolicy begins the report on the first of the policies that are left.
+// beginPolicy begins the report on the first of policies.
 func (r *Reporting) beginPolicy() {
 	if len(r.policies) > 0 {
 		ps := r.policies[0]
@@ -55,13 +55,13 @@ func (r *Reporting) beginPolicy() {
 	}
 }
 
-// namespacesOf are the namespaces that a report on a policy is about.
+// namespacesOf returns the namespaces that a report on a policy may be about.
 func (e *Engine) namespacesOf(ps *policyState) []*namespace {
 	if own := ps.stored.Namespace; own != "" {
 		if ns, ok := e.namespaces[own]; ok {
 			return []*namespace{ns}
 		}
-		return nil // It was forgotten between two steps, with its policies.
+		return nil // The namespace was forgotten between two steps, with its policies.
 	}
 	return slices.Collect(maps.Values(e.namespaces))
 }
@@ -81,7 +81,7 @@ func (r *Reporting) Step() (more bool) {
 	return false
 }
 
-// addNamespace adds what a policy does in the next of its namespaces to its report, and reports whether the budget was spent before.
+// addNamespace adds the next namespace to the report on a policy, and reports whether the budget was spent before that was done.
 func (r *Reporting) addNamespace() (spent bool) {
 	ps, ns := r.policies[0], r.namespaces[0]
 	if ps.stored.Namespace == "" && !ns.derived.policies.Has(ps.stored.UID) {
@@ -103,7 +103,7 @@ func (r *Reporting) addNamespace() (spent bool) {
 	return false
 }
 
-// finishPolicy completes the report on the first of the policies.
+// finishPolicy completes the report on the first of policies.
 func (r *Reporting) finishPolicy() {
 	ps := r.policies[0]
 	r.holds = report.JoinHolds(slices.Clone(r.report.Holds))
@@ -130,10 +130,10 @@ func (e *Engine) finishCluster(r *report.Report, ps *policyState) {
 	r.WithoutQuota = slices.Compact(r.WithoutQuota)
 }
 
-// Reports are those that are complete after Step has returned false.
+// Reports returns the reports. They are complete once Step has returned false.
 func (r *Reporting) Reports() []report.Report { return r.reports }
 
-// report is what does not depend on the objects.
+// report returns the part of a report that does not depend on objects.
 func (e *Engine) report(ps *policyState) report.Report {
 	r := report.Report{
 		Stored: ps.stored, Unreadable: ps.err, Deleted: ps.deleted, LastDeletion: ps.lastDeletion, ClockDoubt: e.fresh.ClockDoubt(),
@@ -150,7 +150,7 @@ func (e *Engine) report(ps *policyState) report.Report {
 	return r
 }
 
-// add adds what a policy does in a namespace to its report. One that cannot be read does nothing, but may be held.
+// add adds a namespace to the report on a policy. A policy that cannot be read does nothing, but may own holds.
 func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report.Sums, ps *policyState) {
 	theirs := sums[ps.compiled]
 	s.Merge(theirs)
@@ -172,16 +172,16 @@ func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report
 type summation struct {
 	ns   *namespace
 	sums report.Sums
-	next int // of its records
-	// since is the number of changes before the first record was added.
+	next int // the index of the next record
+	// since is the number of updates of the namespace before the first record was added.
 	since uint64
 	done  bool
 }
 
-// summed reports whether the sums of a namespace are known.
+// summed reports whether the sums of a namespace are up to date.
 func (ns *namespace) summed() bool { return ns.sums != nil && ns.sumsAt == ns.updates }
 
-// sumUp begins to sum up a namespace, or returns what is known if nothing has changed since.
+// sumUp begins to sum up a namespace, unless its sums are up to date.
 func (e *Engine) sumUp(ns *namespace) *summation {
 	if ns.summed() {
 		return &summation{ns: ns, sums: ns.sums, done: true}
@@ -200,7 +200,7 @@ func (u *summation) step(e *Engine) (more bool) {
 			return true
 		}
 	}
-	u.ns.sums, u.ns.sumsAt = u.sums, u.since // If an object has changed since, they are of this report alone.
+	u.ns.sums, u.ns.sumsAt = u.sums, u.since // If an object has changed meanwhile, summed returns false.
 	return false
 }
 
@@ -217,7 +217,7 @@ func (u *summation) add(e *Engine, rec *record) {
 	}
 }
 
-// HoldsOf begins to find all holds of a policy that objects wait under, and those of others that its own objects wait under.
+// HoldsOf begins to find the holds that a policy owns, and the holds of other policies that its objects wait under.
 func (e *Engine) HoldsOf(p metav1.Object) *HoldFinder {
 	ps := e.policyState(types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()})
 	if ps == nil || ps.stored.UID != p.GetUID() {
@@ -226,18 +226,18 @@ func (e *Engine) HoldsOf(p metav1.Object) *HoldFinder {
 	return &HoldFinder{reporting: e.reportOn([]*policyState{ps}), policy: ps, known: ps.stored.Generation >= p.GetGeneration()}
 }
 
-// HoldFinder finds holds step by step; see Reporting.
+// HoldFinder finds the holds of a policy step by step; see Reporting.
 type HoldFinder struct {
 	reporting *Reporting
 	policy    *policyState
-	known     bool // the policy is known as it is given
+	known     bool // the engine knows the generation that HoldsOf was called with
 }
 
 // Step continues until the budget is spent, and reports whether there is more to do.
 func (h *HoldFinder) Step() (more bool) { return h.reporting != nil && h.reporting.Step() }
 
-// Holds are those that were found after Step has returned false. It also reports whether these are all that this replica can know: whether
-// the policy is known as it is given, and nothing that concerns it is yet to be listed or assessed.
+// Holds returns the holds once Step has returned false. It reports whether they are complete: the engine knows the generation that HoldsOf
+// was called with, and in the namespaces of the policy everything is listed and assessed.
 func (h *HoldFinder) Holds() ([]gc.PolicyHold, bool) {
 	if h.reporting == nil {
 		return nil, false
