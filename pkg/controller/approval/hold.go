@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,13 @@ func (h *Hold) Reassign(namespace string, owner types.UID, cluster bool) {
 		where = namespace
 	}
 	h.ID = HoldIDOf(owner, where, h.ID)
+}
+
+// Clone returns a copy that shares nothing with the hold.
+func (h *Hold) Clone() *Hold {
+	out := *h
+	out.Former, out.ListedBy = slices.Clone(h.Former), maps.Clone(h.ListedBy)
+	return &out
 }
 
 // Holds are the holds of a namespace. The index of a hold never changes; it is nil where a hold has ended.

@@ -5,6 +5,7 @@ package approval
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -153,5 +154,28 @@ func TestHolds(t *testing.T) {
 	}
 	if all.Add("a", extra) != extra || all[0] != extra || all.Find((*Hold).Empty) != extra {
 		t.Error("a new hold does not use the index of an ended one")
+	}
+}
+
+// TestCloneOfHold: what happens to a copy does not change the original, and the other way round, even in the spare capacity of a slice.
+func TestCloneOfHold(t *testing.T) {
+	h := &Hold{ID: "1", Owner: "p", Members: 3, Former: make([]string, 0, formerMost), ListedBy: sets.New[types.UID]("p")}
+	c := h.Clone()
+	for _, id := range []string{"2", "3"} {
+		h.Extend(Hold{ID: id})
+	}
+	for _, id := range []string{"4", "5"} {
+		c.Extend(Hold{ID: id})
+	}
+	h.ListedBy.Insert("q")
+	c.ListedBy.Insert("r")
+	if !slices.Equal(h.Former, []string{"1", "2"}) || !h.ListedBy.Equal(sets.New[types.UID]("p", "q")) {
+		t.Errorf("the original is %+v", h)
+	}
+	if !slices.Equal(c.Former, []string{"1", "4"}) || !c.ListedBy.Equal(sets.New[types.UID]("p", "r")) || c.Members != 3 {
+		t.Errorf("the copy is %+v", c)
+	}
+	if found := (&Hold{ID: "1"}).Clone(); found.ListedBy != nil {
+		t.Error("the copy of a hold that this replica found looks adopted")
 	}
 }

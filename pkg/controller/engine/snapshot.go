@@ -225,9 +225,8 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c.formerHoldAbove, c.bounds = ns.formerHoldAbove, ns.bounds
 	for _, h := range ns.holds {
 		if h != nil {
-			copied := *h
-			copied.Members, copied.ListedBy = 0, maps.Clone(h.ListedBy)
-			h = &copied
+			h = h.Clone()
+			h.Members = 0 // The objects are yet to be added.
 		}
 		c.holds = append(c.holds, h)
 	}
