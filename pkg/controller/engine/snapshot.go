@@ -21,36 +21,36 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Snapshot is a copy of what an Engine knows where the change of a policy matters: in the namespaces that the policy is for, and in those
-// that share a ceiling with them. The change can be tried on the copy. It is made step by step, since there may be many objects, and
-// shares with the original only what never changes.
+// Snapshot is a copy of an Engine on which a change of a policy can be tried. It has the namespaces that the policy applies to, and those
+// that share a ceiling with them. It is made step by step, because there may be many objects, and shares with the original only what never
+// changes.
 type Snapshot struct {
-	// Engine has the namespaces with their policies and holds, and no objects yet.
+	// Engine has the namespaces with their policies and holds, but no objects: the caller adds them.
 	Engine *Engine
-	// Facts are of the finished objects alone: nothing follows from others. Quotas and CronJobs are all of the namespaces.
+	// Facts are those of finished objects; the others cannot become due by the change. CronJobs and Quotas are all of the namespaces.
 	Facts    []*facts.Compact
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*Quota
-	// Cut reports whether the Engine knows more facts than were copied.
+	// Cut says that the original knows more facts than were copied.
 	Cut bool
-	// Missing are the resources of which not all that matters is known, with the namespaces where it is not.
+	// Missing are the namespaces where not all objects of a resource are known that the change needs, by resource.
 	Missing map[string][]string
 
 	from     *Engine
 	maxFacts int
-	// needs are the resources that are needed in each of the namespaces, which are yet to be copied.
+	// needs are the resources that the change needs in each namespace. namespaces are those not copied yet.
 	needs      map[*namespace]sets.Set[string]
 	namespaces []*namespace
-	// next is the index of the next record of the first namespace, and holds are the holds of that namespace when it was copied.
+	// next is the index of the next record of the first of namespaces. holds are the holds that this namespace had when next was 0.
 	next  int
 	holds approval.Holds
 }
 
-// BeginSnapshot begins a copy of what matters for a change, with at most so many facts. The copy works with a budget of its own.
-func (e *Engine) BeginSnapshot(change gc.PolicyChange, most int, spent func(work int) bool, now time.Time) *Snapshot {
+// BeginSnapshot begins a Snapshot for a change with at most maxFacts facts. spent is the budget of its Engine.
+func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
 	config := e.config
 	config.Spent = spent
-	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: most, needs: e.needs(change)}
+	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts, needs: e.needs(change)}
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(slices.Clone(*w))
@@ -78,8 +78,8 @@ func (s *Snapshot) beginNamespace(now time.Time) {
 	s.copyNamespace(ns, now)
 }
 
-// Step continues the copy until the budget of the original is spent, and reports whether there is more to do. A copy that is given up
-// before lacks facts, so its Cut must be set.
+// Step continues the copy until the budget of the original is spent, and reports whether there is more to do. A caller that stops earlier
+// must set Cut.
 func (s *Snapshot) Step(now time.Time) (more bool) {
 	for len(s.namespaces) > 0 {
 		ns := s.namespaces[0]
@@ -105,8 +105,8 @@ func (s *Snapshot) finishNamespace(ns *namespace) {
 	s.namespaces = s.namespaces[1:]
 }
 
-// copyFact copies the fact of an object, unless the object is about to go. It may miss what changes while many are copied. It reports
-// whether more may be copied.
+// copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. Objects that change
+// between two steps may be missing.
 func (s *Snapshot) copyFact(rec *record) bool {
 	if !rec.Finished || rec.accepted() != nil {
 		return true
@@ -124,7 +124,7 @@ func (s *Snapshot) copyFact(rec *record) bool {
 	return true
 }
 
-// copyClearance copies the clearance of a record where a copy that judges the record again could not find it out.
+// copyClearance copies the clearance of a record, unless the engine of the copy finds the same when it judges the record.
 func (s *Snapshot) copyClearance(rec *record) {
 	copied := s.Engine.namespaces[rec.ns.name].copiedClearances
 	switch h := rec.hold(); {
@@ -133,12 +133,12 @@ func (s *Snapshot) copyClearance(rec *record) {
 		copied[rec.UID()] = rec.clearance
 	case slices.Contains(s.holds, h):
 		copied[rec.UID()] = firstHold + clearance(slices.Index(s.holds, h))
-	default: // The hold is newer than the copy of the others.
+	default: // The hold is newer than the copied holds.
 		s.Cut = true
 	}
 }
 
-// needs are the namespaces where a change matters, with the resources whose objects decide what it does.
+// needs returns the namespaces where a change may make objects due, with the resources that decide this.
 func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 	out := map[*namespace]sets.Set[string]{}
 	for _, p := range []metav1.Object{change.Before, change.After} {
@@ -151,7 +151,7 @@ func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(resourcesOf(ps.compiled))
 		}
 	}
-	if change.Policy().GetNamespace() == "" { // What one namespace does to the shares of others is not worth looking at all of them.
+	if change.Policy().GetNamespace() == "" { // A policy of one namespace changes the shares of others too little to copy them all.
 		for _, ns := range e.sharingCeilings(out) {
 			out[ns] = sets.KeySet(ns.covered)
 		}
@@ -159,7 +159,7 @@ func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 	return out
 }
 
-// sharingCeilings are the namespaces under a ceiling of which any of these takes a share, but for these themselves.
+// sharingCeilings returns the other namespaces that share a ceiling with any of these.
 func (e *Engine) sharingCeilings(all map[*namespace]sets.Set[string]) []*namespace {
 	var out []*namespace
 	for _, ps := range e.clusterPolicies {
@@ -180,7 +180,7 @@ func (e *Engine) sharingCeilings(all map[*namespace]sets.Set[string]) []*namespa
 	return out
 }
 
-// resourcesOf are those that must be known for a policy, Jobs as owners of Pods too.
+// resourcesOf returns the resources that must be known for a policy, including Jobs as owners of Pods.
 func resourcesOf(p *policy.Policy) sets.Set[string] {
 	out := sets.New[string]()
 	if p == nil {
@@ -193,7 +193,7 @@ func resourcesOf(p *policy.Policy) sets.Set[string] {
 	return out
 }
 
-// noteMissing notes which of the needed resources of a namespace are not known completely.
+// noteMissing adds the needed resources of a namespace to Missing of which not all objects are known.
 func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 	if needed.Has(gc.ResourceJobs) && !e.cronJobsListed {
 		s.Missing[kinds.CronJobs] = append(s.Missing[kinds.CronJobs], ns.name)
@@ -209,7 +209,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 	}
 }
 
-// copyPolicy copies a policy of another tracker. Ceilings count the objects of this one.
+// copyPolicy copies a policy of another engine, with empty ceilings that count the objects of this one.
 func (e *Engine) copyPolicy(ps *policyState) *policyState {
 	c := *ps
 	c.ceilings, c.Approvals = nil, ps.Approvals.Clone()
@@ -237,8 +237,8 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	s.Engine.derive(c, now)
 }
 
-// Decision is what follows for an object now, or, where no policy has a vote, what the first of those that preview would do. The
-// policy of the resolution is nil where nothing decides.
+// Decision returns the decision for an object, or if no policy has a vote, the decision of the first preview policy. The policy of the
+// resolution is nil if nothing decides for the object.
 func (e *Engine) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 	rec := e.records.get(uid)
 	switch {
@@ -251,21 +251,21 @@ func (e *Engine) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 	return rec.resolution(), e.explain(rec)
 }
 
-// Due is an object that a policy has deleted now, or would if nothing held it or if it enforced.
+// Due is an object that a policy would delete now, or would if there were no hold or its mode were Enforce.
 type Due struct {
 	*facts.Compact
 	Policy types.NamespacedName
-	// Reason why it is due; ReasonHeld while a hold covers it, whose id is Hold, and why there is one.
+	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold.
 	Reason    policy.Reason
 	Hold, Why string
-	// HoldOf is the policy whose annotation approves the hold; HoldTotal says that it is one of all namespaces together.
+	// HoldOf is the policy whose annotation approves the hold. HoldTotal says that the hold is one of all namespaces together.
 	HoldOf    types.NamespacedName
 	HoldTotal bool
-	// Preview says that the policy only shows it.
+	// Preview says that the mode of the policy is Preview.
 	Preview bool
 }
 
-// Due lists all objects that are due by any policy now, but for those that something else holds than the number of them.
+// Due returns all objects that are due by any policy now, except objects that are held for a reason other than ReasonHeld.
 func (e *Engine) Due() []Due {
 	var out []Due
 	add := func(rec *record, p *policy.Policy, d policy.Decision, preview bool) {
@@ -275,7 +275,7 @@ func (e *Engine) Due() []Due {
 		case d.Reason == policy.ReasonHeld:
 			h := rec.heldBy(p.UID)
 			if h == nil {
-				h = &approval.Hold{} // Of what a preview would do: it is yet to be settled anew.
+				h = &approval.Hold{} // The hold of a preview has ended, and the record is not judged again yet.
 			}
 			due := Due{
 				Compact: &rec.Compact,
