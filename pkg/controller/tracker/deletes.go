@@ -12,19 +12,19 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// What is deleted. Each method does what the method of the same name does in the engine.
+// Methods for what is deleted. Each calls the method of the engine with the same name.
 
-// Step continues the work that does not fit into a turn, and reports whether there is more.
+// Step continues the work that did not fit into a turn, and reports whether there is more.
 func (t *Tracker) Step(now time.Time) bool {
 	return ask(t, func(e *engine.Engine) bool { return e.Step(now) })
 }
 
-// Expire evaluates objects whose time has come, and reports whether there are more.
+// Expire judges objects whose timer has ended, and reports whether there are more.
 func (t *Tracker) Expire(now time.Time) bool {
 	return ask(t, func(e *engine.Engine) bool { return e.Expire(now) })
 }
 
-// Next is the earliest time at which Expire or Take has something to do; false if there is none.
+// Next returns the earliest time at which Expire or Take has something to do; false if there is none.
 func (t *Tracker) Next() (at time.Time, ok bool) {
 	t.do(func(e *engine.Engine) { at, ok = e.Next() })
 	return at, ok
@@ -40,19 +40,19 @@ func (t *Tracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
 	return ask(t, func(e *engine.Engine) bool { return e.ConfirmFresh(r, now) })
 }
 
-// Take returns the next delete to be sent; false if there is none, or if memory is not known to be fresh.
+// Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
 func (t *Tracker) Take(now time.Time) (o *deletion.Order, ok bool) {
 	t.do(func(e *engine.Engine) { o, ok = e.Take(now) })
 	return o, ok
 }
 
-// Judge takes in the state that was read for an order, and returns the order for that state; false if there is none.
+// Judge takes in the state that was read for an order, and returns the order for that state; false if the object must not be deleted now.
 func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
 	t.do(func(e *engine.Engine) { judged, ok = e.Judge(o, read, now) })
 	return judged, ok
 }
 
-// Release gives an order back for which nothing was sent.
+// Release ends an order for which no DELETE was sent.
 func (t *Tracker) Release(o *deletion.Order, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Release(o, now) })
 }
@@ -72,11 +72,11 @@ func (t *Tracker) Resume(last time.Time) {
 	t.do(func(e *engine.Engine) { e.Resume(last) })
 }
 
-// Follow is for a replica that does not lead.
+// Follow tells the engine that this replica is not the leader.
 func (t *Tracker) Follow() { t.do((*engine.Engine).Follow) }
 
-// Lead is for a replica that leads from now on.
+// Lead tells the engine that this replica is the leader from now on.
 func (t *Tracker) Lead() { t.do((*engine.Engine).Lead) }
 
-// Leading reports whether the replica leads.
+// Leading reports whether this replica is the leader.
 func (t *Tracker) Leading() bool { return ask(t, (*engine.Engine).Leading) }

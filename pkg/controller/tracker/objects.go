@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// What is observed. Each method takes in what the method of the same name does in the engine.
+// Methods for what is observed. Each calls the method of the engine with the same name.
 
 // Upsert takes in a state of an object.
 func (t *Tracker) Upsert(k *facts.Compact, now time.Time) {
@@ -29,7 +29,7 @@ func (t *Tracker) Remove(k *facts.Compact, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Remove(k, now) })
 }
 
-// List is a list of all objects of a resource that is being taken in.
+// List is a list of all objects of a resource that is being taken in; see engine.List.
 type List struct {
 	tracker *Tracker
 	list    *engine.List
@@ -58,7 +58,7 @@ func (l *List) Abandon(now time.Time) {
 	l.tracker.do(func(*engine.Engine) { l.list.Abandon(now) })
 }
 
-// Merge is a list of the objects of a resource in one namespace, which is taken in beside the watch of all namespaces.
+// Merge is a list of the objects of a resource in one namespace, which is taken in beside the watch; see engine.Merge.
 type Merge struct {
 	tracker *Tracker
 	merge   *engine.Merge
@@ -130,7 +130,7 @@ func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
 	t.setPolicy(engine.ObserveClusterPolicy(p), now)
 }
 
-// setPolicy takes in what was prepared without the lock.
+// setPolicy takes in a policy, which ObservePolicy or ObserveClusterPolicy has prepared without the lock.
 func (t *Tracker) setPolicy(p engine.ObservedPolicy, now time.Time) {
 	t.do(func(e *engine.Engine) { e.SetPolicy(p, now) })
 }
@@ -195,7 +195,7 @@ func (t *Tracker) ObserveNamespaces(resourceVersion string) {
 	t.do(func(e *engine.Engine) { e.ObserveNamespaces(resourceVersion) })
 }
 
-// Observing takes in whether a resource can be listed and watched: why is nil if it can.
+// Observing takes in whether a resource can be listed and watched. why is nil if it can.
 func (t *Tracker) Observing(resource string, why error, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Observing(resource, why, now) })
 }
@@ -210,7 +210,7 @@ func (t *Tracker) Unheard(resource string) {
 	t.do(func(e *engine.Engine) { e.Unheard(resource) })
 }
 
-// Coverage returns by resource and namespace whose objects are to be observed.
+// Coverage returns the resources whose objects must be observed, with their namespaces.
 func (t *Tracker) Coverage() map[string]map[string]engine.Covering {
 	return ask(t, (*engine.Engine).Coverage)
 }

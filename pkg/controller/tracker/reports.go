@@ -15,9 +15,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// What is reported.
+// Methods for what is reported.
 
-// TakeDirty returns the namespaces whose reports may have changed since the last call, "" for that of the cluster policies.
+// TakeDirty returns the namespaces whose reports may have changed since the last call, and "" for the cluster policies.
 func (t *Tracker) TakeDirty() []string { return ask(t, (*engine.Engine).TakeDirty) }
 
 // PopUrgent returns the dirty namespace whose policy changed most recently; false if there is none.
@@ -34,21 +34,22 @@ func (t *Tracker) Judging(namespace string) bool {
 // PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.
 func (t *Tracker) PolicyNamespaces() []string { return ask(t, (*engine.Engine).PolicyNamespaces) }
 
-// Reports returns the reports on all policies of a namespace, or on all cluster policies for "", in the order of their names.
+// Reports returns the reports on all policies of a namespace, or for "" on all cluster policies, sorted by name.
 func (t *Tracker) Reports(namespace string) []report.Report {
 	reporting := ask(t, func(e *engine.Engine) *engine.Reporting { return e.ReportOn(namespace) })
 	t.finish(func(*engine.Engine) bool { return reporting.Step() })
 	return reporting.Reports()
 }
 
-// Holds returns the holds of a policy, and those of others that its objects wait under. It reports whether these are all.
+// Holds returns the holds that a policy owns, and the holds of other policies that its objects wait under. It reports whether they are
+// complete; see engine.HoldFinder.
 func (t *Tracker) Holds(p metav1.Object) (holds []gc.PolicyHold, complete bool) {
-	holding := ask(t, func(e *engine.Engine) *engine.HoldFinder { return e.HoldsOf(p) })
+	finder := ask(t, func(e *engine.Engine) *engine.HoldFinder { return e.HoldsOf(p) })
 	t.finish(func(*engine.Engine) bool {
-		if holding.Step() {
+		if finder.Step() {
 			return true
 		}
-		holds, complete = holding.Holds()
+		holds, complete = finder.Holds()
 		return false
 	})
 	return holds, complete
@@ -60,20 +61,20 @@ func (t *Tracker) HoldOf(id string) (policy types.NamespacedName, ok bool) {
 	return policy, ok
 }
 
-// TakeNotices returns at most so many notices, and how many objects were passed over since the last call because there were too many.
+// TakeNotices returns up to most notices, and how many objects were dropped since the last call, because a queue was full.
 func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice, dropped int) {
 	t.do(func(e *engine.Engine) { notices, dropped = e.TakeNotices(most, now) })
 	return notices, dropped
 }
 
-// Totals returns the counts of all that is tracked.
+// Totals returns the counts over all namespaces.
 func (t *Tracker) Totals() report.Totals { return ask(t, (*engine.Engine).Totals) }
 
-// Snapshot copies what matters for a change of a policy, with at most so many facts. When ctx ends, the copy ends too, and all later work
-// of the engine that was copied.
-func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *engine.Snapshot {
+// Snapshot returns a copy on which a change of a policy can be tried, with at most maxFacts facts. When ctx ends, the copy ends early, and
+// so does later work of its engine.
+func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, maxFacts int, now time.Time) *engine.Snapshot {
 	spent := func(int) bool { return ctx.Err() != nil }
-	snapshot := ask(t, func(e *engine.Engine) *engine.Snapshot { return e.BeginSnapshot(change, most, spent, now) })
+	snapshot := ask(t, func(e *engine.Engine) *engine.Snapshot { return e.BeginSnapshot(change, maxFacts, spent, now) })
 	t.finish(func(*engine.Engine) bool {
 		if ctx.Err() != nil {
 			snapshot.Cut = true

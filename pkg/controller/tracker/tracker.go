@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// turn is how long one caller may keep the lock before others have it.
+	// turn is how long one caller may keep the lock before other callers have their turn.
 	turn = 5 * time.Millisecond
-	// lookEvery is how much work is done between two looks at the clock; see engine.Config.Spent.
-	lookEvery = 64
+	// readEvery is how much work is done before the clock is read again; see engine.Config.Spent.
+	readEvery = 64
 )
 
 // Tracker is an engine that is safe for concurrent use.
@@ -24,15 +24,15 @@ type Tracker struct {
 	mu     sync.Mutex
 	engine *engine.Engine
 	clock  func() time.Time
-	// locked is when the lock was taken, and worked how much work was done since somebody last looked at the clock.
+	// locked is when the lock was taken. worked is how much work was done since the clock was last read.
 	locked time.Time
 	worked int
-	// due, coverage and work each hold a token while an effect of the engine waits to be received.
+	// due, coverage and work each contain a token while an effect of the engine is not received yet.
 	due, coverage, work chan struct{}
 }
 
 // New returns a tracker with an empty engine. The budget of the engine is the rest of a turn, which clock measures. If clock is nil, turns
-// do not end: nobody else waits for the lock.
+// have no end; that is for callers without concurrency.
 func New(c engine.Config, clock func() time.Time) *Tracker {
 	t := &Tracker{clock: clock, due: make(chan struct{}, 1), coverage: make(chan struct{}, 1), work: make(chan struct{}, 1)}
 	if t.clock != nil {
@@ -58,7 +58,7 @@ func (t *Tracker) lock() {
 	}
 }
 
-// unlock signals the effects of the events since lock.
+// unlock unlocks, and signals the effects of the events since lock.
 func (t *Tracker) unlock() {
 	effects := t.engine.TakeEffects()
 	t.mu.Unlock()
@@ -73,13 +73,13 @@ func signal(c chan<- struct{}, on bool) {
 	}
 	select {
 	case c <- struct{}{}:
-	default: // There is a token already.
+	default: // The channel contains a token already.
 	}
 }
 
-// spent reports, after some more work, whether the turn is over. The engine calls it while the lock is held.
+// spent adds some work, and reports whether the turn is over. The engine calls it while the lock is held.
 func (t *Tracker) spent(work int) bool {
-	if t.worked += work; t.worked < lookEvery {
+	if t.worked += work; t.worked < readEvery {
 		return false
 	}
 	t.worked = 0

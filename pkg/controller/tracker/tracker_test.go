@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// ticking is a clock on which a turn ends whenever somebody looks at it.
+// ticking returns a clock on which a turn ends whenever the clock is read.
 func ticking() func() time.Time {
 	now := testbuilders.Now
 	return func() time.Time {
@@ -28,7 +28,7 @@ func ticking() func() time.Time {
 	}
 }
 
-// begun has one namespace with a policy, and its Jobs.
+// begun returns a tracker that knows one namespace with a policy and Jobs.
 func begun(clock func() time.Time, jobs int) *Tracker {
 	t := New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, clock)
 	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
@@ -70,7 +70,7 @@ func TestSignals(t *testing.T) {
 	if received(tr.Behind()) {
 		t.Error("there is no work yet")
 	}
-	for i := range 2 * lookEvery {
+	for i := range 2 * readEvery {
 		tr.Upsert(job(i, 2), testbuilders.Now)
 	}
 	if received(tr.CoverageChanged()) || received(tr.Behind()) || !received(tr.Changed()) {
@@ -88,15 +88,15 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSpent: the clock is looked at after some work, and counts from when the lock was taken.
+// TestSpent: the clock is read after some work, and a turn begins when the lock is taken.
 func TestSpent(t *testing.T) {
 	now := testbuilders.Now
 	tr := New(engine.Config{}, func() time.Time { return now })
 	for _, took := range []time.Duration{turn - 1, turn, 2 * turn} {
 		tr.lock()
 		now = now.Add(took)
-		if tr.spent(lookEvery - 1) {
-			t.Errorf("after %s: looked at the clock too early", took)
+		if tr.spent(readEvery - 1) {
+			t.Errorf("after %s: the clock was read too early", took)
 		}
 		if got, want := tr.spent(1), took >= turn; got != want {
 			t.Errorf("after %s: the turn is over: %t, want %t", took, got, want)
@@ -105,9 +105,9 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse: whatever is called at the same time, all that was told is known afterwards.
+// TestConcurrentUse: whatever is called at the same time, all events have been taken in afterwards.
 func TestConcurrentUse(t *testing.T) {
-	const jobs = 4 * lookEvery
+	const jobs = 4 * readEvery
 	tr, now := begun(time.Now, jobs), testbuilders.Now
 	var group sync.WaitGroup
 	for _, do := range []func(i int){
@@ -162,14 +162,14 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// TestSnapshotEndsWithItsContext: nobody waits for a copy, or for what is done with it, once the context has ended.
+// TestSnapshotEndsWithItsContext: a copy is cut when its context ends.
 func TestSnapshotEndsWithItsContext(t *testing.T) {
-	tr := begun(ticking(), 3*lookEvery)
+	tr := begun(ticking(), 3*readEvery)
 	change := gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}
-	for looks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
-		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: looks}, change, 1000, testbuilders.Now)
-		if s.Cut != cut || len(s.Facts) == 3*lookEvery == cut {
-			t.Errorf("after %d looks: %d facts, cut: %t", looks, len(s.Facts), s.Cut)
+	for checks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
+		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: checks}, change, 1000, testbuilders.Now)
+		if s.Cut != cut || len(s.Facts) == 3*readEvery == cut {
+			t.Errorf("the context ended after %d checks: %d facts, cut: %t", checks, len(s.Facts), s.Cut)
 		}
 	}
 }
