@@ -138,7 +138,8 @@ func TestAReplicaThatStartsHoldsForAllApprovals(t *testing.T) {
 	w.takes(names("a-", 4)...)
 }
 
-// TestAHoldThatComesBackToAStatus: a follower takes a hold over again that somebody took out of the status, and the leader has written again.
+// TestAHoldThatComesBackToAStatus: a follower takes a hold over again that somebody took out of the status, and the leader has written
+// again.
 func TestAHoldThatComesBackToAStatus(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.config.HoldAbove = 2
@@ -155,7 +156,7 @@ func TestAHoldThatComesBackToAStatus(t *testing.T) {
 	w.takes()
 }
 
-// TestListsComeInAnyOrder: a generation of a cluster policy that no controller has observed is weighed, whether policies or namespaces are
+// TestListsComeInAnyOrder: a generation of a cluster policy that no controller has observed is assessed, whether policies or namespaces are
 // listed first.
 func TestListsComeInAnyOrder(t *testing.T) {
 	for name, policiesFirst := range map[string]bool{"policies first": true, "namespaces first": false} {
@@ -242,7 +243,7 @@ func TestSomebodyCanBeAsked(t *testing.T) {
 	}
 }
 
-// TestDueOfAPreviewThatWasHeld: what a preview would do under a hold that was taken over can be listed before it is settled anew.
+// TestDueOfAPreviewThatWasHeld: what a preview would do under a hold that was adopted can be listed before it is judged again.
 func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 	told := func(of string) gc.CleanupPolicyStatus {
 		return gc.CleanupPolicyStatus{

@@ -47,7 +47,8 @@ func TestAnApprovalInAdvanceIsOfNothing(t *testing.T) {
 	}
 }
 
-// TestAnApprovalCoversOneChange: the approval that comes with a change covers nothing that another one, which waits to be weighed with it, made due.
+// TestAnApprovalCoversOneChange: the approval that comes with a change covers nothing that another one, which waits to be assessed with it,
+// made due.
 func TestAnApprovalCoversOneChange(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAbove = 2
@@ -74,7 +75,7 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 	w.agree()
 	w.takes()
 	w.cronJobsListed = false
-	w.tellNamespace(testbuilders.Home) // The guardrail is off: 50 become due. It cannot be weighed yet.
+	w.tellNamespace(testbuilders.Home) // The guardrail is off: 50 become due. It cannot be assessed yet.
 	// The author of generation 2 saw 3 objects under this id (dry run), and writes it approved.
 	w.tellPolicy(rule(2).Annotated(gc.AnnotationApprovedHold, approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)))
 	w.ReplaceCronJobs(nil, w.now)
@@ -83,8 +84,8 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 	w.takes()
 }
 
-// TestAFollowerKeepsTheNewerID: a status that is on its way tells of the id that a hold had before a change added to it. An approval of that covers nothing that
-// was added.
+// TestAFollowerKeepsTheNewerID: a status that is on its way tells of the id that a hold had before a change added to it. An approval of
+// that covers nothing that was added.
 func TestAFollowerKeepsTheNewerID(t *testing.T) {
 	w := newWorld(t)
 	w.Follow()
@@ -123,7 +124,8 @@ func TestAFollowerKeepsTheNewerID(t *testing.T) {
 	w.takes()
 }
 
-// TestResourcesOfAHoldThatWasTakenOver: what waits under a hold that was taken over is told with all its resources, also while the clock is in doubt.
+// TestResourcesOfAHoldThatWasTakenOver: what waits under a hold that was adopted is told with all its resources, also while the clock is in
+// doubt.
 func TestResourcesOfAHoldThatWasTakenOver(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAbove = 2

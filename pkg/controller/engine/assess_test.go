@@ -98,8 +98,8 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 	}
 }
 
-// TestAGuardrailOfAllNamespacesIsWeighedInAll: what policies of namespaces delete once a cluster policy lets them counts together.
-func TestAGuardrailOfAllNamespacesIsWeighedInAll(t *testing.T) {
+// TestAGuardrailOfAllNamespacesIsAssessedInAll: what policies of namespaces delete once a cluster policy lets them counts together.
+func TestAGuardrailOfAllNamespacesIsAssessedInAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		total int
 		taken []string
@@ -151,8 +151,8 @@ func TestTheStrictestTotalHolds(t *testing.T) {
 	}
 }
 
-// TestAChangeIsWeighedInAllItsNamespacesAtOnce: while the objects of one are not all known, nothing goes in the others.
-func TestAChangeIsWeighedInAllItsNamespacesAtOnce(t *testing.T) {
+// TestAChangeIsAssessedInAllItsNamespacesAtOnce: while the objects of one are not all known, nothing goes in the others.
+func TestAChangeIsAssessedInAllItsNamespacesAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAboveTotal = 6
 	w.clusterPolicy(clusterDefault("c", "never", 1))
@@ -169,7 +169,7 @@ func TestAChangeIsWeighedInAllItsNamespacesAtOnce(t *testing.T) {
 	w.heldInAll(10)
 }
 
-// TestAChangeWaitsForAllUnderItsCeiling: while the objects of another namespace under it are not all known, the change is not weighed.
+// TestAChangeWaitsForAllUnderItsCeiling: while the objects of another namespace under it are not all known, the change is not assessed.
 func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
 	w := newWorld(t, keep("never", 1))
 	w.clusterPolicy(jobCeiling(1, 4))
@@ -187,7 +187,7 @@ func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
 	w.takes("a")
 }
 
-// TestANamespaceThatGoesBeforeItIsListed: it covers a change that reaches others from being weighed no longer than it is there.
+// TestANamespaceThatGoesBeforeItIsListed: it covers a change that reaches others from being assessed no longer than it is there.
 func TestANamespaceThatGoesBeforeItIsListed(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(clusterDefault("c", "never", 1))
@@ -200,8 +200,8 @@ func TestANamespaceThatGoesBeforeItIsListed(t *testing.T) {
 	w.decided("a", policy.Delete, policy.ReasonExpired)
 }
 
-// TestWhatIsStoppedIsWeighedWhenItGoesOn: whatever came due meanwhile, by time or by several changes, is the work of who ends the stop.
-func TestWhatIsStoppedIsWeighedWhenItGoesOn(t *testing.T) {
+// TestWhatIsStoppedIsAssessedWhenItGoesOn: whatever came due meanwhile, by time or by several changes, is the work of who ends the stop.
+func TestWhatIsStoppedIsAssessedWhenItGoesOn(t *testing.T) {
 	stops := map[string]struct{ stop, resume func(w *world) }{
 		"suspended": {
 			func(w *world) { w.clusterPolicy(everywhere(1, gc.Guardrails{SuspendAll: true})) },
@@ -243,8 +243,8 @@ func TestWhatIsStoppedIsWeighedWhenItGoesOn(t *testing.T) {
 	}
 }
 
-// TestAChangeElsewhereIsWeighedWhereItTakes: objects that a change in another namespace puts beyond a ceiling wait like its own.
-func TestAChangeElsewhereIsWeighedWhereItTakes(t *testing.T) {
+// TestAChangeElsewhereIsAssessedWhereItTakes: objects that a change in another namespace puts beyond a ceiling wait like its own.
+func TestAChangeElsewhereIsAssessedWhereItTakes(t *testing.T) {
 	hooked := func(name string) *lifecycle.Fact {
 		return testbuilders.Job(name).In("y").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(testbuilders.Now).Fact()
 	}
@@ -323,7 +323,7 @@ func TestWhoLeftACeilingIsLaidNothingTo(t *testing.T) {
 	w.takes("x-2")
 }
 
-// TestTheLastChangeIsNamed: where several changes are weighed together, people are told of the last one.
+// TestTheLastChangeIsNamed: where several changes are assessed together, people are told of the last one.
 func TestTheLastChangeIsNamed(t *testing.T) {
 	w := newWorld(t, keep("never", 1), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
 	w.config.HoldAbove = 2
@@ -375,7 +375,7 @@ func TestNoneMayBeHeldFor(t *testing.T) {
 	w.waits("p", 1)
 }
 
-// TestWhatWasApprovedCountsNoMore: the change that follows one which was approved is weighed alone.
+// TestWhatWasApprovedCountsNoMore: the change that follows one which was approved is assessed alone.
 func TestWhatWasApprovedCountsNoMore(t *testing.T) {
 	w := newWorld(t, keep("never", 1))
 	w.config.HoldAbove = 2

@@ -15,8 +15,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// TestANamespaceIsWeighedOnceItIsListed: another one that is not listed yet, and that shares nothing with it, does not hold it up.
-func TestANamespaceIsWeighedOnceItIsListed(t *testing.T) {
+// TestANamespaceIsAssessedOnceItIsListed: another one that is not listed yet, and that shares nothing with it, does not hold it up.
+func TestANamespaceIsAssessedOnceItIsListed(t *testing.T) {
 	w := newWorld(t)
 	for _, ns := range []string{"x", "y"} {
 		w.tellNamespace(ns)
@@ -57,18 +57,18 @@ func TestObjectsOutliveTheirNamespace(t *testing.T) {
 	w.takes("a")
 }
 
-// TestReportsTellWhenAChangeIsWeighed: a change that waits for another namespace is reported again once it has been weighed.
-func TestReportsTellWhenAChangeIsWeighed(t *testing.T) {
+// TestReportsTellWhenAChangeIsAssessed: a change that waits for another namespace is reported again once it has been assessed.
+func TestReportsTellWhenAChangeIsAssessed(t *testing.T) {
 	w := newWorld(t, keep("never", 1))
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.tellNamespace("y")
 	w.tellPolicy(keep("2h", 2))
 	if w.TakeDirty(); !w.report("p").Unassessed {
-		t.Fatal("the change is weighed before all under its ceiling is listed")
+		t.Fatal("the change is assessed before all under its ceiling is listed")
 	}
 	w.listed()
 	if w.report("p").Unassessed || !slices.Contains(w.TakeDirty(), testbuilders.Home) {
-		t.Error("nobody is to tell that the change was weighed")
+		t.Error("nobody is to tell that the change was assessed")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestThePolicyThatStopsIsNamed(t *testing.T) {
 	}
 }
 
-// TestWhatNeverWaitedKeepsNoHold: a hold that was taken over ends with the last object under it, though others of its policy are due.
+// TestWhatNeverWaitedKeepsNoHold: a hold that was adopted ends with the last object under it, though others of its policy are due.
 func TestWhatNeverWaitedKeepsNoHold(t *testing.T) {
 	w := newWorld(t)
 	w.tellPolicy(keep("10m", 1).Status(gc.CleanupPolicyStatus{

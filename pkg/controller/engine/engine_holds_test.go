@@ -38,8 +38,8 @@ type simHold struct {
 	Searched bool
 }
 
-// simWeighing is what a change made due that needed no approval.
-type simWeighing struct {
+// simAssessed is what a change made due that needed no approval.
+type simAssessed struct {
 	at      time.Time
 	objects int
 }
@@ -64,7 +64,7 @@ func (c simChange) in(e *simulation, namespace string) []types.UID {
 	return out
 }
 
-// changed is after a change that people made: what it made due is weighed.
+// changed is after a change that people made: what it made due is assessed.
 func (e *simulation) changed(c simChange) {
 	e.cover()
 	e.assess(c)
@@ -109,7 +109,7 @@ func (e *simulation) assess(c simChange) {
 				f.uids = append(f.uids, uid)
 			}
 		}
-		if len(f.uids) > 0 && e.stopped(f.uids) { // It is weighed when that ends, by the limits of today.
+		if len(f.uids) > 0 && e.stopped(f.uids) { // It is assessed when that ends, by the limits of today.
 			skipped[f.namespace] = true
 			continue
 		}
@@ -140,7 +140,7 @@ func (e *simulation) assess(c simChange) {
 		case e.clear(f.uids):
 			counts := append(f.reach(), types.UID(f.namespace))
 			for _, key := range counts {
-				e.recent[string(key)] = append(e.recent[string(key)], simWeighing{e.Now, len(f.uids)})
+				e.recent[string(key)] = append(e.recent[string(key)], simAssessed{e.Now, len(f.uids)})
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func (e *simulation) holdOf(owner types.UID, namespace string) *simHold {
 	return nil
 }
 
-// clear takes objects for weighed, unless somebody stops them now: then they are made due by whoever ends that.
+// clear takes objects for assessed, unless somebody stops them now: then they are made due by whoever ends that.
 func (e *simulation) clear(uids []types.UID) bool {
 	answers := e.Answers()
 	stopped := true
@@ -255,14 +255,14 @@ func (e *simulation) clear(uids []types.UID) bool {
 	return !stopped
 }
 
-// affected are the namespaces that are ruled by something else than when they were last weighed, and those where that put an object
+// affected are the namespaces that are ruled by something else than when they were last assessed, and those where that put an object
 // beyond a ceiling.
 func (e *simulation) affected(due map[model.PolicyInNamespace][]types.UID) map[string]bool {
 	out := map[string]bool{}
 	for _, name := range model.DrawnNamespaces {
 		before := e.rules[name]
 		e.rules[name] = e.rulesOf(name)
-		if !e.known(name) { // Once it is, all that is due there is weighed.
+		if !e.known(name) { // Once it is, all that is due there is assessed.
 			e.rules[name] = "unknown"
 			continue
 		}
@@ -346,7 +346,7 @@ func (e *simulation) settleDue(uids []types.UID) {
 	}
 }
 
-// forgetUndue: what is not due any more is weighed anew when it is, and a hold under which nothing waits is none. While the clock is in
+// forgetUndue: what is not due any more is assessed again when it is, and a hold under which nothing waits is none. While the clock is in
 // doubt, or a namespace is not known, nothing is known not to be due.
 func (e *simulation) forgetUndue(due map[model.PolicyInNamespace][]types.UID) {
 	e.each(e.rest)
@@ -387,7 +387,7 @@ func (e *simulation) mayWait(h *simHold, due map[model.PolicyInNamespace][]types
 	return false
 }
 
-// find has what is due wait under the holds that were taken over.
+// find has what is due wait under the holds that were adopted.
 func (e *simulation) find(due map[model.PolicyInNamespace][]types.UID) {
 	if e.clockLies {
 		return

@@ -104,7 +104,7 @@ func (e *simulation) succeed(t *rapid.T) {
 	}
 }
 
-// limitsOf are those by which an engine weighs the next change of a namespace.
+// limitsOf are those by which an engine assesses the next change of a namespace.
 func limitsOf(ns *namespace) simLimits {
 	if ns == nil {
 		return simLimits{}
@@ -141,12 +141,12 @@ func (e *simulation) writeStatus() {
 }
 
 // windows are those of an engine, as far as they still count.
-func (e *simulation) windows(t *driver) map[string][]simWeighing {
-	out := map[string][]simWeighing{}
+func (e *simulation) windows(t *driver) map[string][]simAssessed {
+	out := map[string][]simAssessed{}
 	add := func(key string, w approval.Window) {
 		for _, of := range w {
 			if e.Now.Before(of.At.Add(approval.WindowLength)) {
-				out[key] = append(out[key], simWeighing{of.At, of.Objects})
+				out[key] = append(out[key], simAssessed{of.At, of.Objects})
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (e *simulation) followerAgrees(t *rapid.T) {
 // sameClearances reports whether nothing is held, and both replicas assess by the same limits and know of all objects alike whether they
 // need approval, and how many did not lately. One that starts while a namespace is suspended does not know what was approved there.
 func (e *simulation) sameClearances() bool {
-	sums := func(all map[string][]simWeighing) map[string]int {
+	sums := func(all map[string][]simAssessed) map[string]int {
 		out := map[string]int{}
 		for key, weighings := range all {
 			for _, of := range weighings {

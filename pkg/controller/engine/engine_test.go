@@ -50,8 +50,8 @@ type simulation struct {
 	under   map[types.UID]*simHold
 	holds   []*simHold
 	// recent is what changes made due lately, by namespace and by the UID of a cluster policy.
-	recent map[string][]simWeighing
-	rules  map[string]string // what ruled each namespace when it was last weighed
+	recent map[string][]simAssessed
+	rules  map[string]string // what ruled each namespace when it was last assessed
 	// limitsBefore are those of each namespace then.
 	limitsBefore map[string]simLimits
 	clockLies    bool
@@ -66,7 +66,7 @@ const (
 
 func newEngine(t *rapid.T) *simulation {
 	e := &simulation{
-		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simWeighing{},
+		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simAssessed{},
 		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
 	}
 	e.slice = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "slice")

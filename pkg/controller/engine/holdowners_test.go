@@ -302,7 +302,7 @@ func TestHoldsSaysWhetherTheyAreAll(t *testing.T) {
 		"another one of that name":  {func(*world) {}, keep("1h", 1).WithUID("another"), false},
 		"a generation not yet seen": {func(*world) {}, keep("1h", 2), false},
 		"CronJobs are not listed":   {func(w *world) { w.cronJobsListed = false }, keep("1h", 1), false},
-		"a change is not weighed": {func(w *world) {
+		"a change is not assessed": {func(w *world) {
 			w.clusterPolicy(jobCeiling(1, 5))
 			w.tellNamespace("y")
 			w.tellPolicy(keep("2h", 2))

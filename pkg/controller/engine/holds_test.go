@@ -202,9 +202,9 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 	}
 }
 
-// TestAnApprovalCoversNothingUnweighed: an approval of what a first change made due releases nothing that a second one, which cannot be
-// weighed yet, has added.
-func TestAnApprovalCoversNothingUnweighed(t *testing.T) {
+// TestAnApprovalCoversNothingUnassessed: an approval of what a first change made due releases nothing that a second one, which cannot be
+// assessed yet, has added.
+func TestAnApprovalCoversNothingUnassessed(t *testing.T) {
 	jobsAfter := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs)).Generation(generation)
 	}
@@ -214,7 +214,7 @@ func TestAnApprovalCoversNothingUnweighed(t *testing.T) {
 	w.upsert(jobs(10*time.Minute, names("young-", 8)...)...)
 	w.policy(jobsAfter("30m", 2))
 	id := w.waits("p", 4).ID
-	// Pods are not listed yet, so that nothing can be weighed.
+	// Pods are not listed yet, so that nothing can be assessed.
 	both := testbuilders.Policy("p").
 		Rules(testbuilders.Rule("jobs", "5m").For(gc.ResourceJobs), testbuilders.Rule("pods", "5m").For(gc.ResourcePods)).
 		Generation(3)
@@ -321,7 +321,7 @@ func TestWindowsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatCanBeReadAgain: what it would delete then is weighed, though its generation is the one that was held or approved before.
+// TestAPolicyThatCanBeReadAgain: what it would delete then is assessed, though its generation is the one that was held or approved before.
 func TestAPolicyThatCanBeReadAgain(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.config.HoldAbove = 2
@@ -332,7 +332,7 @@ func TestAPolicyThatCanBeReadAgain(t *testing.T) {
 	w.agree()
 	w.takes()
 	w.tellPolicy(keep("10m", 2).Status(told))
-	for _, name := range names("a-", 4) { // Its resources are listed anew.
+	for _, name := range names("a-", 4) { // Its resources are listed again.
 		w.upsert(w.facts[name])
 	}
 	w.listed()

@@ -19,7 +19,7 @@ import (
 // Namespaces that are not known: seen late, or left out of a list.
 
 // TestANamespaceThatIsSeenLate: the watch of namespaces may lag behind those of policies and objects. What is due when a namespace becomes
-// known is weighed then.
+// known is assessed then.
 func TestANamespaceThatIsSeenLate(t *testing.T) {
 	late := func() *testbuilders.PolicyBuilder { return testbuilders.Policy("p").In("late").Default("10m") }
 	start := func(t *testing.T, n int) *world {
@@ -65,7 +65,8 @@ func TestAStaleListOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestALostNamespaceKeepsItsHolds: a list that leaves a namespace out by mistake ends no hold there, though no policy but those of the cluster is for it.
+// TestALostNamespaceKeepsItsHolds: a list that leaves a namespace out by mistake ends no hold there, though no policy but those of the
+// cluster is for it.
 func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
@@ -100,8 +101,8 @@ func TestALostNamespaceKeepsItsHolds(t *testing.T) {
 	w.takes()
 }
 
-// TestALostNamespaceIsNotWeighedAnew: what was held stays so when a namespace is back, though the guardrail would allow it by now.
-func TestALostNamespaceIsNotWeighedAnew(t *testing.T) {
+// TestALostNamespaceIsNotAssessedAnew: what was held stays so when a namespace is back, though the guardrail would allow it by now.
+func TestALostNamespaceIsNotAssessedAnew(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
 	w.config.HoldAbove = 1000
@@ -127,8 +128,8 @@ func TestALostNamespaceIsNotWeighedAnew(t *testing.T) {
 	w.takes()
 }
 
-// TestAReplicaThatStartsHoldsInLateNamespaces: the lists of a replica that starts may be of different times. It takes over the holds of a policy where that
-// comes to select a namespace, too.
+// TestAReplicaThatStartsHoldsInLateNamespaces: the lists of a replica that starts may be of different times. It takes over the holds of a
+// policy where that comes to select a namespace, too.
 func TestAReplicaThatStartsHoldsInLateNamespaces(t *testing.T) {
 	for _, how := range []string{"unknown at first", "not selected at first"} {
 		t.Run(how, func(t *testing.T) {
@@ -164,7 +165,8 @@ func TestAReplicaThatStartsHoldsInLateNamespaces(t *testing.T) {
 	}
 }
 
-// TestGuardrailsGuardTheirEndInALostNamespace: a guardrail that goes while a namespace is not known is what the change is weighed by when it is back.
+// TestGuardrailsGuardTheirEndInALostNamespace: a guardrail that goes while a namespace is not known is what the change is assessed by when
+// it is back.
 func TestGuardrailsGuardTheirEndInALostNamespace(t *testing.T) {
 	strict := everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
 	w := newWorld(t, keep("10m", 1))
@@ -182,7 +184,7 @@ func TestGuardrailsGuardTheirEndInALostNamespace(t *testing.T) {
 	w.takes()
 }
 
-// TestAnUnknownNamespaceHoldsUpNoOther: as long as it is not known, changes are weighed in all others.
+// TestAnUnknownNamespaceHoldsUpNoOther: as long as it is not known, changes are assessed in all others.
 func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 2))
@@ -196,7 +198,8 @@ func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 	w.takes(names("a-", 3)...)
 }
 
-// TestNamespacesThatKeepComing: a namespace whose objects are not listed yet covers no change of another from being weighed after a restart.
+// TestNamespacesThatKeepComing: a namespace whose objects are not listed yet covers no change of another from being assessed after a
+// restart.
 func TestNamespacesThatKeepComing(t *testing.T) {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
@@ -221,7 +224,8 @@ func TestNamespacesThatKeepComing(t *testing.T) {
 	}
 }
 
-// TestAStaleListOfPolicies: a policy that a list leaves out by mistake is weighed when it is back, though its status says that it was observed.
+// TestAStaleListOfPolicies: a policy that a list leaves out by mistake is assessed when it is back, though its status says that it was
+// observed.
 func TestAStaleListOfPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()

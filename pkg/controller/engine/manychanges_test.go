@@ -18,9 +18,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// What changes are weighed by, and how many are remembered.
+// What changes are assessed by, and how many are remembered.
 
-// TestATotalIsNotLost: a policy of a namespace that is edited before the change of a cluster policy could be weighed does not take the
+// TestATotalIsNotLost: a policy of a namespace that is edited before the change of a cluster policy could be assessed does not take the
 // namespace out of the total of that change.
 func TestATotalIsNotLost(t *testing.T) {
 	const namespaces, each = 9, 9
@@ -48,7 +48,7 @@ func TestATotalIsNotLost(t *testing.T) {
 	}
 }
 
-// TestGuardrailsGuardTheirEnd: the change that takes a guardrail away, or loosens it, is weighed by what it said before.
+// TestGuardrailsGuardTheirEnd: the change that takes a guardrail away, or loosens it, is assessed by what it said before.
 func TestGuardrailsGuardTheirEnd(t *testing.T) {
 	strict := func() *gc.ClusterCleanupPolicy {
 		return everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
@@ -64,7 +64,7 @@ func TestGuardrailsGuardTheirEnd(t *testing.T) {
 			w.RemoveClusterPolicy(p, w.now)
 		},
 		"loosened": func(w *world) { w.clusterPolicy(loose(1000)) },
-		"loosened before it could be weighed": func(w *world) {
+		"loosened before it could be assessed": func(w *world) {
 			w.cronJobsListed = false
 			w.clusterPolicy(loose(100))
 			p := loose(1000)
@@ -165,7 +165,7 @@ func TestMoreHoldsThanFit(t *testing.T) {
 	w.takes(names("p-", 4)...)
 }
 
-// TestCausesAreFolded: changes that cannot be weighed are not all remembered.
+// TestCausesAreFolded: changes that cannot be assessed are not all remembered.
 func TestCausesAreFolded(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.cronJobsListed = false

@@ -52,9 +52,9 @@ func TestARelistIsNotHalfTaken(t *testing.T) {
 	}
 }
 
-// TestNothingIsWeighedOnHalfARelist: while the objects that went are still known beside those that came, a policy that covers fewer seems to
-// make more due than it does.
-func TestNothingIsWeighedOnHalfARelist(t *testing.T) {
+// TestNothingIsAssessedOnHalfARelist: while the objects that went are still known beside those that came, a policy that covers fewer seems
+// to make more due than it does.
+func TestNothingIsAssessedOnHalfARelist(t *testing.T) {
 	keeping := func(n, generation int64) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "").WithoutTTL().Keeping(n)).Generation(generation)
 	}
@@ -128,8 +128,8 @@ func TestWhatIsCoveredDuringARelist(t *testing.T) {
 	}
 }
 
-// TestASecondChangeIsWeighed: what a first change has kept, a second one makes due, even while neither could be weighed yet.
-func TestASecondChangeIsWeighed(t *testing.T) {
+// TestASecondChangeIsAssessed: what a first change has kept, a second one makes due, even while neither could be assessed yet.
+func TestASecondChangeIsAssessed(t *testing.T) {
 	withPods := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").
 			Rules(testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs), testbuilders.Rule("pods", "1h").For(gc.ResourcePods)).
@@ -175,7 +175,7 @@ func TestWhatIsNotDueForAMoment(t *testing.T) {
 	}
 }
 
-// TestOthersDoNotStartAChangeOver: namespaces come and go while the objects of a large one are judged anew, which ends all the same.
+// TestOthersDoNotStartAChangeOver: namespaces come and go while the objects of a large one are judged again, which ends all the same.
 func TestOthersDoNotStartAChangeOver(t *testing.T) {
 	const objects = 20
 	w := newWorld(t, keep("30d", 1))

@@ -16,7 +16,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// TestAStatusIsNoReasonToPassAChange: a new generation is weighed though its state tells that it was observed, as a slow watch brings both.
+// TestAStatusIsNoReasonToPassAChange: a new generation is assessed though its state tells that it was observed, as a slow watch brings
+// both.
 func TestAStatusIsNoReasonToPassAChange(t *testing.T) {
 	w := newWorld(t, keep("1h", 1))
 	w.config.HoldAbove = 2
@@ -27,7 +28,7 @@ func TestAStatusIsNoReasonToPassAChange(t *testing.T) {
 	w.waits("p", 4)
 }
 
-// TestTheFirstOfSeveralChangesCounts: what comes due between two changes that are weighed together is the work of the first.
+// TestTheFirstOfSeveralChangesCounts: what comes due between two changes that are assessed together is the work of the first.
 func TestTheFirstOfSeveralChangesCounts(t *testing.T) {
 	w := newWorld(t, keep("never", 1))
 	w.config.HoldAbove = 2
@@ -59,7 +60,7 @@ func TestAPolicyThatCanBeReadAgainIsAChangeOfItsOwn(t *testing.T) {
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.tellPolicy(keep("10m", 2))
-	for _, f := range jobs(30*time.Minute, names("a-", 4)...) { // Its resources are listed anew.
+	for _, f := range jobs(30*time.Minute, names("a-", 4)...) { // Its resources are listed again.
 		w.upsert(f)
 	}
 	w.listed()
@@ -68,8 +69,8 @@ func TestAPolicyThatCanBeReadAgainIsAChangeOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestNothingIsWeighedBeforeWhatItDependsOnIsListed: CronJobs and quotas decide what a change makes due.
-func TestNothingIsWeighedBeforeWhatItDependsOnIsListed(t *testing.T) {
+// TestNothingIsAssessedBeforeWhatItDependsOnIsListed: CronJobs and quotas decide what a change makes due.
+func TestNothingIsAssessedBeforeWhatItDependsOnIsListed(t *testing.T) {
 	four := func() (out []*lifecycle.Fact) {
 		for _, name := range names("a-", 4) {
 			out = append(

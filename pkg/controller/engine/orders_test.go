@@ -71,7 +71,7 @@ func TestRefusalsBackOff(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	t.Run("judged anew at once from the newer state that came meanwhile", func(t *testing.T) {
+	t.Run("judged again at once from the newer state that came meanwhile", func(t *testing.T) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
@@ -83,7 +83,7 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("the order is for version %d, reread %v", o.Fact.ResourceVersion, o.Reread)
 		}
 	})
-	t.Run("judged anew as soon as the newer state comes", func(t *testing.T) {
+	t.Run("judged again as soon as the newer state comes", func(t *testing.T) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")

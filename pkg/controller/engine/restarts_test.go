@@ -193,7 +193,7 @@ func TestWhatNobodySawInAllNamespaces(t *testing.T) {
 	}
 }
 
-// TestWhatNobodySawCountsWithNothing: a change after a restart is weighed without what was let go at it.
+// TestWhatNobodySawCountsWithNothing: a change after a restart is assessed without what was let go at it.
 func TestWhatNobodySawCountsWithNothing(t *testing.T) {
 	w := restarted(t, testbuilders.Now)
 	w.lists([]string{testbuilders.Home}, keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
@@ -207,7 +207,8 @@ func TestWhatNobodySawCountsWithNothing(t *testing.T) {
 	w.takes("c")
 }
 
-// TestARestartKeepsHoldsAsTheyAre: what waits under a hold that the status tells of is no part of a change that is weighed after a restart.
+// TestARestartKeepsHoldsAsTheyAre: what waits under a hold that the status tells of is no part of a change that is assessed after a
+// restart.
 func TestARestartKeepsHoldsAsTheyAre(t *testing.T) {
 	since := metav1.NewTime(testbuilders.Now.Add(-20 * time.Minute))
 	w := restarted(t, testbuilders.Now.Add(-time.Hour))

@@ -167,7 +167,7 @@ func BenchmarkListed(b *testing.B) {
 			}
 		}
 		if len(t.pending) > 0 {
-			b.Fatalf("%d namespaces are not weighed", len(t.pending))
+			b.Fatalf("%d namespaces are not assessed", len(t.pending))
 		}
 	}
 }

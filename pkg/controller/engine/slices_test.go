@@ -169,7 +169,7 @@ func (s *sliced) clusterPolicy(t *rapid.T) {
 	p.Generation, p.ResourceVersion = s.generation(t, p.Name), s.next()
 	p.Spec.Suspend = false
 	if p.Spec.Guardrails != nil {
-		p.Spec.Guardrails.HoldAbove = nil // What is weighed together differs.
+		p.Spec.Guardrails.HoldAbove = nil // What is assessed together differs.
 	}
 	s.both(func(t *driver) {
 		if p.Generation == 0 {
@@ -264,7 +264,7 @@ func (s *sliced) decisions(t *driver) []string {
 	return out
 }
 
-// TestReportsWaitForSlices: a report on objects that are being judged anew would tell but a part, and cost as much as one on all.
+// TestReportsWaitForSlices: a report on objects that are being judged again would tell but a part, and cost as much as one on all.
 func TestReportsWaitForSlices(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"), testbuilders.Policy("p").In("other").Default("30d"))
 	w.clusterPolicy(everywhere(1, gc.Guardrails{}))
@@ -293,7 +293,7 @@ func TestReportsWaitForSlices(t *testing.T) {
 }
 
 // TestSlicesAreReported: whoever reads the report on a namespace while objects elsewhere are still being judged is told to read it again,
-// since the change is weighed only once all are.
+// since the change is assessed only once all are.
 func TestSlicesAreReported(t *testing.T) {
 	names := []string{testbuilders.Home, "other"}
 	changed := func(ns string, generation int64) *testbuilders.PolicyBuilder {
@@ -323,6 +323,6 @@ func TestSlicesAreReported(t *testing.T) {
 		}
 	}
 	if !uncleared {
-		t.Error("no report was read before all was weighed")
+		t.Error("no report was read before all was assessed")
 	}
 }

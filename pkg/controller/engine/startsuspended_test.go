@@ -55,8 +55,8 @@ func TestStartSuspended(t *testing.T) {
 	w.deletes("a", "b")
 }
 
-// TestTheFirstClusterPolicyReleasesNothingUnheld: what came due while Winnow was suspended is weighed when that ends. It waits for approval
-// where it is too much for its namespace, or 100,000 objects in all.
+// TestTheFirstClusterPolicyReleasesNothingUnheld: what came due while Winnow was suspended is assessed when that ends. It waits for
+// approval where it is too much for its namespace, or 100,000 objects in all.
 func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
 	for name, c := range map[string]struct{ namespaces, jobs int }{
 		"many in each":     {2, 5000},

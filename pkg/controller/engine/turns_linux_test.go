@@ -18,8 +18,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// BenchmarkLock is for how long one caller has the lock at the most, in CPU time: while a cluster policy with a ceiling changes, so that all
-// Jobs are judged anew, reports on them are made, and a forecast copies what is known; and while one namespace has 400 Jobs and 120
+// BenchmarkLock is for how long one caller has the lock at the most, in CPU time: while a cluster policy with a ceiling changes, so that
+// all Jobs are judged again, reports on them are made, and a forecast copies what is known; and while one namespace has 400 Jobs and 120
 // policies of 100 rules each, half of which preview.
 func BenchmarkLock(b *testing.B) {
 	b.Run("cluster policy", func(b *testing.B) {
