@@ -147,7 +147,7 @@ func (l *List) covers(ns *namespace) bool {
 }
 
 // Abandon ends a list that will not be completed. It does nothing after End. The caller must report that the resource cannot be observed
-// until the next list has ended; see Observing.
+// until the next list begins, which pauses deletes itself; see Observing.
 func (l *List) Abandon(now time.Time) {
 	if l.open() {
 		l.close()

@@ -25,7 +25,8 @@ type Reporting struct {
 	report  report.Report
 	sum     report.Sum
 	summing *summation
-	// reports are complete. holds are all holds of the policy with the last of the reports, even those that the report does not list.
+	// reports are complete. holds are all holds of the policy with the last of the reports, even those that the report does not list, and
+	// not joined.
 	reports []report.Report
 	holds   []gc.PolicyHold
 }
@@ -106,7 +107,7 @@ func (r *Reporting) addNamespace() (spent bool) {
 // finishPolicy completes the report on the first of policies.
 func (r *Reporting) finishPolicy() {
 	ps := r.policies[0]
-	r.holds = report.JoinHolds(slices.Clone(r.report.Holds))
+	r.holds = r.report.Holds
 	if ps.stored.Namespace == "" {
 		r.engine.finishCluster(&r.report, ps)
 	} else if ns, ok := r.engine.namespaces[ps.stored.Namespace]; ok {
@@ -248,5 +249,5 @@ func (h *HoldFinder) Holds() ([]gc.PolicyHold, bool) {
 			complete = complete && h.reporting.engine.complete(ns) && len(ns.changes) == 0 && ns.summed()
 		}
 	}
-	return h.reporting.holds, complete
+	return report.JoinHolds(h.reporting.holds), complete
 }

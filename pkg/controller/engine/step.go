@@ -40,7 +40,7 @@ func (e *Engine) Step(now time.Time) bool {
 	return e.hasWork()
 }
 
-// working reports whether there is work for Step.
+// hasWork reports whether there is work for Step.
 func (e *Engine) hasWork() bool { return e.judging() || len(e.applying) > 0 }
 
 // judging reports whether the rejudge queue has objects.
