@@ -15,17 +15,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 )
 
-// carryOut has an order deleted, read before if it asks for that, and tells the tracker what came of it. Requests that are
-// under way when ctx ends are not cut off: their outcome would be unknown.
+// carryOut sends the DELETE of an order, after a GET if the order asks for one, and passes the outcome to the tracker. The end of ctx does
+// not cancel requests in flight, because their outcome would be unknown.
 func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
 	if order.Reread {
 		read, err := l.deleter.Read(requests, order.Fact)
 		switch {
 		case err != nil:
-			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, Detail: err.Error()}})
+			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: err.Error()}})
 		case read == nil:
-			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}})
+			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound, NotSent: true}})
 		}
 		judged, ok := l.tracker.Judge(order, read, l.clock.Now())
 		if !ok {
@@ -33,18 +33,20 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		}
 		order = judged
 	}
-	if order.Lapsed(l.clock.Now()) { // The tracker was busy since the order was asked for.
+	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
 		return l.release(order)
 	}
 	answer := l.deleter.Delete(requests, order)
-	metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
+	if !answer.NotSent {
+		metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
+	}
 	return l.finish(ctx, order, answer)
 }
 
-// release gives an order back for which nothing was sent.
+// release gives back an order for which no DELETE was sent.
 func (l *loop) release(order *deletion.Order) deleter.Answer {
 	l.tracker.Release(order, l.clock.Now())
-	return deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}
+	return deleter.Answer{Result: deletion.Result{Outcome: deletion.Released, NotSent: true}}
 }
 
 func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter.Answer) deleter.Answer {
@@ -57,7 +59,7 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	case deletion.Accepted:
 		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
 			"lateness", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
-	case deletion.NotFound, deletion.Conflict:
+	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	case deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		logger.Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)

@@ -6,12 +6,19 @@ package cleanup
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 )
 
 const deleteA = "DELETE " + jobsPath + "a"
@@ -75,7 +82,7 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 			if c.sent > 0 {
 				return
 			}
-			if answer.Outcome != deletion.NotFound {
+			if answer.Outcome != deletion.Released || !answer.NotSent {
 				t.Errorf("the loop was told of %v", answer.Outcome)
 			}
 			w.agree() // Nothing was sent, so that nothing is to be waited for or read.
@@ -100,17 +107,17 @@ func TestCarryOutReadsFirst(t *testing.T) {
 		}, deletion.Accepted, 1},
 		"a newer state that is kept": {func(w *world) {
 			w.jobs["a"].ResourceVersion, w.jobs["a"].Annotations = "2", map[string]string{"gc.winnow.dev/ttl": "never"}
-		}, deletion.NotFound, 0},
+		}, deletion.Released, 0},
 		"another of its name":          {func(w *world) { w.jobs["a"].UID = "uid-b" }, deletion.NotFound, 0},
 		"gone":                         {func(w *world) { delete(w.jobs, "a") }, deletion.NotFound, 0},
 		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, deletion.Unknown, 0},
-		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For); return 0 } }, deletion.NotFound, 0},
+		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For); return 0 } }, deletion.Released, 0},
 		"the namespace goes meanwhile": {func(w *world) {
 			w.before[getA] = func() int {
 				w.tracker.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, "2"), w.time.Now())
 				return 0
 			}
-		}, deletion.NotFound, 0},
+		}, deletion.Released, 0},
 		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For - 1); return 0 } }, deletion.Accepted, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +127,7 @@ func TestCarryOutReadsFirst(t *testing.T) {
 			order := w.take()
 			order.Reread = true
 			c.change(w)
-			if got := w.carryOut(t.Context(), order); got.Outcome != c.outcome {
+			if got := w.carryOut(t.Context(), order); got.Outcome != c.outcome || got.NotSent != (c.sent == 0) {
 				t.Errorf("got %+v", got)
 			}
 			if n := w.requests("DELETE"); n != c.sent || w.requests(getA) != 1 {
@@ -130,7 +137,48 @@ func TestCarryOutReadsFirst(t *testing.T) {
 	}
 }
 
-// TestCarryOutIsNotCutOff: of a request that is cut off nobody knows what came of it, so it is carried out to its end.
+var registerMetrics = sync.OnceFunc(metrics.Register)
+
+// TestOnlyRequestsAreCounted: an answer that was known without a DELETE is not counted as one.
+func TestOnlyRequestsAreCounted(t *testing.T) {
+	registerMetrics()
+	for name, answer := range map[string]deleter.Answer{
+		"sent":     {Result: deletion.Result{Outcome: deletion.Unauthorized}},
+		"not sent": {Result: deletion.Result{Outcome: deletion.Unauthorized, NotSent: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.job("a")
+			w.agree()
+			w.loop.deleter = fixedAnswer(answer)
+			count := func() float64 {
+				n, err := testutil.GetCounterMetricValue(metrics.DeleteRequests.WithLabelValues(gc.ResourceJobs, "Unauthorized"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			before := count()
+			w.carryOut(t.Context(), w.take())
+			if counted := count() > before; counted == answer.NotSent {
+				t.Errorf("counted: %v", counted)
+			}
+		})
+	}
+}
+
+// fixedAnswer answers every order in the same way.
+type fixedAnswer deleter.Answer
+
+func (f fixedAnswer) Delete(context.Context, *deletion.Order) deleter.Answer {
+	return deleter.Answer(f)
+}
+
+func (f fixedAnswer) Read(_ context.Context, fact *lifecycle.Fact) (*lifecycle.Fact, error) {
+	return fact, nil
+}
+
+// TestCarryOutIsNotCutOff: the outcome of a request that is cut off would be unknown, so the request is completed.
 func TestCarryOutIsNotCutOff(t *testing.T) {
 	w := newWorld(t)
 	w.job("a")

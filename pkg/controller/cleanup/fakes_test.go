@@ -231,7 +231,7 @@ func (f *fakeTracker) Done(o *deletion.Order, result deletion.Result, _ time.Tim
 	again := 0
 	switch result.Outcome {
 	case deletion.Accepted, deletion.NotFound:
-	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown, deletion.Released:
 		again = 1
 	}
 	f.end(o, again)

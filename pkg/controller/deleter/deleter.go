@@ -56,7 +56,7 @@ type Answer struct {
 	Overloaded bool
 }
 
-// Delete sends the DELETE of an order.
+// Delete sends the DELETE of an order, unless the outcome is clear without it.
 func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -71,11 +71,11 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 		},
 	})
 	if missing := d.rights.known(o.Fact, d.clock.Now()); missing != "" {
-		return answered(deletion.Unauthorized, missing)
+		return notSent(deletion.Unauthorized, missing)
 	}
 	kind, err := kinds.For(o.Fact.Resource)
 	if err != nil {
-		return answered(deletion.Refused, err.Error())
+		return notSent(deletion.Refused, err.Error())
 	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
 	err = d.request(http.MethodDelete, kind, o.Fact).
@@ -85,8 +85,8 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 			PropagationPolicy: &o.Propagation,
 		}).
 		Do(ctx).Error()
-	if err != nil && expired.Load() {
-		return answered(deletion.Unknown, "not sent: it waited too long for a connection")
+	if err != nil && expired.Load() { // The transport may have written some of the request before it noticed.
+		return answered(deletion.Unknown, "no answer: the request was canceled, because it waited too long for a connection")
 	}
 	return d.result(ctx, o.Fact, err)
 }
@@ -168,4 +168,8 @@ func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answ
 
 func answered(outcome deletion.Outcome, detail string) Answer {
 	return Answer{Result: deletion.Result{Outcome: outcome, Detail: detail}}
+}
+
+func notSent(outcome deletion.Outcome, detail string) Answer {
+	return Answer{Result: deletion.Result{Outcome: outcome, NotSent: true, Detail: detail}}
 }

@@ -159,7 +159,7 @@ func TestNothingIsSentTooLate(t *testing.T) {
 			t.Fatalf("got %+v in time", got)
 		}
 		now.SetTime(o.Until)
-		if got := d.Delete(context.Background(), o); got.Outcome != deletion.Unknown || !strings.HasPrefix(got.Detail, "not sent") {
+		if got := d.Delete(context.Background(), o); got.Outcome != deletion.Unknown || !strings.HasPrefix(got.Detail, "no answer") {
 			t.Fatalf("got %+v", got)
 		}
 		if n := len(s.requests()); n != 0 {
@@ -186,15 +186,21 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 	s.answer = status(403, metav1.Status{Message: "forbidden"})
 	now := fixedClock()
 	d := New(s.client, "winnow", now)
+	sent := 0
 	remove := func(f *lifecycle.Fact, at time.Time) deletion.Outcome {
 		now.SetTime(at)
-		return d.Delete(context.Background(), order(f, metav1.DeletePropagationBackground)).Outcome
+		answer := d.Delete(context.Background(), order(f, metav1.DeletePropagationBackground))
+		if !answer.NotSent {
+			sent++
+		}
+		return answer.Outcome
 	}
 	check := func(what string, requests, reviews int) {
 		t.Helper()
-		if r, n := len(s.requests()), len(s.reviews); r != requests || n != reviews {
-			t.Errorf("%s: %d requests and %d reviews, want %d and %d", what, r, n, requests, reviews)
+		if r, n := len(s.requests()), len(s.reviews); r != requests || sent != requests || n != reviews {
+			t.Errorf("%s: %d requests, said to be %d, and %d reviews, want %d and %d", what, r, sent, n, requests, reviews)
 		}
+		sent = 0
 	}
 	job := testbuilders.Job("a").Fact()
 	if got := remove(job, testbuilders.Now); got != deletion.Unauthorized {

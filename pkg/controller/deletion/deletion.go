@@ -35,7 +35,7 @@ func (o *Order) Lapsed(now time.Time) bool {
 	return !now.Before(o.Until) || !now.Round(0).Before(o.Until.Round(0))
 }
 
-// Outcome is the answer of the API server to a DELETE.
+// Outcome is what became of an order.
 type Outcome int
 
 const (
@@ -53,15 +53,19 @@ const (
 	Refused
 	// Unknown: there was no answer, and the object may or may not have been deleted.
 	Unknown
+	// Released: the order was given back without a DELETE, because the object must not be deleted now.
+	Released
 )
 
-var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "Throttled", "Unauthorized", "Refused", "Unknown"}
+var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "Throttled", "Unauthorized", "Refused", "Unknown", "Released"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
 // Result is the outcome of an order.
 type Result struct {
 	Outcome Outcome
+	// NotSent is set if no DELETE was sent, because the outcome was clear without it.
+	NotSent bool
 	// Detail is the server's own message, or the missing permission.
 	Detail string
 	// RetryAfter is how long the server asks to wait after Throttled; zero if it does not say.

@@ -15,7 +15,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestOutcomesHaveNames(t *testing.T) {
 	for o, want := range map[Outcome]string{
 		Accepted: "Accepted", NotFound: "NotFound", Conflict: "Conflict", Throttled: "Throttled", Unauthorized: "Unauthorized",
-		Refused: "Refused", Unknown: "Unknown",
+		Refused: "Refused", Unknown: "Unknown", Released: "Released",
 	} {
 		if o.String() != want {
 			t.Errorf("got %s, want %s", o, want)
@@ -91,15 +91,15 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestReread: what was read may be deleted, unless the server has refused that very state.
-func TestReread(t *testing.T) {
+// TestRecordRead: what was read may be deleted, unless the server has refused that very state.
+func TestRecordRead(t *testing.T) {
 	var r Retry
 	r.Failed(Result{Outcome: Unknown}, 5, 5, now)
-	if !r.Reread(5) || r.NeedsRead(5) {
+	if !r.RecordRead(5) || r.NeedsRead(5) {
 		t.Error("it was read, and may be deleted")
 	}
 	r.Failed(Result{Outcome: Conflict}, 5, 5, now)
-	if r.Reread(5) || !r.Reread(6) {
+	if r.RecordRead(5) || !r.RecordRead(6) {
 		t.Error("the state that was refused may not be deleted, a newer one may")
 	}
 	if r = r.Forgotten(); !r.NeedsRead(5) || r.NeedsRead(6) {

@@ -40,13 +40,13 @@ type Retry struct {
 	detail     string
 }
 
-// Failed records a result other than Accepted or NotFound. The order was for the resource version ordered; the newest known is known.
+// Failed records a result other than Accepted, NotFound or Released. The order was for the resource version ordered; the newest known is known.
 func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	pause := func(reason policy.Reason, d time.Duration) {
 		r.until, r.untilNewer, r.reason, r.detail = now.Add(d), false, reason, result.Detail
 	}
 	switch result.Outcome {
-	case Accepted, NotFound:
+	case Accepted, NotFound, Released:
 	case Conflict:
 		r.conflicts++
 		r.rejectedVersion = ordered
@@ -79,9 +79,9 @@ func (r *Retry) Updated() {
 	}
 }
 
-// Reread records that the object was read at a resource version, and reports whether a DELETE for this version may be sent. It may not if
-// the version is that of the last conflict, or Winnow would send the same DELETE forever.
-func (r *Retry) Reread(version uint64) bool {
+// RecordRead records that the object was read at a resource version, and reports whether a DELETE for this version may be sent. It may not
+// if the version is that of the last conflict, or Winnow would send the same DELETE forever.
+func (r *Retry) RecordRead(version uint64) (mayDelete bool) {
 	r.reread = false
 	return version != r.rejectedVersion
 }

@@ -340,6 +340,34 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceIsGivenBack: an order without a DELETE delays no other object of its namespace.
+func TestPaceIsGivenBack(t *testing.T) {
+	for name, end := range map[string]func(*world, *deletion.Order){
+		"released": func(w *world, o *deletion.Order) { w.Release(o, w.now) },
+		"gone when it was read": func(w *world, o *deletion.Order) {
+			w.Done(o, deletion.Result{Outcome: deletion.NotFound, NotSent: true}, w.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, keep("0s", 1))
+			w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(1))}))
+			w.upsert(jobs(time.Minute, "a", "b")...)
+			w.agree()
+			first, ok := w.Take(w.now)
+			if _, second := w.Take(w.now); !ok || second {
+				t.Fatalf("first: %v, second: %v", ok, second)
+			}
+			end(w, first)
+			if _, ok := w.Take(w.now); !ok {
+				t.Error("the next object waits for the pace")
+			}
+			if _, ok := w.Take(w.now); ok {
+				t.Error("the pace allows two deletions at once")
+			}
+		})
+	}
+}
+
 // TestAChangeThatNobodySaw: after a start, what was due for long and no status tells of was made due by a change meanwhile.
 func TestAChangeThatNobodySaw(t *testing.T) {
 	for name, c := range map[string]struct {

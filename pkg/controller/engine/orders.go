@@ -38,7 +38,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 			e.judge(rec, now)
 			continue
 		}
-		ns.lane.Sent(ns.bounds.PerMinute, now)
+		ns.lane.Spend(ns.bounds.PerMinute, now)
 		rec.ensureExtra().inFlight = order
 		e.inFlight[order] = rec
 		return order, true
@@ -75,7 +75,7 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 		return nil, false
 	}
 	e.upsert(facts.Compress(read), now)
-	if !rec.extra.retry.Reread(rec.ResourceVersion) {
+	if !rec.extra.retry.RecordRead(rec.ResourceVersion) {
 		rec.recordResult(
 			o,
 			deletion.Result{Outcome: deletion.Conflict, Detail: "the API server reports a conflict, although the object has not changed"},
@@ -98,7 +98,7 @@ func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (
 
 // Release ends an order for which no DELETE was sent.
 func (e *Engine) Release(o *deletion.Order, now time.Time) {
-	e.endOrder(o, now)
+	e.Done(o, deletion.Result{Outcome: deletion.Released, NotSent: true}, now)
 }
 
 // Done takes in the result of an order.
@@ -108,6 +108,9 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 		return
 	}
 	rec.recordResult(o, result, now)
+	if result.NotSent {
+		e.ready.GiveBack(&rec.ns.lane, rec.ns.bounds.PerMinute)
+	}
 	if rec.extra.gone && result.Outcome == deletion.Accepted {
 		e.confirmDeletion(o, now)
 	}
@@ -133,6 +136,7 @@ func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now t
 	switch result.Outcome {
 	case deletion.Accepted:
 		rec.extra.accepted = o
+	case deletion.Released:
 	case deletion.NotFound:
 		rec.extra.accepted = &deletion.Order{} // Winnow did not delete the object, so confirmDeletion must not count it.
 	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:

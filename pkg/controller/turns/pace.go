@@ -14,13 +14,21 @@ const burst = time.Second
 // Ready reports whether the pace of the lane allows a deletion now.
 func (l *Lane[E]) Ready(now time.Time) bool { return !now.Before(l.next) }
 
-// Sent counts a deletion, and sets when the pace allows the next one.
-func (l *Lane[E]) Sent(perMinute int, now time.Time) {
+// Spend counts a deletion that is about to be sent, and sets when the pace allows the next one.
+func (l *Lane[E]) Spend(perMinute int, now time.Time) {
 	each := time.Minute / time.Duration(perMinute)
 	if saved := now.Add(-max(burst-each, 0)); l.next.Before(saved) {
 		l.next = saved
 	}
 	l.next = l.next.Add(each)
+}
+
+// GiveBack reverts Spend for a deletion that was not sent. The lane may have come to rest in the meantime.
+func (q *Queue[E]) GiveBack(l *Lane[E], perMinute int) {
+	l.next = l.next.Add(-time.Minute / time.Duration(perMinute))
+	if q.resting.Has(l) {
+		q.resting.Set(l, l.next)
+	}
 }
 
 // Rest keeps a lane from having a turn until its pace allows a deletion.

@@ -72,17 +72,17 @@ func TestOrder(t *testing.T) {
 		"a paused lane has no turn":              {func(q *lanes) { q.Pause(q.lanes[0]) }, "xyz"},
 		"one that is paused and resumed is last": {func(q *lanes) { q.Pause(q.lanes[0]); q.Resume(q.lanes[0]) }, "xaybzc"},
 		"a lane that rests has no turn": {func(q *lanes) {
-			q.lanes[0].Sent(60, now)
-			q.lanes[0].Sent(60, now)
+			q.lanes[0].Spend(60, now)
+			q.lanes[0].Spend(60, now)
 			q.Rest(q.lanes[0])
 		}, "xyz"},
 		"one with another pace rests no more": {func(q *lanes) {
-			q.lanes[0].Sent(1, now)
+			q.lanes[0].Spend(1, now)
 			q.Rest(q.lanes[0])
 			q.Repace(q.lanes[0])
 		}, "xaybzc"},
 		"one that rests is not resumed": {func(q *lanes) {
-			q.lanes[0].Sent(1, now)
+			q.lanes[0].Spend(1, now)
 			q.Rest(q.lanes[0])
 			q.Pause(q.lanes[0])
 			q.Resume(q.lanes[0])
@@ -103,7 +103,7 @@ func TestOrder(t *testing.T) {
 func TestRest(t *testing.T) {
 	q := newLanes("ab")
 	l := q.lanes[0]
-	l.Sent(1, now)
+	l.Spend(1, now)
 	q.Rest(l)
 	at, ok := q.Next()
 	if !ok || !q.Rests(l) || q.Resting() != 1 || l.Ready(at.Add(-1)) || !l.Ready(at) {
@@ -113,7 +113,7 @@ func TestRest(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	q = newLanes("a")
-	q.lanes[0].Sent(1, now)
+	q.lanes[0].Spend(1, now)
 	q.Rest(q.lanes[0])
 	q.remove("a")
 	if _, ok := q.Next(); ok || q.Resting() > 0 {
@@ -124,13 +124,31 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestGiveBack: a deletion that was not sent delays no other one, and unused pace is not kept for longer than usual.
+func TestGiveBack(t *testing.T) {
+	q := newLanes("ab")
+	l := q.lanes[0]
+	l.Spend(1, now)
+	q.Rest(l)
+	q.GiveBack(l, 1)
+	if got := q.pops(now); got != "ab" || !l.Ready(now) {
+		t.Errorf("got %q, ready: %v", got, l.Ready(now))
+	}
+	later := now.Add(time.Hour)
+	l.Spend(60, later)
+	q.GiveBack(l, 60)
+	if l.Spend(60, later); l.Ready(later) {
+		t.Error("two deletions in the same second")
+	}
+}
+
 // TestPace: after a pause a second's worth may go at once, and then so many in a minute.
 func TestPace(t *testing.T) {
 	for perMinute, want := range map[int]int{1: 1, 60: 1, 600: 10, 6000: 100} {
 		var l Lane[*entry]
 		send := func(at time.Time) (n int) {
 			for ; l.Ready(at); n++ {
-				l.Sent(perMinute, at)
+				l.Spend(perMinute, at)
 			}
 			return n
 		}
