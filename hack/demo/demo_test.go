@@ -60,7 +60,7 @@ func modelOf(ttl gc.TTL, mode gc.PolicyMode, message string, objects ...*object)
 func TestOutlook(t *testing.T) {
 	deletion := &logEntry{
 		Policy: "demo/defaults", Rule: "default", FinishedAt: now.Add(-20 * time.Second), Due: now.Add(-10 * time.Second),
-		Lateness: lateness(8 * time.Millisecond),
+		Delay: delay(8 * time.Millisecond),
 	}
 	for name, c := range map[string]struct {
 		ttl     gc.TTL
@@ -192,8 +192,8 @@ func TestLogIsReadInWholeLines(t *testing.T) {
 		}
 		return entries
 	}
-	first := "a line of something else\n" + `{"msg":"Deleted","uid":"u","lateness":"0.008s"}` + "\n"
-	if got := read(first + `{"msg":"Del`); len(got) != 1 || got[0].UID != "u" || got[0].Lateness != lateness(8*time.Millisecond) {
+	first := "a line of something else\n" + `{"msg":"Deleted","uid":"u","delay":"0.008s"}` + "\n"
+	if got := read(first + `{"msg":"Del`); len(got) != 1 || got[0].UID != "u" || got[0].Delay != delay(8*time.Millisecond) {
 		t.Errorf("got %+v", got)
 	}
 	if got := read(first + `{"msg":"Deleted","uid":"v"}` + "\n"); len(got) != 1 || got[0].UID != "v" {

@@ -208,24 +208,24 @@ func (e *logEntry) at() time.Time { return time.UnixMilli(int64(e.Milliseconds))
 func (e *logEntry) why() string {
 	by := byRule(e.Policy, e.Rule)
 	if e.late() {
-		return fmt.Sprintf("by %s, %s", by, e.lateness())
+		return fmt.Sprintf("by %s, %s", by, e.delay())
 	}
-	return fmt.Sprintf("by %s, %s after it finished, %s", by, e.Due.Sub(e.FinishedAt), e.lateness())
+	return fmt.Sprintf("by %s, %s after it finished, %s", by, e.Due.Sub(e.FinishedAt), e.delay())
 }
 
 // short is the same for a table.
 func (e *logEntry) short() string {
-	return fmt.Sprintf("at %s by %s, %s", clock(e.Due.Add(time.Duration(e.Lateness))), byRule(e.Policy, e.Rule), e.lateness())
+	return fmt.Sprintf("at %s by %s, %s", clock(e.Due.Add(time.Duration(e.Delay))), byRule(e.Policy, e.Rule), e.delay())
 }
 
 // late tells whether something has held the object when it was due.
-func (e *logEntry) late() bool { return time.Duration(e.Lateness) >= time.Second }
+func (e *logEntry) late() bool { return time.Duration(e.Delay) >= time.Second }
 
-func (e *logEntry) lateness() string {
+func (e *logEntry) delay() string {
 	if e.late() {
-		return seconds(time.Duration(e.Lateness)) + " after it was due"
+		return seconds(time.Duration(e.Delay)) + " after it was due"
 	}
-	return fmt.Sprintf("%d ms late", time.Duration(e.Lateness).Milliseconds())
+	return fmt.Sprintf("%d ms late", time.Duration(e.Delay).Milliseconds())
 }
 
 // tellGone tells what has gone otherwise than at once after its deletion by Winnow.

@@ -76,18 +76,18 @@ type logEntry struct {
 	Rule         string    `json:"rule"`
 	FinishedAt   time.Time `json:"finishedAt"`
 	Due          time.Time `json:"due"`
-	Lateness     lateness  `json:"lateness"`
+	Delay        delay     `json:"delay"`
 	Outcome      string    `json:"outcome"`
 	Detail       string    `json:"detail"`
 }
 
-// lateness is a duration that is written as "0.012s".
-type lateness time.Duration
+// delay is a duration that is written as "0.012s".
+type delay time.Duration
 
 // UnmarshalText reads it.
-func (l *lateness) UnmarshalText(text []byte) error {
+func (l *delay) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
-	*l = lateness(d)
+	*l = delay(d)
 	return err
 }
 

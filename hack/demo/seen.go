@@ -119,13 +119,13 @@ func (m *model) seeExtended(now time.Time) string {
 
 // seeRest wants all that Winnow was to delete of the first objects to be gone, each after one delete by Winnow.
 func (m *model) seeRest(time.Time) string {
-	var latest lateness
+	var latest delay
 	for _, name := range goers {
 		o := m.first(name)
 		if o == nil || o.gone.IsZero() || o.deletes != 1 {
 			return ""
 		}
-		latest = max(latest, o.deletion.Lateness)
+		latest = max(latest, o.deletion.Delay)
 	}
 	return fmt.Sprintf("%d objects deleted, at most %d ms late", len(goers), time.Duration(latest).Milliseconds())
 }

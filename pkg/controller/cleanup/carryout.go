@@ -56,9 +56,9 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
 	switch answer.Outcome {
-	case deletion.Accepted:
+	case deletion.Accepted: // The delay ends with the answer; metrics.Lateness ends when the object is gone.
 		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
-			"lateness", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
+			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	case deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
@@ -67,9 +67,9 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	return answer
 }
 
-// tell passes on the deletions that were confirmed.
+// tell passes on the deletions whose objects are gone.
 func (l *loop) tell(ctx context.Context) {
-	gone := l.tracker.TakeConfirmed()
+	gone := l.tracker.TakeGone()
 	if len(gone) == 0 {
 		return
 	}
@@ -78,5 +78,5 @@ func (l *loop) tell(ctx context.Context) {
 		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())
 		klog.FromContext(ctx).V(4).Info("Gone", "object", klog.KRef(g.Fact.Namespace, g.Fact.Name), "uid", g.Fact.UID)
 	}
-	l.confirmed(gone)
+	l.gone(gone)
 }

@@ -203,7 +203,7 @@ func TestConfirmedDeletionsAreTold(t *testing.T) {
 	}
 	w.gone(kept)
 	w.tell(t.Context())
-	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeConfirmed()) != 0 {
+	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeGone()) != 0 {
 		t.Errorf("%d are counted", r.Deleted)
 	}
 }

@@ -100,7 +100,7 @@ func New(c Config) (*Controller, error) {
 	return &Controller{
 		loop: loop{
 			clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
-			limit: deleter.NewLimit(c.ConcurrentDeletions), confirmed: writer.Gone,
+			limit: deleter.NewLimit(c.ConcurrentDeletions), gone: writer.Gone,
 		},
 		config: c, cluster: cluster, replica: t,
 		observer: observe.New(observe.Config{

@@ -39,8 +39,8 @@ type loop struct {
 	reader  consistentReader
 	deleter sender
 	limit   *deleter.Limit
-	// confirmed is told of deletions that were confirmed.
-	confirmed func([]deletion.Confirmed)
+	// gone receives the deletions whose objects are gone.
+	gone func([]deletion.Gone)
 }
 
 // dispatcher is the state of the loop. Only its own goroutine touches it.

@@ -42,7 +42,7 @@ func newLoop(t *testing.T, deletesAtOnce int, seed uint64) *fakedLoop {
 	}}
 	return &fakedLoop{policy: p, tracker: tr, reader: r, deleter: d, loop: &loop{
 		clock: clock.RealClock{}, tracker: tr, reader: r, deleter: d, limit: deleter.NewLimit(deletesAtOnce),
-		confirmed: func([]deletion.Confirmed) {},
+		gone: func([]deletion.Gone) {},
 	}}
 }
 
@@ -249,8 +249,8 @@ func (f *fakeTracker) end(o *deletion.Order, due int) {
 	f.wake()
 }
 
-func (f *fakeTracker) Changed() <-chan struct{}            { return f.changed }
-func (f *fakeTracker) TakeConfirmed() []deletion.Confirmed { return nil }
+func (f *fakeTracker) Changed() <-chan struct{}  { return f.changed }
+func (f *fakeTracker) TakeGone() []deletion.Gone { return nil }
 
 // left is how many objects are yet to be deleted.
 func (f *fakeTracker) left() (n int) {

@@ -31,7 +31,7 @@ type orders interface {
 	Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool)
 	Release(o *deletion.Order, now time.Time)
 	Done(o *deletion.Order, result deletion.Result, now time.Time)
-	TakeConfirmed() []deletion.Confirmed
+	TakeGone() []deletion.Gone
 }
 
 // replica is what every replica does, whether it leads or not.

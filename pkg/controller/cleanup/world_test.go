@@ -211,7 +211,7 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, server: s, tracker: tr, reader: r, Controller: &Controller{
 		loop: loop{
 			clock: s.time, tracker: tr, reader: r, deleter: deleter.New(cluster, "winnow/test", s.time), limit: deleter.NewLimit(1),
-			confirmed: writer.Gone,
+			gone: writer.Gone,
 		},
 		config: Config{LeaderElection: election}, cluster: cluster, replica: tr, status: writer,
 	}}

@@ -72,8 +72,8 @@ type Result struct {
 	RetryAfter time.Duration
 }
 
-// Confirmed is an accepted deletion whose object the watch reported as gone, at the time At.
-type Confirmed struct {
+// Gone is an accepted deletion whose object the watch reported as gone, at the time At.
+type Gone struct {
 	*Order
 	At time.Time
 }

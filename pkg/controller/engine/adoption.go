@@ -37,6 +37,11 @@ func (e *Engine) Lead() {
 	}
 }
 
+// Leading reports whether this replica is the leader.
+func (e *Engine) Leading() bool {
+	return !e.following
+}
+
 // possibleHold returns the oldest adopted hold, of those for which eligible returns true, that may have a record as a member if a policy
 // decides for the record; nil if there is none.
 func (ns *namespace) possibleHold(rec *record, policy types.UID, eligible func(*approval.Hold) bool) *approval.Hold {

@@ -98,9 +98,9 @@ type Engine struct {
 
 	// inFlight are the orders that Take has returned, and that have not ended.
 	inFlight map[*deletion.Order]*record
-	// confirmed are the deletions that TakeConfirmed has not returned yet.
-	confirmed []deletion.Confirmed
-	notices   notices
+	// gone are the deletions that TakeGone has not returned yet.
+	gone    []deletion.Gone
+	notices notices
 	// dirty are the namespaces whose reports may have changed; "" stands for the cluster policies.
 	dirty sets.Set[string]
 	// urgent are the namespaces with a new spec of a policy that is not reported yet, numbered by urgentCount.

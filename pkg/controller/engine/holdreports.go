@@ -54,8 +54,3 @@ func (e *Engine) HoldOf(id string) (types.NamespacedName, bool) {
 	}
 	return types.NamespacedName{}, false
 }
-
-// Leading reports whether this replica is the leader.
-func (e *Engine) Leading() bool {
-	return !e.following
-}

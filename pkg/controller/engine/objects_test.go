@@ -284,7 +284,7 @@ func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
 	w.withoutPolicy(testbuilders.Policy("q"))
 	w.done("j", deletion.Accepted)
 	w.forgotten()
-	if gone := w.TakeConfirmed(); len(gone) != 0 {
+	if gone := w.TakeGone(); len(gone) != 0 {
 		t.Errorf("told of %v, which nobody saw go", gone)
 	}
 }

@@ -149,7 +149,7 @@ func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
 	if o.Fact == nil {
 		return // Somebody else deleted the object; see recordResult.
 	}
-	e.confirmed = append(e.confirmed, deletion.Confirmed{Order: o, At: now})
+	e.gone = append(e.gone, deletion.Gone{Order: o, At: now})
 	e.recreations.recordDeletion(o.Fact, now)
 	if ps := e.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
 		at := metav1.NewTime(now)
@@ -159,10 +159,10 @@ func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
 	e.effects.Due = true
 }
 
-// TakeConfirmed returns the deletions that were confirmed since the last call.
-func (e *Engine) TakeConfirmed() []deletion.Confirmed {
-	out := e.confirmed
-	e.confirmed = nil
+// TakeGone returns the deletions whose objects have gone since the last call.
+func (e *Engine) TakeGone() []deletion.Gone {
+	out := e.gone
+	e.gone = nil
 	return out
 }
 

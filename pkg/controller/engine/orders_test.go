@@ -306,7 +306,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 			c.happens(w)
 			w.counts("p", counts{deleted: c.deleted})
 			w.forgotten()
-			gone := w.TakeConfirmed()
+			gone := w.TakeGone()
 			if last := w.report("p").LastDeletion; (last != nil) != (c.deleted > 0) || last != nil && !last.Time.Equal(w.now) {
 				t.Errorf("last deletion at %v", last)
 			}
@@ -316,7 +316,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 			if len(gone) != int(c.deleted) || len(gone) == 1 && (gone[0].Order != order || !gone[0].At.Equal(w.now)) {
 				t.Errorf("told of %v", gone)
 			}
-			if len(w.TakeConfirmed()) != 0 {
+			if len(w.TakeGone()) != 0 {
 				t.Error("told twice")
 			}
 		})

@@ -130,7 +130,7 @@ func stateOfJob(f *Fact, owners Owners) OwnerState {
 
 // CronJob is the part of a CronJob that says which Jobs it needs.
 type CronJob struct {
-	metav1.ObjectMeta // only name, namespace, UID and resource version
+	metav1.ObjectMeta // only name, namespace and UID
 	Active            []types.UID
 	// LastScheduled is status.lastScheduleTime; zero if it is not set.
 	LastScheduled time.Time
@@ -144,7 +144,7 @@ func (c *CronJob) SameJobs(o *CronJob) bool {
 // FromCronJob reduces a CronJob.
 func FromCronJob(cj *batchv1.CronJob) *CronJob {
 	out := &CronJob{ObjectMeta: metav1.ObjectMeta{
-		Namespace: cj.Namespace, Name: cj.Name, UID: cj.UID, ResourceVersion: cj.ResourceVersion,
+		Namespace: cj.Namespace, Name: cj.Name, UID: cj.UID,
 	}}
 	if at := cj.Status.LastScheduleTime; at != nil {
 		out.LastScheduled = at.UTC()

@@ -24,7 +24,7 @@ func RegisterTracked(totals func() report.Totals) {
 		totals:  totals,
 		objects: desc("objects", "Objects that are tracked because a policy can match them or their dependents."),
 		timers:  desc("timers", "Objects that wait until they are due."),
-		ready:   desc("due", "Objects that are due and not held."),
+		ready:   desc("ready", "Objects that are due and not held."),
 		waiting: desc("holds", "Changes that made many objects due at once and wait for approval, one for each policy and namespace."),
 		paced:   desc("paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute."),
 		clock:   desc("clock_in_doubt", "1 while the clocks here and at the API server disagree, so that everything is held."),

@@ -88,7 +88,7 @@ func newTeller() teller {
 	return teller{mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, heard: map[heardKey]*heard{}}
 }
 
-func (t *teller) gone(all []deletion.Confirmed) {
+func (t *teller) gone(all []deletion.Gone) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range all {
@@ -109,7 +109,7 @@ func (t *teller) sum(key sumKey) *deletions {
 	return t.sums[key]
 }
 
-func (d *deletions) add(g *deletion.Confirmed) {
+func (d *deletions) add(g *deletion.Gone) {
 	if d.byRule == nil {
 		d.byRule = map[string]map[string]int{}
 	}

@@ -48,21 +48,21 @@ func (o *office) tells(got []event, want ...string) {
 func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	o := &office{T: t}
 	all := newTeller()
-	gone := func(namespace, name, rule string) deletion.Confirmed {
+	gone := func(namespace, name, rule string) deletion.Gone {
 		f := testbuilders.Job(name).In(namespace).Fact()
-		return deletion.Confirmed{
+		return deletion.Gone{
 			Order: &deletion.Order{Fact: f, Policy: types.NamespacedName{Name: "defaults"}, PolicyUID: "uid", Rule: rule},
 		}
 	}
 	now := testbuilders.Now
-	all.gone([]deletion.Confirmed{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
+	all.gone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
 	o.tells(all.deletions(now, 1+2),
 		"batch/v1 Job team-a/b: Normal Deleted: Deleted 2 jobs.batch by rule default of ClusterCleanupPolicy defaults",
 		"batch/v1 Job team-b/c: Normal Deleted: Deleted 1 jobs.batch by the ceiling of ClusterCleanupPolicy defaults",
 		"policy defaults: Normal Deleted: Deleted 1 jobs.batch by the ceiling, 2 jobs.batch by rule default")
 	o.tells(all.deletions(now.Add(sumFor), 10))
 
-	all.gone([]deletion.Confirmed{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
+	all.gone([]deletion.Gone{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
 	if first, rest := all.deletions(now.Add(2*sumFor), 2), all.deletions(now.Add(2*sumFor), 2); len(first) != 2 || len(rest) != 1 {
 		t.Errorf("tells %d and then %d of three, want 2 and 1", len(first), len(rest))
 	}

@@ -85,8 +85,8 @@ func New(c Config) *Writer {
 	}
 }
 
-// Gone takes in deletions that were confirmed, for the next event.
-func (w *Writer) Gone(gone []deletion.Confirmed) { w.teller.gone(gone) }
+// Gone takes in deletions whose objects are gone, for the next event.
+func (w *Writer) Gone(gone []deletion.Gone) { w.teller.gone(gone) }
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {

@@ -363,10 +363,10 @@ func TestWhatWaitsForAFinalizerIsToldOf(t *testing.T) {
 	}
 }
 
-func gone(policy, rule string, facts ...*lifecycle.Fact) []deletion.Confirmed {
-	var out []deletion.Confirmed
+func gone(policy, rule string, facts ...*lifecycle.Fact) []deletion.Gone {
+	var out []deletion.Gone
 	for _, f := range facts {
-		out = append(out, deletion.Confirmed{Order: &deletion.Order{
+		out = append(out, deletion.Gone{Order: &deletion.Order{
 			Fact: f, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: policy}, PolicyUID: testbuilders.UID(policy), Rule: rule,
 		}})
 	}

@@ -16,12 +16,12 @@ import (
 
 // Step continues the work that did not fit into a turn, and reports whether there is more.
 func (t *Tracker) Step(now time.Time) bool {
-	return ask(t, func(e *engine.Engine) bool { return e.Step(now) })
+	return call(t, func(e *engine.Engine) bool { return e.Step(now) })
 }
 
 // Expire judges objects whose timer has ended, and reports whether there are more.
 func (t *Tracker) Expire(now time.Time) bool {
-	return ask(t, func(e *engine.Engine) bool { return e.Expire(now) })
+	return call(t, func(e *engine.Engine) bool { return e.Expire(now) })
 }
 
 // Next returns the earliest time at which Expire or Take has something to do; false if there is none.
@@ -32,12 +32,12 @@ func (t *Tracker) Next() (at time.Time, ok bool) {
 
 // Busy reports whether anything is to be deleted by a given time or is being deleted, or a consistent read is needed for another reason.
 func (t *Tracker) Busy(by time.Time) bool {
-	return ask(t, func(e *engine.Engine) bool { return e.Busy(by) })
+	return call(t, func(e *engine.Engine) bool { return e.Busy(by) })
 }
 
 // ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree.
 func (t *Tracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool {
-	return ask(t, func(e *engine.Engine) bool { return e.ConfirmFresh(r, now) })
+	return call(t, func(e *engine.Engine) bool { return e.ConfirmFresh(r, now) })
 }
 
 // Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
@@ -62,9 +62,9 @@ func (t *Tracker) Done(o *deletion.Order, result deletion.Result, now time.Time)
 	t.do(func(e *engine.Engine) { e.Done(o, result, now) })
 }
 
-// TakeConfirmed returns the deletions that were confirmed since the last call.
-func (t *Tracker) TakeConfirmed() []deletion.Confirmed {
-	return ask(t, (*engine.Engine).TakeConfirmed)
+// TakeGone returns the deletions whose objects have gone since the last call.
+func (t *Tracker) TakeGone() []deletion.Gone {
+	return call(t, (*engine.Engine).TakeGone)
 }
 
 // Resume takes in, before anything else, when a controller was last seen to run.
@@ -79,4 +79,4 @@ func (t *Tracker) Follow() { t.do((*engine.Engine).Follow) }
 func (t *Tracker) Lead() { t.do((*engine.Engine).Lead) }
 
 // Leading reports whether this replica is the leader.
-func (t *Tracker) Leading() bool { return ask(t, (*engine.Engine).Leading) }
+func (t *Tracker) Leading() bool { return call(t, (*engine.Engine).Leading) }

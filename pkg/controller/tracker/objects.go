@@ -37,7 +37,7 @@ type List struct {
 
 // BeginList announces a list of all objects of a resource before it is requested.
 func (t *Tracker) BeginList(resource string) *List {
-	return &List{t, ask(t, func(e *engine.Engine) *engine.List { return e.BeginList(resource) })}
+	return &List{t, call(t, func(e *engine.Engine) *engine.List { return e.BeginList(resource) })}
 }
 
 // Add takes in objects of the list.
@@ -66,7 +66,7 @@ type Merge struct {
 
 // BeginMerge announces a list of one namespace before it is requested.
 func (t *Tracker) BeginMerge(resource, namespace string) *Merge {
-	return &Merge{t, ask(t, func(e *engine.Engine) *engine.Merge { return e.BeginMerge(resource, namespace) })}
+	return &Merge{t, call(t, func(e *engine.Engine) *engine.Merge { return e.BeginMerge(resource, namespace) })}
 }
 
 // Add takes in objects of the list.
@@ -212,5 +212,5 @@ func (t *Tracker) Unheard(resource string) {
 
 // Coverage returns the resources whose objects must be observed, with their namespaces.
 func (t *Tracker) Coverage() map[string]map[string]engine.Covering {
-	return ask(t, (*engine.Engine).Coverage)
+	return call(t, (*engine.Engine).Coverage)
 }

@@ -18,7 +18,7 @@ import (
 // Methods for what is reported.
 
 // TakeDirty returns the namespaces whose reports may have changed since the last call, and "" for the cluster policies.
-func (t *Tracker) TakeDirty() []string { return ask(t, (*engine.Engine).TakeDirty) }
+func (t *Tracker) TakeDirty() []string { return call(t, (*engine.Engine).TakeDirty) }
 
 // PopUrgent returns the dirty namespace whose policy changed most recently; false if there is none.
 func (t *Tracker) PopUrgent() (namespace string, ok bool) {
@@ -28,15 +28,15 @@ func (t *Tracker) PopUrgent() (namespace string, ok bool) {
 
 // Judging reports whether a report on a namespace would be incomplete, because objects are being judged again.
 func (t *Tracker) Judging(namespace string) bool {
-	return ask(t, func(e *engine.Engine) bool { return e.Judging(namespace) })
+	return call(t, func(e *engine.Engine) bool { return e.Judging(namespace) })
 }
 
 // PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.
-func (t *Tracker) PolicyNamespaces() []string { return ask(t, (*engine.Engine).PolicyNamespaces) }
+func (t *Tracker) PolicyNamespaces() []string { return call(t, (*engine.Engine).PolicyNamespaces) }
 
 // Reports returns the reports on all policies of a namespace, or for "" on all cluster policies, sorted by name.
 func (t *Tracker) Reports(namespace string) []report.Report {
-	reporting := ask(t, func(e *engine.Engine) *engine.Reporting { return e.ReportOn(namespace) })
+	reporting := call(t, func(e *engine.Engine) *engine.Reporting { return e.ReportOn(namespace) })
 	t.finish(func(*engine.Engine) bool { return reporting.Step() })
 	return reporting.Reports()
 }
@@ -44,7 +44,7 @@ func (t *Tracker) Reports(namespace string) []report.Report {
 // Holds returns the holds that a policy owns, and the holds of other policies that its objects wait under. It reports whether they are
 // complete; see engine.HoldFinder.
 func (t *Tracker) Holds(p metav1.Object) (holds []gc.PolicyHold, complete bool) {
-	finder := ask(t, func(e *engine.Engine) *engine.HoldFinder { return e.HoldsOf(p) })
+	finder := call(t, func(e *engine.Engine) *engine.HoldFinder { return e.HoldsOf(p) })
 	t.finish(func(*engine.Engine) bool {
 		if finder.Step() {
 			return true
@@ -68,13 +68,13 @@ func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice,
 }
 
 // Totals returns the counts over all namespaces.
-func (t *Tracker) Totals() report.Totals { return ask(t, (*engine.Engine).Totals) }
+func (t *Tracker) Totals() report.Totals { return call(t, (*engine.Engine).Totals) }
 
 // Snapshot returns a copy on which a change of a policy can be tried, with at most maxFacts facts. When ctx ends, the copy ends early, and
 // so does later work of its engine.
 func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, maxFacts int, now time.Time) *engine.Snapshot {
 	spent := func(int) bool { return ctx.Err() != nil }
-	snapshot := ask(t, func(e *engine.Engine) *engine.Snapshot { return e.BeginSnapshot(change, maxFacts, spent, now) })
+	snapshot := call(t, func(e *engine.Engine) *engine.Snapshot { return e.BeginSnapshot(change, maxFacts, spent, now) })
 	t.finish(func(*engine.Engine) bool {
 		if ctx.Err() != nil {
 			snapshot.Cut = true

@@ -87,10 +87,10 @@ func (t *Tracker) spent(work int) bool {
 }
 
 // do calls the engine in one turn.
-func (t *Tracker) do(call func(*engine.Engine)) {
+func (t *Tracker) do(method func(*engine.Engine)) {
 	t.lock()
 	defer t.unlock()
-	call(t.engine)
+	method(t.engine)
 }
 
 // finish takes turns until there is no more to do.
@@ -100,9 +100,9 @@ func (t *Tracker) finish(step func(*engine.Engine) (more bool)) {
 	}
 }
 
-// ask calls the engine in one turn and returns the answer.
-func ask[T any](t *Tracker, question func(*engine.Engine) T) T {
+// call is like do, and returns the result.
+func call[T any](t *Tracker, method func(*engine.Engine) T) T {
 	t.lock()
 	defer t.unlock()
-	return question(t.engine)
+	return method(t.engine)
 }
