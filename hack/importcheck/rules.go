@@ -16,15 +16,14 @@ import (
 // without a cluster, repeated and explained.
 type layer struct {
 	path string
-	// imports are the packages of this module that it may import besides ./pkg/apis/gc. Each stands above it in the table.
+	// imports are the packages of this module that it may import besides ./pkg/apis/gc. Each must have an earlier row in the table.
 	imports []string
-	// except names packages of the standard library that this package may import although pure packages may not, and why says why.
+	// except are packages of the standard library that only this pure package may import, for the reason in why.
 	except []string
 	why    string
 }
 
-// layers are the packages without clients, clocks, loggers, locks and channels, from the bottom up. Whoever adds a row runs
-// hack/verify-imports.sh.
+// layers are the packages without clients, clocks, loggers, locks and channels, from the bottom up.
 var layers = []layer{
 	{path: "./pkg/controller/lifecycle"},
 	{path: "./pkg/controller/capacity"},
@@ -54,10 +53,10 @@ var layers = []layer{
 	},
 }
 
-// libraries are the modules that a pure package may import from.
+// libraries are the other modules that pure packages may import.
 var libraries = []string{"k8s.io/api", "k8s.io/apimachinery", "github.com/hashicorp/golang-lru/v2/simplelru"}
 
-// impureStandard are the parts of the standard library that bring locks, channels, logs or the outside world.
+// impureStandard are the packages of the standard library with locks, channels, logs, or access to files and the network.
 var impureStandard = []string{"context", "log", "net", "os", "sync"}
 
 // pure reports whether a package needs no exception.
@@ -73,40 +72,40 @@ func paths(want func(layer) bool) []string {
 	return out
 }
 
-// separations say what must not be reached, not even through other packages of this module.
+// separations are the imports that are forbidden, directly and through other packages of this module.
 var separations = []struct {
 	from, but, never []string
 	why              string
 }{{
 	from:  []string{"./pkg/registry", "./pkg/apiserver"},
 	never: []string{"./pkg/controller"},
-	why:   "the server reads from the controller through interfaces of its own; cmd/apiserver brings them together",
+	why:   "the server reads from the controller through its own interfaces; cmd/apiserver connects them",
 }, {
 	from:  []string{"./pkg/controller"},
 	never: []string{"./pkg/registry", "./pkg/apiserver"},
-	why:   "the controller does not know how it is served; cmd/apiserver brings them together",
+	why:   "the controller does not know the server; cmd/apiserver connects them",
 }, {
 	from:  []string{"./pkg/apis"},
 	never: []string{"./pkg/registry", "./pkg/apiserver", "./pkg/controller", "./pkg/storage", "./pkg/generated"},
-	why:   "the API stands below everything else",
+	why:   "the API types depend on nothing else in this module",
 }, {
 	from:  []string{"./pkg/storage"},
 	never: []string{"./pkg/registry", "./pkg/apiserver", "./pkg/controller"},
-	why:   "storage knows nothing of what it stores",
+	why:   "storage does not depend on the kinds that it stores",
 }, {
 	from:  []string{"./pkg", "./cmd"},
 	never: []string{"./test", "./hack"},
-	why:   "what is shipped does not depend on tests or tools",
+	why:   "the released program does not depend on tests or tools",
 }, {
 	from:  []string{"./pkg", "./cmd"},
 	but:   []string{"./pkg/controller/oracle"}, // Programs below test reach the model through it.
 	never: []string{"./pkg/controller/internal"},
-	why:   "builders and the model are for tests alone",
+	why:   "builders and the model are only for tests",
 }, {
 	from: []string{"./pkg/controller/internal/model"},
 	never: append(paths(func(l layer) bool { return l.path != "./pkg/controller/lifecycle" }),
 		"./pkg/controller/tracker"),
-	why: "the model judges the engine, and shares no code with it",
+	why: "tests compare the engine with the model, so the model shares no code with it",
 }, {
 	from:  []string{"./pkg"},
 	never: []string{"./cmd"},
@@ -129,7 +128,7 @@ func check(imports map[string][]string) []string {
 			}
 		}
 		if !below(pkg, []string{"./cmd/apiserver", "./test", "./hack"}) && meets(imports, pkg) {
-			faults = append(faults, pkg+": only cmd/apiserver may bring ./pkg/controller and ./pkg/registry together")
+			faults = append(faults, pkg+": only cmd/apiserver may import both ./pkg/controller and ./pkg/registry")
 		}
 	}
 	return faults

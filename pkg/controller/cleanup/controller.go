@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanup is the loop: it takes what is due from the tracker, has it deleted, and tells of it. The clock enters here.
+// Package cleanup is the loop: it takes orders from the tracker, sends their DELETEs, and passes the deletions on to the status writer. It
+// passes the time to all packages that do not read the clock themselves.
 package cleanup
 
 import (
@@ -53,7 +54,7 @@ type Config struct {
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
 }
 
-// Controller observes on every replica, and deletes on the one that leads.
+// Controller observes and judges objects on every replica. Only the leader deletes and writes status.
 type Controller struct {
 	loop
 	config   Config
@@ -64,7 +65,7 @@ type Controller struct {
 	forecast *forecast.Forecaster
 }
 
-// New makes a Controller that is yet to be run. It fails for configurations that no client can be made from.
+// New returns a Controller, which Run starts. It fails if no client can be made from the configurations.
 func New(c Config) (*Controller, error) {
 	protobuf := client(c.Cluster, c.UserAgent, runtime.ContentTypeProtobuf)
 	cluster, err := kubernetes.NewForConfig(protobuf)
@@ -111,21 +112,21 @@ func New(c Config) (*Controller, error) {
 	}, nil
 }
 
-// client copies a configuration for our own use: no limit of its own, since Priority and Fairness of the API server decides.
+// client copies a configuration. The client does not limit its own rate, because Priority and Fairness of the API server does.
 func client(c *rest.Config, userAgent, contentType string) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.UserAgent, c.QPS = userAgent, -1
-	c.DisableCompression = true // The API server is near; to pack what is large costs both more than to send it.
+	c.DisableCompression = true // The API server is near, so compression costs both sides more than it saves.
 	if contentType != "" {
 		c.ContentType, c.AcceptContentTypes = contentType, contentType+",application/json"
 	}
 	return c
 }
 
-// syncedEvery is how often it is looked whether the first lists have arrived.
+// syncedEvery is how often Run checks whether the first lists have arrived.
 const syncedEvery = 20 * time.Millisecond
 
-// Synced tells whether policies and namespaces were read, so that this replica could take over.
+// Synced reports whether policies and namespaces were listed, so that this replica can lead.
 func (c *Controller) Synced() bool { return c.observer.Synced() }
 
 // Forecast tells people what becomes due at once by a change that is about to be made; nothing before policies and namespaces are
@@ -137,7 +138,7 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	return c.forecast.Forecast(ctx, change)
 }
 
-// Run observes until ctx ends, and deletes while this replica leads. It returns when nothing is under way any more.
+// Run observes and judges until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
 	metrics.RegisterTracked(c.replica.Totals)
@@ -151,7 +152,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer stop()
 	observing.Go(func() { c.observer.Run(ctx) })
 	observing.Go(func() { c.judge(ctx) })
-	// Whoever leads must know what others have found to wait for approval.
+	// A leader must know which holds the replicas before it have found.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that
 	}
@@ -167,7 +168,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// resume learns when a controller last ran, however often it must ask. It fails when ctx ends.
+// resume reads when a controller last ran, and retries until it succeeds. It fails when ctx ends.
 func (c *Controller) resume(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		last, err := c.lastLed(ctx)
@@ -180,11 +181,12 @@ func (c *Controller) resume(ctx context.Context) error {
 	})
 }
 
-// expireEvery is how often a replica that does not lead notes what time has made due, so that it takes none of that for the work of a
-// later change.
+// expireEvery is how often every replica judges the objects whose timers have ended. The leader also does this in dispatch, as soon as a
+// timer ends. The other replicas need to do it because they may lead next: an object that became due because time passed must not be
+// attributed to a later change.
 const expireEvery = time.Second
 
-// judge judges anew what a change and the time concern, until ctx ends.
+// judge runs on every replica until ctx ends. It judges the objects whose timers have ended, and those that a change affects.
 func (c *Controller) judge(ctx context.Context) {
 	ticker := c.clock.NewTicker(expireEvery)
 	defer ticker.Stop()
@@ -202,7 +204,7 @@ func (c *Controller) judge(ctx context.Context) {
 	}
 }
 
-// lead deletes and writes status until ctx ends.
+// lead deletes and writes status until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()

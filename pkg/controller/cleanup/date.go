@@ -11,12 +11,13 @@ import (
 
 type dateKey struct{}
 
-// withDate has the clock of the server that answers a request put into date: the Date header (RFC 9110, 6.6.1).
+// withDate returns a context for a request. If the client uses a dateReader, date is set to the time in the Date header of the response
+// (RFC 9110, 6.6.1), which is the clock of the API server.
 func withDate(ctx context.Context, date *time.Time) context.Context {
 	return context.WithValue(ctx, dateKey{}, date)
 }
 
-// dateReader notes the Date of answers for whom withDate asks.
+// dateReader reads the Date header of responses to requests whose context is from withDate.
 type dateReader struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

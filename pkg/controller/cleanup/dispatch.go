@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// readEvery is how often policies and namespaces are read while anything is due, and how long before the next object is
-	// due the first reading is begun, so that it waits for none.
+	// readEvery is how often policies and namespaces are read while anything is due. The first reading begins as long before the next object
+	// is due, so that the object need not wait for a reading.
 	readEvery = 500 * time.Millisecond
 	// rereadAfter is how soon a reading that failed is repeated.
 	rereadAfter = 20 * time.Millisecond
 	rereadMost  = time.Second
-	// compareEvery is how often a reading is compared with memory if nothing wakes the loop; memory is a watch event behind then.
+	// compareEvery is how often a reading is compared with memory, while memory is behind and nothing wakes the loop.
 	compareEvery = 20 * time.Millisecond
-	// pauseMost bounds for how long one answer may stop all deletes; its own object waits as long as it was asked to.
+	// pauseMost bounds for how long one answer can stop all deletes. The object of this answer waits as long as the server asked.
 	pauseMost = 10 * time.Second
 )
 
@@ -62,7 +62,7 @@ type readResult struct {
 	err error
 }
 
-// dispatch deletes what is due until ctx ends, and waits for what is under way then.
+// dispatch deletes what is due until ctx ends, and then waits for the requests in flight.
 func (l *loop) dispatch(ctx context.Context) {
 	d := &dispatcher{loop: l, done: make(chan deleter.Answer), read: make(chan readResult)}
 	timer := l.clock.NewTimer(0)
@@ -96,8 +96,8 @@ func (l *loop) dispatch(ctx context.Context) {
 	l.tell(ctx)
 }
 
-// reset has a timer go off after a duration, and not because of what it was set to before. Go's timers drop a time that nobody has received
-// when they are reset; fake clocks in tests do not, and block when they have another one.
+// reset resets a timer, and drops a time that it sent before and that was not received. Go's timers drop it themselves. Fake clocks in
+// tests do not, and block when they send the next one.
 func reset(timer clock.Timer, after time.Duration) {
 	if !timer.Stop() {
 		select {
@@ -120,8 +120,8 @@ func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
 	}()
 }
 
-// wasRead takes in what was read. It is compared with memory in the next turn of the loop. A reading that failed is repeated, the later the
-// more have failed one after another.
+// wasRead takes in a reading, which the next turn of the loop compares with memory. If the reading failed, the next one follows after a
+// pause that grows with each failure in a row.
 func (d *dispatcher) wasRead(ctx context.Context, r readResult) {
 	d.reading = false
 	if r.err == nil && d.clock.Since(r.Began) >= freshness.For {
@@ -139,8 +139,8 @@ func (d *dispatcher) wasRead(ctx context.Context, r readResult) {
 	}
 }
 
-// confirm compares a reading with memory. If memory is behind, the reading waits for memory for as long as the reading is of use: another
-// one would have to wait as well.
+// confirm compares a reading with memory. If memory is behind, the loop compares the same reading again until it is too old to be used. A
+// new reading would only have to wait for longer.
 func (d *dispatcher) confirm(ctx context.Context, now time.Time) {
 	switch r := d.unconfirmed; {
 	case r == nil:
@@ -181,8 +181,8 @@ func (d *dispatcher) deleted(a deleter.Answer) {
 	metrics.Concurrency.Set(float64(d.limit.Current()))
 }
 
-// sleep is how long nothing is to be done unless something happens. Time has passed since the loop looked, so that what was
-// to come then may be there now.
+// sleep returns how long the loop may wait if nothing wakes it. The result is zero if something became due after the loop last read the
+// clock.
 func (d *dispatcher) sleep(now time.Time) time.Duration {
 	wait := time.Hour
 	if next, ok := d.tracker.Next(); ok {

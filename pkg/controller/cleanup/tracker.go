@@ -14,34 +14,38 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// orders are the deletes that are to be sent. Every order that Take returns is ended by Release if nothing was sent for it, and by Done
-// with what the API server answered.
+// orders hands out the deletes that are to be sent. Every order that Take returns must be ended: by Done with its result, or by Release if
+// nothing was learned about the object.
 type orders interface {
-	// Expire evaluates objects whose time has come.
+	// Expire judges objects whose timer has ended, and reports whether there are more.
 	Expire(now time.Time) (more bool)
-	// Changed says that there may be another order, or another answer to Next and Busy.
+	// Changed receives when Take, Next or Busy may return something else.
 	Changed() <-chan struct{}
-	// Next is when something becomes due next; Busy reports whether anything is due by a given time, or an order has not ended.
+	// Next returns the earliest time at which Expire or Take has something to do; false if there is none. That may also be when a watch has
+	// been silent for too long, or when the pace of a namespace allows the next delete.
 	Next() (time.Time, bool)
+	// Busy reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks are in
+	// doubt.
 	Busy(by time.Time) bool
-	// ConfirmFresh reports whether memory is at least as new as a reading. Only then Take returns orders, for a short time.
+	// ConfirmFresh reports whether memory is at least as new as a reading. Take and Judge return orders only if that was so for a reading that
+	// began less than freshness.For ago.
 	ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool
 	Take(now time.Time) (*deletion.Order, bool)
-	// Judge returns the order for the state that was read instead; false if that state must not be deleted.
+	// Judge returns the order that replaces o, for the state that was read; false if that state must not be deleted now.
 	Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool)
 	Release(o *deletion.Order, now time.Time)
 	Done(o *deletion.Order, result deletion.Result, now time.Time)
 	TakeGone() []deletion.Gone
 }
 
-// replica is what every replica does, whether it leads or not.
+// replica is what every replica calls, whether it leads or not.
 type replica interface {
-	// Resume tells when a replica last led. A replica follows until it leads.
+	// Resume takes in when a replica last led. Follow and Lead say whether this replica leads.
 	Resume(last time.Time)
 	Follow()
 	Lead()
-	// Expire evaluates objects whose time has come, and Step those that a change concerns; Behind says when Step has something to do. Both
-	// report whether there is more.
+	// Expire judges objects whose timer has ended, and Step those that a change affects. Both report whether there are more. Behind receives
+	// when there is work for Step.
 	Expire(now time.Time) (more bool)
 	Step(now time.Time) (more bool)
 	Behind() <-chan struct{}
@@ -57,6 +61,6 @@ type consistentReader interface {
 // sender sends the requests of an order.
 type sender interface {
 	Delete(ctx context.Context, o *deletion.Order) deleter.Answer
-	// Read returns the newest state of an object; nil if there is none of its name and UID.
+	// Read returns the newest state of an object; nil if there is no object with this name and UID.
 	Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact, error)
 }

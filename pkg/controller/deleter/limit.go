@@ -58,7 +58,7 @@ func NewLimit(most int) *Limit {
 	return &Limit{most: float64(most), center: float64(most), more: true, steps: -restAtMost}
 }
 
-// Allows reports whether another request may start at now, with so many in flight.
+// Allows reports whether another request may start at now while underway requests are in flight.
 func (l *Limit) Allows(underway int, now time.Time) bool {
 	return underway < l.Current() && !now.Before(l.resumeAt)
 }
@@ -74,10 +74,10 @@ func (l *Limit) Current() int {
 // ResumeAt returns until when no request may start.
 func (l *Limit) ResumeAt() time.Time { return l.resumeAt }
 
-// Deleted records a deletion that ended at now. Until then so many were in flight, including this one.
+// Deleted records a deletion that ended at now. Until then, the number of requests in flight was underway, including this one.
 func (l *Limit) Deleted(underway int, now time.Time) {
 	l.hindered = max(l.hindered-1, 0)
-	if underway < l.Current() { // There was not enough to delete to reach the limit, which slowly returns to its upper bound.
+	if underway < l.Current() { // Too few objects are due to reach the limit, so it slowly returns to its upper bound.
 		l.window = window{}
 		l.move(1 / l.center / l.center)
 		return
