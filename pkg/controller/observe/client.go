@@ -21,8 +21,8 @@ import (
 )
 
 // Client lists and watches any resource of the table of kinds. Answers in protobuf lose their unread fields before they are decoded
-// (stripUnread): a Job comes without its template, a Pod without most of its spec, since to decode these costs more than all else.
-// Answers in JSON come whole.
+// (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more than everything else. Answers
+// in JSON are decoded in full.
 type Client struct{ rest rest.Interface }
 
 // NewClient makes a Client.

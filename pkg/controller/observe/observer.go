@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe lists and watches what decisions depend on, reduces each object as it arrives and hands it to the tracker.
-// It keeps nothing itself.
+// Package observe lists and watches what decisions depend on, reduces each object as it arrives, and passes it to the tracker. It does not
+// store objects.
 package observe
 
 import (
@@ -34,11 +34,11 @@ type Config struct {
 	Policies gcclient.GcV1alpha1Interface
 	Client   *Client
 	Metadata metadata.Interface
-	Clock    clock.PassiveClock
+	Clock    clock.Clock
 }
 
-// Observer feeds the tracker. Policies and namespaces are always watched, a resource only while a policy names it, CronJobs
-// while Jobs are, and Jobs while Pods are, since they own them; quotas while a limit is a share of one.
+// Observer feeds the tracker. It always watches policies and namespaces. It watches a resource only while a policy names it, and also the
+// owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
 type Observer struct {
 	Config
 	synced   [3]atomic.Bool // policies, cluster policies, namespaces
@@ -46,7 +46,7 @@ type Observer struct {
 	running  map[string]*running
 }
 
-// onlyObserved is how the tracker takes in a resource that is observed, but never deleted. Of all others it takes in facts.
+// onlyObserved says how the tracker takes in a resource that is observed but never deleted. All other resources are reduced to facts.
 type onlyObserved struct {
 	observing func(context.Context, error)
 	sink      func() cache.ReflectorStore
@@ -61,7 +61,7 @@ type running struct {
 	covered map[string]engine.Covering
 }
 
-// New returns an Observer that is yet to be run.
+// New returns an Observer, which Run starts.
 func New(c Config) *Observer {
 	o := &Observer{Config: c, running: map[string]*running{}}
 	o.observed = map[string]onlyObserved{
@@ -71,7 +71,7 @@ func New(c Config) *Observer {
 			forget:    func() { o.Tracker.ForgetCronJobs(o.Clock.Now()) },
 		},
 		kinds.ResourceQuotas: {
-			observing: o.blind(kinds.ResourceQuotas),
+			observing: o.observingErrors(kinds.ResourceQuotas),
 			sink:      func() cache.ReflectorStore { return o.quotaSink() },
 			forget:    func() { o.Tracker.ForgetQuotas() },
 		},
@@ -79,24 +79,24 @@ func New(c Config) *Observer {
 	return o
 }
 
-// Synced reports whether policies and namespaces were read once.
+// Synced reports whether policies and namespaces were listed.
 func (o *Observer) Synced() bool {
 	return o.synced[0].Load() && o.synced[1].Load() && o.synced[2].Load()
 }
 
-// Run observes until ctx ends, and returns when nothing is under way any more.
+// Run observes until ctx ends, and returns after all reflectors have ended.
 func (o *Observer) Run(ctx context.Context) {
 	var always sync.WaitGroup
 	defer always.Wait()
 	defer o.stopAll()
 	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
 	reflect(ctx, &always, "cleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		listWatch(policies.List, policies.Watch, unwatched), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
+		listWatch(policies.List, policies.Watch, unreported), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
 	clusterPolicies := o.Policies.ClusterCleanupPolicies()
 	reflect(ctx, &always, "clustercleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		listWatch(clusterPolicies.List, clusterPolicies.Watch, unwatched), o.Policies), &v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
+		listWatch(clusterPolicies.List, clusterPolicies.Watch, unreported), o.Policies), &v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
 	reflect(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
-		listWatch(namespaces.List, namespaces.Watch, unwatched), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+		listWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
 		select {
@@ -212,8 +212,8 @@ func (o *Observer) stopAll() {
 	}
 }
 
-// merge lists the objects of one namespace, again and again until that succeeds: the namespace is new to a watch that has passed
-// over them.
+// merge lists the objects of one namespace, and retries until it succeeds. When a policy first covers a namespace, the running watch has
+// already skipped its objects.
 func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 	merge := o.Tracker.BeginMerge(resource, namespace)
 	complete := false
@@ -232,7 +232,7 @@ func (o *Observer) merge(ctx context.Context, resource, namespace string) {
 			Error(err, "Cannot list the objects of a namespace, trying again", "resource", resource, "namespace", namespace)
 		select {
 		case <-ctx.Done():
-		case <-time.After(retry):
+		case <-o.Clock.After(retry):
 		}
 		retry = min(2*retry, time.Minute)
 	}

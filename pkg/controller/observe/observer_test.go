@@ -50,6 +50,7 @@ type observed struct {
 	metadata *metadatafake.FakeMetadataClient
 	policies gcclient.CleanupPolicyInterface
 	gc       *gcfake.Clientset
+	clock    *clocktesting.FakeClock
 }
 
 func newObserved(t *testing.T, objects ...runtime.Object) *observed {
@@ -67,6 +68,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		cluster:  cluster,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),
+		clock:    clocktesting.NewFakeClock(testbuilders.Now),
 	}
 	o.policies = o.gc.GcV1alpha1().CleanupPolicies(testbuilders.Home)
 	client, err := NewClient(cluster.Config())
@@ -75,7 +77,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	}
 	o.Observer = New(Config{
 		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Client: client,
-		Metadata: o.metadata, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now),
+		Metadata: o.metadata, Clock: o.clock,
 	})
 	return o
 }
@@ -265,6 +267,8 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	o.watched(1, "jobs", "pods")
 	o.tracks(1)
 	o.create(testbuilders.Policy("p").In("team-b").Default("0s"))
+	o.until("the list is to be repeated", o.clock.HasWaiters)
+	o.clock.Step(time.Second)
 	o.tracks(4)
 	mu.Lock()
 	defer mu.Unlock()
@@ -331,7 +335,7 @@ func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
 	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
 	o.Tracker.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
 	o.Tracker.SetPolicy(p, testbuilders.Now)
-	call, sink := o.blind(kinds.ResourceQuotas), o.quotaSink()
+	call, sink := o.observingErrors(kinds.ResourceQuotas), o.quotaSink()
 	believed := func() bool { return o.Tracker.Reports(testbuilders.Home)[0].QuotaDoubt == "" }
 	for version := range 2 {
 		call(t.Context(), errors.New("connection refused"))

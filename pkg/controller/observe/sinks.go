@@ -23,8 +23,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// listWatch makes the two calls of a client that a reflector needs from its methods, and tells with each whether they work.
-// Initial lists are streamed where the server can (KEP-3157).
+// listWatch returns the list and watch calls that a reflector needs. Each call passes its error, or nil, to observing. The server streams
+// initial lists if it can (KEP-3157).
 func listWatch[L runtime.Object](
 	list func(context.Context, metav1.ListOptions) (L, error), watches func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	observing func(context.Context, error),
@@ -43,8 +43,7 @@ func listWatch[L runtime.Object](
 	}
 }
 
-// observing tells the tracker whether a resource can be observed. A call that was cut off because nothing is to be observed any
-// more tells nothing.
+// observing tells the tracker whether a resource can be observed. It ignores calls that end because the resource is no longer needed.
 func (o *Observer) observing(resource string) func(context.Context, error) {
 	return func(ctx context.Context, err error) {
 		if ctx.Err() == nil {
@@ -53,9 +52,9 @@ func (o *Observer) observing(resource string) func(context.Context, error) {
 	}
 }
 
-// blind tells the tracker only that a resource cannot be observed, until something is heard of it: what was known before must not
-// count between a call that succeeds and what it brings.
-func (o *Observer) blind(resource string) func(context.Context, error) {
+// observingErrors is like observing, but ignores success. The tracker learns only from the first event of the watch that the resource can
+// be observed again, because until then it still has the old objects.
+func (o *Observer) observingErrors(resource string) func(context.Context, error) {
 	observing := o.observing(resource)
 	return func(ctx context.Context, err error) {
 		if err != nil {
@@ -64,8 +63,9 @@ func (o *Observer) blind(resource string) func(context.Context, error) {
 	}
 }
 
-// unwatched is for what readings hold memory against: they notice by themselves when it is not observed.
-func unwatched(context.Context, error) {}
+// unreported is for policies and namespaces. The tracker need not know whether they can be observed, because it compares them with
+// consistent reads.
+func unreported(context.Context, error) {}
 
 // listStream hands the lists of a resource to the tracker.
 func (o *Observer) listStream(resource string, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
@@ -77,7 +77,7 @@ func (o *Observer) listStream(resource string, lister cache.ListWithContextFunc,
 	}
 }
 
-// factSink takes what follows a list; the objects of the list have gone through the stream.
+// factSink takes in what follows a list. The objects of the list itself go through the stream.
 func (o *Observer) factSink(resource string, stream *listStream) *sink[*facts.Compact] {
 	return &sink[*facts.Compact]{
 		reduce:  Reduce,
@@ -88,10 +88,10 @@ func (o *Observer) factSink(resource string, stream *listStream) *sink[*facts.Co
 	}
 }
 
-// heardEvery is how often the tracker is told that a watch is alive, however much it tells.
+// heardEvery is how often the tracker is told at most that a watch is alive.
 const heardEvery = time.Second
 
-// heard tells the tracker that the watch of a resource has told something.
+// heard tells the tracker that the watch of a resource has sent something.
 func (o *Observer) heard(resource string) func() {
 	var last time.Time
 	return func() {
@@ -102,7 +102,7 @@ func (o *Observer) heard(resource string) func() {
 	}
 }
 
-// Reduce makes of an object what is kept of it.
+// Reduce returns the compact fact of an object.
 func Reduce(object any) (*facts.Compact, error) {
 	f, err := kinds.Fact(object)
 	if err != nil {
@@ -139,7 +139,7 @@ func (o *Observer) quotaSink() *sink[*engine.Quota] {
 		upsert:  func(q *engine.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
 		remove:  func(q *engine.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
 		replace: func(all []*engine.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
-		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // At once, see blind.
+		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // Always, see observingErrors.
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// sink is what a reflector writes to: each object is reduced to a T as it arrives, and only that is passed on. It implements
-// cache.TransformingStore, so that the initial list streams through reduce too, and bookmarks.
+// sink is the store of a reflector. It reduces each object to a T as it arrives and passes the T on, and stores nothing. It implements
+// cache.TransformingStore, so that a reflector reduces the objects of the initial list one by one, and cache.ReflectorBookmarkStore.
 type sink[T any] struct {
 	reduce  func(object any) (T, error)
 	upsert  func(T)
 	remove  func(T)
 	replace func(all []T, resourceVersion string)
-	// bookmark and heard may be nil; heard is told of everything that comes, bookmarks too.
+	// bookmark and heard may be nil. heard is called after each change, list and bookmark.
 	bookmark func(resourceVersion string)
 	heard    func()
 }
@@ -29,7 +29,7 @@ func (s *sink[T]) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) { return s.small(object) }
 }
 
-// small reduces what was not reduced before.
+// small reduces an object, unless the reflector did so with Transformer.
 func (s *sink[T]) small(object any) (T, error) {
 	if t, ok := object.(T); ok {
 		return t, nil
@@ -46,7 +46,7 @@ func (s *sink[T]) Update(object any) error { return s.pass(object, s.upsert) }
 // Delete implements cache.ReflectorStore.
 func (s *sink[T]) Delete(object any) error { return s.pass(object, s.remove) }
 
-// Resync implements cache.ReflectorStore; nothing is held back here.
+// Resync implements cache.ReflectorStore. It does nothing, because the sink stores nothing.
 func (s *sink[T]) Resync() error { return nil }
 
 func (s *sink[T]) pass(object any, to func(T)) error {
@@ -59,7 +59,7 @@ func (s *sink[T]) pass(object any, to func(T)) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. An object that cannot be reduced is left out, and so never deleted.
+// Replace implements cache.ReflectorStore. It skips objects that cannot be reduced, so they are never deleted.
 func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
 	all := make([]T, 0, len(objects))
 	for _, object := range objects {
@@ -75,7 +75,7 @@ func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
 	return nil
 }
 
-// skipped tells why an object is not known.
+// skipped logs why an object was skipped.
 func skipped(object any, err error) {
 	klog.Background().Error(err, "Skipped an object that cannot be read", "type", fmt.Sprintf("%T", object))
 }

@@ -96,7 +96,7 @@ func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
 }
 
 func TestSinksRefuseOtherKinds(t *testing.T) {
-	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
+	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
 	for name, reduce := range map[string]func(any) error{
 		"policies":   func(x any) error { _, err := o.policySink().reduce(x); return err },
 		"namespaces": func(x any) error { _, err := o.namespaceSink().reduce(x); return err },
@@ -111,7 +111,7 @@ func TestSinksRefuseOtherKinds(t *testing.T) {
 
 // TestEachKindIsTakenIn: as facts if policies can name it, otherwise as what it is observed for.
 func TestEachKindIsTakenIn(t *testing.T) {
-	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
+	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
 	resources := append(kinds.Deletable(), kinds.ResourceQuotas)
 	for _, resource := range kinds.Deletable() {
 		resources = append(resources, kinds.ObservedOwners(resource)...)

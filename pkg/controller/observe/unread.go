@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// largeReads reads bodies in larger pieces than watches do, an object at a time: over HTTP/2 each read may send word to the server that
-// there is room again, which costs more than to decode what was read.
+// largeReads reads bodies in larger pieces than a watch does, which reads one object at a time. Over HTTP/2, each read may send a
+// WINDOW_UPDATE frame to the server, which costs more than decoding the object.
 type largeReads struct{ http.RoundTripper }
 
-// readSize is how much of a body is read at the most while less is asked for; what is there is never waited beyond.
+// readSize is how much of a body is read ahead at most. A read returns what has arrived, and does not wait for more.
 const readSize = 64 << 10
 
 // RoundTrip implements http.RoundTripper.
@@ -35,7 +35,7 @@ func (l largeReads) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// strippedCodecs strip what they decode from protobuf.
+// strippedCodecs remove unread fields from protobuf before they decode it.
 type strippedCodecs struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
@@ -51,7 +51,7 @@ func (c strippedCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 
 type strippedDecoder struct{ runtime.Serializer }
 
-// buffers are for what is left; whatever is decoded is copied out of them.
+// buffers contain stripped messages. Decoded objects are copies and do not refer to them.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Decode implements runtime.Decoder.
@@ -70,7 +70,7 @@ func (d strippedDecoder) Decode(
 	return d.Serializer.Decode(stripped, defaults, into)
 }
 
-// magic is what an object in protobuf begins with; a runtime.Unknown follows.
+// magic is the prefix of an object in protobuf. A runtime.Unknown follows.
 var magic = []byte("k8s\x00")
 
 // Fields of runtime.Unknown and of its type.
@@ -79,8 +79,8 @@ const (
 	typeKind                = 2
 )
 
-// stripUnread appends an object as it comes from the API server, without what is unread of its kind; false when nothing is, or when it
-// cannot be read, of which the decoder can say more.
+// stripUnread appends an object from the API server without the unread fields of its kind. It returns false if the kind has none, or if the
+// object cannot be parsed; then the decoder returns a better error.
 func stripUnread(to, data []byte) ([]byte, bool) {
 	unknown, ok := bytes.CutPrefix(data, magic)
 	if !ok {
@@ -95,16 +95,16 @@ func stripUnread(to, data []byte) ([]byte, bool) {
 	return stripped, err == nil
 }
 
-// unread are the fields of a message by their numbers, in the .proto files of k8s.io/api, that no fact is made of: nil for one of
-// which nothing is read, what is unread of it for another. Where others is unread, so is every field that is not listed.
+// unread are the fields of a message that no fact needs, by their numbers in the .proto files of k8s.io/api. The value is nil if the whole
+// field is unread; otherwise it has the unread fields of the field. If others is in the map, every field that is not listed is unread.
 type unread map[protowire.Number]unread
 
-// others stands for all fields that are not listed, and read for what is read whole.
+// others is the key for all fields that are not listed. read is the value for a field that is read in full.
 const others protowire.Number = 0
 
 var read = unread{}
 
-// of is what is unread of a field: nil for all of it, read for nothing.
+// of returns what is unread of a field: nil if all of it is, and read if nothing is.
 func (u unread) of(number protowire.Number) unread {
 	if inner, listed := u[number]; listed {
 		return inner
@@ -151,7 +151,7 @@ var (
 	}
 )
 
-// leave appends a message without what is unread of it.
+// leave appends a message without its unread fields.
 func leave(to, message []byte, without unread) ([]byte, error) {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)
@@ -174,7 +174,7 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 	return to, nil
 }
 
-// leaveInner appends a field that is a message itself. Its length is known only once that has been stripUnread.
+// leaveInner appends a field that is a message itself. Its length is known only after its own unread fields are removed.
 func leaveInner(to, one []byte, without unread) ([]byte, error) {
 	number, kind, tag := protowire.ConsumeTag(one)
 	value, _ := protowire.ConsumeBytes(one[tag:])
@@ -188,7 +188,7 @@ func leaveInner(to, one []byte, without unread) ([]byte, error) {
 	return slices.Insert(to, start, protowire.AppendVarint(length[:0], uint64(len(to)-start))...), nil
 }
 
-// field is the value of a field within a message; nil when there is none.
+// field returns the value of a field in a message; nil if there is none.
 func field(message []byte, path ...protowire.Number) ([]byte, error) {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)
