@@ -50,8 +50,8 @@ const (
 	several = "several"
 )
 
-// Record adds a change, which replaces an earlier change of the same policy. Objects that the earlier change made due are attributed to
-// the new one.
+// Record adds a change, which replaces an earlier change of the same policy, and one without a policy replaces another without one. Objects
+// that the earlier change made due are attributed to the new one. So that they still are, it counts from when the oldest was observed.
 func (c *Changes) Record(change Change) {
 	if len(*c) > 0 {
 		change.At = (*c)[0].At

@@ -79,6 +79,13 @@ func (r *Retry) Updated() {
 	}
 }
 
+// EndPause forgets a pause that has ended, so that it explains nothing any more.
+func (r *Retry) EndPause(now time.Time) {
+	if !now.Before(r.until) {
+		r.until, r.untilNewer, r.reason, r.detail = time.Time{}, false, "", ""
+	}
+}
+
 // RecordRead records that the object was read at a resource version, and reports whether a DELETE for this version may be sent. It may not
 // if the version is that of the last conflict, or Winnow would send the same DELETE forever.
 func (r *Retry) RecordRead(version uint64) (mayDelete bool) {

@@ -11,21 +11,21 @@ import (
 )
 
 // match sets fact and matches to those of a record. It asks the policies only if the record is not the one that was matched last, or
-// something has changed since.
+// something has changed since. From the moment when Winnow's delete is accepted, an object counts as terminating.
 func (e *Engine) match(rec *record) {
 	if e.matched == rec {
 		return
 	}
 	ns := rec.ns
 	rec.Unpack(&e.fact)
+	e.fact.Terminating = e.fact.Terminating || rec.accepted() != nil
 	e.matches.Ask(&e.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
 	e.matched = rec
 	e.matchCount++
 }
 
-// object returns what policies must know of the matched record. From the moment when Winnow's delete is accepted, it counts as terminating.
+// object returns what policies must know of the matched record.
 func (e *Engine) object(rec *record) policy.Object {
-	e.fact.Terminating = e.fact.Terminating || rec.accepted() != nil
 	return policy.Object{Fact: &e.fact, Owner: lifecycle.StateOfOwner(&e.fact, e), Recreated: rec.flags.has(recreated)}
 }
 

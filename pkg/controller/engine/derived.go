@@ -53,6 +53,7 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	d.hasLimits = d.hasLimits || len(d.ceilings) > 0 || len(d.previewCeilings) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
 		e.ready.Repace(&ns.lane)
+		e.effects.Due = true
 	}
 	changes, ceilings, holdAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
 	if len(changes) > 0 {

@@ -234,11 +234,10 @@ func TestEffects(t *testing.T) {
 		t.Error("a first policy changes the coverage, once")
 	}
 	for name, do := range map[string]func(){
-		"an object":      func() { w.upsert(job(2*time.Hour, "a")) },
-		"a reading":      func() { w.agree() },
-		"a policy":       func() { w.policy(keep("2h", 2)) },
-		"a namespace":    func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") },
-		"of one, a time": func() { w.Expire(w.now); w.upsert(job(0, "b")) },
+		"an object":   func() { w.upsert(job(2*time.Hour, "a")) },
+		"a reading":   func() { w.agree() },
+		"a policy":    func() { w.policy(keep("2h", 2)) },
+		"a namespace": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") },
 	} {
 		w.TakeEffects()
 		if do(); w.TakeEffects() != (Effects{Due: true}) {
@@ -252,6 +251,27 @@ func TestEffects(t *testing.T) {
 	}
 	if w.catchUp(); w.TakeEffects().Work {
 		t.Error("there is no work left")
+	}
+}
+
+// TestOnlyTheFirstTimerHasAnEffect: the loop waits for the first timer, so that a later one, and an object that still runs, do not wake it.
+func TestOnlyTheFirstTimerHasAnEffect(t *testing.T) {
+	w := newWorld(t, keep("1h", 9))
+	for _, step := range []struct {
+		name string
+		do   func()
+		want bool
+	}{
+		{"the first timer", func() { w.upsert(job(30*time.Minute, "a")) }, true},
+		{"a later one", func() { w.upsert(job(10*time.Minute, "b")) }, false},
+		{"an object that runs", func() { w.upsert(testbuilders.Job("c").Fact()) }, false},
+		{"an earlier timer", func() { w.upsert(job(40*time.Minute, "d")) }, true},
+		{"an object that is due", func() { w.upsert(job(2*time.Hour, "e")) }, true},
+	} {
+		w.TakeEffects()
+		if step.do(); w.TakeEffects().Due != step.want {
+			t.Errorf("%s: the effect is %v, want %v", step.name, !step.want, step.want)
+		}
 	}
 }
 

@@ -76,17 +76,16 @@ func (e *Engine) reapply(rec *record, now time.Time) {
 // from there.
 func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now time.Time) {
 	e.updateClearance(rec, r.Policy, d)
+	if rec.extra != nil {
+		rec.extra.retry.EndPause(now)
+	}
 	d = e.applyHolds(rec, r, d, now)
 	e.count(rec, -1)
 	rec.setDecision(r, d)
 	e.count(rec, 1)
 	next := e.nextEvaluation(rec, d, now)
 	e.evaluatePreviews(rec, &next, now)
-	if next.at.IsZero() {
-		e.timers.Remove(rec)
-	} else {
-		e.timers.Set(rec, next.at)
-	}
+	e.setTimer(rec, next.at)
 	switch {
 	case d.Action != policy.Delete:
 		e.ready.Remove(&rec.ns.lane, rec)
@@ -96,9 +95,21 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 		rec.dropEmptyExtra()
 	case !rec.queued() && rec.inFlight() == nil:
 		e.ready.Push(&rec.ns.lane, rec)
+		e.effects.Due = true
 	}
 	e.invalidate(rec.ns)
-	e.effects.Due = true
+}
+
+// setTimer sets when the record is judged again because time passes; zero removes its timer.
+func (e *Engine) setTimer(rec *record, at time.Time) {
+	if at.IsZero() {
+		e.timers.Remove(rec)
+		return
+	}
+	if first, ok := e.timers.Next(); !ok || at.Before(first) {
+		e.effects.Due = true // The caller waits for the first timer.
+	}
+	e.timers.Set(rec, at)
 }
 
 // nextEvaluation returns when the record must be judged again because time passes.

@@ -25,7 +25,7 @@ func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 		ns := rec.ns
 		if e.mustExpireFirst(rec, now) {
 			e.ready.Push(&ns.lane, rec)
-			break // Expire is about to be called, and signals Effects.Due.
+			break // Next has passed, so Expire is called first.
 		}
 		if ns.bounds.PerMinute != math.MaxInt && !ns.lane.Ready(now) {
 			e.ready.Push(&ns.lane, rec)
@@ -108,9 +108,11 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 		return
 	}
 	rec.recordResult(o, result, now)
+	e.matched = nil // An accepted delete changes the fact.
 	if result.NotSent {
 		e.ready.GiveBack(&rec.ns.lane, rec.ns.bounds.PerMinute)
 	}
+	// The object may have gone, or its resource may no longer be observed, before the answer came. Only the former is counted.
 	if rec.extra.gone && result.Outcome == deletion.Accepted {
 		e.confirmDeletion(o, now)
 	}

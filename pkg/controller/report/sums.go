@@ -114,7 +114,7 @@ func group(groups *map[policy.Reason]*Group, reason policy.Reason, count int64, 
 	g.Count += count
 }
 
-// Merge adds what a report on several namespaces needs of another sum, which may be nil.
+// Merge adds what Fill needs of another sum, which may be nil. Holds and ready objects are asked of each namespace apart.
 func (s *Sum) Merge(o *Sum) {
 	if o == nil {
 		return
