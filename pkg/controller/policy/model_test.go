@@ -35,7 +35,7 @@ var modelTTLs = map[string]int{
 	"never": forever,
 }
 
-// malformed are texts that are no TTL; those of modelUntil that are no time are missing in it.
+// malformed are texts that are no TTL.
 var malformed = []string{"", "1", "x", "1.5h", "1m1h", "-1s", "NEVER", "3651d"}
 
 type modelObject struct {
