@@ -127,7 +127,7 @@ func TestOutlookOfMany(t *testing.T) {
 	m.policies = []policyRow{
 		{Stored: policy.StoredOf(own), object: own}, {Stored: policy.StoredOf(guardrails), object: guardrails},
 	}
-	id := approval.HoldID("u", 1, namespace)
+	id := approval.HoldID("u", namespace, approval.GenerationID("u", 1))
 	check := func(want ...string) {
 		t.Helper()
 		m.forecast = m.foresee(now)

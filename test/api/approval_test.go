@@ -111,7 +111,7 @@ func (p scope) aheadOfTime(role string, as func(args ...string) string) {
 	var ids []string
 	for generation := range int64(5) {
 		for _, namespace := range []string{"", p.id} {
-			ids = append(ids, approval.HoldID(uid, generation+1, namespace))
+			ids = append(ids, approval.HoldID(uid, namespace, approval.GenerationID(uid, generation+1)))
 		}
 	}
 	p.holds(name, "pods")

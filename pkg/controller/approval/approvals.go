@@ -15,11 +15,11 @@ type Approvals struct {
 	// approved maps each approved ID to the number of the policy state that approved it first; see Change.Write.
 	approved map[string]uint64
 	// ended are holds that this replica has ended although the status of the policy may still list them.
-	ended sets.Set[EndedHold]
+	ended sets.Set[endedHold]
 }
 
-// EndedHold is a hold in one namespace. A hold of all namespaces together ends in each of them separately.
-type EndedHold struct{ Namespace, ID string }
+// endedHold is a hold in one namespace. A hold of all namespaces together ends in each of them separately.
+type endedHold struct{ namespace, id string }
 
 // Approve replaces the approved IDs with those that a state of the policy approves. write is the number of that state.
 func (a *Approvals) Approve(ids []string, write uint64) {
@@ -42,10 +42,10 @@ func (a *Approvals) Approves(id string) bool {
 	return ok
 }
 
-// HoldID returns the ID of the hold that a change causes, and whether that ID is approved. An ID that was approved before the change is
+// holdID returns the ID of the hold that a change causes, and whether that ID is approved. An ID that was approved before the change is
 // not used, because the person who approved it had not seen what the hold would cover.
-func (a *Approvals) HoldID(policy types.UID, namespace string, c Change) (string, bool) {
-	for id := HoldIDOf(policy, namespace, c.ID); ; id = HoldIDOf(policy, namespace, id) {
+func (a *Approvals) holdID(policy types.UID, namespace string, c Change) (string, bool) {
+	for id := HoldID(policy, namespace, c.ID); ; id = HoldID(policy, namespace, id) {
 		if write, approved := a.approved[id]; !approved || write >= c.Write {
 			return id, approved
 		}
@@ -58,17 +58,17 @@ func (a *Approvals) MarkEnded(namespace, id string) {
 		return
 	}
 	if a.ended == nil {
-		a.ended = sets.New[EndedHold]()
+		a.ended = sets.New[endedHold]()
 	}
-	a.ended.Insert(EndedHold{namespace, id})
+	a.ended.Insert(endedHold{namespace, id})
 }
 
 // HasEnded reports whether a hold has ended on this replica.
-func (a *Approvals) HasEnded(namespace, id string) bool { return a.ended.Has(EndedHold{namespace, id}) }
+func (a *Approvals) HasEnded(namespace, id string) bool { return a.ended.Has(endedHold{namespace, id}) }
 
 // ForgetEnded forgets the ended holds that the status of the policy does not list.
 func (a *Approvals) ForgetEnded(listed sets.Set[string]) {
-	maps.DeleteFunc(a.ended, func(h EndedHold, _ sets.Empty) bool { return !listed.Has(h.ID) })
+	maps.DeleteFunc(a.ended, func(h endedHold, _ sets.Empty) bool { return !listed.Has(h.id) })
 }
 
 // Clone returns a copy that can be changed without changing the original.

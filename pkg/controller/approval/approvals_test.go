@@ -15,8 +15,8 @@ func TestApprove(t *testing.T) {
 		write uint64
 		ids   []string
 	}
-	id := HoldIDOf("p", "a", "c")
-	second := HoldIDOf("p", "a", id)
+	id := HoldID("p", "a", "c")
+	second := HoldID("p", "a", id)
 	for name, c := range map[string]struct {
 		states   []state
 		change   uint64
@@ -32,14 +32,14 @@ func TestApprove(t *testing.T) {
 		"withdrawn":                {[]state{{4, []string{id}}, {5, nil}}, 3, id, false},
 		"withdrawn and approved":   {[]state{{2, []string{id}}, {3, nil}, {4, []string{id}}}, 3, id, true},
 		"the next ID too":          {[]state{{2, []string{id}}, {4, []string{id, second}}}, 3, second, true},
-		"the next ID, also before": {[]state{{2, []string{id, second}}}, 3, HoldIDOf("p", "a", second), false},
+		"the next ID, also before": {[]state{{2, []string{id, second}}}, 3, HoldID("p", "a", second), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := Approvals{}
 			for _, s := range c.states {
 				a.Approve(s.ids, s.write)
 			}
-			if got, approved := a.HoldID("p", "a", Change{ID: "c", Write: c.change}); got != c.want || approved != c.approved {
+			if got, approved := a.holdID("p", "a", Change{ID: "c", Write: c.change}); got != c.want || approved != c.approved {
 				t.Errorf("hold %s, approved: %t; want %s, %t", got, approved, c.want, c.approved)
 			}
 		})
@@ -66,20 +66,20 @@ func TestApproves(t *testing.T) {
 // TestEnded: a hold has ended in one namespace until the status no longer lists its ID; a hold without an ID is never remembered.
 func TestEnded(t *testing.T) {
 	a := Approvals{}
-	for _, h := range []EndedHold{{"a", "x"}, {"b", "y"}, {"a", ""}} {
-		a.MarkEnded(h.Namespace, h.ID)
+	for _, h := range []endedHold{{"a", "x"}, {"b", "y"}, {"a", ""}} {
+		a.MarkEnded(h.namespace, h.id)
 	}
-	ended := func(want ...EndedHold) {
+	ended := func(want ...endedHold) {
 		t.Helper()
-		for _, h := range []EndedHold{{"a", "x"}, {"a", "y"}, {"b", "x"}, {"b", "y"}, {"a", ""}} {
-			if got := a.HasEnded(h.Namespace, h.ID); got != sets.New(want...).Has(h) {
+		for _, h := range []endedHold{{"a", "x"}, {"a", "y"}, {"b", "x"}, {"b", "y"}, {"a", ""}} {
+			if got := a.HasEnded(h.namespace, h.id); got != sets.New(want...).Has(h) {
 				t.Errorf("%v has ended: %t", h, got)
 			}
 		}
 	}
-	ended(EndedHold{"a", "x"}, EndedHold{"b", "y"})
+	ended(endedHold{"a", "x"}, endedHold{"b", "y"})
 	a.ForgetEnded(sets.New("y", "z"))
-	ended(EndedHold{"b", "y"})
+	ended(endedHold{"b", "y"})
 	a.ForgetEnded(nil)
 	ended()
 }

@@ -78,10 +78,10 @@ func (b *assessed) hold(now time.Time) (Hold, bool) {
 	if wide := b.wide(); wide >= 0 && b.overTotal != nil && b.Cluster {
 		c, where, h.Total = b.Changes[wide], "", true
 	}
-	id, approved := b.Approvals.HoldID(b.Policy, where, c)
+	id, approved := b.Approvals.holdID(b.Policy, where, c)
 	if approved && len(b.Changes) > 1 { // The approval must not cover objects that the other changes made due.
 		h.Total = false
-		id, approved = b.Approvals.HoldID(b.Policy, b.Namespace, b.Changes.Join())
+		id, approved = b.Approvals.holdID(b.Policy, b.Namespace, b.Changes.join())
 	}
 	h.ID = id
 	if l := b.limit(); l != nil {

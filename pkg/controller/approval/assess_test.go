@@ -72,11 +72,11 @@ var free = want{}
 
 // alone is the hold of a policy in one namespace, together that of a cluster policy in all namespaces.
 func alone(p types.UID, namespace, change string) want {
-	return want{id: HoldIDOf(p, namespace, change)}
+	return want{id: HoldID(p, namespace, change)}
 }
 
 func together(p types.UID, change string) want {
-	return want{id: HoldIDOf(p, "", change), total: true}
+	return want{id: HoldID(p, "", change), total: true}
 }
 
 type assessCase struct {
@@ -202,9 +202,9 @@ func TestAssessTotal(t *testing.T) {
 
 // TestAssessApproved: an approval covers exactly what its author could see.
 func TestAssessApproved(t *testing.T) {
-	id, all := HoldIDOf("p", "a", "edit"), HoldIDOf("c", "", "wide")
-	join := Changes{relax, edit}.Join().ID
-	joinWide := Changes{wider, wide}.Join().ID
+	id, all := HoldID("p", "a", "edit"), HoldID("c", "", "wide")
+	join := Changes{relax, edit}.join().ID
+	joinWide := Changes{wider, wide}.join().ID
 	assess(t, map[string]assessCase{
 		"by the change itself": {batches: []*Batch{of("a", 11, edit).approved(write, id)}, want: []want{free}},
 		"later":                {batches: []*Batch{of("a", 11, edit).approved(write+1, id)}, want: []want{free}},
@@ -212,13 +212,13 @@ func TestAssessApproved(t *testing.T) {
 			batches: []*Batch{of("a", 11, edit).approved(write-1, id)}, want: []want{alone("p", "a", id)},
 		},
 		"before the change, and again": {
-			batches: []*Batch{of("a", 11, edit).approved(write-1, id).approved(write, id, HoldIDOf("p", "a", id))}, want: []want{free},
+			batches: []*Batch{of("a", 11, edit).approved(write-1, id).approved(write, id, HoldID("p", "a", id))}, want: []want{free},
 		},
 		"another change": {
-			batches: []*Batch{of("a", 11, edit).approved(write, HoldIDOf("p", "a", "relax"))}, want: []want{alone("p", "a", "edit")},
+			batches: []*Batch{of("a", 11, edit).approved(write, HoldID("p", "a", "relax"))}, want: []want{alone("p", "a", "edit")},
 		},
 		"in another namespace": {
-			batches: []*Batch{of("a", 11, edit).approved(write, HoldIDOf("p", "b", "edit"))}, want: []want{alone("p", "a", "edit")},
+			batches: []*Batch{of("a", 11, edit).approved(write, HoldID("p", "b", "edit"))}, want: []want{alone("p", "a", "edit")},
 		},
 		"one policy of two": {
 			batches: []*Batch{of("a", 6, edit).approved(write, id), of("a", 5, edit).by("q")},
@@ -228,10 +228,10 @@ func TestAssessApproved(t *testing.T) {
 			batches: []*Batch{of("a", 11, relax, edit).approved(write, id)}, want: []want{alone("p", "a", join)},
 		},
 		"the first of two changes": {
-			batches: []*Batch{of("a", 11, relax, edit).approved(write, HoldIDOf("p", "a", "relax"))}, want: []want{alone("p", "a", "edit")},
+			batches: []*Batch{of("a", 11, relax, edit).approved(write, HoldID("p", "a", "relax"))}, want: []want{alone("p", "a", "edit")},
 		},
 		"two changes together": {
-			batches: []*Batch{of("a", 11, relax, edit).approved(write, id, HoldIDOf("p", "a", join))}, want: []want{free},
+			batches: []*Batch{of("a", 11, relax, edit).approved(write, id, HoldID("p", "a", join))}, want: []want{free},
 		},
 		"all namespaces together": {
 			batches: []*Batch{of("a", 8, wide).byCluster("c").approved(write, all), of("b", 8, wide).byCluster("c").approved(write, all)},
@@ -244,7 +244,7 @@ func TestAssessApproved(t *testing.T) {
 			want: []want{free, alone("c", "b", joinWide)},
 		},
 		"one namespace of all": {
-			batches: []*Batch{of("a", 16, wide).byCluster("c").approved(write, HoldIDOf("c", "a", "wide"))},
+			batches: []*Batch{of("a", 16, wide).byCluster("c").approved(write, HoldID("c", "a", "wide"))},
 			want:    []want{together("c", "wide")},
 		},
 	})
@@ -292,7 +292,7 @@ func TestAssessUnseen(t *testing.T) {
 			batches: []*Batch{of("a", 16, unseen).overdue(16, 16).allowing(policy.HoldAbove{Objects: 16, Total: -1})}, want: []want{free},
 		},
 		"approved": {
-			batches: []*Batch{of("a", 11, unseen).overdue(11, 11).approved(0, HoldIDOf("p", "a", "unseen"))}, want: []want{free},
+			batches: []*Batch{of("a", 11, unseen).overdue(11, 11).approved(0, HoldID("p", "a", "unseen"))}, want: []want{free},
 		},
 	})
 }
@@ -311,7 +311,7 @@ func TestAssessCounts(t *testing.T) {
 		"changes of two cluster policies": {of("a", 10, wide, wider).byCluster("c"), 10, map[types.UID]int{"c": 10, "d": 10}},
 		"after a recent change":           {of("a", 3, edit).after(7, time.Minute), 10, nil},
 		"held":                            {of("a", 11, wide), 0, nil},
-		"approved":                        {of("a", 11, edit).approved(write, HoldIDOf("p", "a", "edit")), 0, nil},
+		"approved":                        {of("a", 11, edit).approved(write, HoldID("p", "a", "edit")), 0, nil},
 		"unseen":                          {of("a", 10, unseen).overdue(10, 10).byCluster("c"), 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

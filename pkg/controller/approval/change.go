@@ -44,8 +44,8 @@ func GenerationID(policy types.UID, generation int64) string {
 type Changes []Change
 
 const (
-	// MaxChanges is how many changes of a namespace are kept before older ones are joined. Changes of cluster policies are never joined.
-	MaxChanges = 20
+	// maxChanges is how many changes of a namespace are kept before older ones are joined. Changes of cluster policies are never joined.
+	maxChanges = 20
 	// several stands for the policies of changes that were joined.
 	several = "several"
 )
@@ -57,14 +57,14 @@ func (c *Changes) Record(change Change) {
 		change.At = (*c)[0].At
 	}
 	*c = slices.DeleteFunc(*c, func(before Change) bool { return before.Policy == change.Policy && before.Unseen == change.Unseen })
-	c.Fold()
+	c.joinOldest()
 	*c = append(*c, change)
 }
 
-// Fold joins the two oldest changes that reach no other namespace, if there are MaxChanges or more.
-func (c *Changes) Fold() {
+// joinOldest joins the two oldest changes that reach no other namespace, if there are maxChanges or more.
+func (c *Changes) joinOldest() {
 	all := *c
-	if len(all) < MaxChanges {
+	if len(all) < maxChanges {
 		return
 	}
 	narrow := func(change Change) bool { return !change.Wide && !change.Unseen }
@@ -73,9 +73,9 @@ func (c *Changes) Fold() {
 		return
 	}
 	if j := slices.IndexFunc(all[i+1:], narrow); j >= 0 {
-		folded := Changes{all[i], all[i+1+j]}.Join()
-		folded.Policy = several
-		all[i+1+j] = folded
+		joined := Changes{all[i], all[i+1+j]}.join()
+		joined.Policy = several
+		all[i+1+j] = joined
 		*c = slices.Delete(all, i, i+1)
 	}
 }
@@ -94,8 +94,8 @@ func (c Changes) Has(id string) bool {
 	return c.last(func(change Change) bool { return change.ID == id }) >= 0
 }
 
-// Join returns one change that stands for all. Its ID is new, so that an approval of one of the changes does not cover all of them.
-func (c Changes) Join() Change {
+// join returns one change that stands for all. Its ID is new, so that an approval of one of the changes does not cover all of them.
+func (c Changes) join() Change {
 	ids := sets.New[string]()
 	out := c.Shown()
 	for _, change := range c {

@@ -19,7 +19,7 @@ func TestJoin(t *testing.T) {
 	a, b, c := Change{ID: "a", Write: 3}, Change{ID: "b", Write: 2}, Change{ID: "c", Write: 1}
 	ids := map[string]bool{"a": true, "b": true, "c": true}
 	for _, all := range []Changes{{a, b}, {a, c}, {b, c}, {a, b, c}} {
-		joined := all.Join()
+		joined := all.join()
 		if ids[joined.ID] {
 			t.Errorf("%+v have the ID of others, %s", all, joined.ID)
 		}
@@ -28,26 +28,26 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%+v may be approved by write %d", all, joined.Write)
 		}
 		slices.Reverse(all)
-		if again := all.Join(); again.ID != joined.ID {
+		if again := all.join(); again.ID != joined.ID {
 			t.Errorf("%+v have the ID %s, or %s in another order", all, joined.ID, again.ID)
 		}
 	}
 }
 
-// TestFold: changes of cluster policies and unseen changes are never folded, and a folded change belongs to no policy.
-func TestFold(t *testing.T) {
+// TestJoinOldest: changes of cluster policies and unseen changes are never joined, and a joined change belongs to no policy.
+func TestJoinOldest(t *testing.T) {
 	all := Changes{{ID: "wide", Wide: true, Policy: "c"}, {ID: "p-0", Policy: "p-0"}, {ID: "unseen", Unseen: true}}
-	for i := range MaxChanges - 4 {
+	for i := range maxChanges - 4 {
 		name := fmt.Sprint("p-", i+1)
 		all = append(all, Change{ID: name, Policy: types.UID(name)})
 	}
-	if all.Fold(); len(all) != MaxChanges-1 {
-		t.Fatalf("%d changes are left, although there were fewer than MaxChanges", len(all))
+	if all.joinOldest(); len(all) != maxChanges-1 {
+		t.Fatalf("%d changes are left, although there were few of them", len(all))
 	}
 	all = append(all, Change{ID: "last", Policy: "last"})
-	all.Fold()
-	oldest := Changes{{ID: "p-0"}, {ID: "p-1"}}.Join().ID
-	if len(all) != MaxChanges-1 || all[0].ID != "wide" || all[1].ID != "unseen" || all[2].Policy != several || all[2].ID != oldest {
+	all.joinOldest()
+	oldest := Changes{{ID: "p-0"}, {ID: "p-1"}}.join().ID
+	if len(all) != maxChanges-1 || all[0].ID != "wide" || all[1].ID != "unseen" || all[2].Policy != several || all[2].ID != oldest {
 		t.Errorf("%d changes are left: %+v", len(all), all)
 	}
 }
@@ -90,11 +90,11 @@ func TestRecord(t *testing.T) {
 	if len(all) != 3 || !all.Has("q1") || !all.Has("p2") || all.Has("p1") {
 		t.Errorf("recorded are %+v", all)
 	}
-	for i := range 2 * MaxChanges {
+	for i := range 2 * maxChanges {
 		all.Record(Change{ID: fmt.Sprint("n", i), Policy: types.UID(fmt.Sprint("n", i))})
 	}
-	if len(all) != MaxChanges {
-		t.Errorf("%d changes are recorded, want %d", len(all), MaxChanges)
+	if len(all) != maxChanges {
+		t.Errorf("%d changes are recorded, want %d", len(all), maxChanges)
 	}
 }
 

@@ -46,13 +46,8 @@ const (
 	MaxHolds = 254
 )
 
-// HoldID returns the ID of the hold that a generation of a policy causes in a namespace, or for "" in all namespaces together.
-func HoldID(policy types.UID, generation int64, namespace string) string {
-	return HoldIDOf(policy, namespace, GenerationID(policy, generation))
-}
-
-// HoldIDOf returns the ID of the hold that a change causes.
-func HoldIDOf(policy types.UID, namespace, change string) string {
+// HoldID returns the ID of the hold that a change causes in a namespace, or for "" in all namespaces together.
+func HoldID(policy types.UID, namespace, change string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(policy), namespace, change}, "\n")))
 	return hex.EncodeToString(sum[:6])
 }
@@ -84,7 +79,7 @@ func (h *Hold) Extend(by Hold) {
 
 // Join merges another hold of the namespace into this one. The ID is new, so that an approval of one hold does not cover both.
 func (h *Hold) Join(namespace string, o *Hold) {
-	h.ID, h.Total = HoldIDOf(h.Owner, namespace, h.ID+" and "+o.ID), false
+	h.ID, h.Total = HoldID(h.Owner, namespace, h.ID+" and "+o.ID), false
 	if o.Since.IsZero() || !h.Since.IsZero() && h.Since.Before(o.Since) { // An unknown time excludes no object.
 		h.Since = o.Since
 	}
@@ -105,7 +100,7 @@ func (h *Hold) Reassign(namespace string, owner types.UID, cluster bool) {
 	if h.Total = cluster; !cluster {
 		where = namespace
 	}
-	h.ID = HoldIDOf(owner, where, h.ID)
+	h.ID = HoldID(owner, where, h.ID)
 }
 
 // Clone returns a copy that shares nothing with the hold.

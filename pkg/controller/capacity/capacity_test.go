@@ -33,9 +33,9 @@ func TestPoolRanks(t *testing.T) {
 		ago  time.Duration
 	}
 	for name, c := range map[string]struct {
-		limit int
-		given []finished
-		over  string // by name
+		limit   int
+		members []finished
+		over    string // by name
 	}{
 		"empty":                        {3, nil, ""},
 		"fewer than the limit":         {3, []finished{{"a", 1}, {"b", 2}}, ""},
@@ -52,12 +52,12 @@ func TestPoolRanks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			over := map[string]bool{}
 			p := capacity.NewPool(c.limit, func(m *capacity.Member[string]) { over[m.Value] = m.Over() })
-			for _, f := range c.given {
+			for _, f := range c.members {
 				p.Insert(newMember(f.name, testbuilders.Now.Add(-f.ago*time.Microsecond), types.UID(f.name)))
 			}
 			maps.DeleteFunc(over, func(_ string, is bool) bool { return !is })
-			if got := strings.Join(slices.Sorted(maps.Keys(over)), " "); got != c.over || p.Len() != len(c.given) {
-				t.Errorf("over are %q of %d, want %q of %d", got, p.Len(), c.over, len(c.given))
+			if got := strings.Join(slices.Sorted(maps.Keys(over)), " "); got != c.over || p.Len() != len(c.members) {
+				t.Errorf("over are %q of %d, want %q of %d", got, p.Len(), c.over, len(c.members))
 			}
 		})
 	}
@@ -74,7 +74,10 @@ func TestKeptMembersRankFirst(t *testing.T) {
 	if !old.Over() || older.Over() || newest.Over() {
 		t.Errorf("over are old: %v, older, which is kept: %v, newest: %v", old.Over(), older.Over(), newest.Over())
 	}
-	c.SetTotal(1)
+	c = capacity.NewCeiling(1, ignore[string])
+	for _, m := range []*capacity.Member[string]{old, older, newest} {
+		c.Insert("a", m)
+	}
 	if older.Over() || !newest.Over() {
 		t.Errorf("over are the one that is kept: %v, newest: %v", older.Over(), newest.Over())
 	}
@@ -130,7 +133,7 @@ func TestCeilingShares(t *testing.T) {
 			{600, []int{10, 200, 390}, []int{10, 200, 390}},
 			{600, []int{10, 201, 390}, []int{10, 201, 389}},
 		},
-		"the total moves": {
+		"other totals": {
 			{3210, []int{10, 200, 3000}, []int{10, 200, 3000}},
 			{3209, []int{10, 200, 3000}, []int{10, 200, 2999}},
 			{600, []int{10, 200, 3000}, []int{10, 200, 390}},
@@ -172,7 +175,14 @@ func TestCeilingShares(t *testing.T) {
 			var groups [4][]*capacity.Member[int]
 			c := capacity.NewCeiling(0, ignore[int])
 			for i, s := range steps {
-				c.SetTotal(s.total)
+				if s.total != c.Total() {
+					c = capacity.NewCeiling(s.total, ignore[int])
+					for g, members := range groups {
+						for _, m := range members {
+							c.Insert(strconv.Itoa(g), m)
+						}
+					}
+				}
 				for g := range groups {
 					size := 0
 					if g < len(s.sizes) {

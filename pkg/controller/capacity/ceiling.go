@@ -59,12 +59,6 @@ func (c *Ceiling[T]) Insert(name string, m *Member[T]) {
 	g.pool.Insert(m)
 }
 
-// SetTotal changes the total. A negative total means 0.
-func (c *Ceiling[T]) SetTotal(total int) {
-	c.total = max(total, 0)
-	c.updateLevel()
-}
-
 // Total returns how many members all groups keep together.
 func (c *Ceiling[T]) Total() int { return c.total }
 
@@ -73,14 +67,6 @@ func (c *Ceiling[T]) Len() int { return c.members }
 
 // Over returns how many members are over.
 func (c *Ceiling[T]) Over() int { return c.members - c.inUse - c.remainder }
-
-// GroupLen returns the number of members of a group; 0 if there is no group of that name.
-func (c *Ceiling[T]) GroupLen(name string) int {
-	if g := c.groups[name]; g != nil {
-		return g.size
-	}
-	return 0
-}
 
 // memberRemoved updates the ceiling after the pool has removed a member.
 func (g *group[T]) memberRemoved() {

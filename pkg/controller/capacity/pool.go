@@ -115,9 +115,6 @@ func (p *Pool[T]) SetLimit(limit int) {
 	p.fill()
 }
 
-// Limit returns how many members may be in the pool without being over.
-func (p *Pool[T]) Limit() int { return p.limit }
-
 // Len returns the number of members.
 func (p *Pool[T]) Len() int { return p.kept.Len() + p.excess.Len() }
 

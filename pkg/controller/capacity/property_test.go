@@ -28,34 +28,34 @@ type object struct {
 
 type member = capacity.Member[object]
 
-// yard keeps beside the members what they told: over is as the calls of flipped say.
-type yard struct {
+// recorder has the members of a pool or ceiling, and what the calls of overChanged reported.
+type recorder struct {
 	members []*member
 	over    map[*member]bool
-	flips   map[*member]int // since they were last counted
+	changes map[*member]int // since the last check
 }
 
-func newYard() *yard { return &yard{over: map[*member]bool{}, flips: map[*member]int{}} }
+func newRecorder() *recorder { return &recorder{over: map[*member]bool{}, changes: map[*member]int{}} }
 
-func (y *yard) flipped(m *member) {
-	y.over[m] = m.Over()
-	y.flips[m]++
+func (r *recorder) overChanged(m *member) {
+	r.over[m] = m.Over()
+	r.changes[m]++
 }
 
-func (y *yard) make(o object) *member {
+func (r *recorder) make(o object) *member {
 	m := newMember(o, testbuilders.Now.Add(time.Duration(o.second)*time.Second), o.uid)
 	m.Kept = o.kept
-	y.members = append(y.members, m)
+	r.members = append(r.members, m)
 	return m
 }
 
-// drop forgets a member that has left: nobody has to say that it is no longer over.
-func (y *yard) drop(i int) {
-	delete(y.over, y.members[i])
-	y.members = slices.Delete(y.members, i, i+1)
+// drop forgets a member that has left. overChanged is not called for such a member.
+func (r *recorder) drop(i int) {
+	delete(r.over, r.members[i])
+	r.members = slices.Delete(r.members, i, i+1)
 }
 
-// overOf sorts, and takes what ranks beyond the limit.
+// overOf returns the members that rank beyond the limit. It sorts all of them.
 func overOf(members []*member, limit int) map[*member]bool {
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int {
 		if a.Kept != b.Kept {
@@ -70,7 +70,7 @@ func overOf(members []*member, limit int) map[*member]bool {
 	return over
 }
 
-// sharesOf hands out one after the other, to the groups in the order of their names, for as long as they have more.
+// sharesOf returns the share of each group. It deals the total out one by one to the groups, by name, until none of them needs more.
 func sharesOf(groups map[string][]*member, total int) map[string]int {
 	shares := map[string]int{}
 	for names := slices.Sorted(maps.Keys(groups)); total > 0 && len(names) > 0; {
@@ -85,31 +85,31 @@ func sharesOf(groups map[string][]*member, total int) map[string]int {
 	return shares
 }
 
-func (y *yard) byGroup() map[string][]*member {
+func (r *recorder) byGroup() map[string][]*member {
 	groups := map[string][]*member{}
-	for _, m := range y.members {
+	for _, m := range r.members {
 		groups[m.Value.group] = append(groups[m.Value.group], m)
 	}
 	return groups
 }
 
-// check compares with what must be over, and that each change was told once and nothing else was.
-func (y *yard) check(t *rapid.T, before, want map[*member]bool) {
-	for _, m := range y.members {
-		if m.Over() != want[m] || y.over[m] != want[m] {
-			t.Fatalf("%+v is over: %v, was told to be: %v, should be: %v", m.Value, m.Over(), y.over[m], want[m])
+// check fails unless exactly the members in want are over, and overChanged was called once for each member that changed.
+func (r *recorder) check(t *rapid.T, before, want map[*member]bool) {
+	for _, m := range r.members {
+		if m.Over() != want[m] || r.over[m] != want[m] {
+			t.Fatalf("%+v is over: %v, was reported as: %v, should be: %v", m.Value, m.Over(), r.over[m], want[m])
 		}
-		told := 0
+		calls := 0
 		if before[m] != want[m] {
-			told = 1
+			calls = 1
 		}
-		if y.flips[m] != told {
-			t.Fatalf("%+v was told %d times to have changed, not %d", m.Value, y.flips[m], told)
+		if r.changes[m] != calls {
+			t.Fatalf("%+v was reported %d times to have changed, want %d", m.Value, r.changes[m], calls)
 		}
-		delete(y.flips, m)
+		delete(r.changes, m)
 	}
-	for m := range y.flips {
-		t.Fatalf("%+v was told to have changed, but was being removed", m.Value)
+	for m := range r.changes {
+		t.Fatalf("%+v was reported to have changed when it was removed", m.Value)
 	}
 }
 
@@ -126,42 +126,46 @@ func TestPoolAgreesWithSorting(t *testing.T) {
 	testbuilders.Checks(t, 2000)
 	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
-		y, serial := newYard(), 0
+		r, serial := newRecorder(), 0
 		limits := rapid.OneOf(rapid.IntRange(-1, 12), rapid.Just(capacity.Unlimited))
-		p := capacity.NewPool(limits.Draw(t, "limit"), y.flipped)
+		limit := limits.Draw(t, "limit")
+		p := capacity.NewPool(limit, r.overChanged)
 		before := map[*member]bool{}
 		step := func(act func(t *rapid.T)) func(*rapid.T) {
 			return func(t *rapid.T) {
 				act(t)
-				want := overOf(y.members, p.Limit())
-				y.check(t, before, want)
+				want := overOf(r.members, max(limit, 0))
+				r.check(t, before, want)
 				before = want
-				if p.Len() != len(y.members) {
-					t.Fatalf("the pool has %d members, not %d", p.Len(), len(y.members))
+				if p.Len() != len(r.members) {
+					t.Fatalf("the pool has %d members, not %d", p.Len(), len(r.members))
 				}
 			}
 		}
 		insert := step(func(t *rapid.T) {
 			serial++
-			p.Insert(y.make(drawObject(t, serial)))
+			p.Insert(r.make(drawObject(t, serial)))
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"insert":       insert,
 			"insert again": insert,
 			"remove": step(func(t *rapid.T) {
-				if len(y.members) == 0 {
+				if len(r.members) == 0 {
 					t.Skip("empty")
 				}
-				i := rapid.IntRange(0, len(y.members)-1).Draw(t, "which")
-				m := y.members[i]
-				y.drop(i)
+				i := rapid.IntRange(0, len(r.members)-1).Draw(t, "which")
+				m := r.members[i]
+				r.drop(i)
 				p.Remove(m)
 				p.Remove(m)
 				if m.Over() {
-					t.Fatalf("%+v is over what it is not in", m.Value)
+					t.Fatalf("%+v is over in a pool that does not have it", m.Value)
 				}
 			}),
-			"limit": step(func(t *rapid.T) { p.SetLimit(limits.Draw(t, "limit")) }),
+			"limit": step(func(t *rapid.T) {
+				limit = limits.Draw(t, "limit")
+				p.SetLimit(limit)
+			}),
 		})
 	})
 }
@@ -170,44 +174,43 @@ func TestCeilingAgreesWithSorting(t *testing.T) {
 	testbuilders.Checks(t, 2000)
 	testbuilders.Steps(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
-		y, serial := newYard(), 0
-		totals := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited))
-		c := capacity.NewCeiling(totals.Draw(t, "total"), y.flipped)
+		r, serial := newRecorder(), 0
+		total := rapid.OneOf(rapid.IntRange(-1, 30), rapid.Just(capacity.Unlimited)).Draw(t, "total")
+		c := capacity.NewCeiling(total, r.overChanged)
 		before := map[*member]bool{}
 		step := func(act func(t *rapid.T)) func(*rapid.T) {
 			return func(t *rapid.T) {
 				act(t)
-				want := checkCeiling(t, c, y)
-				y.check(t, before, want)
+				want := checkCeiling(t, c, r)
+				r.check(t, before, want)
 				before = want
 			}
 		}
 		insert := step(func(t *rapid.T) {
 			serial++
 			o := drawObject(t, serial)
-			c.Insert(o.group, y.make(o))
+			c.Insert(o.group, r.make(o))
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"insert":       insert,
 			"insert again": insert,
 			"leave": step(func(t *rapid.T) {
-				if len(y.members) == 0 {
+				if len(r.members) == 0 {
 					t.Skip("empty")
 				}
-				i := rapid.IntRange(0, len(y.members)-1).Draw(t, "which")
-				m := y.members[i]
-				y.drop(i)
+				i := rapid.IntRange(0, len(r.members)-1).Draw(t, "which")
+				m := r.members[i]
+				r.drop(i)
 				m.Leave()
 				m.Leave()
 			}),
-			"total": step(func(t *rapid.T) { c.SetTotal(totals.Draw(t, "total")) }),
 		})
 	})
 }
 
-// checkCeiling compares sizes, and returns who must be over.
-func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], y *yard) map[*member]bool {
-	groups, want := y.byGroup(), map[*member]bool{}
+// checkCeiling checks the sizes of a ceiling and of its groups, and returns the members that must be over.
+func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], r *recorder) map[*member]bool {
+	groups, want := r.byGroup(), map[*member]bool{}
 	shares := sharesOf(groups, c.Total())
 	for name, members := range groups {
 		if got := c.GroupLen(name); got != len(members) {
@@ -215,8 +218,8 @@ func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], y *yard) map[*member]
 		}
 		maps.Copy(want, overOf(members, shares[name]))
 	}
-	if c.Len() != len(y.members) || c.Over() != len(want) || c.GroupLen("nobody") != 0 {
-		t.Fatalf("%d members, %d of them over; want %d and %d", c.Len(), c.Over(), len(y.members), len(want))
+	if c.Len() != len(r.members) || c.Over() != len(want) || c.GroupLen("nobody") != 0 {
+		t.Fatalf("%d members, %d of them over; want %d and %d", c.Len(), c.Over(), len(r.members), len(want))
 	}
 	return want
 }
@@ -224,19 +227,19 @@ func checkCeiling(t *rapid.T, c *capacity.Ceiling[object], y *yard) map[*member]
 // TestSharesDoNotDependOnTheOrder: members that are over stay so until they leave, and no others become so, in whatever order they leave.
 func TestSharesDoNotDependOnTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		y := newYard()
-		c := capacity.NewCeiling(rapid.IntRange(0, 30).Draw(t, "total"), y.flipped)
+		r := newRecorder()
+		c := capacity.NewCeiling(rapid.IntRange(0, 30).Draw(t, "total"), r.overChanged)
 		for i := range rapid.IntRange(0, 40).Draw(t, "members") {
 			o := drawObject(t, i)
-			c.Insert(o.group, y.make(o))
+			c.Insert(o.group, r.make(o))
 		}
-		over := rapid.Permutation(slices.DeleteFunc(slices.Clone(y.members), func(m *member) bool { return !m.Over() })).Draw(t, "over")
-		clear(y.flips)
+		over := rapid.Permutation(slices.DeleteFunc(slices.Clone(r.members), func(m *member) bool { return !m.Over() })).Draw(t, "over")
+		clear(r.changes)
 		for _, m := range over {
 			m.Leave()
 		}
-		if len(y.flips) > 0 {
-			t.Errorf("when %d of %d leave that are over, %d change", len(over), len(y.members), len(y.flips))
+		if len(r.changes) > 0 {
+			t.Errorf("when %d of %d leave that are over, %d change", len(over), len(r.members), len(r.changes))
 		}
 		if c.Len() > c.Total() || c.Over() > 0 {
 			t.Errorf("%d are left of %d, %d of them over", c.Len(), c.Total(), c.Over())

@@ -104,7 +104,7 @@ func (e *Engine) ownerOf(listed *gc.PolicyHold, ps *policyState) *policyState {
 func (e *Engine) assumeUnlisted(ns *namespace, ps *policyState) {
 	listed := func(h gc.PolicyHold) bool { return h.Namespace == ns.name }
 	if ps.stored.Status.UnlistedHolds > 0 && !slices.ContainsFunc(ps.stored.Status.Holds, listed) {
-		id := approval.HoldIDOf(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
+		id := approval.HoldID(ps.stored.UID, ns.name, "unlisted in resource version "+ps.stored.ResourceVersion)
 		e.adoptHold(ns, ps, ps, &gc.PolicyHold{ID: id, Why: "a change before the last restart"})
 	}
 }

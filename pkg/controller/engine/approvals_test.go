@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
@@ -20,7 +19,7 @@ import (
 // TestAnApprovalInAdvanceIsOfNothing: the id of a hold can be computed before anybody has seen what it would cover. Where it was approved
 // before the change, the hold has another one, on all replicas.
 func TestAnApprovalInAdvanceIsOfNothing(t *testing.T) {
-	id := approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)
+	id := holdID(2)
 	for name, p := range map[string]func() *testbuilders.PolicyBuilder{
 		"approved in advance":      func() *testbuilders.PolicyBuilder { return keep("1h", 1).Annotated(gc.AnnotationApprovedHold, id) },
 		"approved with the change": func() *testbuilders.PolicyBuilder { return keep("1h", 1) },
@@ -77,7 +76,7 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 	w.cronJobsListed = false
 	w.tellNamespace(testbuilders.Home) // The guardrail is off: 50 become due. It cannot be assessed yet.
 	// The author of generation 2 saw 3 objects under this id (dry run), and writes it approved.
-	w.tellPolicy(rule(2).Annotated(gc.AnnotationApprovedHold, approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)))
+	w.tellPolicy(rule(2).Annotated(gc.AnnotationApprovedHold, holdID(2)))
 	w.ReplaceCronJobs(nil, w.now)
 	w.listed()
 	w.agree()

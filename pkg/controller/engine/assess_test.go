@@ -381,7 +381,7 @@ func TestWhatWasApprovedCountsNoMore(t *testing.T) {
 	w.config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(jobs(20*time.Minute, "b")...)
-	approved := approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)
+	approved := holdID(2)
 	w.policy(keep("30m", 2).Annotated(gc.AnnotationApprovedHold, approved))
 	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, approved))
 	w.agree()

@@ -273,7 +273,7 @@ func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 			w := newWorld(t)
 			w.config.HoldAbove = 2
 			w.namespace(testbuilders.Home, gc.LabelProtected, "true")
-			id := approval.HoldIDOf(testbuilders.UID("p"), c.namespace, c.change)
+			id := approval.HoldID(testbuilders.UID("p"), c.namespace, c.change)
 			w.policy(testbuilders.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
 				Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 			for _, name := range names("a-", 4) {

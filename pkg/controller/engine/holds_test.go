@@ -17,6 +17,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
+// holdID returns the ID of the hold that a generation of policy p causes in testbuilders.Home.
+func holdID(generation int64) string {
+	uid := testbuilders.UID("p")
+	return approval.HoldID(uid, testbuilders.Home, approval.GenerationID(uid, generation))
+}
+
 // names are n names that begin with prefix.
 func names(prefix string, n int) []string {
 	var out []string
@@ -244,7 +250,7 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.takes()
-	ids := map[string]bool{approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home): true}
+	ids := map[string]bool{holdID(1): true}
 	for _, ttl := range []gc.TTL{"10m", "5m"} {
 		w.policy(keep(ttl, 1))
 		id := w.waits("p", 4).ID
@@ -252,7 +258,7 @@ func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
 			t.Errorf("%s: the id %s is that of another change", ttl, id)
 		}
 		ids[id] = true
-		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)))
+		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, holdID(1)))
 		if again := w.waits("p", 4).ID; again != id {
 			t.Errorf("%s: the id %s became %s", ttl, id, again)
 		}
@@ -292,7 +298,7 @@ func TestAPolicyThatIsWrittenBack(t *testing.T) {
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.agree()
 	w.takes()
-	id := approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
+	id := holdID(1)
 	saved := keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
 	w.policy(saved)
 	w.agree()

@@ -157,7 +157,7 @@ func TestMoreHoldsThanFit(t *testing.T) {
 	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != testbuilders.Home+"/z" {
 		t.Fatalf("policy p tells of %+v", told)
 	}
-	if id := told[0].ID; id == last || id == approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
+	if id := told[0].ID; id == last || id == holdID(2) {
 		t.Errorf("the hold has the id %s of one of both", id)
 	}
 	w.tellPolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, told[0].ID))

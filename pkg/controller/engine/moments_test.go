@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -64,7 +63,7 @@ func TestAPolicyThatCanBeReadAgainIsAChangeOfItsOwn(t *testing.T) {
 		w.upsert(f)
 	}
 	w.listed()
-	if id := w.waits("p", 4).ID; id == approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home) {
+	if id := w.waits("p", 4).ID; id == holdID(2) {
 		t.Errorf("the hold has the id %s of the generation", id)
 	}
 }

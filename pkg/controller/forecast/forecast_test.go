@@ -19,7 +19,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
@@ -200,7 +199,7 @@ func TestForecast(t *testing.T) {
 		tooMany     = " made more objects due at once than --default-hold-above allows (5 in ten minutes)"
 		approveJobs = "To look at them: kubectl get jobs.batch -n team-a; to approve: kubectl annotate --overwrite "
 	)
-	id := func(policy, namespace string) string { return approval.HoldID(testbuilders.UID(policy), 1, namespace) }
+	id := func(policy, namespace string) string { return holdID(policy, 1, namespace) }
 	for name, tc := range map[string]struct {
 		world  *world
 		change gc.PolicyChange
@@ -299,7 +298,7 @@ func TestForecast(t *testing.T) {
 		"too many are held": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h")},
 			want: []string{"6 Jobs in team-a wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + holdID("p", 1, testbuilders.Home)},
 		},
 		"too many, in a dry run of a create": {
 			world: newWorld(many...), change: gc.PolicyChange{After: ttlPolicy("p", "1h"), DryRun: true},
@@ -309,13 +308,13 @@ func TestForecast(t *testing.T) {
 			world:  newWorld(many...).with(ttlPolicy("p", "1d")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: next(ttlPolicy("p", "1h")), DryRun: true},
 			want: []string{"6 Jobs in team-a would wait for approval, because generation 2 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + approval.HoldID(testbuilders.UID("p"), 2, testbuilders.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + holdID("p", 2, testbuilders.Home)},
 		},
 		"held already": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: next(ttlPolicy("p", "65m"))},
 			want: []string{"6 Jobs in team-a still wait for approval, because generation 1 of cleanuppolicies.gc.winnow.dev/p" + tooMany + ". " + approveJobs +
-				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)},
+				"cleanuppolicies.gc.winnow.dev p -n team-a gc.winnow.dev/approved-hold=" + holdID("p", 1, testbuilders.Home)},
 		},
 		"approved": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
@@ -349,7 +348,7 @@ func TestForecast(t *testing.T) {
 		},
 		"approved in the same request": {
 			world: newWorld(many...), change: gc.PolicyChange{After: testbuilders.Policy("p").Default("1h").
-				Annotation(gc.AnnotationApprovedHold, approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)).Obj()},
+				Annotation(gc.AnnotationApprovedHold, holdID("p", 1, testbuilders.Home)).Obj()},
 			want: []string{"6 Jobs in team-a are past this TTL and will be deleted now"},
 		},
 		"deleted, too many for the cluster policy": {

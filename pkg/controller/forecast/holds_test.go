@@ -14,10 +14,16 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
+// holdID returns the ID of the hold that a generation of a policy causes in a namespace, or for "" in all namespaces together.
+func holdID(policy string, generation int64, namespace string) string {
+	uid := testbuilders.UID(policy)
+	return approval.HoldID(uid, namespace, approval.GenerationID(uid, generation))
+}
+
 // TestHolds: a check of an approval learns of the holds that a policy has, and of those that the change makes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
-		return approval.HoldID(testbuilders.UID("p"), generation, namespace)
+		return holdID("p", generation, namespace)
 	}
 	many := join(jobs("team-a", minutesAgo(70, 6)...), pods("team-a", 70))
 	jobsAndPods := []string{gc.ResourceJobs, gc.ResourcePods}
@@ -84,7 +90,7 @@ func TestHolds(t *testing.T) {
 // TestHoldsElsewhere: whoever approves the hold of another policy here is told of that policy.
 func TestHoldsElsewhere(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, 6)...)...).with(ttlPolicy("p", "1h"))
-	id := approval.HoldID(testbuilders.UID("p"), 1, testbuilders.Home)
+	id := holdID("p", 1, testbuilders.Home)
 	got := w.forecaster().Forecast(t.Context(), gc.PolicyChange{After: approved(testbuilders.Policy("q").Default("2h").Obj(), id, "5f3c")})
 	if len(got.Elsewhere) != 1 || got.Elsewhere[id].String() != "team-a/p" {
 		t.Errorf("got %v", got.Elsewhere)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -56,7 +55,7 @@ func TestCompileCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Namespace != "" || p.Name != "c" || p.Generation != 2 || !p.Selects(labels.Set{"any": "thing"}) {
+			if p.Namespace != "" || p.Name != "c" || p.Generation != 2 {
 				t.Errorf("got %+v", p)
 			}
 			if got := p.Resources(); !slices.Equal(got, c.resources) {

@@ -33,7 +33,7 @@ func CompileCluster(p *gc.ClusterCleanupPolicy) (*Policy, error) {
 		return nil, errors.New("spec.namespaceSelector is missing")
 	}
 	out.Cluster = &Cluster{SuspendAll: p.Spec.SuspendsAll(), bounds: NoBounds}
-	if out.Cluster.Selector, err = metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector); err != nil {
+	if _, err := metav1.LabelSelectorAsSelector(p.Spec.NamespaceSelector); err != nil {
 		return nil, fmt.Errorf("spec.namespaceSelector: %w", err)
 	}
 	if g := p.Spec.Guardrails; g != nil {

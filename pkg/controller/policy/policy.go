@@ -37,7 +37,6 @@ type Policy struct {
 
 // Cluster is the part of a cluster policy that applies to whole namespaces.
 type Cluster struct {
-	Selector labels.Selector
 	// SuspendAll stops every deletion in the selected namespaces.
 	SuspendAll bool
 	// Ceilings has the largest number of objects by resource.
@@ -142,9 +141,6 @@ func (p *Policy) DoesNothing() bool {
 	bounds := p.Cluster != nil && (p.Cluster.SuspendAll || len(p.Cluster.Ceilings) > 0 || p.Cluster.bounds != NoBounds)
 	return p.defaults == nil && len(p.rules) == 0 && !bounds
 }
-
-// Selects reports whether a cluster policy selects namespaces with these labels.
-func (p *Policy) Selects(namespace labels.Set) bool { return p.Cluster.Selector.Matches(namespace) }
 
 // Vote is the rule of one policy that matches one object.
 type Vote struct {
