@@ -34,9 +34,6 @@ type Batch struct {
 // Recent counts the objects that earlier changes made due in all namespaces, by the UID of a cluster policy.
 type Recent map[types.UID]*Window
 
-// Verdict is the result for a batch: all of its objects wait under Hold. If Hold is nil, none of them needs an approval.
-type Verdict struct{ Hold *Hold }
-
 // assessed is a batch, with the limits that it exceeds together with the other batches and recent changes; nil if it exceeds none.
 type assessed struct {
 	*Batch
@@ -45,10 +42,10 @@ type assessed struct {
 	overTotal   *Limit // of all namespaces
 }
 
-// Assess decides for each batch whether it must wait. It must if it exceeds a limit, together with the other batches and with recent
-// changes, and is not approved. Assess adds the batches that exceed no limit, except those of unseen changes, to recent and to the
+// Assess returns for each batch the hold under which its objects must wait; nil if none of them needs an approval. A batch must wait if it
+// exceeds a limit, together with the other batches and with recent changes, and is not approved. Assess adds the batches that exceed no limit, except those of unseen changes, to recent and to the
 // windows of their namespaces.
-func Assess(batches []*Batch, recent Recent, now time.Time) []Verdict {
+func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	maps.DeleteFunc(recent, func(_ types.UID, w *Window) bool { return w.Sum(now) == 0 })
 	all := make([]*assessed, len(batches))
 	for i, b := range batches {
@@ -57,12 +54,12 @@ func Assess(batches []*Batch, recent Recent, now time.Time) []Verdict {
 	sumTotal(all, recent, now)
 	sumObjects(all, now)
 	sumUnseen(all)
-	out := make([]Verdict, len(all))
+	out := make([]*Hold, len(all))
 	for i, b := range all {
 		h, approved := b.hold(now)
 		switch tooMany := b.limit() != nil; {
 		case tooMany && !approved:
-			out[i].Hold = &h
+			out[i] = &h
 		case !tooMany && !b.shown.Unseen:
 			b.count(recent, now)
 		}

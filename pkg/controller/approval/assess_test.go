@@ -99,10 +99,10 @@ func assess(t *testing.T, cases map[string]assessCase) {
 			}
 			for i, v := range got {
 				b, is := c.batches[i], free
-				if v.Hold != nil {
-					is = want{v.Hold.ID, v.Hold.Total}
-					if v.Hold.Owner != b.Policy || !v.Hold.Since.Equal(testbuilders.Now) || v.Hold.Why == "" {
-						t.Errorf("batch %d of %s in %s: %+v", i, b.Policy, b.Namespace, v.Hold)
+				if v != nil {
+					is = want{v.ID, v.Total}
+					if v.Owner != b.Policy || !v.Since.Equal(testbuilders.Now) || v.Why == "" {
+						t.Errorf("batch %d of %s in %s: %+v", i, b.Policy, b.Namespace, v)
 					}
 				}
 				if is != c.want[i] {
@@ -367,8 +367,8 @@ func TestWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Assess(c.batches, Recent{}, testbuilders.Now)
-			if v[0].Hold == nil || v[0].Hold.Why != c.want {
-				t.Errorf("got %+v, want %q", v[0].Hold, c.want)
+			if v[0] == nil || v[0].Why != c.want {
+				t.Errorf("got %+v, want %q", v[0], c.want)
 			}
 		})
 	}

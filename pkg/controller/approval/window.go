@@ -19,22 +19,26 @@ type Count struct {
 
 // Add counts objects that a change made due at now.
 func (w *Window) Add(objects int, now time.Time) {
-	w.Sum(now)
+	*w = w.recent(now)
 	if objects > 0 {
 		*w = append(*w, Count{At: now, Objects: objects})
 	}
 }
 
-// Sum forgets counts that are older than WindowLength, and returns the sum of the others.
-func (w *Window) Sum(now time.Time) int {
-	old := 0
-	for old < len(*w) && !now.Before((*w)[old].At.Add(WindowLength)) {
-		old++
-	}
-	*w = (*w)[old:]
+// Sum returns how many objects were counted within WindowLength before now.
+func (w Window) Sum(now time.Time) int {
 	n := 0
-	for _, c := range *w {
+	for _, c := range w.recent(now) {
 		n += c.Objects
 	}
 	return n
+}
+
+// recent returns the counts that are not older than WindowLength.
+func (w Window) recent(now time.Time) Window {
+	old := 0
+	for old < len(w) && !now.Before(w[old].At.Add(WindowLength)) {
+		old++
+	}
+	return w[old:]
 }

@@ -67,7 +67,7 @@ func TestKeptMembersRankFirst(t *testing.T) {
 	c := capacity.NewCeiling(2, ignore[string])
 	newest := newMember("newest", testbuilders.Now, "a")
 	old, older := newMember("old", testbuilders.Now.Add(-time.Minute), "b"), newMember("older", testbuilders.Now.Add(-time.Hour), "c")
-	older.Kept = true
+	older.KeptByAnnotation = true
 	for _, m := range []*capacity.Member[string]{old, older, newest} {
 		c.Insert("a", m)
 	}

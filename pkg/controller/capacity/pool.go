@@ -25,8 +25,8 @@ type Member[T any] struct {
 	pool  *Pool[T] // nil if it is in none
 	index int32    // in the queue kept or excess of the pool
 	over  bool
-	// Kept members rank before all others. The field must not change while the member is in a pool.
-	Kept bool
+	// KeptByAnnotation members rank before all others. The field must not change while the member is in a pool.
+	KeptByAnnotation bool
 }
 
 // MakeMember returns a member that ranks by since to the microsecond, then by UID. A member must not be copied while it is in a pool.
@@ -45,8 +45,8 @@ func (m *Member[T]) Leave() {
 }
 
 func (m *Member[T]) before(other *Member[T]) bool {
-	if m.Kept != other.Kept {
-		return m.Kept
+	if m.KeptByAnnotation != other.KeptByAnnotation {
+		return m.KeptByAnnotation
 	}
 	if m.since != other.since {
 		return m.since > other.since

@@ -44,7 +44,7 @@ func (r *recorder) overChanged(m *member) {
 
 func (r *recorder) make(o object) *member {
 	m := newMember(o, testbuilders.Now.Add(time.Duration(o.second)*time.Second), o.uid)
-	m.Kept = o.kept
+	m.KeptByAnnotation = o.kept
 	r.members = append(r.members, m)
 	return m
 }
@@ -58,8 +58,8 @@ func (r *recorder) drop(i int) {
 // overOf returns the members that rank beyond the limit. It sorts all of them.
 func overOf(members []*member, limit int) map[*member]bool {
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int {
-		if a.Kept != b.Kept {
-			return map[bool]int{true: -1, false: 1}[a.Kept]
+		if a.KeptByAnnotation != b.KeptByAnnotation {
+			return map[bool]int{true: -1, false: 1}[a.KeptByAnnotation]
 		}
 		return cmp.Or(cmp.Compare(b.Value.second, a.Value.second), cmp.Compare(a.Value.uid, b.Value.uid))
 	})

@@ -27,7 +27,7 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		case read == nil:
 			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound, NotSent: true}})
 		}
-		judged, ok := l.tracker.Judge(order, read, l.clock.Now())
+		judged, ok := l.tracker.Retake(order, read, l.clock.Now())
 		if !ok {
 			return l.release(order)
 		}
@@ -61,7 +61,7 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
-	case deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+	case deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		logger.Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	}
 	return answer

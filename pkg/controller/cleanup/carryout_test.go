@@ -33,7 +33,7 @@ func TestCarryOutTellsTheTracker(t *testing.T) {
 		"gone":    {http.StatusNotFound, deletion.NotFound, false},
 		"newer":   {http.StatusConflict, deletion.Conflict, true},
 		"refused": {http.StatusUnprocessableEntity, deletion.Refused, true},
-		"spared":  {http.StatusTooManyRequests, deletion.Throttled, true},
+		"spared":  {http.StatusTooManyRequests, deletion.RetryLater, true},
 		"unknown": {http.StatusGatewayTimeout, deletion.Unknown, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,9 +172,9 @@ func (d *dispatcher) deleted(a deleter.Answer) {
 	switch {
 	case a.Outcome == deletion.Accepted:
 		d.limit.Deleted(d.underway, d.clock.Now())
-	case a.Outcome == deletion.Throttled && a.Overloaded:
-		d.limit.Throttled(min(a.RetryAfter, pauseMost), d.clock.Now())
-	case a.Outcome == deletion.Throttled:
+	case a.Outcome == deletion.RetryLater && a.Overloaded:
+		d.limit.Overloaded(min(a.RetryAfter, pauseMost), d.clock.Now())
+	case a.Outcome == deletion.RetryLater:
 		d.limit.Hindered()
 	}
 	d.underway--

@@ -209,7 +209,7 @@ func TestReadingsAreRepeated(t *testing.T) {
 }
 
 func TestAnswersMoveTheLimit(t *testing.T) {
-	minute := deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.Throttled, RetryAfter: time.Minute}}
+	minute := deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Minute}}
 	for name, c := range map[string]struct {
 		answer deleter.Answer
 		limit  int
@@ -218,8 +218,8 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 		"deleted":                   {deleter.Answer{}, 8, 0},
 		"refused":                   {deleter.Answer{Result: deletion.Result{Outcome: deletion.Refused}}, 8, 0},
 		"the server is overloaded":  {minute, 3, pauseMost},
-		"somebody behind it is":     {deleter.Answer{Result: deletion.Result{Outcome: deletion.Throttled, RetryAfter: time.Minute}}, 8, 0},
-		"overloaded, for a moment":  {deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.Throttled, RetryAfter: time.Second}}, 3, time.Second},
+		"somebody behind it is":     {deleter.Answer{Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Minute}}, 8, 0},
+		"overloaded, for a moment":  {deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Second}}, 3, time.Second},
 		"nobody knows what came":    {deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown}}, 8, 0},
 		"it was gone before":        {deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}, 8, 0},
 		"it was in another version": {deleter.Answer{Result: deletion.Result{Outcome: deletion.Conflict}}, 8, 0},
@@ -262,12 +262,12 @@ func TestSleep(t *testing.T) {
 		"due, and to be read before a pause ends": {func(w *world, d *dispatcher) {
 			w.job("a")
 			d.nextRead = testbuilders.Now.Add(400 * time.Millisecond)
-			w.limit.Throttled(time.Second, testbuilders.Now)
+			w.limit.Overloaded(time.Second, testbuilders.Now)
 		}, 400 * time.Millisecond},
 		"due after a pause": {func(w *world, d *dispatcher) {
 			w.job("a")
 			d.reading = true
-			w.limit.Throttled(time.Second, testbuilders.Now)
+			w.limit.Overloaded(time.Second, testbuilders.Now)
 		}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -214,14 +214,14 @@ func (f *fakeTracker) order(name string, reread bool) *deletion.Order {
 	return o
 }
 
-func (f *fakeTracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
+func (f *fakeTracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
 	f.do(func() {
 		if ok = f.writes[f.known].allows && now.Before(f.fresh.Add(freshness.For)); ok {
 			delete(f.underway, o)
 			judged = f.order(read.Name, false)
 		}
 	})
-	f.wait("Judge")
+	f.wait("Retake")
 	return judged, ok
 }
 
@@ -231,7 +231,7 @@ func (f *fakeTracker) Done(o *deletion.Order, result deletion.Result, _ time.Tim
 	again := 0
 	switch result.Outcome {
 	case deletion.Accepted, deletion.NotFound:
-	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown, deletion.Released:
+	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown, deletion.Released:
 		again = 1
 	}
 	f.end(o, again)
@@ -326,7 +326,7 @@ func (f *fakeDeleter) Delete(_ context.Context, o *deletion.Order) deleter.Answe
 			f.deleted[o.Fact.Name]++
 		}
 	})
-	return deleter.Answer{Result: result, Overloaded: result.Outcome == deletion.Throttled}
+	return deleter.Answer{Result: result, Overloaded: result.Outcome == deletion.RetryLater}
 }
 
 func (f *fakeDeleter) Read(_ context.Context, fact *lifecycle.Fact) (*lifecycle.Fact, error) {

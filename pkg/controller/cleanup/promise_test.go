@@ -203,11 +203,11 @@ func TestMemoryCatchesUpWithAReading(t *testing.T) {
 // TestOrdersThatLapse: an order is given back if nothing was sent for it in time, since the tracker was busy, and the object is deleted by the
 // next one.
 func TestOrdersThatLapse(t *testing.T) {
-	for _, call := range []string{"Take", "Judge"} {
+	for _, call := range []string{"Take", "Retake"} {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLoop(t, 1, 0)
-				l.tracker.reread = call == "Judge"
+				l.tracker.reread = call == "Retake"
 				l.deleter.reads = func() time.Duration { return time.Millisecond }
 				first := true
 				l.tracker.busy = func(now string) time.Duration {
@@ -254,7 +254,7 @@ func TestAServerThatAsksToBeSpared(t *testing.T) {
 				l.deleter.answers = func(*deletion.Order) (time.Duration, deletion.Result) {
 					if first {
 						first = false
-						return 0, deletion.Result{Outcome: deletion.Throttled, RetryAfter: asked}
+						return 0, deletion.Result{Outcome: deletion.RetryLater, RetryAfter: asked}
 					}
 					return 0, deletion.Result{}
 				}

@@ -70,7 +70,7 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 			}
 		},
 	})
-	if missing := d.rights.known(o.Fact, d.clock.Now()); missing != "" {
+	if missing := d.rights.knownMissing(o.Fact, d.clock.Now()); missing != "" {
 		return notSent(deletion.Unauthorized, missing)
 	}
 	kind, err := kinds.For(o.Fact.Resource)
@@ -79,7 +79,7 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
 	err = d.request(http.MethodDelete, kind, o.Fact).
-		SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, reason(o))).
+		SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, comment(o))).
 		Body(&metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
 			PropagationPolicy: &o.Propagation,
@@ -91,8 +91,8 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	return d.result(ctx, o.Fact, err)
 }
 
-// reason names the policy and rule that decided, for the audit log.
-func reason(o *deletion.Order) string {
+// comment returns what the User-Agent says in parentheses: it names the policy and rule that decided, for the audit log.
+func comment(o *deletion.Order) string {
 	name := strings.TrimPrefix(o.Policy.String(), "/")
 	if o.Rule == "" {
 		return "ceiling=" + name
@@ -152,7 +152,7 @@ func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answ
 	case http.StatusConflict:
 		out.Outcome = deletion.Conflict
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out.Outcome, out.Overloaded = deletion.Throttled, !strings.HasPrefix(status.Status().Message, byWebhook)
+		out.Outcome, out.Overloaded = deletion.RetryLater, !strings.HasPrefix(status.Status().Message, byWebhook)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			out.RetryAfter = min(time.Duration(seconds)*time.Second, retryAfterMost)
 		}

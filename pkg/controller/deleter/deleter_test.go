@@ -81,14 +81,14 @@ func TestAnswers(t *testing.T) {
 		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: deletion.Accepted},
 		"404":                             {answer: failed(404, "not found", nil), outcome: deletion.NotFound, detail: "not found"},
 		"409":                             {answer: failed(409, "the object has been modified", nil), outcome: deletion.Conflict, detail: "modified"},
-		"429, from the API server":        {answer: failed(429, "slow down", retry(3)), outcome: deletion.Throttled, retryAfter: 3 * time.Second, detail: "slow down"},
-		"429, from Priority and Fairness": {answer: plain(429, "Too many requests", "Retry-After", "2"), outcome: deletion.Throttled, retryAfter: 2 * time.Second},
-		"429, without a time":             {answer: plain(429, "Too many requests"), outcome: deletion.Throttled},
-		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: deletion.Throttled, retryAfter: time.Minute},
-		"429, by admission": {answer: failed(429, `admission webhook "w" denied the request: slow down`, retry(7)), outcome: deletion.Throttled, retryAfter: 7 * time.Second,
+		"429, from the API server":        {answer: failed(429, "slow down", retry(3)), outcome: deletion.RetryLater, retryAfter: 3 * time.Second, detail: "slow down"},
+		"429, from Priority and Fairness": {answer: plain(429, "Too many requests", "Retry-After", "2"), outcome: deletion.RetryLater, retryAfter: 2 * time.Second},
+		"429, without a time":             {answer: plain(429, "Too many requests"), outcome: deletion.RetryLater},
+		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: deletion.RetryLater, retryAfter: time.Minute},
+		"429, by admission": {answer: failed(429, `admission webhook "w" denied the request: slow down`, retry(7)), outcome: deletion.RetryLater, retryAfter: 7 * time.Second,
 			detail: `admission webhook "w" denied the request: slow down`, hindered: true},
-		"503":                          {answer: failed(503, "shutting down", retry(5)), outcome: deletion.Throttled, retryAfter: 5 * time.Second},
-		"503, from a proxy":            {answer: plain(503, "no backend", "Retry-After", "1"), outcome: deletion.Throttled, retryAfter: time.Second},
+		"503":                          {answer: failed(503, "shutting down", retry(5)), outcome: deletion.RetryLater, retryAfter: 5 * time.Second},
+		"503, from a proxy":            {answer: plain(503, "no backend", "Retry-After", "1"), outcome: deletion.RetryLater, retryAfter: time.Second},
 		"403, the right is missing":    {answer: failed(403, "forbidden", nil), outcome: deletion.Unauthorized, detail: canI},
 		"403, by admission":            {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: deletion.Refused, detail: `admission webhook "w" denied the request: no`},
 		"403, and nobody can tell why": {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: deletion.Refused, detail: "forbidden"},
@@ -112,7 +112,7 @@ func TestAnswers(t *testing.T) {
 			if got.Outcome != c.outcome || got.RetryAfter != c.retryAfter || !strings.Contains(got.Detail, c.detail) {
 				t.Errorf("got %s, retry after %v, %q", got.Outcome, got.RetryAfter, got.Detail)
 			}
-			if got.Overloaded != (c.outcome == deletion.Throttled && !c.hindered) {
+			if got.Overloaded != (c.outcome == deletion.RetryLater && !c.hindered) {
 				t.Errorf("overloaded: %v", got.Overloaded)
 			}
 			if n := len(s.requests()); n != 1 {

@@ -129,8 +129,8 @@ func (l *Limit) next() {
 // move multiplies the limit by e to the power of by.
 func (l *Limit) move(by float64) { l.center = min(max(l.center*math.Exp(by), 1), l.most) }
 
-// Throttled records that at now the API server asked to wait.
-func (l *Limit) Throttled(retryAfter time.Duration, now time.Time) {
+// Overloaded records that at now the API server asked to wait.
+func (l *Limit) Overloaded(retryAfter time.Duration, now time.Time) {
 	if resume := now.Add(retryAfter); resume.After(l.resumeAt) {
 		l.resumeAt = resume
 	}

@@ -122,12 +122,12 @@ func TestLimitIsCut(t *testing.T) {
 	if !l.Allows(15, now) || l.Allows(16, now) {
 		t.Error("it must allow 16 and no more")
 	}
-	l.Throttled(0, now)
+	l.Overloaded(0, now)
 	current(6) // a little less than the half is tried
-	l.Throttled(0, now.Add(cutEvery-1))
+	l.Overloaded(0, now.Add(cutEvery-1))
 	current(6) // of the same burst
 	for i, want := range []int{3, 1, 1, 1} {
-		l.Throttled(0, now.Add(time.Duration(i+1)*cutEvery))
+		l.Overloaded(0, now.Add(time.Duration(i+1)*cutEvery))
 		current(want)
 	}
 	if !l.Allows(0, now.Add(time.Minute)) {
@@ -161,8 +161,8 @@ func TestLimitIsCutByOthersOnlyWhenMostAreHindered(t *testing.T) {
 func TestLimitWaitsAsItIsAsked(t *testing.T) {
 	now := testbuilders.Now
 	l := NewLimit(8)
-	l.Throttled(5*time.Second, now)
-	l.Throttled(time.Second, now) // The longest wait counts.
+	l.Overloaded(5*time.Second, now)
+	l.Overloaded(time.Second, now) // The longest wait counts.
 	if !l.ResumeAt().Equal(now.Add(5 * time.Second)) {
 		t.Errorf("resumes at %v", l.ResumeAt())
 	}

@@ -37,23 +37,23 @@ type answer struct {
 // missing returns the message about the missing permission to delete f; empty if Winnow has it, or if that is not known.
 func (r *rights) missing(ctx context.Context, f *lifecycle.Fact, now time.Time) string {
 	key := right{resource: f.Resource, namespace: f.Namespace}
-	known, ok := r.recall(key, now)
+	a, ok := r.recall(key, now)
 	if !ok {
 		allowed, err := r.ask(ctx, key)
 		if err != nil {
 			return ""
 		}
-		known = answer{allowed: allowed, until: now.Add(rightsFor)}
-		r.remember(key, known)
+		a = answer{allowed: allowed, until: now.Add(rightsFor)}
+		r.remember(key, a)
 	}
-	return known.missing(key)
+	return a.missing(key)
 }
 
-// known is like missing, but uses only cached answers.
-func (r *rights) known(f *lifecycle.Fact, now time.Time) string {
+// knownMissing is like missing, but uses only cached answers.
+func (r *rights) knownMissing(f *lifecycle.Fact, now time.Time) string {
 	key := right{resource: f.Resource, namespace: f.Namespace}
-	if known, ok := r.recall(key, now); ok {
-		return known.missing(key)
+	if a, ok := r.recall(key, now); ok {
+		return a.missing(key)
 	}
 	return ""
 }

@@ -45,8 +45,8 @@ const (
 	NotFound
 	// Conflict: the object is not in the state that was judged.
 	Conflict
-	// Throttled: the server asks to try later.
-	Throttled
+	// RetryLater: the server asks to try later.
+	RetryLater
 	// Unauthorized: a permission is missing.
 	Unauthorized
 	// Refused: the server, an admission policy or a webhook refused the deletion.
@@ -57,7 +57,7 @@ const (
 	Released
 )
 
-var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "Throttled", "Unauthorized", "Refused", "Unknown", "Released"}
+var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "RetryLater", "Unauthorized", "Refused", "Unknown", "Released"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 

@@ -14,7 +14,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func TestOutcomesHaveNames(t *testing.T) {
 	for o, want := range map[Outcome]string{
-		Accepted: "Accepted", NotFound: "NotFound", Conflict: "Conflict", Throttled: "Throttled", Unauthorized: "Unauthorized",
+		Accepted: "Accepted", NotFound: "NotFound", Conflict: "Conflict", RetryLater: "RetryLater", Unauthorized: "Unauthorized",
 		Refused: "Refused", Unknown: "Unknown", Released: "Released",
 	} {
 		if o.String() != want {
@@ -58,8 +58,8 @@ func TestRetry(t *testing.T) {
 		"a conflict, newer state known":  {Result{Outcome: Conflict}, 6, 1, "", 0, true, false},
 		"nine conflicts":                 {Result{Outcome: Conflict}, 6, 9, "", 0, true, false},
 		"ten conflicts":                  {Result{Outcome: Conflict}, 6, 10, policy.ReasonContended, time.Minute, true, false},
-		"throttled":                      {Result{Outcome: Throttled}, 5, 1, policy.ReasonRetrying, time.Second, false, false},
-		"throttled for a time":           {Result{Outcome: Throttled, RetryAfter: time.Minute}, 5, 1, policy.ReasonRetrying, time.Minute, false, false},
+		"throttled":                      {Result{Outcome: RetryLater}, 5, 1, policy.ReasonRetrying, time.Second, false, false},
+		"throttled for a time":           {Result{Outcome: RetryLater, RetryAfter: time.Minute}, 5, 1, policy.ReasonRetrying, time.Minute, false, false},
 		"a missing right":                {Result{Outcome: Unauthorized}, 5, 1, policy.ReasonUnauthorized, 30 * time.Second, false, false},
 		"refused":                        {Result{Outcome: Refused}, 5, 1, policy.ReasonRefused, time.Second, false, false},
 		"refused four times":             {Result{Outcome: Refused}, 5, 4, policy.ReasonRefused, 8 * time.Second, false, false},

@@ -58,7 +58,7 @@ func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 			pause(policy.ReasonRetrying, conflictWait)
 			r.untilNewer = true
 		}
-	case Throttled:
+	case RetryLater:
 		pause(policy.ReasonRetrying, max(result.RetryAfter, backoffFirst))
 	case Unauthorized:
 		pause(policy.ReasonUnauthorized, unauthorizedPause)

@@ -165,12 +165,12 @@ func (e *Engine) batchesOf(ns *namespace, changes approval.Changes) []*batch {
 func (e *Engine) newBatch(ns *namespace, p *policy.Policy, changes approval.Changes) *batch {
 	return &batch{ns: ns, policy: p, Batch: approval.Batch{
 		Namespace: ns.name, Policy: p.UID, Cluster: p.Cluster != nil, Approvals: &e.policyState(p.NamespacedName).Approvals,
-		Changes: changes, Limits: e.limitsOf(ns), Recent: &ns.recent,
+		Changes: changes, Limits: e.holdLimits(ns), Recent: &ns.recent,
 	}}
 }
 
-// limitsOf returns the limits for the changes of a namespace. A limit that was removed since the first of the changes still applies.
-func (e *Engine) limitsOf(ns *namespace) approval.Limits {
+// holdLimits returns the limits for the changes of a namespace. A limit that was removed since the first of the changes still applies.
+func (e *Engine) holdLimits(ns *namespace) approval.Limits {
 	set := ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
 	return approval.LimitsOf(set, approval.Defaults{Objects: e.config.HoldAbove, Total: e.config.HoldAboveTotal})
 }
@@ -192,9 +192,9 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 	for i, b := range all {
 		batches[i] = &b.Batch
 	}
-	for i, verdict := range approval.Assess(batches, e.recent, now) {
-		if verdict.Hold != nil {
-			e.holdRecords(all[i].ns, *verdict.Hold, all[i].records)
+	for i, hold := range approval.Assess(batches, e.recent, now) {
+		if hold != nil {
+			e.holdRecords(all[i].ns, *hold, all[i].records)
 			continue
 		}
 		for _, rec := range all[i].records {

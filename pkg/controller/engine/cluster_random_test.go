@@ -389,7 +389,7 @@ type fault struct {
 
 func (m *machine) drawFault(t *rapid.T) fault {
 	return rapid.SampledFrom([]fault{
-		{result: deletion.Accepted}, {result: deletion.Accepted}, {result: deletion.Accepted}, {result: deletion.Throttled},
+		{result: deletion.Accepted}, {result: deletion.Accepted}, {result: deletion.Accepted}, {result: deletion.RetryLater},
 		{result: deletion.Refused}, {result: deletion.Unauthorized}, {result: deletion.Unknown}, {deletion.Unknown, true},
 	}).Draw(t, "fault")
 }
@@ -402,7 +402,7 @@ func (m *machine) send(t *rapid.T, o *deletion.Order, f fault) {
 			m.answers = append(m.answers, answered{o, deletion.Result{Outcome: deletion.NotFound}})
 			return
 		}
-		judged, ok := m.driver.Judge(o, realJob(j), m.now)
+		judged, ok := m.driver.Retake(o, realJob(j), m.now)
 		if !ok {
 			m.driver.Release(o, m.now)
 			return

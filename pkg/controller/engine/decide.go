@@ -18,7 +18,7 @@ func (e *Engine) match(rec *record) {
 	}
 	ns := rec.ns
 	rec.Unpack(&e.fact)
-	e.fact.Terminating = e.fact.Terminating || rec.accepted() != nil
+	e.fact.Terminating = e.fact.Terminating || rec.deleted()
 	e.matches.Ask(&e.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
 	e.matched = rec
 	e.matchCount++
@@ -41,8 +41,8 @@ func (e *Engine) resolve(rec *record) policy.Standing {
 	return policy.Resolve(e.object(rec), e.matches.Votes)
 }
 
-// limits returns the ceilings and guardrails that apply to the matched record.
-func (e *Engine) limits(rec *record) policy.Limits {
+// limitsOn returns the ceilings and guardrails that apply to the matched record.
+func (e *Engine) limitsOn(rec *record) policy.Limits {
 	return policy.Limits{Counted: rec.ns.hasCeiling(rec.Resource), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
 }
 
@@ -52,7 +52,7 @@ func (e *Engine) decide(rec *record, now time.Time) (policy.Resolution, policy.D
 		return policy.Resolution{}, policy.Decision{Action: policy.Ignore, Reason: reason}
 	}
 	standing := e.resolve(rec)
-	r, d := standing.Decide(e.limits(rec), now)
+	r, d := standing.Decide(e.limitsOn(rec), now)
 	return r, rec.withOverSince(d)
 }
 
@@ -115,7 +115,7 @@ func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision,
 	case stale != "":
 		return hold(policy.ReasonUnobserved, stale)
 	}
-	if reason, detail, _, paused := rec.paused(now); paused {
+	if reason, detail, _, paused := rec.retryPause(now); paused {
 		return hold(reason, detail)
 	}
 	return d
@@ -136,7 +136,7 @@ func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decis
 
 // decideWithoutQuotas returns the decision for a record if percentOfQuota limits nothing.
 func (e *Engine) decideWithoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
-	limits := e.limits(rec)
+	limits := e.limitsOn(rec)
 	limits.QuotasInDoubt = true
 	_, d := s.Decide(limits, now)
 	return rec.withOverSince(d)

@@ -19,7 +19,7 @@ import (
 
 func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
 	w := newWorld(t, keep("0s", 1))
-	w.fresh.Doubt() // As it begins.
+	w.fresh.Revoke() // As it begins.
 	w.upsert(jobs(0, "a", "b", "c", "d")...)
 	take := func(after time.Duration) bool {
 		_, ok := w.Take(w.now.Add(after))

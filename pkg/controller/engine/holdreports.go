@@ -43,8 +43,8 @@ func (e *Engine) holdsToReport(ns *namespace, sums report.Sums, ps *policyState)
 	return out
 }
 
-// HoldOf returns the policy whose annotation approves the hold with an ID; false if there is no such hold.
-func (e *Engine) HoldOf(id string) (types.NamespacedName, bool) {
+// OwnerOfHold returns the policy whose annotation approves the hold with an ID; false if there is no such hold.
+func (e *Engine) OwnerOfHold(id string) (types.NamespacedName, bool) {
 	for _, ns := range e.namespaces {
 		if h := ns.holds.ByID(id); h != nil {
 			if owner := e.policyOf(ns, h.Owner); owner != nil {

@@ -120,7 +120,7 @@ func (e *Engine) nextEvaluation(rec *record, d policy.Decision, now time.Time) e
 	if d.Action != policy.Hold {
 		return next
 	}
-	if _, _, until, paused := rec.paused(now); paused {
+	if _, _, until, paused := rec.retryPause(now); paused {
 		next.addTime(until)
 	}
 	if e.quotaDoubt(rec.ns) != "" { // The record may become due for a reason other than percentOfQuota.
@@ -186,7 +186,7 @@ func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 		standing := e.resolve(rec)
 		for _, v := range e.matches.Previews {
 			with := standing.With(v)
-			r, d := with.Decide(e.limits(rec), now)
+			r, d := with.Decide(e.limitsOn(rec), now)
 			if r.Policy != v.Policy || !d.Candidate() {
 				continue
 			}

@@ -125,7 +125,7 @@ func (l *List) supersede(rv uint64) {
 	for _, ns := range l.engine.namespaces {
 		for m := range ns.merges {
 			if m.resource == l.resource && (l.earlier[m] || l.covers(ns)) {
-				m.listed = max(m.listed, rv)
+				m.atLeast = max(m.atLeast, rv)
 			}
 		}
 	}
@@ -167,8 +167,8 @@ type Merge struct {
 	covering            Covering
 	// gone are objects that the watch has reported as gone since the merge began. They may be in the list all the same.
 	gone sets.Set[types.UID]
-	// listed is the resource version of the last List that supersedes the merge: an object in an older state was in that list, or is gone.
-	listed uint64
+	// atLeast is the resource version of the last List that supersedes the merge: an object in an older state was in that list, or is gone.
+	atLeast uint64
 }
 
 // BeginMerge begins a list of one namespace. It must be called before the list is requested.
@@ -182,7 +182,7 @@ func (e *Engine) BeginMerge(resource, name string) *Merge {
 // Add adds objects of the list, as many as the budget allows, and returns the others.
 func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
 	for i, k := range page {
-		if !m.gone.Has(k.UID()) && k.ResourceVersion > m.listed {
+		if !m.gone.Has(k.UID()) && k.ResourceVersion > m.atLeast {
 			m.engine.upsert(k, now)
 		}
 		if m.engine.spent(m.engine.workIn(m.namespace)) {

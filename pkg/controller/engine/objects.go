@@ -49,12 +49,7 @@ func (e *Engine) upsert(k *facts.Compact, now time.Time) {
 	if changed {
 		e.queueNotice(rec)
 	}
-	if c := rec.Controller; c != nil {
-		if e.dependents[c.UID] == nil {
-			e.dependents[c.UID] = sets.New[*record]()
-		}
-		e.dependents[c.UID].Insert(rec)
-	}
+	e.link(rec)
 	e.judge(rec, now)
 	e.judgeDependents(rec.UID(), now)
 }
@@ -90,8 +85,8 @@ func (e *Engine) remove(rec *record, now time.Time) {
 		rec.extra.gone = true
 	}
 	e.drop(rec, now)
-	if sent := rec.accepted(); sent != nil {
-		e.confirmDeletion(sent, now)
+	if accepted := rec.accepted(); accepted != nil {
+		e.confirmDeletion(accepted, now)
 	}
 }
 
@@ -110,6 +105,18 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.forgetIfUnused(rec.ns)
 	e.evaluateOverChanged(now)
 	e.judgeDependents(rec.UID(), now)
+}
+
+// link adds the record to the dependents of its controller.
+func (e *Engine) link(rec *record) {
+	c := rec.Controller
+	if c == nil {
+		return
+	}
+	if e.dependents[c.UID] == nil {
+		e.dependents[c.UID] = sets.New[*record]()
+	}
+	e.dependents[c.UID].Insert(rec)
 }
 
 // unlink removes the record from the dependents of its controller.

@@ -66,10 +66,10 @@ func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	}, true
 }
 
-// Judge takes in the state that was read for an order, and returns the order for that state. The caller must call Done for it instead of
-// the order that Take returned. Judge returns false if the object must not be deleted now; then the caller must call Release for the order
+// Retake takes in the state that was read for an order, and returns the order for that state. The caller must call Done for it instead of
+// the order that Take returned. Retake returns false if the object must not be deleted now; then the caller must call Release for the order
 // that Take returned.
-func (e *Engine) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
+func (e *Engine) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool) {
 	rec := e.inFlight[o]
 	if rec == nil || rec.removed() || read.UID != rec.UID() {
 		return nil, false
@@ -140,17 +140,14 @@ func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now t
 		rec.extra.accepted = o
 	case deletion.Released:
 	case deletion.NotFound:
-		rec.extra.accepted = &deletion.Order{} // Winnow did not delete the object, so confirmDeletion must not count it.
-	case deletion.Conflict, deletion.Throttled, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
+		rec.extra.notFound = true
+	case deletion.Conflict, deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
 		rec.extra.retry.Failed(result, o.Fact.ResourceVersion, rec.ResourceVersion, now)
 	}
 }
 
 // confirmDeletion counts a deletion by Winnow whose object is gone.
 func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
-	if o.Fact == nil {
-		return // Somebody else deleted the object; see recordResult.
-	}
 	e.gone = append(e.gone, deletion.Gone{Order: o, At: now})
 	e.recreations.recordDeletion(o.Fact, now)
 	if ps := e.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {

@@ -24,8 +24,8 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 		reread bool // before the next delete
 	}{
 		"Conflict":                    {deletion.Result{Outcome: deletion.Conflict}, policy.ReasonRetrying, time.Second, true},
-		"Throttled":                   {deletion.Result{Outcome: deletion.Throttled}, policy.ReasonRetrying, time.Second, false},
-		"Throttled, with Retry-After": {deletion.Result{Outcome: deletion.Throttled, RetryAfter: 7 * time.Second}, policy.ReasonRetrying, 7 * time.Second, false},
+		"Throttled":                   {deletion.Result{Outcome: deletion.RetryLater}, policy.ReasonRetrying, time.Second, false},
+		"Throttled, with Retry-After": {deletion.Result{Outcome: deletion.RetryLater, RetryAfter: 7 * time.Second}, policy.ReasonRetrying, 7 * time.Second, false},
 		"Unauthorized":                {deletion.Result{Outcome: deletion.Unauthorized}, policy.ReasonUnauthorized, 30 * time.Second, false},
 		"Refused":                     {deletion.Result{Outcome: deletion.Refused}, policy.ReasonRefused, time.Second, false},
 		"Unknown":                     {deletion.Result{Outcome: deletion.Unknown}, policy.ReasonRetrying, time.Second, true},
@@ -124,7 +124,7 @@ func TestConflicts(t *testing.T) {
 		w.pass(time.Second)
 		w.takes("a")
 		o := w.orders["a"]
-		if _, ok := w.Judge(o, w.facts["a"], w.now); ok {
+		if _, ok := w.Retake(o, w.facts["a"], w.now); ok {
 			t.Fatal("the same version is tried again")
 		}
 		w.Release(o, w.now)
@@ -181,8 +181,8 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// TestJudge: what was read before a delete decides about it.
-func TestJudge(t *testing.T) {
+// TestRetake: what was read before a delete decides about it.
+func TestRetake(t *testing.T) {
 	reread := func(t *testing.T) (*world, *deletion.Order) {
 		w := newWorld(t, keep("0s", 1))
 		w.upsert(job(0, "a"))
@@ -224,7 +224,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, o := reread(t)
 			read := c.change(w)
-			judged, ok := w.Judge(o, read, w.now)
+			judged, ok := w.Retake(o, read, w.now)
 			if ok != c.goesOn {
 				t.Fatalf("goes on: %v", ok)
 			}
@@ -236,7 +236,7 @@ func TestJudge(t *testing.T) {
 					t.Errorf("judged version %d, to be read: %v", judged.Fact.ResourceVersion, judged.Reread)
 				}
 				w.Done(o, deletion.Result{Outcome: deletion.Refused}, w.now) // Not the order that counts any more.
-				w.Done(judged, deletion.Result{Outcome: deletion.Throttled}, w.now)
+				w.Done(judged, deletion.Result{Outcome: deletion.RetryLater}, w.now)
 				w.pass(time.Second)
 			}
 			if len(w.inFlight) != 0 {
@@ -249,7 +249,7 @@ func TestJudge(t *testing.T) {
 		w, o := reread(t)
 		read := w.facts["a"]
 		w.removed("a")
-		if _, ok := w.Judge(o, read, w.now); ok {
+		if _, ok := w.Retake(o, read, w.now); ok {
 			t.Error("goes on")
 		}
 		w.Release(o, w.now)

@@ -89,7 +89,7 @@ type membership struct {
 
 // same reports whether two memberships are in the same pool or ceiling, and both or none are kept by annotations.
 func (m *membership) same(o *membership) bool {
-	return m.pool == o.pool && m.ceiling == o.ceiling && m.member.Kept == o.member.Kept
+	return m.pool == o.pool && m.ceiling == o.ceiling && m.member.KeptByAnnotation == o.member.KeptByAnnotation
 }
 
 // noteOverChanged adds the record of a member to overChanged, unless it is there already.
@@ -109,7 +109,7 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 	if sameMemberships(rec.memberships(), e.scratch) {
 		return
 	}
-	if kept := slices.ContainsFunc(e.scratch, func(m membership) bool { return m.member.Kept }); kept != rec.kept() {
+	if kept := slices.ContainsFunc(e.scratch, func(m membership) bool { return m.member.KeptByAnnotation }); kept != rec.keptByAnnotation() {
 		e.ready.Remove(&rec.ns.lane, rec) // Before depends on kept.
 	}
 	e.leave(rec)
@@ -120,9 +120,9 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 	rec.ensureLimitState().memberships = memberships
 	for i := range memberships {
 		m := &memberships[i]
-		kept := m.member.Kept
+		kept := m.member.KeptByAnnotation
 		m.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
-		m.member.Kept = kept
+		m.member.KeptByAnnotation = kept
 		if m.pool != nil {
 			rec.ns.pools[m.pool.poolKey] = m.pool // leave has removed the pool if the record was the last member.
 			m.pool.Insert(&m.member)
@@ -211,7 +211,7 @@ func (e *Engine) appendEnforced(out []membership, rec *record, counting policy.C
 	}
 	for _, c := range rec.ns.ceilings {
 		if counting.Counts && c.resource == rec.Resource {
-			out = append(out, membership{ceiling: c, member: capacity.Member[*record]{Kept: counting.Kept}})
+			out = append(out, membership{ceiling: c, member: capacity.Member[*record]{KeptByAnnotation: counting.KeptByAnnotation}})
 		}
 	}
 	return out
@@ -247,14 +247,14 @@ func (e *Engine) appendPool(out []membership, rec *record, v policy.Vote, next *
 	k := poolKey{limitKey: limitKeyOf(v), resource: rec.Resource, key: key}
 	p := rec.findPool(k, next)
 	if p == nil {
-		p = &pool{poolKey: k, Pool: capacity.NewPool(e.limit(rec.ns, c, rec.Resource), e.noteOverChanged)}
+		p = &pool{poolKey: k, Pool: capacity.NewPool(e.poolLimit(rec.ns, c, rec.Resource), e.noteOverChanged)}
 		rec.ns.pools[k] = p
 	}
 	return append(out, membership{pool: p})
 }
 
-// limit returns how many objects of a resource a pool of the namespace keeps.
-func (e *Engine) limit(ns *namespace, c *policy.Capacity, resource string) int {
+// poolLimit returns how many objects of a resource a pool of the namespace keeps.
+func (e *Engine) poolLimit(ns *namespace, c *policy.Capacity, resource string) int {
 	if c.PercentOfQuota == 0 {
 		return c.MaxObjects
 	}

@@ -153,7 +153,7 @@ func (e *Engine) quotaChanged(q *Quota) *namespace {
 func (e *Engine) updateQuotaLimits(ns *namespace) {
 	for _, p := range ns.pools {
 		if p.limit.PercentOfQuota != 0 {
-			p.SetLimit(e.limit(ns, &p.limit, p.resource))
+			p.SetLimit(e.poolLimit(ns, &p.limit, p.resource))
 		}
 	}
 }

@@ -27,7 +27,7 @@ type record struct {
 	rule   *policy.Rule
 	at     instant // when the object became or becomes due
 	verdict
-	timerPlace int32 // see Place
+	timerIndex int32 // see HeapIndex
 	position   int32 // the index in the records of the namespace, or removedPosition
 
 	limitState *limitState // nil if no limit counts the object
@@ -73,11 +73,11 @@ const removedPosition = -1
 
 func (rec *record) removed() bool { return rec.position == removedPosition }
 
-// Place implements expiry.Entry for Engine.timers.
-func (rec *record) Place() int { return int(rec.timerPlace) }
+// HeapIndex implements expiry.Entry for Engine.timers.
+func (rec *record) HeapIndex() int { return int(rec.timerIndex) }
 
-// MoveTo implements expiry.Entry.
-func (rec *record) MoveTo(place int) { rec.timerPlace = int32(place) }
+// SetHeapIndex implements expiry.Entry.
+func (rec *record) SetHeapIndex(i int) { rec.timerIndex = int32(i) }
 
 // addRecord adds a record to the namespace.
 func (ns *namespace) addRecord(rec *record) {
@@ -118,12 +118,13 @@ type limitState struct {
 
 // extra is what is known only of objects that are about to be deleted, or that a Preview policy decides for.
 type extra struct {
-	previews []preview
-	turn     int // see Turn
-	inFlight *deletion.Order
-	// accepted is the order whose delete was accepted, or an empty order if the API server did not find the object. No further delete is
-	// sent while it is set.
+	previews  []preview
+	laneIndex int // see LaneIndex
+	inFlight  *deletion.Order
+	// accepted is the order whose delete was accepted. notFound is set if the API server did not find the object. Either way no further
+	// delete is sent.
 	accepted *deletion.Order
+	notFound bool
 	retry    deletion.Retry
 	// gone is set if the object was reported as gone while an order was in flight.
 	gone bool
@@ -194,8 +195,13 @@ func (rec *record) accepted() *deletion.Order {
 	return rec.extra.accepted
 }
 
-// paused reports whether deletes pause because an earlier one failed, why, and until when.
-func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
+// deleted reports whether the API server has accepted a delete of the object, or did not find the object.
+func (rec *record) deleted() bool {
+	return rec.extra != nil && (rec.extra.accepted != nil || rec.extra.notFound)
+}
+
+// retryPause reports whether deletes pause because an earlier one failed, why, and until when.
+func (rec *record) retryPause(now time.Time) (reason policy.Reason, detail string, until time.Time, paused bool) {
 	if rec.extra == nil {
 		return "", "", time.Time{}, false
 	}
@@ -205,20 +211,20 @@ func (rec *record) paused(now time.Time) (reason policy.Reason, detail string, u
 // queued reports whether the record waits in its lane for Take.
 func (rec *record) queued() bool { return rec.ns.lane.Has(rec) }
 
-// Turn implements turns.Entry.
-func (rec *record) Turn() int {
+// LaneIndex implements turns.Entry.
+func (rec *record) LaneIndex() int {
 	if rec.extra == nil {
 		return -1
 	}
-	return rec.extra.turn
+	return rec.extra.laneIndex
 }
 
-// SetTurn implements turns.Entry.
-func (rec *record) SetTurn(turn int) { rec.ensureExtra().turn = turn }
+// SetLaneIndex implements turns.Entry.
+func (rec *record) SetLaneIndex(i int) { rec.ensureExtra().laneIndex = i }
 
 // Before implements turns.Entry: objects that their annotations keep are last, and otherwise the objects that finished first are first.
 func (rec *record) Before(other *record) bool {
-	if kept := rec.kept(); kept != other.kept() {
+	if kept := rec.keptByAnnotation(); kept != other.keptByAnnotation() {
 		return !kept
 	}
 	x, y := rec.FinishedAt(), other.FinishedAt()
@@ -239,7 +245,7 @@ func (rec *record) ensureExtra() *extra {
 // dropEmptyExtra removes the extra of the record if it is empty.
 func (rec *record) dropEmptyExtra() {
 	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.inFlight == nil && x.accepted == nil &&
-		x.retry == (deletion.Retry{}) && !x.gone {
+		!x.notFound && x.retry == (deletion.Retry{}) && !x.gone {
 		rec.extra = nil
 	}
 }
@@ -252,11 +258,11 @@ func (rec *record) memberships() []membership {
 	return rec.limitState.memberships
 }
 
-// kept reports whether a ceiling counts the object as kept by its annotations.
-func (rec *record) kept() bool {
+// keptByAnnotation reports whether a ceiling counts the object as keptByAnnotation by its annotations.
+func (rec *record) keptByAnnotation() bool {
 	memberships := rec.memberships()
 	for i := range memberships {
-		if memberships[i].member.Kept {
+		if memberships[i].member.KeptByAnnotation {
 			return true
 		}
 	}

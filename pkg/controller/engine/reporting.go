@@ -125,7 +125,7 @@ func (e *Engine) finishCluster(r *report.Report, ps *policyState) {
 		r.SuspendedBy = ps.name
 	}
 	r.Ceilings = ps.ceilingStatus()
-	r.ListHolds()
+	r.LimitHolds()
 	slices.Sort(r.Paced)
 	slices.Sort(r.WithoutQuota)
 	r.WithoutQuota = slices.Compact(r.WithoutQuota)

@@ -108,7 +108,7 @@ func (s *Snapshot) finishNamespace(ns *namespace) {
 // copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. Objects that change
 // between two steps may be missing.
 func (s *Snapshot) copyFact(rec *record) bool {
-	if !rec.Finished || rec.accepted() != nil {
+	if !rec.Finished || rec.deleted() {
 		return true
 	}
 	if len(s.Facts) >= s.maxFacts {
@@ -258,8 +258,8 @@ type Due struct {
 	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold.
 	Reason    policy.Reason
 	Hold, Why string
-	// HoldOf is the policy whose annotation approves the hold. HoldTotal says that the hold is one of all namespaces together.
-	HoldOf    types.NamespacedName
+	// HoldOwner is the policy whose annotation approves the hold. HoldTotal says that the hold is one of all namespaces together.
+	HoldOwner types.NamespacedName
 	HoldTotal bool
 	// Preview says that the mode of the policy is Preview.
 	Preview bool
@@ -278,16 +278,16 @@ func (e *Engine) Due() []Due {
 				h = &approval.Hold{} // The hold of a preview has ended, and the record is not judged again yet.
 			}
 			due := Due{
-				Compact: &rec.Compact,
-				Policy:  p.NamespacedName,
-				Reason:  d.Reason,
-				Hold:    h.ID,
-				Why:     h.Why,
-				HoldOf:  p.NamespacedName,
-				Preview: preview,
+				Compact:   &rec.Compact,
+				Policy:    p.NamespacedName,
+				Reason:    d.Reason,
+				Hold:      h.ID,
+				Why:       h.Why,
+				HoldOwner: p.NamespacedName,
+				Preview:   preview,
 			}
 			if owner := e.policyOf(rec.ns, h.Owner); owner != nil {
-				due.HoldOf, due.HoldTotal = owner.stored.NamespacedName(), h.Total
+				due.HoldOwner, due.HoldTotal = owner.stored.NamespacedName(), h.Total
 			}
 			out = append(out, due)
 		}

@@ -6,12 +6,12 @@ package expiry
 
 import "time"
 
-// Entry is an element of a heap. It stores its place for the heap, and must not use it otherwise.
+// Entry is an element of a heap. It stores its index for the heap, and must not use it otherwise.
 type Entry interface {
 	comparable
-	// Place returns the place that MoveTo has set last. Before the first MoveTo it may return any number.
-	Place() int
-	MoveTo(place int)
+	// HeapIndex returns the index that SetHeapIndex has set last. Before the first SetHeapIndex it may return any number.
+	HeapIndex() int
+	SetHeapIndex(i int)
 }
 
 // Heap orders entries by time, rounded up to the microsecond. The zero value is an empty heap. An entry is in at most one heap at a time.
@@ -53,14 +53,14 @@ func (h *Heap[E]) Remove(e E) {
 }
 
 func (h *Heap[E]) find(e E) (int, bool) {
-	i := e.Place()
+	i := e.HeapIndex()
 	return i, i >= 0 && i < len(h.list) && h.list[i].entry == e
 }
 
 // put inserts an entry at the free index i, and moves it up or down from there.
 func (h *Heap[E]) put(i int, e item[E]) {
 	for i > 0 && e.at < h.list[(i-1)/2].at {
-		h.place(i, h.list[(i-1)/2])
+		h.set(i, h.list[(i-1)/2])
 		i = (i - 1) / 2
 	}
 	for child := 2*i + 1; child < len(h.list); child = 2*i + 1 {
@@ -70,15 +70,15 @@ func (h *Heap[E]) put(i int, e item[E]) {
 		if e.at <= h.list[child].at {
 			break
 		}
-		h.place(i, h.list[child])
+		h.set(i, h.list[child])
 		i = child
 	}
-	h.place(i, e)
+	h.set(i, e)
 }
 
-func (h *Heap[E]) place(i int, e item[E]) {
+func (h *Heap[E]) set(i int, e item[E]) {
 	h.list[i] = e
-	e.entry.MoveTo(i)
+	e.entry.SetHeapIndex(i)
 }
 
 // PopDue removes and returns the earliest entry whose time is not after now; false if there is none.

@@ -19,11 +19,11 @@ func at(seconds int) time.Time { return testbuilders.Now.Add(time.Duration(secon
 // key is an entry with a name.
 type key struct {
 	name  string
-	place int
+	index int
 }
 
-func (k *key) Place() int       { return k.place }
-func (k *key) MoveTo(place int) { k.place = place }
+func (k *key) HeapIndex() int     { return k.index }
+func (k *key) SetHeapIndex(i int) { k.index = i }
 
 // named is a heap of keys, by their names.
 type named struct {

@@ -100,7 +100,7 @@ func (f *Forecaster) elsewhere(change gc.PolicyChange) map[string]types.Namespac
 	}
 	out := map[string]types.NamespacedName{}
 	for _, id := range gc.NewlyApproved(change.After, change.Before) {
-		if owner, ok := f.Tracker.HoldOf(id); ok && owner != nameOf(change.After) {
+		if owner, ok := f.Tracker.OwnerOfHold(id); ok && owner != nameOf(change.After) {
 			out[id] = owner
 		}
 	}

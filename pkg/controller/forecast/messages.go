@@ -371,7 +371,7 @@ func approve(all []engine.Due) string {
 	}
 	holds := map[hold]bool{}
 	for _, due := range all {
-		holds[hold{due.HoldOf, due.Hold, due.Namespace}] = true
+		holds[hold{due.HoldOwner, due.Hold, due.Namespace}] = true
 	}
 	var policies []types.NamespacedName
 	ids := map[types.NamespacedName][]string{}

@@ -20,8 +20,8 @@ type Tracker interface {
 	Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *engine.Snapshot
 	// Holds returns the holds of a policy, and those of others that its objects wait under, and reports whether these are all.
 	Holds(p metav1.Object) ([]gc.PolicyHold, bool)
-	// HoldOf returns the policy whose annotation approves a hold.
-	HoldOf(id string) (types.NamespacedName, bool)
+	// OwnerOfHold returns the policy whose annotation approves a hold.
+	OwnerOfHold(id string) (types.NamespacedName, bool)
 	// Leading reports whether this replica decides what waits.
 	Leading() bool
 }

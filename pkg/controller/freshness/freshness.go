@@ -102,7 +102,7 @@ func (f *Freshness) Seen(c Collection, version string) {
 
 // Relisted records that the watch of a collection starts again from a list, which may be older than memory was.
 func (f *Freshness) Relisted(c Collection, version string) {
-	f.Doubt()
+	f.Revoke()
 	f.seen[c], f.listed[c], f.moved = parse(version), true, true
 }
 
@@ -110,12 +110,12 @@ func (f *Freshness) Relisted(c Collection, version string) {
 // the watch lags. Then memory may now differ from what was read, so the read no longer counts.
 func (f *Freshness) Changed(c Collection, version string) {
 	if parse(version) <= f.read[c] {
-		f.Doubt()
+		f.Revoke()
 	}
 }
 
-// Doubt makes the last read that agreed no longer count.
-func (f *Freshness) Doubt() { f.confirmed = time.Time{} }
+// Revoke makes the last read that agreed no longer count.
+func (f *Freshness) Revoke() { f.confirmed = time.Time{} }
 
 // Confirm compares a consistent read with memory, and reports whether they agree: memory has seen the resource version of the read, or same
 // reports that its contents are the same. Then deletes may start until For after the read began. A read that does not agree yet may be

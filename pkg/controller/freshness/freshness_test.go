@@ -145,7 +145,7 @@ func TestWhatEndsFreshness(t *testing.T) {
 		"a change that the read had seen":              {func(f *Freshness) { f.Changed(Policies, "10") }, false},
 		"a change of unknown version":                  {func(f *Freshness) { f.Changed(Namespaces, "x") }, false},
 		"a new list":                                   {func(f *Freshness) { f.Relisted(ClusterPolicies, "99") }, false},
-		"a doubt":                                      {func(f *Freshness) { f.Doubt() }, false},
+		"a doubt":                                      {func(f *Freshness) { f.Revoke() }, false},
 	} {
 		var f Freshness
 		f.Confirm(read(now, "10"), always)

@@ -15,7 +15,7 @@ const namespace = "winnow"
 var (
 	// DeleteRequests counts the DELETE requests by outcome.
 	DeleteRequests = counter("delete_requests_total",
-		"DELETE requests sent, by resource and outcome (Accepted, NotFound, Conflict, Throttled, Unauthorized, Refused, Unknown).",
+		"DELETE requests sent, by resource and outcome (Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown).",
 		"resource", "outcome")
 	// Deletions counts the objects that were confirmed gone.
 	Deletions = counter("deletions_total", "Objects confirmed gone after a delete, by resource.", "resource")

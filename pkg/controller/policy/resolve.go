@@ -138,14 +138,14 @@ func (s *Standing) hold() (reason Reason, detail string) {
 type Counting struct {
 	// Counts is set if ceilings count the object.
 	Counts bool
-	// Kept is set if its annotations keep the object, so that pools do not count it.
-	Kept bool
+	// KeptByAnnotation is set if its annotations keep the object, so that pools do not count it.
+	KeptByAnnotation bool
 	// Until is when Counts or Kept changes because time passes; zero if never.
 	Until time.Time
 }
 
 // InPools reports whether pools count the object, and not only ceilings.
-func (c Counting) InPools() bool { return c.Counts && !c.Kept }
+func (c Counting) InPools() bool { return c.Counts && !c.KeptByAnnotation }
 
 // Counting returns how limits count the object at now. Guardrails limit how long its annotations keep it.
 func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
@@ -158,9 +158,9 @@ func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
 	kept := b.applyMaxTTL(s.annotate(answer{at: s.FinishedAt}), s.FinishedAt)
 	switch {
 	case kept.never:
-		return Counting{Counts: true, Kept: true}
+		return Counting{Counts: true, KeptByAnnotation: true}
 	case now.Before(kept.at):
-		return Counting{Counts: true, Kept: true, Until: kept.at}
+		return Counting{Counts: true, KeptByAnnotation: true, Until: kept.at}
 	}
 	return Counting{Counts: true}
 }

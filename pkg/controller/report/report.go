@@ -102,8 +102,8 @@ type Totals struct {
 // HoldsListed is how many holds a status lists at most, so that the policy does not become too large to be stored.
 const HoldsListed = 100
 
-// ListHolds joins holds with the same ID, and moves those beyond HoldsListed to UnlistedHolds.
-func (r *Report) ListHolds() {
+// LimitHolds joins holds with the same ID, and moves those beyond HoldsListed to UnlistedHolds.
+func (r *Report) LimitHolds() {
 	r.Holds = JoinHolds(r.Holds)
 	r.UnlistedHolds = int64(max(0, len(r.Holds)-HoldsListed))
 	r.Holds = r.Holds[:len(r.Holds)-int(r.UnlistedHolds)]

@@ -84,7 +84,7 @@ func TestListHolds(t *testing.T) {
 			h := gc.PolicyHold{ID: fmt.Sprintf("%03d", holds-i), Namespace: "a", Objects: 1}
 			r.Holds = append(r.Holds, h, h)
 		}
-		r.ListHolds()
+		r.LimitHolds()
 		if len(r.Holds) != want.listed || r.UnlistedHolds != int64(want.unlisted) {
 			t.Errorf("of %d holds %d are listed and %d are not", holds, len(r.Holds), r.UnlistedHolds)
 		}

@@ -46,9 +46,9 @@ func (t *Tracker) Take(now time.Time) (o *deletion.Order, ok bool) {
 	return o, ok
 }
 
-// Judge takes in the state that was read for an order, and returns the order for that state; false if the object must not be deleted now.
-func (t *Tracker) Judge(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
-	t.do(func(e *engine.Engine) { judged, ok = e.Judge(o, read, now) })
+// Retake takes in the state that was read for an order, and returns the order for that state; false if the object must not be deleted now.
+func (t *Tracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
+	t.do(func(e *engine.Engine) { judged, ok = e.Retake(o, read, now) })
 	return judged, ok
 }
 

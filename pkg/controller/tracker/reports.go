@@ -55,9 +55,9 @@ func (t *Tracker) Holds(p metav1.Object) (holds []gc.PolicyHold, complete bool) 
 	return holds, complete
 }
 
-// HoldOf returns the policy whose annotation approves the hold with this ID; false if there is no such hold.
-func (t *Tracker) HoldOf(id string) (policy types.NamespacedName, ok bool) {
-	t.do(func(e *engine.Engine) { policy, ok = e.HoldOf(id) })
+// OwnerOfHold returns the policy whose annotation approves the hold with this ID; false if there is no such hold.
+func (t *Tracker) OwnerOfHold(id string) (policy types.NamespacedName, ok bool) {
+	t.do(func(e *engine.Engine) { policy, ok = e.OwnerOfHold(id) })
 	return policy, ok
 }
 

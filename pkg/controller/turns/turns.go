@@ -13,38 +13,38 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 )
 
-// Entry is an element of a lane. It stores its turn, an index, for the lane, and must not use it otherwise.
+// Entry is an element of a lane. It stores its index for the lane, and must not use it otherwise.
 type Entry[E any] interface {
 	comparable
 	// Before reports whether the entry is deleted before another one of its lane.
 	Before(E) bool
-	// Turn returns what SetTurn has set last. Before the first SetTurn it may return any number.
-	Turn() int
-	SetTurn(int)
+	// LaneIndex returns what SetLaneIndex has set last. Before the first SetLaneIndex it may return any number.
+	LaneIndex() int
+	SetLaneIndex(int)
 }
 
 // Lane has the entries of one namespace that wait to be deleted. The zero value is an empty lane.
 type Lane[E Entry[E]] struct {
-	backlog backlog[E]
-	paused  bool
-	resting int       // index in Queue.resting
-	next    time.Time // when the pace allows the next deletion
+	backlog      backlog[E]
+	paused       bool
+	restingIndex int       // see HeapIndex
+	next         time.Time // when the pace allows the next deletion
 }
 
 // Has reports whether an entry waits in the lane.
 func (l *Lane[E]) Has(e E) bool {
-	i := e.Turn()
+	i := e.LaneIndex()
 	return i >= 0 && i < len(l.backlog) && l.backlog[i] == e
 }
 
 // Paused reports whether Pause keeps the lane from having a turn.
 func (l *Lane[E]) Paused() bool { return l.paused }
 
-// Place implements expiry.Entry for Queue.resting.
-func (l *Lane[E]) Place() int { return l.resting }
+// HeapIndex implements expiry.Entry for Queue.resting.
+func (l *Lane[E]) HeapIndex() int { return l.restingIndex }
 
-// MoveTo implements expiry.Entry.
-func (l *Lane[E]) MoveTo(place int) { l.resting = place }
+// SetHeapIndex implements expiry.Entry.
+func (l *Lane[E]) SetHeapIndex(i int) { l.restingIndex = i }
 
 // Queue has the lanes in which entries wait. The zero value is an empty queue.
 type Queue[E Entry[E]] struct {
@@ -68,7 +68,7 @@ func (q *Queue[E]) Remove(l *Lane[E], e E) {
 		return
 	}
 	q.waiting--
-	heap.Remove(&l.backlog, e.Turn())
+	heap.Remove(&l.backlog, e.LaneIndex())
 	if len(l.backlog) == 0 {
 		q.resting.Remove(l)
 		q.turns = slices.DeleteFunc(q.turns, func(turn *Lane[E]) bool { return turn == l })
@@ -127,13 +127,13 @@ func (b backlog[E]) Less(i, j int) bool { return b[i].Before(b[j]) }
 
 func (b backlog[E]) Swap(i, j int) {
 	b[i], b[j] = b[j], b[i]
-	b[i].SetTurn(i)
-	b[j].SetTurn(j)
+	b[i].SetLaneIndex(i)
+	b[j].SetLaneIndex(j)
 }
 
 func (b *backlog[E]) Push(x any) {
 	e := x.(E)
-	e.SetTurn(len(*b))
+	e.SetLaneIndex(len(*b))
 	*b = append(*b, e)
 }
 

@@ -12,13 +12,13 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 type entry struct {
-	name string
-	turn int
+	name  string
+	index int
 }
 
 func (e *entry) Before(o *entry) bool { return e.name < o.name }
-func (e *entry) Turn() int            { return e.turn }
-func (e *entry) SetTurn(turn int)     { e.turn = turn }
+func (e *entry) LaneIndex() int       { return e.index }
+func (e *entry) SetLaneIndex(i int)   { e.index = i }
 
 // lanes has the entries of a lane for each string, which names them.
 type lanes struct {
@@ -34,7 +34,7 @@ func newLanes(all ...string) *lanes {
 		l := &Lane[*entry]{}
 		q.lanes = append(q.lanes, l)
 		for name := range strings.SplitSeq(names, "") {
-			e := &entry{name: name, turn: -1}
+			e := &entry{name: name, index: -1}
 			q.entries[name], q.lane[name] = e, l
 			q.Push(l, e)
 		}
