@@ -13,8 +13,8 @@ NORACE = $(shell if [ "$$(go env CGO_ENABLED)" != 1 ]; then echo "cgo is off, as
 	elif ! printf '\043include <stdlib.h>\n' | $$(go env CC) -x c -fsyntax-only - 2>/dev/null; then \
 	echo "$$(go env CC) cannot compile C, or has no headers"; fi)
 
-# Pure packages have no lock, so the race detector has nothing to find in them, and random tests are many times as fast without it. Those of
-# the tracker try a tenth of their cases with it, and all of them without.
+# Pure packages have no lock, so the race detector has nothing to find in them, and random tests are many times as fast without it. With the
+# race detector, the random tests of other packages try a tenth of their cases.
 PURE = $(shell go run ./hack/importcheck pure) ./pkg/controller/internal/model
 OTHERS = $(filter-out $(PURE),$(patsubst github.com/winnow-dev/winnow/%,./%,$(shell go list ./pkg/... ./cmd/... ./hack/...)))
 

@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// foresee tells an engine of the demonstration's own all that is known, so that it decides as Winnow's does.
+// foresee returns an engine of the demonstration's own that has observed everything in the model, so that it decides as Winnow's does.
 func (m *model) foresee(now time.Time) *engine.Engine {
 	e := engine.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var own, cluster []engine.ObservedPolicy

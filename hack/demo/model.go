@@ -28,8 +28,8 @@ const (
 	atOnce = 3 * time.Second
 )
 
-// model is what is known. What has happened and why is what Winnow has said: its log, status and events. Only what is yet to
-// come is forecast, by a tracker as Winnow's.
+// model is what the demonstration knows. What happened, and why, comes from Winnow: its log, status and events. What is going to happen is
+// a forecast by an engine of the demonstration's own.
 type model struct {
 	began      time.Time
 	objects    map[types.UID]*object

@@ -80,7 +80,7 @@ func (s *store) decode(stored *storedObject, key string, out runtime.Object) err
 		return s.decodeMetadata(stored, out, err)
 	}
 	return storage.NewInternalError(&undecodableError{
-		message: fmt.Sprintf("stored %s %q cannot be decoded, delete it and write it anew: %v", s.groupResource, namespacedName(stored), err),
+		message: fmt.Sprintf("stored %s %q cannot be decoded, delete it and create it again: %v", s.groupResource, namespacedName(stored), err),
 		err:     storage.NewCorruptObjError(key, err),
 	})
 }
