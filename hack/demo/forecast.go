@@ -46,11 +46,11 @@ func (m *model) foresee(now time.Time) *engine.Engine {
 	for resource, all := range byResource {
 		e.Replace(resource, all, 0, now)
 	}
-	e.Lead() // With the holds that stand in the status of policies.
+	e.Lead() // It has adopted the holds in the status of the policies.
 	return e
 }
 
-// mood is how a state is to be seen at a glance, the least interesting first.
+// mood groups states for the colours of the view, the least interesting first.
 type mood int
 
 const (
@@ -62,13 +62,13 @@ const (
 	stuck
 )
 
-// prospect is the state of an object, in a word or two, and why it is so.
+// prospect is the state of an object, in a word or two, and the reason for it.
 type prospect struct {
 	state, why string
 	mood       mood
 }
 
-// prospect tells what is and what is to come of an object.
+// prospect returns the state of an object, and what is going to happen to it.
 func (m *model) prospect(o *object, now time.Time) prospect {
 	switch {
 	case !o.gone.IsZero() && o.deletion != nil:
@@ -83,7 +83,7 @@ func (m *model) prospect(o *object, now time.Time) prospect {
 	return m.forecastOf(o, now)
 }
 
-// forecastOf is the prospect of what has finished and is there.
+// forecastOf returns the prospect of a finished object that is not gone.
 func (m *model) forecastOf(o *object, now time.Time) prospect {
 	r, d := m.forecast.Decision(o.fact.UID)
 	if r.Policy == nil {
@@ -109,7 +109,7 @@ func (m *model) forecastOf(o *object, now time.Time) prospect {
 	return prospect{"due " + short(-left), m.words(o, why), soon}
 }
 
-// howLong is for how long something is kept that no time ends.
+// howLong says for how long an object without a due time is kept.
 func howLong(r policy.Resolution) string {
 	if r.Rule != nil && r.Rule.Capacity != nil {
 		return "until newer ones replace it,"
@@ -117,7 +117,7 @@ func howLong(r policy.Resolution) string {
 	return "forever"
 }
 
-// byRule names what decides, with its rule if it has one.
+// byRule names the policy that decides, with its rule if it has one.
 func byRule(policy, rule string) string {
 	if rule == "" {
 		return policy
@@ -125,7 +125,7 @@ func byRule(policy, rule string) string {
 	return policy + ", rule " + rule
 }
 
-// own names what the object itself asks for.
+// own names the TTLs that the object itself has.
 func own(f *lifecycle.Fact, r policy.Resolution) string {
 	var parts string
 	if r.Native {
@@ -140,7 +140,7 @@ func own(f *lifecycle.Fact, r policy.Resolution) string {
 	return parts
 }
 
-// words are what the status of a policy says of an object, or else the given ones.
+// words returns what the status of a policy says about an object, or otherwise if no status names the object.
 func (m *model) words(o *object, otherwise string) string {
 	for _, p := range m.policies {
 		if p.Namespace != o.fact.Namespace {
@@ -157,7 +157,7 @@ func (m *model) words(o *object, otherwise string) string {
 	return otherwise
 }
 
-// about is the part of a message that speaks of an object: "Terminating: waits for finalizers ...".
+// about returns the part of a message that is about an object: "Terminating: waits for finalizers ...".
 func about(message string, f *lifecycle.Fact) string {
 	said := regexp.MustCompile(`(\w+): ` + regexp.QuoteMeta(f.Resource+"/"+f.Name) + ` \((.*?)\)(\.| and \d+ more\.)`).
 		FindStringSubmatch(message)
@@ -167,7 +167,7 @@ func about(message string, f *lifecycle.Fact) string {
 	return said[1] + ": " + said[2]
 }
 
-// nameOf names an object as kubectl takes it.
+// nameOf returns the name of an object as an argument of kubectl.
 func nameOf(f *lifecycle.Fact) string {
 	kind := "job/"
 	if f.Resource == gc.ResourcePods {

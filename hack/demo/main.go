@@ -25,7 +25,7 @@ import (
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
-// tick is how often the view is brought up to date.
+// tick is how often the view is updated.
 const tick = 200 * time.Millisecond
 
 const usage = `Shows Winnow at work on a real Kubernetes cluster on 127.0.0.1. Ctrl-C ends it and leaves nothing behind.
@@ -61,7 +61,7 @@ func main() {
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, end := context.WithCancel(ctx)
 	signal.Ignore(syscall.SIGPIPE)
-	// What client-go logs would stand in the middle of the view.
+	// The log of client-go would appear in the middle of the view.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	if err := run(ctx, &output{File: os.Stdout, end: end}, o); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -69,13 +69,13 @@ func main() {
 	}
 }
 
-// output is a file that ends the demonstration, as Ctrl-C does, when nobody reads it any more.
+// output is a file. If nobody reads it any more, the demonstration ends as after Ctrl-C.
 type output struct {
 	*os.File
 	end func()
 }
 
-// Write passes on what it gets.
+// Write implements io.Writer.
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.File.Write(p)
 	if err != nil {
@@ -84,7 +84,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// run starts everything, shows it until ctx ends, and ends everything.
+// run starts everything, shows it until ctx ends, and stops everything.
 func run(ctx context.Context, out *output, o options) error {
 	err := startAndShow(ctx, out, o)
 	switch {
@@ -102,15 +102,15 @@ func run(ctx context.Context, out *output, o options) error {
 
 var errInterrupted = errors.New("interrupted")
 
-// startAndShow returns errInterrupted when ctx has ended, unless something could not be ended in turn.
+// startAndShow returns errInterrupted if ctx has ended and everything could be stopped.
 func startAndShow(ctx context.Context, out *output, o options) (err error) {
-	// While it starts, the end of ctx ends what has been started; afterwards Winnow ends before the cluster does.
+	// During the start, the end of ctx ends all programs. Later, Winnow ends before the cluster does.
 	life, end := context.WithCancel(context.Background())
 	defer end()
 	started := context.AfterFunc(ctx, end)
 	defer func() {
 		if life.Err() != nil {
-			err = errInterrupted // What failed then failed for that.
+			err = errInterrupted // The end of ctx caused the error.
 		}
 	}()
 	begin := time.Now()
@@ -143,14 +143,14 @@ func startAndShow(ctx context.Context, out *output, o options) (err error) {
 	return err
 }
 
-// stop replaces err by what goes wrong when something is stopped.
+// stop stops something, and replaces err by the error of that if there is one.
 func stop(err *error, stop func() error) {
 	if e := stop(); e != nil {
 		*err = e
 	}
 }
 
-// remind says every ten seconds what is going on, until the returned function is called.
+// remind prints every ten seconds what is going on, until the returned function is called.
 func remind(out io.Writer, what string) (stop func()) {
 	begin, ticker, done := time.Now(), time.NewTicker(10*time.Second), make(chan struct{})
 	go func() {
@@ -167,7 +167,7 @@ func remind(out io.Writer, what string) (stop func()) {
 	return func() { close(done) }
 }
 
-// commands let somebody look from a second terminal.
+// commands are for a second terminal.
 func commands(c *cluster.Cluster) []string {
 	return []string{
 		"  export KUBECONFIG=" + c.Kubeconfig(),
@@ -176,7 +176,7 @@ func commands(c *cluster.Cluster) []string {
 	}
 }
 
-// logs say where to read what happens.
+// logs says where the logs are.
 func logs(c *cluster.Cluster, replica *winnow.Replica) []string {
 	return []string{
 		"  audit log of the cluster: " + c.AuditLog(),
@@ -184,7 +184,7 @@ func logs(c *cluster.Cluster, replica *winnow.Replica) []string {
 	}
 }
 
-// show plays the scene until ctx ends or Winnow does, or, if asked to, until there has been everything to see.
+// show plays the scene until ctx or Winnow ends, or with --exit-when-seen until everything was seen.
 func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out *output, exitWhenSeen bool) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
@@ -215,7 +215,7 @@ func show(ctx context.Context, c *cluster.Cluster, replica *winnow.Replica, out 
 	}
 }
 
-// orInterrupted is errInterrupted when something failed because ctx has ended.
+// orInterrupted returns errInterrupted if something failed because ctx has ended.
 func orInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errInterrupted

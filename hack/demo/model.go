@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// unexplainedAfter is how long Winnow's log has to name a deletion before it is taken for somebody else's.
+	// unexplainedAfter is how long to wait until Winnow's log names a deletion. After that, somebody else has deleted the object.
 	unexplainedAfter = 2 * time.Second
-	// atOnce is how long what nothing holds may take to go; deletion timestamps are whole seconds.
+	// atOnce is how long an object without finalizers may take to go; deletion timestamps are whole seconds.
 	atOnce = 3 * time.Second
 )
 
@@ -36,7 +36,7 @@ type model struct {
 	namespaces []*metav1.PartialObjectMetadata
 	cronJobs   []*lifecycle.CronJob
 	policies   []policyRow
-	trouble    error // why the policies cannot be shown; nil when they can
+	trouble    error // why the policies cannot be shown; nil if they can
 	forecast   *engine.Engine
 	extension  *extension
 	approval   *approvedHold
@@ -44,30 +44,30 @@ type model struct {
 	sights     []sight
 }
 
-// object is one that a policy could match, from its first appearance on; gone ones stay.
+// object is an object that a policy could match. It stays in the model after it is gone.
 type object struct {
 	state
-	finished bool // was told
-	// deletion is the first line of Winnow's log that says that it has deleted the object, and deletes how many do.
+	finished bool // a line says that it has finished
+	// deletion is the first line of Winnow's log that says that Winnow deleted the object, and deletes the number of such lines.
 	deletion *logEntry
 	deletes  int
 	gone     time.Time // zero while it is there
-	told     bool      // that it is gone
+	told     bool      // a line says that it is gone
 }
 
-// extension of a Job by the demonstration itself.
+// extension says when the demonstration extended a Job.
 type extension struct {
 	uid     types.UID
 	at, due time.Time
 }
 
-// approvedHold is the approval of a hold by the demonstration itself.
+// approvedHold is a hold that the demonstration approved.
 type approvedHold struct {
 	gc.PolicyHold
 	at time.Time
 }
 
-// line is a line of text at a time, if it has one.
+// line is a line of text, with its time if it has one.
 type line struct {
 	at   time.Time
 	text string
@@ -83,7 +83,7 @@ func (m *model) tell(at time.Time, format string, args ...any) {
 	m.lines = append(m.lines, line{at, fmt.Sprintf(format, args...)})
 }
 
-// update takes in an observation.
+// update adds an observation to the model.
 func (m *model) update(o *observation, now time.Time) {
 	before := len(m.lines)
 	defer func() { slices.SortStableFunc(m.lines[before:], func(a, b line) int { return a.at.Compare(b.at) }) }()
@@ -126,7 +126,7 @@ func (m *model) updatePolicies(o *observation, now time.Time) {
 	m.policies, m.trouble = o.policies, nil
 }
 
-// tellReady tells when the condition Ready of a policy has changed.
+// tellReady adds a line if the condition Ready of a policy has changed.
 func (m *model) tellReady(p policy.Stored, now time.Time) {
 	ready := meta.FindStatusCondition(p.Status.Conditions, gc.ConditionReady)
 	before := meta.FindStatusCondition(m.policy(p.Namespace, p.Name).Status.Conditions, gc.ConditionReady)
@@ -136,10 +136,10 @@ func (m *model) tellReady(p policy.Stored, now time.Time) {
 	m.tell(now, "policy %s: Ready is %s, %s: %s", titleOf(p), ready.Status, ready.Reason, ready.Message)
 }
 
-// titleOf names a policy as Winnow's log does; a cluster policy has no namespace.
+// titleOf names a policy as Winnow's log does. A cluster policy has no namespace.
 func titleOf(p policy.Stored) string { return strings.TrimPrefix(p.Namespace+"/"+p.Name, "/") }
 
-// policy returns the policy as last seen; an empty one when there is none.
+// policy returns the last known state of a policy; an empty policy if there is none.
 func (m *model) policy(namespace, name string) policy.Stored {
 	for _, p := range m.policies {
 		if p.Namespace == namespace && p.Name == name {
@@ -149,7 +149,7 @@ func (m *model) policy(namespace, name string) policy.Stored {
 	return policy.StoredOf(&gc.CleanupPolicy{})
 }
 
-// nextDeletion is what the status of a policy says of it; zero when it says nothing.
+// nextDeletion returns the next deletion in the status of a policy; zero if there is none.
 func (m *model) nextDeletion(namespace, name string) time.Time {
 	if next := m.policy(namespace, name).Status.NextDeletionTime; next != nil {
 		return next.Time
@@ -167,7 +167,7 @@ func (m *model) updateObject(s state) {
 	o.state = s
 }
 
-// tellFinished tells what has finished since, and what is to come of it.
+// tellFinished adds a line for each object that has finished since the last call, with its prospect.
 func (m *model) tellFinished(now time.Time) {
 	for _, o := range m.sorted() {
 		if o.fact.Finished && !o.finished {
@@ -178,7 +178,7 @@ func (m *model) tellFinished(now time.Time) {
 	}
 }
 
-// hear takes in a line of Winnow's log.
+// hear adds a line of Winnow's log to the model.
 func (m *model) hear(e *logEntry) {
 	at := e.at()
 	o := m.objects[e.UID]
@@ -201,10 +201,10 @@ func (m *model) hear(e *logEntry) {
 	}
 }
 
-// at is when the line was written.
+// at returns when the line was written.
 func (e *logEntry) at() time.Time { return time.UnixMilli(int64(e.Milliseconds)) }
 
-// why tells by what and when Winnow deleted an object.
+// why says by which policy and when Winnow deleted the object.
 func (e *logEntry) why() string {
 	by := byRule(e.Policy, e.Rule)
 	if e.late() {
@@ -213,12 +213,12 @@ func (e *logEntry) why() string {
 	return fmt.Sprintf("by %s, %s after it finished, %s", by, e.Due.Sub(e.FinishedAt), e.delay())
 }
 
-// short is the same for a table.
+// short is why for a table.
 func (e *logEntry) short() string {
 	return fmt.Sprintf("at %s by %s, %s", clock(e.Due.Add(time.Duration(e.Delay))), byRule(e.Policy, e.Rule), e.delay())
 }
 
-// late tells whether something has held the object when it was due.
+// late reports whether something held the object when it was due.
 func (e *logEntry) late() bool { return time.Duration(e.Delay) >= time.Second }
 
 func (e *logEntry) delay() string {
@@ -228,7 +228,7 @@ func (e *logEntry) delay() string {
 	return fmt.Sprintf("%d ms late", time.Duration(e.Delay).Milliseconds())
 }
 
-// tellGone tells what has gone otherwise than at once after its deletion by Winnow.
+// tellGone adds a line for each object that is gone, except those that went as soon as Winnow deleted them.
 func (m *model) tellGone(now time.Time) {
 	for _, o := range m.sorted() {
 		if o.gone.IsZero() || o.told {
@@ -247,7 +247,7 @@ func (m *model) tellGone(now time.Time) {
 	}
 }
 
-// extend takes in that the Job was extended at a time, just before it was due.
+// extend records that the demonstration extended the Job, just before it was due.
 func (m *model) extend(uid types.UID, due, at time.Time) {
 	m.extension = &extension{uid: uid, at: at, due: due}
 	if o := m.objects[uid]; o != nil {
@@ -255,27 +255,27 @@ func (m *model) extend(uid types.UID, due, at time.Time) {
 	}
 }
 
-// approve takes in that a hold was approved at a time.
+// approve records that the demonstration approved a hold.
 func (m *model) approve(hold gc.PolicyHold, command string, at time.Time) {
 	m.approval = &approvedHold{PolicyHold: hold, at: at}
 	m.tell(at, "hold %s of %d objects approved by this demo: %s", hold.ID, hold.Objects, command)
 }
 
-// tellWarnings tells what kubectl has written to its standard error.
+// tellWarnings adds a line for each line that kubectl wrote to its standard error.
 func (m *model) tellWarnings(at time.Time, stderr string) {
 	for line := range strings.Lines(stderr) {
 		m.tell(at, "kubectl apply: %s", strings.TrimSpace(line))
 	}
 }
 
-// within returns all objects of a namespace, those that finished first before the others.
+// within returns all objects of a namespace. Those that finished first come first.
 func (m *model) within(namespace string) []*object {
 	out := slices.DeleteFunc(m.sorted(), func(o *object) bool { return o.fact.Namespace != namespace })
 	slices.SortStableFunc(out, func(a, b *object) int { return a.fact.FinishedAt.Compare(b.fact.FinishedAt) })
 	return out
 }
 
-// sorted returns all objects, the oldest first.
+// sorted returns all objects. The oldest come first.
 func (m *model) sorted() []*object {
 	out := make([]*object, 0, len(m.objects))
 	for _, o := range m.objects {

@@ -35,15 +35,15 @@ import (
 	"github.com/winnow-dev/winnow/test/cluster"
 )
 
-// askEvery is how often the policies are asked for.
+// askEvery is how often the policies are listed.
 const askEvery = 500 * time.Millisecond
 
 var namespaces = []string{namespace, previewNamespace, recentNamespace, backlogNamespace}
 
-// observation is what there is at one moment, and what Winnow has said since the last one.
+// observation has the objects at one moment, and what Winnow logged since the last observation.
 type observation struct {
 	objects []state
-	// policies is nil when they were not asked for, or could not be had for the given reason.
+	// policies is nil if they were not listed, or could not be listed because of reason.
 	policies   []policyRow
 	reason     error
 	namespaces []*metav1.PartialObjectMetadata
@@ -59,10 +59,10 @@ type policyRow struct {
 	cells  map[string]any // of the table that kubectl prints, by column
 }
 
-// state is one object that a policy could match.
+// state is the state of an object that a policy could match.
 type state struct {
 	fact       *lifecycle.Fact
-	progress   string    // of what runs
+	progress   string    // of a running Job
 	deleting   time.Time // zero unless it is being deleted
 	finalizers []string
 }
@@ -81,29 +81,29 @@ type logEntry struct {
 	Detail       string    `json:"detail"`
 }
 
-// delay is a duration that is written as "0.012s".
+// delay is a duration in the form "0.012s".
 type delay time.Duration
 
-// UnmarshalText reads it.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (l *delay) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	*l = delay(d)
 	return err
 }
 
-// observer watches the objects and the events, asks for the policies, and reads Winnow's log.
+// observer watches objects and events, lists the policies, and reads Winnow's log.
 type observer struct {
 	jobs       batchlisters.JobLister
 	cronJobs   batchlisters.CronJobLister
 	pods       corelisters.PodLister
 	namespaces corelisters.NamespaceLister
 	events     eventslisters.EventLister
-	known      map[types.UID]bool // events that were told
+	known      map[types.UID]bool // events that an observation had
 	policies   rest.Interface
 	decoder    runtime.Decoder
 	nextAsk    time.Time
 	logFile    string
-	read       int64 // of the log file
+	read       int64 // how many bytes of the log file were read
 }
 
 func newObserver(ctx context.Context, c *cluster.Cluster, logFile string) (*observer, error) {
@@ -182,7 +182,7 @@ func (o *observer) observeObjects(ns string, out *observation) error {
 		if err != nil {
 			return err
 		}
-		if fact.Controller == nil { // The others are left to their Jobs.
+		if fact.Controller == nil { // All other Pods are left to their Jobs.
 			out.objects = append(out.objects, newState(fact, &pod.ObjectMeta, ""))
 		}
 	}
@@ -197,7 +197,7 @@ func (o *observer) observeObjects(ns string, out *observation) error {
 	return err
 }
 
-// observeOthers observes what matters for the objects.
+// observeOthers observes the namespaces and owners of the objects.
 func (o *observer) observeOthers(out *observation) error {
 	all, err := o.namespaces.List(labels.Everything())
 	if err != nil {
@@ -221,7 +221,7 @@ func newState(fact *lifecycle.Fact, m *metav1.ObjectMeta, progress string) state
 	return s
 }
 
-// progress counts completions where there are several.
+// progress returns how many completions a Job has, if it needs several.
 func progress(job *batchv1.Job) string {
 	if job.Spec.Completions == nil || *job.Spec.Completions == 1 {
 		return ""
@@ -229,7 +229,7 @@ func progress(job *batchv1.Job) string {
 	return fmt.Sprintf("%d of %d completions", job.Status.Succeeded, *job.Spec.Completions)
 }
 
-// askPolicies asks as kubectl does, for the tables that the server prints.
+// askPolicies requests the tables of policies that kubectl prints.
 func (o *observer) askPolicies(ctx context.Context) ([]policyRow, error) {
 	var out []policyRow
 	for _, resource := range []string{"cleanuppolicies", "clustercleanuppolicies"} {
@@ -273,7 +273,7 @@ func (o *observer) policyRow(columns []metav1.TableColumnDefinition, row *metav1
 	return out, nil
 }
 
-// readLog returns the whole lines that were added to Winnow's log. Lines that are not of the structured log are passed over.
+// readLog returns the complete lines that were added to Winnow's log. It skips lines that are not structured.
 func (o *observer) readLog() ([]logEntry, error) {
 	file, err := os.Open(o.logFile)
 	if err != nil {

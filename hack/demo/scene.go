@@ -12,10 +12,10 @@ import (
 	"github.com/winnow-dev/winnow/test/cluster"
 )
 
-// seenWithin is how long everything that is to be seen may take with --exit-when-seen.
+// seenWithin is how long it may take until everything was seen, with --exit-when-seen.
 const seenWithin = 2 * time.Minute
 
-// scene brings together what happens, what is known of it, and what is shown.
+// scene connects the story, the model and the screen.
 type scene struct {
 	story    *story
 	observer *observer
@@ -23,7 +23,7 @@ type scene struct {
 	screen   *screen
 }
 
-// newScene creates what there is to see, and watches it until ctx ends.
+// newScene begins the story, and watches it until ctx ends.
 func newScene(ctx context.Context, c *cluster.Cluster, logFile string, screen *screen) (*scene, error) {
 	observer, err := newObserver(ctx, c, logFile)
 	if err != nil {
@@ -37,7 +37,7 @@ func newScene(ctx context.Context, c *cluster.Cluster, logFile string, screen *s
 	return s, story.begin(ctx, s.model)
 }
 
-// step observes, goes on with the story, and shows what is new.
+// step observes, continues the story, and shows what is new.
 func (s *scene) step(ctx context.Context, now time.Time) error {
 	o, err := s.observer.observe(ctx, now)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *scene) step(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// over tells whether all was seen, or with an error that it takes too long.
+// over reports whether everything was seen. It returns an error if that takes too long.
 func (s *scene) over(now time.Time) (bool, error) {
 	missing := s.model.missing()
 	if len(missing) > 0 && now.After(s.model.began.Add(seenWithin)) {

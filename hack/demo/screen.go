@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/term"
 )
 
-// Control sequences of ECMA-48 that every terminal in use knows.
+// Control sequences of ECMA-48 that all terminals understand.
 const (
 	home       = "\x1b[H"
 	clearLine  = "\x1b[K"
@@ -22,7 +22,7 @@ const (
 	resetStyle = "\x1b[m"
 )
 
-// screen shows the model: on a terminal by drawing it again and again, elsewhere line by line as things happen.
+// screen shows the model. On a terminal it draws the view again and again; otherwise it prints lines as things happen.
 type screen struct {
 	out      *output
 	terminal bool
@@ -30,8 +30,8 @@ type screen struct {
 	commands []string
 	logs     []string
 	begun    bool
-	told     int  // lines of the model
-	summed   bool // the policies were printed once all was seen
+	told     int  // how many lines of the model were printed
+	summed   bool // the policies were printed after everything was seen
 }
 
 func newScreen(out *output, commands, logs []string) *screen {
@@ -40,7 +40,7 @@ func newScreen(out *output, commands, logs []string) *screen {
 	return &screen{out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "", commands: commands, logs: logs}
 }
 
-// show brings the output up to date.
+// show updates the output.
 func (s *screen) show(m *model, now time.Time) {
 	if s.terminal {
 		s.draw(m, now)
@@ -62,7 +62,7 @@ func (s *screen) show(m *model, now time.Time) {
 	}
 }
 
-// draw writes the whole frame over the last one, in one write so that it does not flicker.
+// draw writes the whole frame over the last one. It uses one write, so that the frame does not flicker.
 func (s *screen) draw(m *model, now time.Time) {
 	width, height, err := term.TerminalSize(s.out.File)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *screen) draw(m *model, now time.Time) {
 	var b strings.Builder
 	if !s.begun {
 		s.begun = true
-		b.WriteString(hideCursor + strings.Repeat("\n", height)) // What was there is to be found by scrolling back.
+		b.WriteString(hideCursor + strings.Repeat("\n", height)) // The earlier contents can be found by scrolling back.
 	}
 	b.WriteString(home)
 	for i, l := range frame(m, s.commands, s.logs, height, now) {
@@ -96,7 +96,7 @@ func (s *screen) paint(l styled, width int) string {
 	return "\x1b[" + string(l.style) + "m" + string(text) + resetStyle
 }
 
-// end leaves the terminal as it was found.
+// end resets the terminal.
 func (s *screen) end() {
 	if s.terminal && s.begun {
 		fmt.Fprint(s.out, "\r\n"+showCursor)

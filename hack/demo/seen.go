@@ -13,10 +13,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// outlives is how long after its former time an extended Job must still be there.
+// outlives is how long an extended Job must exist after the time at which it was due before.
 const outlives = 2 * time.Second
 
-// sight is one of the things that are to be seen; how is empty until it was.
+// sight is something that the demonstration must show. how is empty until it was seen.
 type sight struct {
 	what, how string
 	look      func(*model, time.Time) string
@@ -34,7 +34,7 @@ func allSights() []sight {
 	}
 }
 
-// look looks for what was not seen yet. What counts is what Winnow says and what is there, no forecast.
+// look looks for sights that were not seen yet. Only Winnow's log and status and the objects count, and not the forecast.
 func (m *model) look(now time.Time) {
 	if m.sights == nil {
 		m.sights = allSights()
@@ -65,7 +65,7 @@ func (m *model) missing() []string {
 	return out
 }
 
-// first returns an object of the first Jobs; nil when it was not seen yet.
+// first returns one of the first objects by its name; nil if it was not observed yet.
 func (m *model) first(name string) *object {
 	for _, o := range m.objects {
 		if o.fact.Namespace == namespace && o.fact.Name == name {
@@ -75,7 +75,8 @@ func (m *model) first(name string) *object {
 	return nil
 }
 
-// seeKept wants a failure to outlive a success that finished no sooner, and a policy to say that it keeps it for long.
+// seeKept requires that a failed Job exists longer than a successful one that finished at the same time or later, and that the status of a
+// policy shows that the failed Job is kept for more than a minute.
 func (m *model) seeKept(now time.Time) string {
 	failure := m.first(failing)
 	if failure == nil || failure.fact.Outcome != gc.OutcomeFailed || !failure.gone.IsZero() || !failure.deleting.IsZero() {
@@ -90,7 +91,7 @@ func (m *model) seeKept(now time.Time) string {
 	return ""
 }
 
-// seeHeld wants one delete, the object still there, and the status of a policy to say what it waits for.
+// seeHeld requires one delete, that the object still exists, and that the status of a policy says what the object waits for.
 func (m *model) seeHeld(time.Time) string {
 	o := m.first(finalized)
 	if o == nil || o.deletes != 1 || o.deleting.IsZero() || !o.gone.IsZero() {
@@ -103,7 +104,7 @@ func (m *model) seeHeld(time.Time) string {
 	return nameOf(o.fact) + ", " + said
 }
 
-// seeExtended wants the Job to be there some time after the time that it had at first, and its policy to say so.
+// seeExtended requires that the extended Job exists after it was due before the extension, and that the status of its policy shows that.
 func (m *model) seeExtended(now time.Time) string {
 	e := m.extension
 	if e == nil || now.Before(e.due.Add(outlives)) || !e.at.Before(e.due) {
@@ -117,7 +118,7 @@ func (m *model) seeExtended(now time.Time) string {
 	return fmt.Sprintf("%s, extended %s before it was due, until %s", nameOf(o.fact), seconds(e.due.Sub(e.at)), clock(next))
 }
 
-// seeRest wants all that Winnow was to delete of the first objects to be gone, each after one delete by Winnow.
+// seeRest requires that all first objects that Winnow must delete are gone, each after one delete by Winnow.
 func (m *model) seeRest(time.Time) string {
 	var latest delay
 	for _, name := range goers {
@@ -130,7 +131,7 @@ func (m *model) seeRest(time.Time) string {
 	return fmt.Sprintf("%d objects deleted, at most %d ms late", len(goers), time.Duration(latest).Milliseconds())
 }
 
-// seeLast wants of many Jobs those that finished last to be all that a policy counts, and the others gone by it.
+// seeLast requires that a policy counts only the Jobs that finished last, and that Winnow deleted the others.
 func (m *model) seeLast(time.Time) string {
 	builds := slices.DeleteFunc(m.within(recentNamespace), func(o *object) bool { return o.fact.Name == scratch })
 	if len(builds) != buildJobs || m.policy(recentNamespace, keepLast).Status.Candidates != lastKept {
@@ -148,7 +149,7 @@ func (m *model) seeLast(time.Time) string {
 	return fmt.Sprintf("of %d, the %d that finished last, from %s on", buildJobs, lastKept, nameOf(kept[0].fact))
 }
 
-// seeMinimum wants a Job that may go at once to be due no sooner than the cluster policy allows.
+// seeMinimum requires that a Job with a TTL of zero is not due before the minTTL of the cluster policy.
 func (m *model) seeMinimum(time.Time) string {
 	for _, o := range m.within(recentNamespace) {
 		if o.fact.Name == scratch && !o.gone.IsZero() && o.deletes == 1 && o.deletion.Due.Sub(o.deletion.FinishedAt) == minTTL {
@@ -158,7 +159,7 @@ func (m *model) seeMinimum(time.Time) string {
 	return ""
 }
 
-// seeApproved wants all Jobs that a new policy made due at once to go after they were approved, and none before.
+// seeApproved requires that all Jobs under a hold are deleted after the approval, and none before.
 func (m *model) seeApproved(time.Time) string {
 	if m.approval == nil || m.approval.Objects != backlogJobs || m.policy(backlogNamespace, sweep).Status.Deleted != backlogJobs {
 		return ""

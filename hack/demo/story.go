@@ -25,30 +25,30 @@ const (
 	previewNamespace = "preview"
 	holdFinalizer    = "demo.winnow.dev/hold"
 
-	// The Jobs that are not to go when their time has come.
+	// Jobs that are not deleted when they are due.
 	failing, finalized, extended, endless = "train", "upload", "report", "serve"
-	// failuresPolicy and reportsPolicy decide for the failing and the extended one alone.
+	// failuresPolicy decides only for the failing Job, and reportsPolicy only for the extended one.
 	failuresPolicy, reportsPolicy = "keep-failures", "reports"
 	longerTTL                     = "1h"
 
-	// Of the Jobs of one namespace a policy keeps the last; one of them may go at once, were it not for the cluster policy.
+	// In this namespace, a policy keeps the Jobs that finished last. One Job has a TTL of zero, which the cluster policy extends.
 	recentNamespace, keepLast, scratch = "recent", "keep-last", "scratch"
 	buildJobs, lastKept                = 6, 3
 	minTTL                             = 5 * time.Second
 
-	// The Jobs of another have no policy, until there comes one that makes more of them due at once than the cluster policy allows.
+	// In this namespace, Jobs have no policy at first. Then a policy makes more of them due at once than the cluster policy allows.
 	backlogNamespace, sweep = "backlog", "sweep"
 	backlogJobs             = 7
-	// heldShown is how long they are seen to be held.
+	// heldShown is how long these Jobs are shown as held before the approval.
 	heldShown = 5 * time.Second
 
-	// nextJobEvery keeps the view alive.
+	// nextJobEvery is how often another Job is created, so that the view keeps changing.
 	nextJobEvery = 10 * time.Second
-	// lastMoment is when before its time a Job is extended: within its last second, with room for the request.
+	// lastMoment is how long before it is due a Job is extended: less than a second, but long enough for the request.
 	lastMoment = 800 * time.Millisecond
 )
 
-// goers are the first objects that are to go.
+// goers are the first objects that Winnow must delete.
 var goers = []string{"convert", "lint", "backup", "migrate", "index", "import", "shell"}
 
 var (
@@ -58,14 +58,14 @@ var (
 	sweepManifest string
 )
 
-// story creates what is to be seen.
+// story creates and changes the objects of the demonstration.
 type story struct {
 	cluster *cluster.Cluster
 	client  kubernetes.Interface
 	renders int
 	nextJob time.Time
 	swept   bool
-	// approveAt is zero until something is held.
+	// approveAt is when to approve the hold; zero until there is one.
 	approveAt time.Time
 }
 
@@ -74,7 +74,7 @@ func newStory(c *cluster.Cluster) (*story, error) {
 	return &story{cluster: c, client: client}, err
 }
 
-// begin creates namespaces, policies and the first Jobs, and tells what the API server warns of.
+// begin creates namespaces, policies and the first Jobs, and adds the warnings of the API server to the model.
 func (s *story) begin(ctx context.Context, m *model) error {
 	if err := s.apply(ctx, manifests, m, m.began); err != nil {
 		return err
@@ -122,7 +122,7 @@ func firstJobs() []*batchv1.Job {
 	return out
 }
 
-// goOn creates a Job from time to time, extends one when its time has almost come, and then makes many due at once.
+// goOn creates Jobs from time to time, extends one Job just before it is due, and then makes many Jobs due at once.
 func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 	if s.nextJob.IsZero() {
 		s.nextJob = now.Add(nextJobEvery)
@@ -135,12 +135,12 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 		}
 	}
 	if m.extension != nil {
-		return s.sweep(ctx, m, now) // Only now: kubectl takes its time, and the last moment is short.
+		return s.sweep(ctx, m, now) // Not earlier, because kubectl is slow, and the time for the extension is short.
 	}
 	return s.extend(ctx, m, now)
 }
 
-// extend extends a Job in its last moment.
+// extend extends a Job just before it is due.
 func (s *story) extend(ctx context.Context, m *model, now time.Time) error {
 	due := m.nextDeletion(namespace, reportsPolicy)
 	if due.IsZero() || now.Before(due.Add(-lastMoment)) {
@@ -155,7 +155,7 @@ func (s *story) extend(ctx context.Context, m *model, now time.Time) error {
 	return nil
 }
 
-// sweep creates the policy that makes many Jobs due at once, and approves it after a while.
+// sweep creates the policy that makes many Jobs due at once, and approves its hold after a while.
 func (s *story) sweep(ctx context.Context, m *model, now time.Time) error {
 	if !s.swept {
 		for _, o := range m.within(backlogNamespace) {
@@ -195,7 +195,7 @@ func (s *story) create(ctx context.Context, job *batchv1.Job) error {
 	return err
 }
 
-// newJob is one that runs to completion on a node of kwok, after runFor.
+// newJob returns a Job that runs for runFor on a node of kwok, and then completes.
 func newJob(namespace, name, runFor string, change ...func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}},

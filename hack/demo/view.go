@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// goneShown is how long an object that is gone stays in the table.
+	// goneShown is how long the table shows an object after it is gone.
 	goneShown = 8 * time.Second
 	gap       = "  "
 )
 
-// style of a line, as a parameter of the terminal's SGR sequence.
+// style is the style of a line, as a parameter of the SGR control sequence.
 type style string
 
 const (
@@ -37,10 +37,10 @@ type styled struct {
 	style
 }
 
-// roomy is the height from which on there are empty lines between the parts, and the logs.
+// roomy is the least height at which the view has empty lines between its parts, and the logs.
 const roomy = 32
 
-// frame draws the model into exactly height lines.
+// frame returns the view of the model in exactly height lines.
 func frame(m *model, commands, logs []string, height int, now time.Time) []styled {
 	var space []styled
 	hints := commands
@@ -68,7 +68,7 @@ func frame(m *model, commands, logs []string, height int, now time.Time) []style
 	return append(out, foot...)[:height]
 }
 
-// policyTable shows columns of the table that the server made for kubectl.
+// policyTable returns some columns of the table that the server makes for kubectl.
 func policyTable(m *model) []styled {
 	columns := []string{"Mode", "TTL", "Candidates", "Due", "Deleted", "Next", "Ready"}
 	header := []string{"POLICY"}
@@ -91,13 +91,13 @@ func policyTable(m *model) []styled {
 	return out
 }
 
-// shown is an object in the table.
+// shown is a row of the table of objects.
 type shown struct {
 	*object
 	prospect
 }
 
-// objectTable has at most the given number of lines, and leaves out what is least interesting.
+// objectTable returns the table of objects with at most the given number of lines. It leaves out the least interesting objects.
 func objectTable(m *model, now time.Time, most int) []styled {
 	var all []shown
 	for _, o := range m.sorted() {
@@ -126,7 +126,7 @@ func objectTable(m *model, now time.Time, most int) []styled {
 	return out
 }
 
-// dropOne leaves out the newest of the calmest mood.
+// dropOne removes the newest object of the least interesting mood.
 func dropOne(all []shown) []shown {
 	least := len(all) - 1
 	for i := least; i >= 0; i-- {
@@ -137,10 +137,10 @@ func dropOne(all []shown) []shown {
 	return slices.Delete(all, least, least+1)
 }
 
-// seenInLine is how many things to see fit into a line of 80 characters.
+// seenInLine is how many sights fit into a line of 80 characters.
 const seenInLine = 4
 
-// seenLines list the things to see, and mark those that were seen.
+// seenLines returns the list of sights, and marks those that were seen.
 func seenLines(m *model) []styled {
 	var out []styled
 	for some := range slices.Chunk(m.sights, seenInLine) {
@@ -163,7 +163,7 @@ func seenLines(m *model) []styled {
 	return append(out, styled{"You have seen everything. Try it yourself: kubectl create job mine --image=none -n " + namespace, plain})
 }
 
-// aligned pads all columns but the last.
+// aligned pads all columns except the last one.
 func aligned(rows [][]string) []styled {
 	var widths []int
 	for _, row := range rows {
