@@ -14,40 +14,42 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// What an approval covers.
+// Which objects an approval covers.
 
-// TestAnApprovalInAdvanceIsOfNothing: the id of a hold can be computed before anybody has seen what it would cover. Where it was approved
-// before the change, the hold has another one, on all replicas.
-func TestAnApprovalInAdvanceIsOfNothing(t *testing.T) {
+// TestAnApprovalInAdvanceCoversNothing: the ID of a hold can be computed before anybody has seen which objects the hold has. If it was
+// approved before the change, the hold gets another ID, the same on all replicas.
+func TestAnApprovalInAdvanceCoversNothing(t *testing.T) {
 	id := holdID(2)
 	for name, p := range map[string]func() *testbuilders.PolicyBuilder{
-		"approved in advance":      func() *testbuilders.PolicyBuilder { return keep("1h", 1).Annotated(gc.AnnotationApprovedHold, id) },
-		"approved with the change": func() *testbuilders.PolicyBuilder { return keep("1h", 1) },
-		"another one was, with it": func() *testbuilders.PolicyBuilder { return keep("1h", 1).Annotated(gc.AnnotationApprovedHold, "x,"+id) },
+		"approved in advance":      func() *testbuilders.PolicyBuilder { return ttlPolicy("1h", 1).Annotated(gc.AnnotationApprovedHold, id) },
+		"approved with the change": func() *testbuilders.PolicyBuilder { return ttlPolicy("1h", 1) },
+		"approved with another ID": func() *testbuilders.PolicyBuilder {
+			return ttlPolicy("1h", 1).Annotated(gc.AnnotationApprovedHold, "x,"+id)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, p())
 			w.config.HoldAbove = 2
 			w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-			w.policy(keep("10m", 2).Annotated(gc.AnnotationApprovedHold, id))
-			w.agree()
+			w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, id))
+			w.confirmFresh()
 			if name == "approved with the change" {
 				w.takes(names("a-", 4)...)
 				return
 			}
 			w.takes()
-			h := w.waits("p", 4)
+			h := w.oneHold("p", 4)
 			if h.ID == id {
 				t.Fatalf("the hold has the id that was approved: %+v", h)
 			}
-			w.policy(keep("10m", 2).Annotated(gc.AnnotationApprovedHold, id+","+h.ID))
+			w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, id+","+h.ID))
 			w.takes(names("a-", 4)...)
 		})
 	}
 }
 
-// TestAnApprovalCoversOneChange: the approval that comes with a change covers nothing that another one, which waits to be assessed with it,
-// made due.
+// TestAnApprovalCoversOneChange: an approval that is written together with a change does not cover objects that another change made due,
+// although both are assessed together.
 func TestAnApprovalCoversOneChange(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAbove = 2
@@ -58,10 +60,8 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 		}
 		return b.Rules(testbuilders.Rule("a", "10m").Labelled("of", "a"), testbuilders.Rule("b", "10m").Labelled("of", "b"))
 	}
-	guard := everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("2h"))})
+	guard := guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("2h"))})
 	guard.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}}
-	pods := testbuilders.Rule("r", "100d").For(gc.ResourcePods)
-	_ = pods
 	w.namespace(testbuilders.Home, "guarded", "yes")
 	w.clusterPolicy(guard)
 	w.policy(rule(1))
@@ -71,20 +71,20 @@ func TestAnApprovalCoversOneChange(t *testing.T) {
 	for _, n := range names("b-", 3) {
 		w.upsert(testbuilders.Job(n).Label("of", "b").Complete(w.now.Add(-3 * time.Hour)).Fact())
 	}
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.cronJobsListed = false
-	w.tellNamespace(testbuilders.Home) // The guardrail is off: 50 become due. It cannot be assessed yet.
-	// The author of generation 2 saw 3 objects under this id (dry run), and writes it approved.
-	w.tellPolicy(rule(2).Annotated(gc.AnnotationApprovedHold, holdID(2)))
+	w.observeNamespace(testbuilders.Home) // The guardrail no longer applies: 50 become due. They cannot be assessed yet.
+	// A dry run of generation 2 showed 3 objects under this ID, so it is written with the approval.
+	w.observePolicy(rule(2).Annotated(gc.AnnotationApprovedHold, holdID(2)))
 	w.ReplaceCronJobs(nil, w.now)
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestAFollowerKeepsTheNewerID: a status that is on its way tells of the id that a hold had before a change added to it. An approval of
-// that covers nothing that was added.
+// TestAFollowerKeepsTheNewerID: a delayed status lists the ID that a hold had before a change extended it. An approval of that ID does not
+// cover the new members.
 func TestAFollowerKeepsTheNewerID(t *testing.T) {
 	w := newWorld(t)
 	w.Follow()
@@ -96,7 +96,7 @@ func TestAFollowerKeepsTheNewerID(t *testing.T) {
 		}
 		return testbuilders.Policy("p").Default(ttl).Generation(gen)
 	}
-	guard := everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("2h"))})
+	guard := guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("2h"))})
 	guard.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}}
 	w.namespace(testbuilders.Home, "guarded", "yes")
 	w.clusterPolicy(guard)
@@ -104,14 +104,14 @@ func TestAFollowerKeepsTheNewerID(t *testing.T) {
 	w.upsert(jobs(3*time.Hour, names("old-", 3)...)...)
 	w.upsert(jobs(time.Hour, names("young-", 5)...)...)
 	w.policy(spec(2))
-	b := w.waits("p", 3) // the leader is just writing this
+	b := w.oneHold("p", 3) // The leader is writing this ID.
 	w.namespace(testbuilders.Home)
-	a := w.waits("p", 8)
+	a := w.oneHold("p", 8)
 	if a.ID == b.ID {
-		t.Fatal("same id")
+		t.Fatal("the hold kept its ID")
 	}
 	w.policy(spec(2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Due: 3, Held: 3, Holds: []gc.PolicyHold{b}}))
-	// Somebody approves what the status tells: 3 objects.
+	// Somebody approves what the status lists: 3 objects.
 	w.policy(
 		spec(
 			2,
@@ -119,13 +119,12 @@ func TestAFollowerKeepsTheNewerID(t *testing.T) {
 			Annotated(gc.AnnotationApprovedHold, b.ID),
 	)
 	w.Lead()
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestResourcesOfAHoldThatWasTakenOver: what waits under a hold that was adopted is told with all its resources, also while the clock is in
-// doubt.
-func TestResourcesOfAHoldThatWasTakenOver(t *testing.T) {
+// TestResourcesOfAnAdoptedHold: an adopted hold is reported with all resources of its members, even while the clock is in doubt.
+func TestResourcesOfAnAdoptedHold(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAbove = 2
 	rules := func(gen int64, ttl gc.TTL) *testbuilders.PolicyBuilder {
@@ -134,21 +133,21 @@ func TestResourcesOfAHoldThatWasTakenOver(t *testing.T) {
 			Generation(gen)
 	}
 	since := &metav1.Time{Time: w.now}
-	told := []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Resources: []string{gc.ResourcePods}, Since: since}}
-	w.tellPolicy(rules(1, "never").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: told}))
+	listed := []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Resources: []string{gc.ResourcePods}, Since: since}}
+	w.observePolicy(rules(1, "never").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: listed}))
 	for _, n := range names("pod-", 4) {
 		w.upsert(testbuilders.Pod(n).Failed(w.now.Add(-time.Hour)).Fact())
 	}
 	w.upsert(jobs(time.Hour, names("job-", 4)...)...)
-	r := w.reading()
+	r := w.consistentRead()
 	r.ServerTime = w.now.Add(time.Hour)
 	w.ConfirmFresh(r, w.now)
-	w.listed()
+	w.listCovered()
 	w.policy(rules(2, "10m"))
 	all, _ := w.Holds(rules(2, "10m").Obj())
-	for who, holds := range map[string][]gc.PolicyHold{"the report": w.report("p").Holds, "whoever checks approvals": all} {
+	for who, holds := range map[string][]gc.PolicyHold{"the report": w.report("p").Holds, "HoldsOf": all} {
 		if len(holds) != 1 || !slices.Equal(holds[0].Resources, []string{gc.ResourceJobs, gc.ResourcePods}) {
-			t.Errorf("%s is told of %+v", who, holds)
+			t.Errorf("%s has %+v", who, holds)
 		}
 	}
 }

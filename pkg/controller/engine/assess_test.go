@@ -19,14 +19,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// jobsIn are n Jobs of a namespace that finished this long ago.
+// jobsIn adds n Jobs to a namespace, which finished this long ago.
 func (w *world) jobsIn(namespace string, n int, age time.Duration) {
 	for _, name := range names(namespace+"-", n) {
 		w.upsert(testbuilders.Job(name).In(namespace).Complete(w.now.Add(-age)).Fact())
 	}
 }
 
-// heldInAll fails unless one hold of all namespaces covers so many objects of the first cluster policy, or none where there are none.
+// heldInAll fails unless the first cluster policy has one hold with so many objects, or none if objects is 0.
 func (w *world) heldInAll(objects int64) {
 	w.Helper()
 	var got int64
@@ -35,19 +35,20 @@ func (w *world) heldInAll(objects int64) {
 		got += h.Objects
 	}
 	if got != objects || len(waiting) > 1 {
-		w.Fatalf("these wait for approval, want %d objects: %+v", objects, waiting)
+		w.Fatalf("got these holds, want one with %d objects: %+v", objects, waiting)
 	}
 }
 
-// TestChangesOfAllNamespacesCountTogether: what is small enough one by one is not when it adds up to too much in all namespaces.
+// TestChangesOfAllNamespacesCountTogether: changes that are small enough in each namespace are held if they are too large in all namespaces
+// together.
 func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 	selected := func() *gc.ClusterCleanupPolicy {
-		p := clusterDefault("c", "10m", 1)
+		p := ttlClusterPolicy("c", "10m", 1)
 		p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "c"}}
 		return p
 	}
 	rules := func(generation int64, parts ...string) *gc.ClusterCleanupPolicy {
-		p := clusterDefault("c", "never", generation)
+		p := ttlClusterPolicy("c", "never", generation)
 		for _, part := range parts {
 			p.Spec.Rules = append(p.Spec.Rules, gc.CleanupRule{
 				Name: part, TTL: new(gc.TTL("10m")), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"part": part}},
@@ -63,7 +64,7 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 				w.upsert(testbuilders.Job(fmt.Sprint("x-", i)).In("x").Label("part", part).Complete(w.now.Add(-time.Hour)).Fact())
 			}
 			w.clusterPolicy(rules(2, "0"))
-			w.agree()
+			w.confirmFresh()
 			w.deletes("x-0", "x-1", "x-2")
 			w.clusterPolicy(rules(3, "0", "1"))
 		},
@@ -74,7 +75,7 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 			w.jobsIn("x", 3, time.Hour)
 			w.jobsIn("y", 3, time.Hour)
 			w.namespace("x", "team", "c")
-			w.agree()
+			w.confirmFresh()
 			w.deletes("x-0", "x-1", "x-2")
 			w.namespace("y", "team", "c")
 		},
@@ -85,127 +86,130 @@ func TestChangesOfAllNamespacesCountTogether(t *testing.T) {
 			w.namespace("x")
 			w.namespace("y")
 			do(w)
-			w.agree()
+			w.confirmFresh()
 			w.takes()
 			var held int64
 			for _, h := range w.Reports("")[0].Holds {
 				held += h.Objects
 			}
 			if held != 3 {
-				t.Errorf("these wait for approval: %+v", w.Reports("")[0].Holds)
+				t.Errorf("got these holds: %+v", w.Reports("")[0].Holds)
 			}
 		})
 	}
 }
 
-// TestAGuardrailOfAllNamespacesIsAssessedInAll: what policies of namespaces delete once a cluster policy lets them counts together.
+// TestAGuardrailOfAllNamespacesIsAssessedInAll: the objects of several namespaces that are due because a cluster policy removes a guardrail
+// count together.
 func TestAGuardrailOfAllNamespacesIsAssessedInAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		total int
 		taken []string
 	}{
-		"as many as may be": {6, append(names("x-", 3), names("y-", 3)...)},
-		"one too many":      {5, nil},
+		"as many as allowed": {6, append(names("x-", 3), names("y-", 3)...)},
+		"one too many":       {5, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.config.HoldAboveTotal = c.total
-			w.clusterPolicy(everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
+			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
 			for _, ns := range []string{"x", "y"} {
 				w.namespace(ns)
 				w.policy(testbuilders.Policy("p").In(ns).WithUID(testbuilders.UID("p-" + ns)).Default("10m"))
 				w.jobsIn(ns, 3, time.Hour)
 			}
-			w.clusterPolicy(everywhere(2, gc.Guardrails{}))
-			w.agree()
+			w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{}))
+			w.confirmFresh()
 			w.takes(c.taken...)
 			for _, d := range w.Due() {
 				if d.HoldTotal {
-					t.Errorf("%s is told to wait under a hold of all namespaces, which a policy of one cannot have", d.Name())
+					t.Errorf("%s waits under a hold of all namespaces, which a policy of one namespace cannot have", d.Name())
 				}
 			}
 		})
 	}
 }
 
-// TestTheStrictestTotalHolds: a change that reaches namespaces with several totals is bound by the smallest.
-func TestTheStrictestTotalHolds(t *testing.T) {
+// TestTheStrictestTotalApplies: the smallest total of its namespaces applies to a change.
+func TestTheStrictestTotalApplies(t *testing.T) {
 	for _, strict := range []string{"x", "y", "z"} {
 		t.Run(strict, func(t *testing.T) {
 			w := newWorld(t)
 			w.config.HoldAboveTotal = 1000
-			guard := everywhere(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(5))}})
+			guard := guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(5))}})
 			guard.Name, guard.UID, guard.Spec.NamespaceSelector.MatchLabels = "guard", "uid-guard", map[string]string{"strict": "yes"}
-			w.clusterPolicy(clusterDefault("c", "never", 1))
+			w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 			w.clusterPolicy(guard)
 			for _, ns := range []string{"x", "y", "z"} {
 				w.namespace(ns)
 				w.jobsIn(ns, 2, time.Hour)
 			}
 			w.namespace(strict, "strict", "yes")
-			w.clusterPolicy(clusterDefault("c", "10m", 2))
-			w.agree()
+			w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
+			w.confirmFresh()
 			w.takes()
 			w.heldInAll(6)
 		})
 	}
 }
 
-// TestAChangeIsAssessedInAllItsNamespacesAtOnce: while the objects of one are not all known, nothing goes in the others.
+// TestAChangeIsAssessedInAllItsNamespacesAtOnce: while a change reaches a namespace that is not listed yet, it deletes nothing in the other
+// namespaces.
 func TestAChangeIsAssessedInAllItsNamespacesAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAboveTotal = 6
-	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.namespace("x")
 	w.jobsIn("x", 5, time.Hour)
-	w.tellNamespace("y")
-	w.tellClusterPolicy(clusterDefault("c", "10m", 2))
-	w.agree()
+	w.observeNamespace("y")
+	w.observeClusterPolicy(ttlClusterPolicy("c", "10m", 2))
+	w.confirmFresh()
 	w.takes()
 	w.jobsIn("y", 5, time.Hour)
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
 	w.heldInAll(10)
 }
 
-// TestAChangeWaitsForAllUnderItsCeiling: while the objects of another namespace under it are not all known, the change is not assessed.
+// TestAChangeWaitsForAllUnderItsCeiling: a change is not assessed while another namespace under the same ceiling is not listed yet.
 func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
-	w := newWorld(t, keep("never", 1))
+	w := newWorld(t, ttlPolicy("never", 1))
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.upsert(job(time.Hour, "a"))
-	w.tellNamespace("y")
-	w.tellPolicy(keep("10m", 2))
-	w.agree()
+	w.observeNamespace("y")
+	w.observePolicy(ttlPolicy("10m", 2))
+	w.confirmFresh()
 	w.takes()
 	const why = "Winnow has not listed all namespaces that share a ceiling with this one yet"
 	if got := w.explain(w.records.get("uid-a")).Detail; got != why {
-		t.Errorf("a is held because %q", got)
+		t.Errorf("a is held with detail %q", got)
 	}
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes("a")
 }
 
-// TestANamespaceThatGoesBeforeItIsListed: it covers a change that reaches others from being assessed no longer than it is there.
-func TestANamespaceThatGoesBeforeItIsListed(t *testing.T) {
+// TestANamespaceIsRemovedBeforeItIsListed: a change that waits until a namespace is listed is assessed when the namespace is removed.
+func TestANamespaceIsRemovedBeforeItIsListed(t *testing.T) {
 	w := newWorld(t)
-	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.upsert(jobs(time.Hour, "a")...)
-	w.tellNamespace("gone")
-	w.tellPolicy(testbuilders.Policy("p").In("gone").Default("1h"))
-	w.tellClusterPolicy(clusterDefault("c", "10m", 2))
+	w.observeNamespace("gone")
+	w.observePolicy(testbuilders.Policy("p").In("gone").Default("1h"))
+	w.observeClusterPolicy(ttlClusterPolicy("c", "10m", 2))
 	w.decided("a", policy.Hold, policy.ReasonUnobserved)
 	w.RemoveNamespace(testbuilders.Namespace("gone", w.next()), w.now)
 	w.decided("a", policy.Delete, policy.ReasonExpired)
 }
 
-// TestWhatIsStoppedIsAssessedWhenItGoesOn: whatever came due meanwhile, by time or by several changes, is the work of who ends the stop.
-func TestWhatIsStoppedIsAssessedWhenItGoesOn(t *testing.T) {
+// TestStoppedDeletionsAreAssessedWhenTheyResume: objects that become due while deletions are stopped, by time or by changes, are attributed
+// to the change that ends the stop.
+func TestStoppedDeletionsAreAssessedWhenTheyResume(t *testing.T) {
 	stops := map[string]struct{ stop, resume func(w *world) }{
 		"suspended": {
-			func(w *world) { w.clusterPolicy(everywhere(1, gc.Guardrails{SuspendAll: true})) },
-			func(w *world) { w.clusterPolicy(everywhere(2, gc.Guardrails{})) },
+			func(w *world) { w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{SuspendAll: true})) },
+			func(w *world) { w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{})) },
 		},
 		"an unreadable policy": {
 			func(w *world) { w.policy(testbuilders.Policy("bad").Default("1y")) },
@@ -216,35 +220,36 @@ func TestWhatIsStoppedIsAssessedWhenItGoesOn(t *testing.T) {
 	}
 	for name, s := range stops {
 		t.Run(name+", by time", func(t *testing.T) {
-			w := newWorld(t, keep("1h", 1))
+			w := newWorld(t, ttlPolicy("1h", 1))
 			w.config.HoldAbove = 2
 			w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 			s.stop(w)
 			w.pass(time.Hour)
 			s.resume(w)
-			w.agree()
+			w.confirmFresh()
 			w.takes()
-			w.waits("p", 4)
+			w.oneHold("p", 4)
 		})
 		t.Run(name+", by changes", func(t *testing.T) {
-			w := newWorld(t, keep("never", 1))
+			w := newWorld(t, ttlPolicy("never", 1))
 			w.config.HoldAbove = 2
 			w.upsert(jobs(2*time.Hour, names("a-", 2)...)...)
 			w.upsert(jobs(time.Hour, names("b-", 2)...)...)
 			s.stop(w)
-			w.policy(keep("90m", 2))
+			w.policy(ttlPolicy("90m", 2))
 			w.pass(approval.WindowLength)
-			w.policy(keep("30m", 3))
+			w.policy(ttlPolicy("30m", 3))
 			s.resume(w)
-			w.agree()
+			w.confirmFresh()
 			w.takes()
-			w.waits("p", 4)
+			w.oneHold("p", 4)
 		})
 	}
 }
 
-// TestAChangeElsewhereIsAssessedWhereItTakes: objects that a change in another namespace puts beyond a ceiling wait like its own.
-func TestAChangeElsewhereIsAssessedWhereItTakes(t *testing.T) {
+// TestAChangeElsewhereIsAssessedUnderTheCeiling: objects that a change in another namespace puts above a ceiling are held like the objects
+// of that namespace.
+func TestAChangeElsewhereIsAssessedUnderTheCeiling(t *testing.T) {
 	hooked := func(name string) *lifecycle.Fact {
 		return testbuilders.Job(name).In("y").Annotation("argocd.argoproj.io/hook", "PreSync").Complete(testbuilders.Now).Fact()
 	}
@@ -297,19 +302,21 @@ func TestAChangeElsewhereIsAssessedWhereItTakes(t *testing.T) {
 	}
 }
 
-// TestTimeGoesOnBesideAChangeElsewhere: what time makes due is not laid to a change in another namespace under the same ceiling.
-func TestTimeGoesOnBesideAChangeElsewhere(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestTimeIsNotAttributedToAChangeElsewhere: objects that come due by time are not attributed to a change in another namespace under the
+// same ceiling.
+func TestTimeIsNotAttributedToAChangeElsewhere(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 0
 	w.clusterPolicy(jobCeiling(1, 5))
 	w.upsert(job(59*time.Minute, "a"))
-	w.tellNamespace("y")
+	w.observeNamespace("y")
 	w.pass(time.Minute)
 	w.takes("a")
 }
 
-// TestWhoLeftACeilingIsLaidNothingTo: a namespace that went from under a ceiling has no part in what goes beyond it later.
-func TestWhoLeftACeilingIsLaidNothingTo(t *testing.T) {
+// TestANamespaceThatLeftACeiling: objects that exceed a ceiling are not attributed to an earlier change of a namespace that has left the
+// ceiling since.
+func TestANamespaceThatLeftACeiling(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAbove = 0
 	p := jobCeiling(1, 2)
@@ -319,25 +326,25 @@ func TestWhoLeftACeilingIsLaidNothingTo(t *testing.T) {
 	w.clusterPolicy(p)
 	w.namespace("y", "team", "d")
 	w.jobsIn("x", 3, time.Hour)
-	w.agree()
+	w.confirmFresh()
 	w.takes("x-2")
 }
 
-// TestTheLastChangeIsNamed: where several changes are assessed together, people are told of the last one.
+// TestTheLastChangeIsNamed: a hold for several changes names the last one.
 func TestTheLastChangeIsNamed(t *testing.T) {
-	w := newWorld(t, keep("never", 1), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
+	w := newWorld(t, ttlPolicy("never", 1), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.cronJobsListed = false
-	w.policy(keep("10m", 2))
+	w.policy(ttlPolicy("10m", 2))
 	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "such")).Generation(2))
 	w.ReplaceCronJobs(nil, w.now)
-	if why := w.waits("p", 4).Why; why != "generation 2 of cleanuppolicies.gc.winnow.dev/q made more objects due at once than --default-hold-above allows (2 in ten minutes)" {
-		t.Errorf("the hold is because of %s", why)
+	if why := w.oneHold("p", 4).Why; why != "generation 2 of cleanuppolicies.gc.winnow.dev/q made more objects due at once than --default-hold-above allows (2 in ten minutes)" {
+		t.Errorf("the reason of the hold is %s", why)
 	}
 }
 
-// TestHoldsNameTheirLimit: how many objects may become due, and who says so.
+// TestHoldsNameTheirLimit: a hold names the exceeded limit, and where it is set.
 func TestHoldsNameTheirLimit(t *testing.T) {
 	number := func(n int64) *int64 { return &n }
 	for name, tc := range map[string]struct {
@@ -351,10 +358,10 @@ func TestHoldsNameTheirLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.config.HoldAbove = 3
-			w.clusterPolicy(everywhere(1, gc.Guardrails{HoldAbove: tc.above}))
-			w.clusterPolicy(clusterDefault("p", "never", 1))
+			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{HoldAbove: tc.above}))
+			w.clusterPolicy(ttlClusterPolicy("p", "never", 1))
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-			p := clusterDefault("p", "10m", 2)
+			p := ttlClusterPolicy("p", "10m", 2)
 			w.clusterPolicy(p)
 			all, _ := w.Holds(p)
 			if len(all) != 1 || !strings.HasSuffix(all[0].Why, " made more objects due at once than "+tc.want) {
@@ -364,26 +371,26 @@ func TestHoldsNameTheirLimit(t *testing.T) {
 	}
 }
 
-// TestNoneMayBeHeldFor: a limit of none holds every object that a change makes due.
-func TestNoneMayBeHeldFor(t *testing.T) {
-	w := newWorld(t, keep("never", 1))
-	w.clusterPolicy(everywhere(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int64(0))}}))
+// TestALimitOfZero: a limit of 0 holds every object that a change makes due.
+func TestALimitOfZero(t *testing.T) {
+	w := newWorld(t, ttlPolicy("never", 1))
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int64(0))}}))
 	w.upsert(job(time.Hour, "a"))
-	w.policy(keep("10m", 2))
-	w.agree()
+	w.policy(ttlPolicy("10m", 2))
+	w.confirmFresh()
 	w.takes()
-	w.waits("p", 1)
+	w.oneHold("p", 1)
 }
 
-// TestWhatWasApprovedCountsNoMore: the change that follows one which was approved is assessed alone.
-func TestWhatWasApprovedCountsNoMore(t *testing.T) {
-	w := newWorld(t, keep("never", 1))
+// TestApprovedObjectsDoNotCount: objects that were approved do not count together with the objects of the next change.
+func TestApprovedObjectsDoNotCount(t *testing.T) {
+	w := newWorld(t, ttlPolicy("never", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(jobs(20*time.Minute, "b")...)
 	approved := holdID(2)
-	w.policy(keep("30m", 2).Annotated(gc.AnnotationApprovedHold, approved))
-	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, approved))
-	w.agree()
+	w.policy(ttlPolicy("30m", 2).Annotated(gc.AnnotationApprovedHold, approved))
+	w.policy(ttlPolicy("10m", 3).Annotated(gc.AnnotationApprovedHold, approved))
+	w.confirmFresh()
 	w.takes(slices.Concat(names("a-", 4), []string{"b"})...)
 }

@@ -22,12 +22,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+func TestTakeReturnsDueObjects(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(job(0, "a"))
 	w.takes()
 	if next, ok := w.Next(); !ok || !next.Equal(w.now.Add(time.Hour)) {
-		t.Fatalf("looks again at %v, %v", next, ok)
+		t.Fatalf("the next time is %v, %v", next, ok)
 	}
 	w.pass(time.Hour - 1)
 	w.takes()
@@ -38,11 +38,11 @@ func TestAnObjectIsTakenOnceItIsDue(t *testing.T) {
 		!o.Due.Equal(w.now) || !reflect.DeepEqual(o.Fact, facts.Compress(w.facts["a"]).Fact()) || !o.Until.Equal(w.now.Add(freshness.For)) {
 		t.Errorf("got %+v", o)
 	}
-	w.takes() // It is under way.
+	w.takes() // The order is in flight.
 }
 
-// TestWhatChangesBeforeTake: every change that covers an object takes effect on what waits to be deleted already.
-func TestWhatChangesBeforeTake(t *testing.T) {
+// TestChangesBeforeTake: every change that keeps an object also affects objects that are already queued.
+func TestChangesBeforeTake(t *testing.T) {
 	p := func() *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").Labelled("app", "train"))
 	}
@@ -65,23 +65,23 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 			w.policy(testbuilders.Policy("p").Default("2h"))
 		}, policy.Wait, policy.ReasonNotDue},
 		"the policy previews":                {func(w *world) { w.policy(p().Preview().Generation(2)) }, policy.Ignore, policy.ReasonNoPolicy},
-		"the policy is made anew, longer":    {func(w *world) { w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("2h")) }, policy.Wait, policy.ReasonNotDue},
+		"the policy is recreated, longer":    {func(w *world) { w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("2h")) }, policy.Wait, policy.ReasonNotDue},
 		"another policy wants it kept":       {func(w *world) { w.policy(testbuilders.Policy("q").Default("never")) }, policy.Keep, policy.ReasonNever},
 		"another policy cannot be read":      {func(w *world) { w.policy(testbuilders.Policy("q").Mode("Simulate")) }, policy.Hold, policy.ReasonPolicyUnreadable},
 		"the policy cannot be read any more": {func(w *world) { w.policy(p().Annotations("x").Generation(2)) }, -1, ""},
-		"the policy is not understood any more, though it says to be the same": {func(w *world) {
+		"the policy is not understood any more, in the same generation": {func(w *world) {
 			w.policy(p().Annotated(gc.AnnotationUnreadable, "why"))
 		}, -1, ""},
 		"another policy is not understood": {func(w *world) {
 			w.policy(testbuilders.Policy("q").Annotated(gc.AnnotationUnreadable, "why"))
 		}, policy.Hold, policy.ReasonPolicyUnreadable},
-		"a cluster policy is not understood, which says to select another namespace": {func(w *world) {
-			q := everywhere(1, gc.Guardrails{})
+		"a cluster policy for other namespaces is not understood": {func(w *world) {
+			q := guardrailPolicy(1, gc.Guardrails{})
 			q.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "other"}
 			metav1.SetMetaDataAnnotation(&q.ObjectMeta, gc.AnnotationUnreadable, "why")
 			w.clusterPolicy(q)
 		}, policy.Hold, policy.ReasonPolicyUnreadable},
-		"the policy is deleted":      {func(w *world) { w.withoutPolicy(p()) }, -1, ""},
+		"the policy is deleted":      {func(w *world) { w.removePolicy(p()) }, -1, ""},
 		"the namespace is protected": {func(w *world) { w.namespace(testbuilders.Home, gc.LabelProtected, "true") }, policy.Ignore, policy.ReasonNamespaceProtected},
 		"the namespace is being deleted": {func(w *world) {
 			m := testbuilders.Namespace(testbuilders.Home, w.next())
@@ -103,14 +103,15 @@ func TestWhatChangesBeforeTake(t *testing.T) {
 			}
 			w.takes()
 			if c.action != policy.Hold && w.Busy(w.now) {
-				t.Error("something is to be done, it seems")
+				t.Error("the engine is busy with nothing to do")
 			}
 		})
 	}
 }
 
-// TestWhatIsNotUnderstoodIsToldWhereItHolds: what else holds for its objects goes on once all is understood.
-func TestWhatIsNotUnderstoodIsToldWhereItHolds(t *testing.T) {
+// TestUnreadablePoliciesAreReported: an unreadable policy holds the objects of its namespace, and is named in the reports of the other
+// policies. The objects are deleted once it can be read.
+func TestUnreadablePoliciesAreReported(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("1h"))
 	w.policy(testbuilders.Policy("q").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`))
 	w.upsert(testbuilders.Job("a").Complete(w.now.Add(-time.Hour)).Fact())
@@ -123,8 +124,8 @@ func TestWhatIsNotUnderstoodIsToldWhereItHolds(t *testing.T) {
 	w.takes("a")
 }
 
-func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+func TestALengthenedPolicyKeepsQueuedObjects(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	for i := range 1000 {
 		w.upsert(job(2*time.Hour, fmt.Sprint(i)))
 	}
@@ -132,14 +133,14 @@ func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing to take")
 	}
-	w.policy(keep("3h", 2))
-	w.agree()
+	w.policy(ttlPolicy("3h", 2))
+	w.confirmFresh()
 	w.takes()
 	w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
 	w.counts("p", counts{candidates: 1000, due: 1}) // The one that is being deleted.
-	w.policy(keep("1h", 3))
-	w.agree()
-	for range 999 { // All but the one that is deleted already.
+	w.policy(ttlPolicy("1h", 3))
+	w.confirmFresh()
+	for range 999 { // All except the one that is being deleted.
 		if _, ok := w.Take(w.now); !ok {
 			t.Fatal("the shortened policy does not take effect")
 		}
@@ -147,20 +148,20 @@ func TestALengthenedPolicySparesWhatIsQueued(t *testing.T) {
 	w.takes()
 }
 
-func TestAPolicyThatIsShortenedTakesEffectAtOnce(t *testing.T) {
-	w := newWorld(t, keep("1d", 1))
+func TestAShortenedPolicyTakesEffectAtOnce(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1d", 1))
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	w.takes()
-	w.policy(keep("1h", 2))
+	w.policy(ttlPolicy("1h", 2))
 	w.takes("a", "b")
 }
 
 func TestStatusAloneChangesNoDecision(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	before := w.report("p").Stored
 	ps := w.policyState(before.NamespacedName())
 	compiled := ps.compiled
-	w.policy(keep("1h", 1).Status(gc.CleanupPolicyStatus{Candidates: 5}))
+	w.policy(ttlPolicy("1h", 1).Status(gc.CleanupPolicyStatus{Candidates: 5}))
 	if w.report("p").Stored == before {
 		t.Error("the stored policy is not the newest")
 	}
@@ -171,9 +172,9 @@ func TestStatusAloneChangesNoDecision(t *testing.T) {
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 }
 
-// TestTheClockOfTakeMayBeBehind: whoever told of an object read the clock a moment after whoever takes it.
+// TestTheClockOfTakeMayBeBehind: Take may be called with an earlier time than the last event.
 func TestTheClockOfTakeMayBeBehind(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	before := w.now
 	w.now = w.now.Add(time.Millisecond)
 	w.upsert(testbuilders.Job("a").Complete(before.Add(time.Millisecond - time.Hour)).Fact())
@@ -182,14 +183,14 @@ func TestTheClockOfTakeMayBeBehind(t *testing.T) {
 		t.Fatalf("took %s before its time", o.Fact.Name)
 	}
 	if next, ok := w.Next(); !ok || !next.Equal(w.now) {
-		t.Fatalf("looks again at %v, %v", next, ok)
+		t.Fatalf("the next time is %v, %v", next, ok)
 	}
 	w.Expire(w.now)
 	w.takes("a")
 }
 
-func TestAnOlderStateIsPassedOver(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+func TestAnOlderVersionIsIgnored(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(testbuilders.Job("a").Complete(w.now).TTL("2h").Fact())
 	old := job(time.Hour, "a")
 	old.ResourceVersion = w.version - 1
@@ -225,9 +226,9 @@ func TestNamespaces(t *testing.T) {
 				m.DeletionTimestamp = &m.CreationTimestamp
 			}
 			w.SetNamespace(m, w.now)
-			w.listed()
+			w.listCovered()
 			w.namespaces[types.NamespacedName{Name: c.namespace}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
-			w.agree()
+			w.confirmFresh()
 			if c.taken {
 				w.takes("a")
 			} else {
@@ -237,8 +238,8 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-func TestANamespaceThatIsMadeAnew(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+func TestARecreatedNamespace(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	w.upsert(job(0, "a"))
 	w.takes()
@@ -247,7 +248,7 @@ func TestANamespaceThatIsMadeAnew(t *testing.T) {
 }
 
 func TestReplaceNamespaces(t *testing.T) {
-	w := newWorld(t, keep("0s", 1), testbuilders.Policy("q").In("team-b").Default("0s"))
+	w := newWorld(t, ttlPolicy("0s", 1), testbuilders.Policy("q").In("team-b").Default("0s"))
 	w.namespace("team-b")
 	w.upsert(job(0, "a"), testbuilders.Job("b").In("team-b").Complete(w.now).Fact())
 	protected := testbuilders.Namespace(testbuilders.Home, w.next(), gc.LabelProtected, "true")
@@ -256,7 +257,7 @@ func TestReplaceNamespaces(t *testing.T) {
 	w.decided("b", policy.Ignore, policy.ReasonNamespaceUnknown)
 }
 
-func TestForgetsNamespacesOfWhichNothingIsKnown(t *testing.T) {
+func TestUnusedNamespacesAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.namespace("team-b")
 	p := testbuilders.Policy("q").In("team-b").Default("0s")
@@ -264,32 +265,32 @@ func TestForgetsNamespacesOfWhichNothingIsKnown(t *testing.T) {
 	w.upsert(testbuilders.Job("b").In("team-b").Complete(w.now).Fact())
 	w.removed("b")
 	w.RemoveNamespace(testbuilders.Namespace("team-b", w.next()), w.now)
-	w.withoutPolicy(p)
+	w.removePolicy(p)
 	if len(w.Engine.namespaces) != 1 {
-		t.Errorf("%d namespaces are left, want that of the test alone", len(w.Engine.namespaces))
+		t.Errorf("%d namespaces are left, want only that of the test", len(w.Engine.namespaces))
 	}
 	if w.Reports("team-b") != nil {
-		t.Error("a namespace that is gone has reports")
+		t.Error("a removed namespace has reports")
 	}
 }
 
 func TestPoliciesFromANewList(t *testing.T) {
-	w := newWorld(t, keep("1h", 1), testbuilders.Policy("q").Default("never"))
+	w := newWorld(t, ttlPolicy("1h", 1), testbuilders.Policy("q").Default("never"))
 	w.upsert(job(2*time.Hour, "a"))
 	w.decided("a", policy.Keep, policy.ReasonNever)
-	list := []*gc.CleanupPolicy{keep("1h", 1).Obj(), testbuilders.Policy("r").Default("30m").Obj()}
+	list := []*gc.CleanupPolicy{ttlPolicy("1h", 1).Obj(), testbuilders.Policy("r").Default("30m").Obj()}
 	w.ReplacePolicies(list, w.next(), w.now)
 	w.decided("a", policy.Delete, policy.ReasonExpired)
 	if got := len(w.Reports(testbuilders.Home)); got != 2 {
 		t.Errorf("%d reports, want 2", got)
 	}
-	// A list may be older than what was known: then that is what holds, until a reading says otherwise.
-	w.ReplacePolicies([]*gc.CleanupPolicy{keep("3h", 0).Obj()}, "1", w.now)
+	// A list may be older than memory. Then the list applies until a reading shows that it is old.
+	w.ReplacePolicies([]*gc.CleanupPolicy{ttlPolicy("3h", 0).Obj()}, "1", w.now)
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 }
 
 func TestPolicyNamespaces(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.namespace("team-b")
 	if got := w.PolicyNamespaces(); len(got) != 2 || got[0] != "" || got[1] != testbuilders.Home {
 		t.Errorf("got %q", got)
@@ -298,9 +299,9 @@ func TestPolicyNamespaces(t *testing.T) {
 
 var _ lifecycle.Owners = &Engine{}
 
-// TestDecisionOfWhatWaits: whoever asks why is told what is, not what will be.
-func TestDecisionOfWhatWaits(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestDecision: Decision returns the present decision, not the one after a timer.
+func TestDecision(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(job(0, "a"), job(time.Hour, "b"))
 	for name, want := range map[string]policy.Decision{
 		"a": {Action: policy.Wait, Reason: policy.ReasonNotDue, At: testbuilders.Now.Add(time.Hour)},
@@ -312,7 +313,7 @@ func TestDecisionOfWhatWaits(t *testing.T) {
 	}
 }
 
-// TestASuspendedPolicy: what it would delete is held, and comes due anew when it goes on; other policies delete.
+// TestASuspendedPolicy: the objects that a suspended policy would delete are held, and are assessed when it resumes. Other policies delete.
 func TestASuspendedPolicy(t *testing.T) {
 	p := func(generation int64, suspend bool) *testbuilders.PolicyBuilder {
 		b := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "p")).Generation(generation)
@@ -336,8 +337,8 @@ func TestASuspendedPolicy(t *testing.T) {
 	}
 	w.policy(p(2, false))
 	w.takes()
-	w.waits("p", 3)
+	w.oneHold("p", 3)
 	w.policy(p(3, true))
 	w.decided("p-0", policy.Hold, policy.ReasonSuspended)
-	w.waits("p", 3)
+	w.oneHold("p", 3)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// TestFreshnessHeedsBothClocks: the monotonic clock stands still while the host is suspended, and the wall clock may be set. A reading
-// allows deletes, and an order may be sent, for as long as both say so.
-func TestFreshnessHeedsBothClocks(t *testing.T) {
+// TestFreshnessUsesBothClocks: the monotonic clock stands still while the host is suspended, and the wall clock may be set. A reading is
+// fresh, and an order may be sent, only while both clocks say so.
+func TestFreshnessUsesBothClocks(t *testing.T) {
 	for name, c := range map[string]struct {
-		wall, monotonic  time.Duration
-		fresh, withdrawn bool
+		wall, monotonic time.Duration
+		fresh, lapsed   bool
 	}{
 		"at once":                   {0, 0, true, false},
 		"a moment later":            {freshness.For - 1, freshness.For - 1, true, false},
@@ -32,28 +32,28 @@ func TestFreshnessHeedsBothClocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.now = time.Now()
-			w.policy(keep("0s", 1))
+			w.policy(ttlPolicy("0s", 1))
 			w.upsert(
 				testbuilders.Job("a").Complete(w.now.Add(-24*time.Hour)).Fact(),
 				testbuilders.Job("b").Complete(w.now.Add(-23*time.Hour)).Fact(),
 			)
-			w.agree()
+			w.confirmFresh()
 			order, ok := w.Take(w.now)
 			if !ok {
 				t.Fatal("took nothing at the time of the reading")
 			}
 			later := testbuilders.Clocks(w.now, c.wall, c.monotonic)
 			if _, ok := w.Take(later); ok != c.fresh {
-				t.Errorf("took one: %v", ok)
+				t.Errorf("took an order: %v", ok)
 			}
-			if got := order.Lapsed(later); got != c.withdrawn {
-				t.Errorf("the order has withdrawn: %v", got)
+			if got := order.Lapsed(later); got != c.lapsed {
+				t.Errorf("the order has lapsed: %v", got)
 			}
 		})
 	}
 }
 
-// TestSilenceIsMeasuredByBothClocks: what a watch told before the host was suspended is old after it.
+// TestSilenceIsMeasuredByBothClocks: the events of a watch from before the host was suspended are old afterwards.
 func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		wall, monotonic time.Duration
@@ -83,9 +83,9 @@ func TestSilenceIsMeasuredByBothClocks(t *testing.T) {
 	}
 }
 
-// TestClocksThatLieApart: more than a minute between the clock of this machine and that of the API server holds everything, and says
-// both. The Date of an answer leaves out fractions of a second, and may be from any moment of the reading.
-func TestClocksThatLieApart(t *testing.T) {
+// TestClocksThatDiffer: if the clock of this machine and that of the API server differ by more than a minute, everything is held, and the
+// report has both times. The Date header has whole seconds, and may be from any moment of the reading.
+func TestClocksThatDiffer(t *testing.T) {
 	const took = 3 * time.Second
 	for name, c := range map[string]struct {
 		server time.Duration // ahead of the beginning of the reading
@@ -99,12 +99,12 @@ func TestClocksThatLieApart(t *testing.T) {
 		"more than that ahead":    {took + time.Minute + time.Second, true},
 		"an hour behind":          {-time.Hour, true},
 		"an hour ahead":           {time.Hour, true},
-		"the server did not tell": {-1 << 62, false},
+		"the server sent no time": {-1 << 62, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("0s", 1))
+			w := newWorld(t, ttlPolicy("0s", 1))
 			w.upsert(job(time.Hour, "a"))
-			r := w.reading()
+			r := w.consistentRead()
 			if c.server > -1<<62 {
 				r.ServerTime = r.Began.Add(c.server)
 			}
@@ -122,18 +122,18 @@ func TestClocksThatLieApart(t *testing.T) {
 				t.Errorf("the report says %q, want %q", got, want)
 			}
 			if got := w.Totals().ClockInDoubt; got != c.doubt {
-				t.Errorf("the metric says %v", got)
+				t.Errorf("the metric is %v", got)
 			}
 		})
 	}
 }
 
-// TestPromisedTimes: what is promised in docs, and stands in requests and messages, is not changed by accident.
+// TestPromisedTimes: times that the documentation promises are not changed by accident.
 func TestPromisedTimes(t *testing.T) {
 	if freshness.For >= time.Second || freshness.For < time.Second/2 {
-		t.Errorf("a reading allows deletes for %s; promised is less than a second, and one is read each half second", freshness.For)
+		t.Errorf("a reading allows deletes for %s; the documentation promises less than a second, and a reading begins every half second", freshness.For)
 	}
 	if freshness.StaleAfter != 90*time.Second {
-		t.Errorf("a watch may be silent for %s; promised are 90 s, and a bookmark comes each minute", freshness.StaleAfter)
+		t.Errorf("a watch may be silent for %s; the documentation promises 90 s, and a bookmark comes every minute", freshness.StaleAfter)
 	}
 }

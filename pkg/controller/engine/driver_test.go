@@ -15,39 +15,39 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// driver calls an engine as pkg/controller/tracker does, without a lock: it continues what takes several turns, and others may do something
-// in between.
+// driver calls an engine as pkg/controller/tracker does, but without a lock: it repeats each call whose budget was spent until there is no
+// more to do.
 type driver struct {
 	*Engine
-	slice  int    // how many objects fit into the budget of a turn; 0 for any number
-	worked int    // objects in this turn
-	others func() // what others do between two turns
+	budget    int    // how many objects fit into the budget of a call; 0 for any number
+	spentNow  int    // objects in the current call
+	interrupt func() // called after each call whose budget was spent, because others may get the lock then
 }
 
 func newDriver(c Config) *driver {
-	d := &driver{others: func() {}}
+	d := &driver{interrupt: func() {}}
 	c.Spent = func(int) bool {
-		if d.worked++; d.slice == 0 || d.worked < d.slice {
+		if d.spentNow++; d.budget == 0 || d.spentNow < d.budget {
 			return false
 		}
-		d.worked = 0
+		d.spentNow = 0
 		return true
 	}
 	d.Engine = New(c)
 	return d
 }
 
-// inSlices limits the budget to so many objects.
-func (d *driver) inSlices(objects int) { d.slice, d.worked = objects, 0 }
+// setBudget sets how many objects fit into the budget of a call.
+func (d *driver) setBudget(objects int) { d.budget, d.spentNow = objects, 0 }
 
-// finish takes turns until there is no more to do.
+// finish repeats a call until there is no more to do.
 func (d *driver) finish(step func() (more bool)) {
 	for step() {
-		d.others()
+		d.interrupt()
 	}
 }
 
-// Replace takes in a whole list, as an observer does.
+// Replace ends a list of all namespaces, as an observer does.
 func (d *driver) Replace(resource string, all []*facts.Compact, rv uint64, now time.Time) {
 	l := d.BeginList(resource)
 	d.finish(func() bool {
@@ -57,7 +57,7 @@ func (d *driver) Replace(resource string, all []*facts.Compact, rv uint64, now t
 	d.finish(func() bool { return l.End(rv, now) })
 }
 
-// add takes in a page of a list of one namespace.
+// add adds a page to a list of one namespace.
 func (d *driver) add(m *Merge, page []*facts.Compact, now time.Time) {
 	d.finish(func() bool {
 		page = m.Add(page, now)
@@ -77,7 +77,7 @@ func (d *driver) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
 	return h.Holds()
 }
 
-// Snapshot copies what matters for a change. The copy takes as much as it gets in a turn.
+// Snapshot copies everything that a change affects. The driver of the copy has a budget of its own.
 func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *trialCopy {
 	s := &trialCopy{driver: newDriver(Config{})}
 	s.Snapshot = d.BeginSnapshot(change, most, s.driver.config.Spent, now)
@@ -86,7 +86,7 @@ func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *tria
 	return s
 }
 
-// trialCopy is a copy and who drives it.
+// trialCopy is a snapshot with its driver.
 type trialCopy struct {
 	*Snapshot
 	driver *driver

@@ -18,49 +18,49 @@ import (
 )
 
 func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
-	w.fresh.Revoke() // As it begins.
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.fresh.Revoke() // As after a start.
 	w.upsert(jobs(0, "a", "b", "c", "d")...)
 	take := func(after time.Duration) bool {
 		_, ok := w.Take(w.now.Add(after))
 		return ok
 	}
 	if take(0) {
-		t.Fatal("took one without any reading")
+		t.Fatal("took an order without any reading")
 	}
-	w.agree()
+	w.confirmFresh()
 	if !take(0) || !take(freshness.For-1) {
-		t.Fatal("took nothing, though the reading is fresh")
+		t.Fatal("took no order, but the reading is fresh")
 	}
 	if take(freshness.For) || take(time.Hour) {
-		t.Fatal("took one though the reading is old")
+		t.Fatal("took an order, but the reading is old")
 	}
-	older := w.reading()
+	older := w.consistentRead()
 	older.Began = w.now.Add(-time.Second)
 	if !w.ConfirmFresh(older, w.now) || !take(freshness.For-1) {
-		t.Fatal("a reading that began earlier but ended later took away what the newer one allows")
+		t.Fatal("a reading that began earlier but ended later replaced a newer one")
 	}
-	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, strconv.FormatUint(w.version, 10), w.now)
+	w.ReplacePolicies([]*gc.CleanupPolicy{ttlPolicy("0s", 1).Obj()}, strconv.FormatUint(w.version, 10), w.now)
 	if take(0) {
-		t.Fatal("took one after a new list of policies, without a reading")
+		t.Fatal("took an order after a new list of policies, without a reading")
 	}
-	w.agree()
+	w.confirmFresh()
 	w.ReplaceNamespaces(
 		[]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")},
 		strconv.FormatUint(w.version, 10),
 		w.now,
 	)
 	if take(0) {
-		t.Fatal("took one after a new list of namespaces, without a reading")
+		t.Fatal("took an order after a new list of namespaces, without a reading")
 	}
-	w.agree()
+	w.confirmFresh()
 	if !take(0) {
-		t.Fatal("took nothing, though the reading is fresh")
+		t.Fatal("took no order, but the reading is fresh")
 	}
 }
 
 func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(job(0, "a"))
 	w.now = w.now.Add(time.Second / 2)
 	w.takes("a")
@@ -73,18 +73,18 @@ func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
 
 var home = types.NamespacedName{Name: testbuilders.Home}
 
-// TestAgree holds a reading against a memory that has seen policy p of generation 3 at version 10 and namespace team-a at
-// version 20, and has come as far as 12 and 22.
-func TestAgree(t *testing.T) {
+// TestConfirmFresh compares readings with a memory that has observed generation 3 of policy p at version 10, namespace team-a at version
+// 20, and bookmarks of versions 12 and 22.
+func TestConfirmFresh(t *testing.T) {
 	p := types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}
 	q := types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}
 	for name, c := range map[string]struct {
 		change func(*freshness.ConsistentRead)
-		agrees bool
+		fresh  bool
 	}{
 		"the same":                         {func(*freshness.ConsistentRead) {}, true},
 		"the reading is older than memory": {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Policies.Revisions = "11", nil }, true},
-		"so for namespaces":                {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "22", nil }, true},
+		"the same for namespaces":          {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "22", nil }, true},
 		"newer, but of the same contents":  {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
 		"newer, and a policy changed": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-p", 4)
@@ -94,14 +94,14 @@ func TestAgree(t *testing.T) {
 		}, false},
 		"a version alone, which memory has seen": {func(r *freshness.ConsistentRead) { r.Policies = freshness.Contents{Version: "12"} }, true},
 		"a version alone, which memory has not":  {func(r *freshness.ConsistentRead) { r.Policies = freshness.Contents{Version: "13"} }, false},
-		"so for cluster policies":                {func(r *freshness.ConsistentRead) { r.ClusterPolicies = freshness.Contents{Version: "13"} }, false},
-		"newer, and a policy was made anew": {func(r *freshness.ConsistentRead) {
+		"the same for cluster policies":          {func(r *freshness.ConsistentRead) { r.ClusterPolicies = freshness.Contents{Version: "13"} }, false},
+		"newer, and a policy was recreated": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-2", 3)
 		}, false},
-		"newer, and a policy came": {func(r *freshness.ConsistentRead) {
+		"newer, and a policy was created": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version, r.Policies.Revisions[q] = "13", freshness.PolicyRevision("uid-q", 1)
 		}, false},
-		"newer, and a policy went": {func(r *freshness.ConsistentRead) { r.Policies.Version = "13"; delete(r.Policies.Revisions, p) }, false},
+		"newer, and a policy was removed": {func(r *freshness.ConsistentRead) { r.Policies.Version = "13"; delete(r.Policies.Revisions, p) }, false},
 		"newer, and a policy was renamed": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version = "13"
 			r.Policies.Revisions[q] = r.Policies.Revisions[p]
@@ -110,15 +110,15 @@ func TestAgree(t *testing.T) {
 		"newer, and a namespace changed": {func(r *freshness.ConsistentRead) {
 			r.Namespaces.Version, r.Namespaces.Revisions[home] = "23", freshness.Revision{UID: "ns-team-a", Version: "23"}
 		}, false},
-		"newer, and a namespace came": {func(r *freshness.ConsistentRead) {
+		"newer, and a namespace was created": {func(r *freshness.ConsistentRead) {
 			r.Namespaces.Version, r.Namespaces.Revisions[types.NamespacedName{Name: "team-b"}] = "23", freshness.Revision{UID: "ns-team-b", Version: "23"}
 		}, false},
-		"newer, and a namespace went": {func(r *freshness.ConsistentRead) { r.Namespaces.Version = "23"; delete(r.Namespaces.Revisions, home) }, false},
-		"newer, and a namespace was made anew": {func(r *freshness.ConsistentRead) {
+		"newer, and a namespace was removed": {func(r *freshness.ConsistentRead) { r.Namespaces.Version = "23"; delete(r.Namespaces.Revisions, home) }, false},
+		"newer, and a namespace was recreated": {func(r *freshness.ConsistentRead) {
 			r.Namespaces.Version, r.Namespaces.Revisions[home] = "23", freshness.Revision{UID: "ns-2", Version: "20"}
 		}, false},
-		"policies agree, namespaces do not":       {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "23", nil }, false},
-		"namespaces agree, policies do not":       {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Policies.Revisions = "13", nil }, false},
+		"policies are fresh, namespaces are not":  {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "23", nil }, false},
+		"namespaces are fresh, policies are not":  {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Policies.Revisions = "13", nil }, false},
 		"a version that cannot be read, the same": {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Namespaces.Version = "", "x" }, true},
 		"a version of policies that cannot be read": {func(r *freshness.ConsistentRead) {
 			r.Policies.Version, r.Policies.Revisions[p] = "", freshness.PolicyRevision("uid-p", 4)
@@ -128,41 +128,40 @@ func TestAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
 			allListed(tr)
-			tr.SetPolicy(keep("0s", 3).Version("10").Obj(), testbuilders.Now)
+			tr.SetPolicy(ttlPolicy("0s", 3).Version("10").Obj(), testbuilders.Now)
 			tr.SetNamespace(testbuilders.Namespace(testbuilders.Home, "20"), testbuilders.Now)
 			tr.ObservePolicies("12")
 			tr.ObserveNamespaces("22")
-			tr.ObservePolicies("9") // Never back.
+			tr.ObservePolicies("9") // An older bookmark changes nothing.
 			tr.ObservePolicies("nonsense")
 			tr.ReplaceCronJobs(nil, testbuilders.Now)
 			tr.Replace(gc.ResourcePods, nil, 0, testbuilders.Now)
-			tr.Replace(gc.ResourceJobs, kept(job(0, "a")), 0, testbuilders.Now)
+			tr.Replace(gc.ResourceJobs, compressed(job(0, "a")), 0, testbuilders.Now)
 			r := freshness.ConsistentRead{
 				Began: testbuilders.Now, ClusterPolicies: freshness.Contents{Version: "1", Revisions: revisions{}},
 				Policies:   freshness.Contents{Version: "12", Revisions: revisions{p: freshness.PolicyRevision("uid-p", 3)}},
 				Namespaces: freshness.Contents{Version: "22", Revisions: revisions{home: {UID: "ns-team-a", Version: "20"}}},
 			}
 			c.change(&r)
-			if got := tr.ConfirmFresh(r, testbuilders.Now); got != c.agrees {
-				t.Errorf("agrees: %v", got)
+			if got := tr.ConfirmFresh(r, testbuilders.Now); got != c.fresh {
+				t.Errorf("fresh: %v", got)
 			}
-			if _, ok := tr.Take(testbuilders.Now); ok != c.agrees {
-				t.Errorf("took one: %v", ok)
+			if _, ok := tr.Take(testbuilders.Now); ok != c.fresh {
+				t.Errorf("took an order: %v", ok)
 			}
 		})
 	}
 }
 
-// TestADisagreementLeavesTheEarlierAgreement: what was read less than a second ago allows deletes; what is read now allows
-// no longer.
-func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+// TestADisagreementKeepsTheEarlierReading: an earlier reading that is still fresh allows deletes, even if memory is behind the present one.
+func TestADisagreementKeepsTheEarlierReading(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(jobs(0, "a")...)
 	w.now = w.now.Add(freshness.For - 1)
-	r := w.reading()
+	r := w.consistentRead()
 	r.Policies.Version, r.Policies.Revisions = "99", nil
 	if w.ConfirmFresh(r, testbuilders.Now) {
-		t.Fatal("agrees")
+		t.Fatal("memory is fresh without what was read")
 	}
 	w.takes("a")
 	w.upsert(jobs(0, "b")...)
@@ -170,93 +169,93 @@ func TestADisagreementLeavesTheEarlierAgreement(t *testing.T) {
 	w.takes()
 }
 
-// TestAWatchThatLagsGoesThroughThePast: memory that says what a newer reading says agrees with it, until the watch tells of
-// what came and went in between.
-func TestAWatchThatLagsGoesThroughThePast(t *testing.T) {
+// TestALaggingWatchRepeatsThePast: memory is fresh if it has what was read, until the watch delivers an event from before the reading.
+func TestALaggingWatchRepeatsThePast(t *testing.T) {
 	hasty := testbuilders.Policy("q").Default("0s")
 	for name, pass := range map[string]func(w *world, rv string){
-		"a policy that is gone by now comes":   func(w *world, rv string) { w.SetPolicy(hasty.Version(rv).Obj(), w.now) },
-		"a policy goes that is back by now":    func(w *world, rv string) { w.RemovePolicy(keep("1h", 1).Version(rv).Obj(), w.now) },
-		"a namespace comes that went":          func(w *world, rv string) { w.SetNamespace(testbuilders.Namespace("team-b", rv), w.now) },
-		"a namespace goes that is back by now": func(w *world, rv string) { w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, rv), w.now) },
+		"a policy is created that was removed since":      func(w *world, rv string) { w.SetPolicy(hasty.Version(rv).Obj(), w.now) },
+		"a policy is removed that was recreated since":    func(w *world, rv string) { w.RemovePolicy(ttlPolicy("1h", 1).Version(rv).Obj(), w.now) },
+		"a namespace is created that was removed since":   func(w *world, rv string) { w.SetNamespace(testbuilders.Namespace("team-b", rv), w.now) },
+		"a namespace is removed that was recreated since": func(w *world, rv string) { w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, rv), w.now) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("1h", 1))
+			w := newWorld(t, ttlPolicy("1h", 1))
 			between := w.next()
 			w.next()
-			w.agree()
+			w.confirmFresh()
 			w.upsert(job(time.Minute, "young"), job(time.Hour, "old"))
 			pass(w, between)
 			w.takes()
 		})
 	}
-	t.Run("its status alone changes nothing", func(t *testing.T) {
-		w := newWorld(t, keep("1h", 1))
+	t.Run("a status changes nothing", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("1h", 1))
 		between := w.next()
 		w.next()
-		w.agree()
+		w.confirmFresh()
 		w.upsert(job(time.Hour, "old"))
-		w.SetPolicy(keep("1h", 1).Version(between).Obj(), w.now)
+		w.SetPolicy(ttlPolicy("1h", 1).Version(between).Obj(), w.now)
 		w.takes("old")
 	})
 }
 
-// TestAListMaySetMemoryBack: after a new list, versions that were seen before it count no more.
+// TestAListMaySetMemoryBack: after a new list, versions that were observed before it no longer count.
 func TestAListMaySetMemoryBack(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
-	w.policy(keep("1h", 2))
-	w.ReplacePolicies([]*gc.CleanupPolicy{keep("0s", 1).Obj()}, "1", w.now)
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.policy(ttlPolicy("1h", 2))
+	w.ReplacePolicies([]*gc.CleanupPolicy{ttlPolicy("0s", 1).Obj()}, "1", w.now)
 	w.upsert(job(time.Minute, "a"))
-	if w.ConfirmFresh(w.reading(), w.now) {
-		t.Fatal("a memory that was set back agrees with what is newer")
+	if w.ConfirmFresh(w.consistentRead(), w.now) {
+		t.Fatal("a memory that was set back is fresh")
 	}
 	w.takes()
-	w.policy(keep("1h", 2))
-	w.agree()
+	w.policy(ttlPolicy("1h", 2))
+	w.confirmFresh()
 	w.takes()
 }
 
-func TestRemovalsCountAsSeen(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
-	w.withoutPolicy(keep("0s", 1))
+func TestRemovalsAreObserved(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.removePolicy(ttlPolicy("0s", 1))
 	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
 	delete(w.namespaces, home)
-	r := w.reading()
+	r := w.consistentRead()
 	if !w.ConfirmFresh(r, testbuilders.Now) {
-		t.Error("memory has seen the removals, but disagrees")
+		t.Error("memory has observed the removals, but is not fresh")
 	}
 }
 
-// TestEffects: the caller is told of what there is to do.
+// TestEffects: TakeEffects returns what the caller has to do.
 func TestEffects(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	if !w.TakeEffects().Coverage || w.TakeEffects().Coverage {
 		t.Error("a first policy changes the coverage, once")
 	}
 	for name, do := range map[string]func(){
 		"an object":   func() { w.upsert(job(2*time.Hour, "a")) },
-		"a reading":   func() { w.agree() },
-		"a policy":    func() { w.policy(keep("2h", 2)) },
+		"a reading":   func() { w.confirmFresh() },
+		"a policy":    func() { w.policy(ttlPolicy("2h", 2)) },
 		"a namespace": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") },
 	} {
 		w.TakeEffects()
 		if do(); w.TakeEffects() != (Effects{Due: true}) {
-			t.Errorf("%s has other effects than that something may be due", name)
+			t.Errorf("the effect of %s is not only Due", name)
 		}
 	}
 	w.upsert(job(0, "c"))
-	w.inSlices(1)
-	if w.tellPolicy(keep("1h", 3)); !w.TakeEffects().Work {
-		t.Error("nothing says that there is work left")
+	w.setBudget(1)
+	if w.observePolicy(ttlPolicy("1h", 3)); !w.TakeEffects().Work {
+		t.Error("the effects do not have Work")
 	}
-	if w.catchUp(); w.TakeEffects().Work {
-		t.Error("there is no work left")
+	if w.stepAll(); w.TakeEffects().Work {
+		t.Error("the effects have Work, but there is none left")
 	}
 }
 
-// TestOnlyTheFirstTimerHasAnEffect: the loop waits for the first timer, so that a later one, and an object that still runs, do not wake it.
+// TestOnlyTheFirstTimerHasAnEffect: the loop waits for the first timer, so a later timer does not wake it, and neither does an object that
+// still runs.
 func TestOnlyTheFirstTimerHasAnEffect(t *testing.T) {
-	w := newWorld(t, keep("1h", 9))
+	w := newWorld(t, ttlPolicy("1h", 9))
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -276,7 +275,7 @@ func TestOnlyTheFirstTimerHasAnEffect(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	if w.Busy(w.now.Add(1000 * time.Hour)) {
 		t.Error("busy with nothing")
 	}
@@ -293,10 +292,10 @@ func TestBusy(t *testing.T) {
 	}
 	w.takes("a")
 	if !w.Busy(w.now) {
-		t.Error("not busy with an order under way")
+		t.Error("not busy with an order in flight")
 	}
 	w.done("a", deletion.Accepted)
 	if w.Busy(w.now) {
-		t.Error("busy with an object that only has to go")
+		t.Error("busy with an object that is being deleted")
 	}
 }

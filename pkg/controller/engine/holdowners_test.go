@@ -19,44 +19,44 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// TestAnApprovalIsOfItsOwnPolicy: the id of a hold on another policy releases nothing.
-func TestAnApprovalIsOfItsOwnPolicy(t *testing.T) {
+// TestAnApprovalOnAnotherPolicy: the ID of a hold in the annotation of another policy approves nothing.
+func TestAnApprovalOnAnotherPolicy(t *testing.T) {
 	other := testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such"))
-	w := newWorld(t, keep("1h", 1), other)
+	w := newWorld(t, ttlPolicy("1h", 1), other)
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-	w.policy(keep("10m", 2))
-	w.policy(other.Annotated(gc.AnnotationApprovedHold, w.waits("p", 4).ID))
-	w.agree()
+	w.policy(ttlPolicy("10m", 2))
+	w.policy(other.Annotated(gc.AnnotationApprovedHold, w.oneHold("p", 4).ID))
+	w.confirmFresh()
 	w.takes()
-	w.waits("p", 4)
+	w.oneHold("p", 4)
 }
 
-// TestAHoldThatGrowsNeedsAnotherApproval: what a later change adds is covered by no approval of what waited before.
-func TestAHoldThatGrowsNeedsAnotherApproval(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestAnExtendedHoldNeedsAnotherApproval: an approval of a hold does not cover objects that a later change added.
+func TestAnExtendedHoldNeedsAnotherApproval(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.upsert(jobs(15*time.Minute, names("b-", 4)...)...)
-	w.policy(keep("25m", 2))
-	before := w.waits("p", 4)
+	w.policy(ttlPolicy("25m", 2))
+	before := w.oneHold("p", 4)
 	w.pass(time.Minute)
-	w.policy(keep("10m", 3))
-	after := w.waits("p", 8)
+	w.policy(ttlPolicy("10m", 3))
+	after := w.oneHold("p", 8)
 	if after.ID == before.ID || !before.Since.Before(after.Since) {
 		t.Errorf("the hold was %+v and is %+v", before, after)
 	}
-	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, before.ID))
-	w.agree()
+	w.policy(ttlPolicy("10m", 3).Annotated(gc.AnnotationApprovedHold, before.ID))
+	w.confirmFresh()
 	w.takes()
-	w.policy(keep("10m", 3).Annotated(gc.AnnotationApprovedHold, after.ID))
+	w.policy(ttlPolicy("10m", 3).Annotated(gc.AnnotationApprovedHold, after.ID))
 	w.takes(append(names("a-", 4), names("b-", 4)...)...)
 }
 
-// TestAHoldThatGrowsToAllNamespaces: one of a namespace becomes part of the one of all namespaces that a later change changes.
-func TestAHoldThatGrowsToAllNamespaces(t *testing.T) {
+// TestAHoldIsExtendedToAllNamespaces: a hold of one namespace is extended by a later change to a hold of all namespaces.
+func TestAHoldIsExtendedToAllNamespaces(t *testing.T) {
 	parts := func(generation int64, parts ...string) *gc.ClusterCleanupPolicy {
-		p := clusterDefault("c", "never", generation)
+		p := ttlClusterPolicy("c", "never", generation)
 		for _, part := range parts {
 			p.Spec.Rules = append(p.Spec.Rules, gc.CleanupRule{
 				Name: part, TTL: new(gc.TTL("10m")), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"part": part}},
@@ -78,22 +78,22 @@ func TestAHoldThatGrowsToAllNamespaces(t *testing.T) {
 	}
 	w.clusterPolicy(parts(2, "x"))
 	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "x" || waiting[0].Objects != 3 {
-		t.Fatalf("waiting: %+v", waiting)
+		t.Fatalf("the holds are %+v", waiting)
 	}
 	w.clusterPolicy(parts(3, "x", "all"))
 	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != 9 {
-		t.Errorf("waiting: %+v", waiting)
+		t.Errorf("the holds are %+v", waiting)
 	}
 	for _, d := range w.Due() {
 		if !d.HoldTotal {
 			t.Errorf("%s waits under a hold of one namespace", d.Name())
 		}
 	}
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 }
 
-// part is a policy for the objects with these labels.
+// part returns a policy with a rule for each label in ttls.
 func part(name string, generation int64, ttls map[string]gc.TTL) *testbuilders.PolicyBuilder {
 	b := testbuilders.Policy(name).Generation(generation)
 	for _, of := range []string{"b", "c", "z"} {
@@ -104,7 +104,7 @@ func part(name string, generation int64, ttls map[string]gc.TTL) *testbuilders.P
 	return b
 }
 
-// partJobs are Jobs with a label.
+// partJobs returns Jobs with a label.
 func partJobs(of string, n int) []*lifecycle.Fact {
 	var out []*lifecycle.Fact
 	for _, name := range names(of+"-", n) {
@@ -113,9 +113,9 @@ func partJobs(of string, n int) []*lifecycle.Fact {
 	return out
 }
 
-// TestAHoldThatJoinsThatOfItsHeir: the hold of a policy that is deleted goes to whoever decides for what waits, and no approval of the
-// hold that this one has already covers both.
-func TestAHoldThatJoinsThatOfItsHeir(t *testing.T) {
+// TestAReassignedHoldIsJoined: the hold of a deleted policy goes to the policy that decides for its members. If that policy has a hold
+// already, both become one, and an earlier approval of one does not cover both.
+func TestAReassignedHoldIsJoined(t *testing.T) {
 	for name, doubt := range map[string]bool{"the clocks agree": false, "the clocks are in doubt": true} {
 		t.Run(name, func(t *testing.T) {
 			z := part("z", 2, map[string]gc.TTL{"z": "11m"})
@@ -124,25 +124,25 @@ func TestAHoldThatJoinsThatOfItsHeir(t *testing.T) {
 				part("z", 1, map[string]gc.TTL{"z": "1h"}))
 			w.config.HoldAbove = 2
 			w.upsert(slices.Concat(partJobs("b", 1), partJobs("c", 4), partJobs("z", 4))...)
-			w.takes("b-0") // It waits under no hold, so that policy b inherits nothing.
+			w.takes("b-0") // It is not held, so the hold must not go to policy b.
 			w.policy(c)
-			own := w.waits("c", 4).ID
+			own := w.oneHold("c", 4).ID
 			w.policy(z)
-			gone := w.waits("z", 4).ID
+			gone := w.oneHold("z", 4).ID
 			if doubt {
 				w.doubt(w.now)
 			}
-			w.withoutPolicy(z)
-			joined := w.waits("c", 8)
+			w.removePolicy(z)
+			joined := w.oneHold("c", 8)
 			if joined.ID == own || joined.ID == gone || joined.Policy != "" {
 				t.Errorf("the joined hold is %+v", joined)
 			}
-			w.agree()
+			w.confirmFresh()
 			w.policy(c.Annotated(gc.AnnotationApprovedHold, own+","+gone))
-			w.agree()
+			w.confirmFresh()
 			w.takes()
-			w.removed(names("c-", 4)...) // What came with the other hold goes on waiting.
-			w.waits("c", 4)
+			w.removed(names("c-", 4)...) // The members of the joined hold stay held.
+			w.oneHold("c", 4)
 			w.takes()
 			w.policy(c.Annotated(gc.AnnotationApprovedHold, joined.ID))
 			w.takes(names("z-", 4)...)
@@ -150,36 +150,37 @@ func TestAHoldThatJoinsThatOfItsHeir(t *testing.T) {
 	}
 }
 
-// doubt has the clock of the API server be an hour ahead of one that says now.
+// doubt sets the clock of the API server one hour ahead.
 func (w *world) doubt(now time.Time) {
-	r := w.reading()
+	r := w.consistentRead()
 	r.Began, r.ServerTime = now, now.Add(time.Hour)
 	w.ConfirmFresh(r, now)
 }
 
-// TestHeirsOfAHoldOfAllNamespaces: those of single namespaces are asked for each, a cluster policy for all of them.
-func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
+// TestAHoldOfAllNamespacesIsReassigned: if policies of namespaces decide for the members, each gets a hold of its own; a cluster policy
+// gets one hold of all namespaces.
+func TestAHoldOfAllNamespacesIsReassigned(t *testing.T) {
 	start := func(t *testing.T) (*world, string) {
 		w := newWorld(t)
 		w.config.HoldAboveTotal = 5
-		w.clusterPolicy(clusterDefault("d", "never", 1))
-		w.clusterPolicy(clusterDefault("d", "9m", 2))
-		w.clusterPolicy(clusterDefault("c", "never", 1))
+		w.clusterPolicy(ttlClusterPolicy("d", "never", 1))
+		w.clusterPolicy(ttlClusterPolicy("d", "9m", 2))
+		w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 		for _, ns := range []string{"x", "y"} {
 			w.namespace(ns)
 			w.jobsIn(ns, 3, time.Hour)
 		}
-		w.clusterPolicy(clusterDefault("c", "10m", 2))
-		w.agree()
+		w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
+		w.confirmFresh()
 		w.takes()
 		return w, w.Reports("")[0].Holds[0].ID
 	}
 	without := func(w *world) {
-		p := clusterDefault("c", "10m", 2)
+		p := ttlClusterPolicy("c", "10m", 2)
 		p.ResourceVersion = w.next()
 		delete(w.clusterPolicies, types.NamespacedName{Name: "c"})
 		w.RemoveClusterPolicy(p, w.now)
-		w.agree()
+		w.confirmFresh()
 		w.takes()
 	}
 	t.Run("policies of the namespaces", func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
 		for _, ns := range []string{"x", "y"} {
 			waiting := w.Reports(ns)[0].Holds
 			if len(waiting) != 1 || waiting[0].Objects != 3 || waiting[0].Namespace != ns || ids[waiting[0].ID] {
-				t.Fatalf("in namespace %s wait %+v, known are %v", ns, waiting, ids)
+				t.Fatalf("the holds in namespace %s are %+v, known IDs are %v", ns, waiting, ids)
 			}
 			ids[waiting[0].ID] = true
 		}
@@ -202,31 +203,31 @@ func TestHeirsOfAHoldOfAllNamespaces(t *testing.T) {
 		without(w)
 		w.heldInAll(6)
 		if h := w.Reports("")[0].Holds[0]; h.Namespace != "" {
-			t.Errorf("waiting: %+v", h)
+			t.Errorf("the holds are %+v", h)
 		}
 	})
-	t.Run("of one namespace the id stays", func(t *testing.T) {
+	t.Run("the hold of one namespace keeps its ID", func(t *testing.T) {
 		w := newWorld(t, part("b", 1, map[string]gc.TTL{"z": "1m"}), part("z", 1, map[string]gc.TTL{"z": "1h"}))
 		w.config.HoldAbove = 2
 		w.upsert(partJobs("z", 4)...)
 		z := part("z", 2, map[string]gc.TTL{"z": "10m"})
 		w.policy(z)
-		id := w.waits("z", 4).ID
-		w.withoutPolicy(z)
-		if h := w.waits("b", 4); h.ID != id {
-			t.Errorf("the id %s became that of %+v", id, h)
+		id := w.oneHold("z", 4).ID
+		w.removePolicy(z)
+		if h := w.oneHold("b", 4); h.ID != id {
+			t.Errorf("the hold with ID %s became %+v", id, h)
 		}
 	})
 }
 
-// TestAClockInDoubtEndsNoHold: what is not due by a clock that nobody believes goes on waiting, and is told of.
+// TestAClockInDoubtEndsNoHold: while the clock is in doubt, objects that are not due by that clock stay held, and are reported.
 func TestAClockInDoubtEndsNoHold(t *testing.T) {
 	start := func(t *testing.T) (*world, string) {
-		w := newWorld(t, keep("1h", 1))
+		w := newWorld(t, ttlPolicy("1h", 1))
 		w.config.HoldAbove = 2
 		w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-		w.policy(keep("10m", 2))
-		id := w.waits("p", 4).ID
+		w.policy(ttlPolicy("10m", 2))
+		id := w.oneHold("p", 4).ID
 		w.now = w.now.Add(-25 * time.Minute)
 		w.doubt(w.now)
 		w.Expire(w.now)
@@ -234,8 +235,8 @@ func TestAClockInDoubtEndsNoHold(t *testing.T) {
 		return w, id
 	}
 	for name, meanwhile := range map[string]func(w *world){
-		"until it is right": func(*world) {},
-		"whatever is changed": func(w *world) {
+		"nothing happens": func(*world) {},
+		"a policy is created": func(w *world) {
 			w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")))
 		},
 	} {
@@ -243,31 +244,32 @@ func TestAClockInDoubtEndsNoHold(t *testing.T) {
 			w, id := start(t)
 			meanwhile(w)
 			w.now = testbuilders.Now
-			w.agree()
+			w.confirmFresh()
 			w.pass(0)
-			if h := w.waits("p", 4); h.ID != id {
-				t.Errorf("the hold has become another one: %+v", h)
+			if h := w.oneHold("p", 4); h.ID != id {
+				t.Errorf("the hold was replaced by %+v", h)
 			}
 			w.takes()
 		})
 	}
-	t.Run("not even an empty one", func(t *testing.T) {
+	t.Run("a hold without members", func(t *testing.T) {
 		w, id := start(t)
 		w.removed(names("a-", 4)...)
-		if h := w.waits("p", 0); h.ID != id {
-			t.Errorf("the hold has become another one: %+v", h)
+		if h := w.oneHold("p", 0); h.ID != id {
+			t.Errorf("the hold was replaced by %+v", h)
 		}
-		w.agree()
+		w.confirmFresh()
 		w.pass(0)
-		w.waitsForNothing("p")
+		w.noHolds("p")
 	})
 }
 
-// TestApprovalsInAdvanceOfWhatHappensToANamespace: the id of what a namespace's label or coming makes due can be computed, too.
-func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
+// TestApprovalsInAdvanceOfAChangeOfANamespace: the ID of the hold for a changed or new namespace can be computed too, and an approval in
+// advance covers nothing.
+func TestApprovalsInAdvanceOfAChangeOfANamespace(t *testing.T) {
 	for name, c := range map[string]struct{ namespace, change string }{
-		"its labels": {testbuilders.Home, "namespace 100"},
-		"it comes":   {"late", "start ns-late"},
+		"its labels":    {testbuilders.Home, "namespace 100"},
+		"it is created": {"late", "start ns-late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -281,58 +283,59 @@ func TestApprovalsInAdvanceOfWhatHappensToANamespace(t *testing.T) {
 			}
 			w.version = 99
 			w.namespace(c.namespace)
-			w.agree()
+			w.confirmFresh()
 			w.takes()
 			waiting := w.Reports(c.namespace)[0].Holds
 			if len(waiting) != 1 || waiting[0].Objects != 4 || waiting[0].ID == id {
-				t.Errorf("approved was %s, and these wait: %+v", id, waiting)
+				t.Errorf("%s was approved, and the holds are %+v", id, waiting)
 			}
 		})
 	}
 }
 
-// TestHoldsSaysWhetherTheyAreAll: who checks an approval must know whether there may be more holds than are told.
-func TestHoldsSaysWhetherTheyAreAll(t *testing.T) {
+// TestHoldsReportsWhetherItIsComplete: a check of an approval must know whether there may be more holds.
+func TestHoldsReportsWhetherItIsComplete(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(w *world)
 		ask  *testbuilders.PolicyBuilder
 		want bool
 	}{
-		"all is known":              {func(*world) {}, keep("1h", 1), true},
-		"another one of that name":  {func(*world) {}, keep("1h", 1).WithUID("another"), false},
-		"a generation not yet seen": {func(*world) {}, keep("1h", 2), false},
-		"CronJobs are not listed":   {func(w *world) { w.cronJobsListed = false }, keep("1h", 1), false},
+		"all is known":                {func(*world) {}, ttlPolicy("1h", 1), true},
+		"another policy of that name": {func(*world) {}, ttlPolicy("1h", 1).WithUID("another"), false},
+		"a generation not yet seen":   {func(*world) {}, ttlPolicy("1h", 2), false},
+		"CronJobs are not listed":     {func(w *world) { w.cronJobsListed = false }, ttlPolicy("1h", 1), false},
 		"a change is not assessed": {func(w *world) {
 			w.clusterPolicy(jobCeiling(1, 5))
-			w.tellNamespace("y")
-			w.tellPolicy(keep("2h", 2))
-		}, keep("2h", 2), false},
+			w.observeNamespace("y")
+			w.observePolicy(ttlPolicy("2h", 2))
+		}, ttlPolicy("2h", 2), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("1h", 1))
+			w := newWorld(t, ttlPolicy("1h", 1))
 			c.do(w)
 			if _, all := w.Holds(c.ask.Obj()); all != c.want {
-				t.Errorf("these are all: %v", all)
+				t.Errorf("complete: %v", all)
 			}
 		})
 	}
 }
 
-// TestSinceIsNotBeforeTheChange: a status has whole seconds, and what finished within that one may wait; of two the later counts.
+// TestSinceIsNotBeforeTheChange: a status has whole seconds, and an object that finished within that second may be a member, so the time is
+// rounded up. Of two times, the later one is used.
 func TestSinceIsNotBeforeTheChange(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.now = w.now.Add(300 * time.Millisecond)
-	w.policy(keep("10m", 2))
-	if h := w.waits("p", 4); h.Since == nil || !h.Since.Time.Equal(testbuilders.Now.Add(time.Second)) {
-		t.Errorf("the hold is since %s", h.Since)
+	w.policy(ttlPolicy("10m", 2))
+	if h := w.oneHold("p", 4); h.Since == nil || !h.Since.Time.Equal(testbuilders.Now.Add(time.Second)) {
+		t.Errorf("the hold began at %s", h.Since)
 	}
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: testbuilders.Now.Add(d)} }
 	first, second := gc.PolicyHold{ID: "X", Since: at(0)}, gc.PolicyHold{ID: "X", Since: at(1)}
 	for _, both := range [][]gc.PolicyHold{{first, second}, {second, first}} {
 		if one := report.JoinHolds(both); len(one) != 1 || !one[0].Since.Equal(at(1)) {
-			t.Errorf("together: %+v", one)
+			t.Errorf("joined: %+v", one)
 		}
 	}
 }

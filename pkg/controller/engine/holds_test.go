@@ -23,7 +23,7 @@ func holdID(generation int64) string {
 	return approval.HoldID(uid, testbuilders.Home, approval.GenerationID(uid, generation))
 }
 
-// names are n names that begin with prefix.
+// names returns n names that begin with prefix.
 func names(prefix string, n int) []string {
 	var out []string
 	for i := range n {
@@ -32,8 +32,8 @@ func names(prefix string, n int) []string {
 	return out
 }
 
-// waits fails unless exactly one hold of a policy waits, with so many objects, and returns it.
-func (w *world) waits(name string, objects int64) gc.PolicyHold {
+// oneHold fails unless a policy has exactly one hold with so many objects, and returns the hold.
+func (w *world) oneHold(name string, objects int64) gc.PolicyHold {
 	w.Helper()
 	waiting := w.report(name).Holds
 	if len(waiting) != 1 || waiting[0].Objects != objects {
@@ -42,58 +42,59 @@ func (w *world) waits(name string, objects int64) gc.PolicyHold {
 	return waiting[0]
 }
 
-func (w *world) waitsForNothing(name string) {
+func (w *world) noHolds(name string) {
 	w.Helper()
 	if waiting := w.report(name).Holds; len(waiting) != 0 {
 		w.Fatalf("policy %s has these holds: %+v", name, waiting)
 	}
 }
 
-// TestAHoldEndsWithItsCause: what came due by time meanwhile does not keep a hold that nothing of the change waits under, whether or not
-// anybody took a report in between.
-func TestAHoldEndsWithItsCause(t *testing.T) {
+// TestAHoldEndsWithItsMembers: objects that came due by time do not keep a hold whose members are all gone, whether or not it was reported
+// in between.
+func TestAHoldEndsWithItsMembers(t *testing.T) {
 	for name, report := range map[string]bool{"reported": true, "never reported": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("1h", 1))
+			w := newWorld(t, ttlPolicy("1h", 1))
 			w.config.HoldAbove = 2
 			w.upsert(jobs(30*time.Minute, names("held-", 4)...)...)
-			w.policy(keep("10m", 2))
+			w.policy(ttlPolicy("10m", 2))
 			if report {
-				w.waits("p", 4)
+				w.oneHold("p", 4)
 			}
 			w.upsert(jobs(20*time.Minute, "later")...)
 			w.takes()
 			w.removed(names("held-", 4)...)
-			w.waitsForNothing("p")
+			w.noHolds("p")
 			w.takes("later")
 		})
 	}
 }
 
-// TestNothingDueNothingHeld: a change that makes nothing due changes no hold, though something comes due by time before anybody looks.
+// TestNothingDueNothingHeld: a change that makes nothing due causes no hold, although an object comes due by time before the next event.
 func TestNothingDueNothingHeld(t *testing.T) {
-	w := newWorld(t, keep("2h", 1))
+	w := newWorld(t, ttlPolicy("2h", 1))
 	w.config.HoldAbove = 0
 	w.upsert(job(50*time.Minute, "a"))
-	w.policy(keep("1h", 2))
+	w.policy(ttlPolicy("1h", 2))
 	w.pass(10 * time.Minute)
-	w.waitsForNothing("p")
+	w.noHolds("p")
 	w.takes("a")
 }
 
-// TestTimeIsNotTheWorkOfALaterChange: what was due by time before a change needs no approval, though nobody had looked.
-func TestTimeIsNotTheWorkOfALaterChange(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestTimeIsNotAttributedToALaterChange: objects that came due by time before a change need no approval, although Expire was not called in
+// between.
+func TestTimeIsNotAttributedToALaterChange(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(59*time.Minute, names("a-", 4)...)...)
 	w.now = w.now.Add(2 * time.Minute) // Nobody calls Expire.
-	w.policy(keep("50m", 2))
-	w.agree()
-	w.waitsForNothing("p")
+	w.policy(ttlPolicy("50m", 2))
+	w.confirmFresh()
+	w.noHolds("p")
 	w.takes(names("a-", 4)...)
 }
 
-// TestAHoldIsNotSplit: what waits goes on waiting when other policies, each for few of the objects, decide for it.
+// TestAHoldIsNotSplit: held objects stay held if other policies, each for a few of the objects, decide for them.
 func TestAHoldIsNotSplit(t *testing.T) {
 	for name, takeAway := range map[string]bool{"held policy stays": false, "held policy is deleted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,17 +112,17 @@ func TestAHoldIsNotSplit(t *testing.T) {
 				}
 			}
 			w.policy(held("10m", 2))
-			w.waits("z", 20)
+			w.oneHold("z", 20)
 			for part := range 4 {
 				w.policy(testbuilders.Policy(fmt.Sprint("a", part)).Rules(testbuilders.Rule("r", "10m").Labelled("part", fmt.Sprint(part))))
 				w.takes()
 			}
 			approver := "z"
 			if takeAway {
-				w.withoutPolicy(held("10m", 2))
+				w.removePolicy(held("10m", 2))
 				approver = "a0"
 			}
-			w.agree()
+			w.confirmFresh()
 			w.takes()
 			r := w.report(approver)
 			if len(r.Holds) != 1 || r.Holds[0].Objects != 20 || r.Holds[0].Policy != "" {
@@ -129,7 +130,7 @@ func TestAHoldIsNotSplit(t *testing.T) {
 			}
 			if other := w.report("a3").Holds; len(other) != 1 || other[0].ID != r.Holds[0].ID ||
 				other[0].Policy != testbuilders.Home+"/"+approver {
-				t.Errorf("policy a3 tells of %+v, want that %s waits", other, approver)
+				t.Errorf("policy a3 reports %+v, want the hold of %s", other, approver)
 			}
 			w.policy(builderOf(r).Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
 			w.takes(all...)
@@ -137,7 +138,7 @@ func TestAHoldIsNotSplit(t *testing.T) {
 	}
 }
 
-// builderOf is a policy as it is stored.
+// builderOf returns the stored policy of a report.
 func builderOf(r report.Report) *testbuilders.PolicyBuilder {
 	b := testbuilders.Policy(r.Name).Generation(r.Generation)
 	if r.Name == "z" {
@@ -146,7 +147,7 @@ func builderOf(r report.Report) *testbuilders.PolicyBuilder {
 	return b.Rules(testbuilders.Rule("r", "10m").Labelled("part", r.Name[1:]))
 }
 
-// TestSmallChangesCountTogether: twenty changes of one object each are one of twenty, until ten minutes later.
+// TestSmallChangesCountTogether: twenty changes of one object each count like one change of twenty, within ten minutes.
 func TestSmallChangesCountTogether(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").Labelled("go", "yes")))
 	w.config.HoldAbove = 5
@@ -155,7 +156,7 @@ func TestSmallChangesCountTogether(t *testing.T) {
 		w.upsert(testbuilders.Job(fmt.Sprint("job-", i)).Label("part", fmt.Sprint(i)).Complete(w.now.Add(-2 * time.Hour)).Fact())
 		rules = append(rules, testbuilders.Rule(fmt.Sprint("r", i), "1h").Labelled("part", fmt.Sprint(i)))
 		w.policy(testbuilders.Policy("p").Rules(rules...).Generation(int64(len(rules) + 1)))
-		w.agree()
+		w.confirmFresh()
 	}
 	for i := range 5 {
 		edit(i)
@@ -164,21 +165,21 @@ func TestSmallChangesCountTogether(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 	}
 	edit(5)
-	w.waits("p", 1)
+	w.oneHold("p", 1)
 	w.takes()
 	w.removed("job-5")
 	w.pass(approval.WindowLength)
 	edit(6)
-	w.waitsForNothing("p")
+	w.noHolds("p")
 	w.takes("job-6")
 }
 
 // TestTotalOfAllNamespaces: a change of a cluster policy that is small enough in each of fifty namespaces is too large in all together. One
-// approval releases all of it.
+// approval covers all of it.
 func TestTotalOfAllNamespaces(t *testing.T) {
 	const namespaces, each = 50, 9
 	w := newWorld(t)
-	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 400
 	for i := range namespaces {
 		name := fmt.Sprint("ns-", i)
@@ -187,18 +188,18 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 			w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
-	p := clusterDefault("c", "10m", 2)
+	p := ttlClusterPolicy("c", "10m", 2)
 	w.clusterPolicy(p)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	r := w.Reports("")[0]
 	if len(r.Holds) != 1 || r.Holds[0].Namespace != "" || r.Holds[0].Objects != namespaces*each {
-		t.Fatalf("waiting: %+v", r.Holds)
+		t.Fatalf("the holds are %+v", r.Holds)
 	}
-	p = clusterDefault("c", "10m", 2)
+	p = ttlClusterPolicy("c", "10m", 2)
 	p.Annotations = map[string]string{gc.AnnotationApprovedHold: r.Holds[0].ID}
 	w.clusterPolicy(p)
-	w.agree()
+	w.confirmFresh()
 	n := 0
 	for _, ok := w.Take(w.now); ok; _, ok = w.Take(w.now) {
 		n++
@@ -208,8 +209,8 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 	}
 }
 
-// TestAnApprovalCoversNothingUnassessed: an approval of what a first change made due releases nothing that a second one, which cannot be
-// assessed yet, has added.
+// TestAnApprovalCoversNothingUnassessed: an approval of the objects of one change does not cover objects of a second change that is not
+// assessed yet.
 func TestAnApprovalCoversNothingUnassessed(t *testing.T) {
 	jobsAfter := func(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", ttl).For(gc.ResourceJobs)).Generation(generation)
@@ -219,101 +220,101 @@ func TestAnApprovalCoversNothingUnassessed(t *testing.T) {
 	w.upsert(jobs(time.Hour, names("old-", 4)...)...)
 	w.upsert(jobs(10*time.Minute, names("young-", 8)...)...)
 	w.policy(jobsAfter("30m", 2))
-	id := w.waits("p", 4).ID
+	id := w.oneHold("p", 4).ID
 	// Pods are not listed yet, so that nothing can be assessed.
 	both := testbuilders.Policy("p").
 		Rules(testbuilders.Rule("jobs", "5m").For(gc.ResourceJobs), testbuilders.Rule("pods", "5m").For(gc.ResourcePods)).
 		Generation(3)
-	w.tellPolicy(both)
-	w.tellPolicy(both.Annotated(gc.AnnotationApprovedHold, id))
-	w.agree()
+	w.observePolicy(both)
+	w.observePolicy(both.Annotated(gc.AnnotationApprovedHold, id))
+	w.confirmFresh()
 	w.decided("old-0", policy.Delete, policy.ReasonExpired)
 	w.decided("young-0", policy.Hold, policy.ReasonUnobserved)
 	w.deletes(names("old-", 4)...)
 	w.removed(names("old-", 4)...)
-	w.listed()
+	w.listCovered()
 	w.decided("young-0", policy.Hold, policy.ReasonHeld)
-	w.waits("p", 8)
+	w.oneHold("p", 8)
 	w.takes()
 }
 
-func clusterDefault(name string, ttl gc.TTL, generation int64) *gc.ClusterCleanupPolicy {
-	p := everywhere(generation, gc.Guardrails{})
+func ttlClusterPolicy(name string, ttl gc.TTL, generation int64) *gc.ClusterCleanupPolicy {
+	p := guardrailPolicy(generation, gc.Guardrails{})
 	p.Name, p.UID, p.Spec.TTLAfterFinished = name, types.UID("uid-"+name), &ttl
 	return p
 }
 
-// TestAChangePastTheAPIIsHeldAsAnyOther: whoever writes the stored policy, or restores a backup of it, need not move its generation. Each
-// content is a change of its own, with an id of its own.
-func TestAChangePastTheAPIIsHeldAsAnyOther(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestAChangePastTheAPIIsHeld: a change of the stored policy, for example from a backup, may keep the generation. Each new content is a
+// change with an ID of its own.
+func TestAChangePastTheAPIIsHeld(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
 	w.takes()
 	ids := map[string]bool{holdID(1): true}
 	for _, ttl := range []gc.TTL{"10m", "5m"} {
-		w.policy(keep(ttl, 1))
-		id := w.waits("p", 4).ID
+		w.policy(ttlPolicy(ttl, 1))
+		id := w.oneHold("p", 4).ID
 		if ids[id] {
-			t.Errorf("%s: the id %s is that of another change", ttl, id)
+			t.Errorf("%s: the ID %s belongs to another change", ttl, id)
 		}
 		ids[id] = true
-		w.policy(keep(ttl, 1).Annotated(gc.AnnotationApprovedHold, holdID(1)))
-		if again := w.waits("p", 4).ID; again != id {
-			t.Errorf("%s: the id %s became %s", ttl, id, again)
+		w.policy(ttlPolicy(ttl, 1).Annotated(gc.AnnotationApprovedHold, holdID(1)))
+		if again := w.oneHold("p", 4).ID; again != id {
+			t.Errorf("%s: the ID %s became %s", ttl, id, again)
 		}
-		w.policy(keep("1h", 1))
-		w.waitsForNothing("p")
+		w.policy(ttlPolicy("1h", 1))
+		w.noHolds("p")
 	}
-	w.policy(keep("10m", 1))
-	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, w.waits("p", 4).ID))
+	w.policy(ttlPolicy("10m", 1))
+	w.policy(ttlPolicy("10m", 1).Annotated(gc.AnnotationApprovedHold, w.oneHold("p", 4).ID))
 	w.takes(names("a", 4)...)
 }
 
-// TestAContentThatComesBack: the approval of a spec that was changed past the API covers nothing when the same spec comes back later.
+// TestAContentThatComesBack: the approval of a spec that was changed past the API does not cover the same spec when it returns later.
 func TestAContentThatComesBack(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-	w.policy(keep("10m", 1))
-	id := w.waits("p", 4).ID
-	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
+	w.policy(ttlPolicy("10m", 1))
+	id := w.oneHold("p", 4).ID
+	w.policy(ttlPolicy("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
 	w.deletes(names("a-", 4)...)
 	w.removed(names("a-", 4)...)
-	w.policy(keep("1h", 1).Annotated(gc.AnnotationApprovedHold, id))
+	w.policy(ttlPolicy("1h", 1).Annotated(gc.AnnotationApprovedHold, id))
 	w.upsert(jobs(30*time.Minute, names("b-", 4)...)...)
 	w.pass(approval.WindowLength + time.Minute)
-	w.policy(keep("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
-	w.agree()
+	w.policy(ttlPolicy("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestAPolicyThatIsWrittenBack: one that was saved with its status and is written back past the API after it was deleted is a change as any
-// other, and what it brings along approves nothing.
+// TestAPolicyThatIsWrittenBack: a policy that is restored past the API with its status, after it was deleted, is a change like any other.
+// The approvals in its annotation do not count.
 func TestAPolicyThatIsWrittenBack(t *testing.T) {
-	w := newWorld(t, keep("10m", 1))
+	w := newWorld(t, ttlPolicy("10m", 1))
 	w.config.HoldAbove = 2
-	w.clusterPolicy(clusterDefault("c", "never", 1)) // Jobs go on to be known.
-	w.withoutPolicy(keep("10m", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1)) // It keeps Jobs covered.
+	w.removePolicy(ttlPolicy("10m", 1))
 	w.upsert(jobs(30*time.Minute, names("a", 4)...)...)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	id := holdID(1)
-	saved := keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
+	saved := ttlPolicy("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
 	w.policy(saved)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
-	w.policy(saved.Annotated(gc.AnnotationApprovedHold, w.waits("p", 4).ID))
-	w.agree()
+	w.policy(saved.Annotated(gc.AnnotationApprovedHold, w.oneHold("p", 4).ID))
+	w.confirmFresh()
 	w.takes(names("a", 4)...)
 }
 
-// TestWindowsAreForgotten: of policies whose changes are long past nothing is kept.
+// TestWindowsAreForgotten: the counts of changes that are long past are forgotten.
 func TestWindowsAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	for i := range 20 {
 		c := func(ttl gc.TTL, generation int64) *gc.ClusterCleanupPolicy {
-			p := clusterDefault("c", ttl, generation)
+			p := ttlClusterPolicy("c", ttl, generation)
 			p.UID = types.UID(fmt.Sprint("uid-", i))
 			return p
 		}
@@ -327,22 +328,23 @@ func TestWindowsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatCanBeReadAgain: what it would delete then is assessed, though its generation is the one that was held or approved before.
+// TestAPolicyThatCanBeReadAgain: the objects of a policy that becomes readable again are assessed, although its generation was held or
+// approved before.
 func TestAPolicyThatCanBeReadAgain(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-	w.policy(keep("10m", 2))
-	told := gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{w.waits("p", 4)}}
-	w.policy(keep("10m", 2).Status(told).Annotated(gc.AnnotationUnreadable, "unknown field"))
-	w.agree()
+	w.policy(ttlPolicy("10m", 2))
+	listed := gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{w.oneHold("p", 4)}}
+	w.policy(ttlPolicy("10m", 2).Status(listed).Annotated(gc.AnnotationUnreadable, "unknown field"))
+	w.confirmFresh()
 	w.takes()
-	w.tellPolicy(keep("10m", 2).Status(told))
+	w.observePolicy(ttlPolicy("10m", 2).Status(listed))
 	for _, name := range names("a-", 4) { // Its resources are listed again.
 		w.upsert(w.facts[name])
 	}
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
-	w.waits("p", 4)
+	w.oneHold("p", 4)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// TestIndexIsAMap puts records in and takes them out at random, many at a time, so that parts grow and shrink.
+// TestIndexIsAMap inserts and deletes many records at random, so that the parts of the index grow and shrink.
 func TestIndexIsAMap(t *testing.T) {
 	testbuilders.Checks(t, 30)
 	testbuilders.Steps(t, 20)
@@ -48,7 +48,7 @@ func TestIndexIsAMap(t *testing.T) {
 				found := sets.New[*record]()
 				for rec := range x.all() {
 					if found.Has(rec) {
-						t.Fatalf("%s came twice", rec.UID())
+						t.Fatalf("%s was returned twice", rec.UID())
 					}
 					found.Insert(rec)
 				}
@@ -72,7 +72,7 @@ func TestIndexIsAMap(t *testing.T) {
 	})
 }
 
-// TestIndexWhileItChanges: whoever is there all the time comes, whatever else comes and goes meanwhile.
+// TestIndexWhileItChanges: all returns every record that stays in the index, although others are inserted and deleted meanwhile.
 func TestIndexWhileItChanges(t *testing.T) {
 	x, stay := newIndex(), sets.New[*record]()
 	records := make([]*record, 5000)
@@ -96,6 +96,6 @@ func TestIndexWhileItChanges(t *testing.T) {
 		i++
 	}
 	if stay.Len() > 0 {
-		t.Errorf("%d of those that stayed did not come", stay.Len())
+		t.Errorf("%d records that stayed were not returned", stay.Len())
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// everywhere is a cluster policy for all namespaces with these guardrails.
-func everywhere(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
+// guardrailPolicy returns a cluster policy for all namespaces with these guardrails.
+func guardrailPolicy(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
 	return &gc.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "uid-all", Generation: generation},
 		Spec: gc.ClusterCleanupPolicySpec{
@@ -35,12 +35,12 @@ func everywhere(generation int64, g gc.Guardrails) *gc.ClusterCleanupPolicy {
 	}
 }
 
-// jobCeiling shares so many Jobs out to all namespaces.
+// jobCeiling returns a cluster policy with a ceiling of Jobs in all namespaces.
 func jobCeiling(generation, most int64) *gc.ClusterCleanupPolicy {
-	return everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
+	return guardrailPolicy(generation, gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}})
 }
 
-// fill gives a namespace finished Jobs of distinct ages.
+// fill creates a namespace with finished Jobs of distinct ages.
 func (w *world) fill(namespace string, n int) {
 	w.namespace(namespace)
 	for i := range n {
@@ -49,7 +49,7 @@ func (w *world) fill(namespace string, n int) {
 	}
 }
 
-// work deletes what is due, a few at a time, until nothing is.
+// work deletes everything that is due, a few objects at a time.
 func (w *world) work() {
 	w.Helper()
 	for {
@@ -65,7 +65,7 @@ func (w *world) work() {
 			return
 		}
 		for i, o := range batch {
-			if i%2 == 0 { // The watch is as often faster than the answer.
+			if i%2 == 0 { // Half of the events arrive before the answer.
 				w.Remove(facts.Compress(o.Fact), w.now)
 			}
 			w.Done(o, deletion.Result{Outcome: deletion.Accepted}, w.now)
@@ -77,7 +77,7 @@ func (w *world) work() {
 	}
 }
 
-// left counts the objects of each namespace, and fails unless those that finished last are left.
+// left counts the objects of each namespace, and fails unless the remaining objects are those that finished last.
 func (w *world) left() map[string]int {
 	w.Helper()
 	out := map[string]int{}
@@ -90,7 +90,7 @@ func (w *world) left() map[string]int {
 	}
 	for ns, n := range out {
 		if want := w.now.Add(-time.Duration(n-1) * time.Second); !oldest[ns].Equal(want) {
-			w.Errorf("of namespace %s the oldest that is left finished at %s, want %s", ns, oldest[ns], want)
+			w.Errorf("the oldest remaining object of namespace %s finished at %s, want %s", ns, oldest[ns], want)
 		}
 	}
 	return out
@@ -108,14 +108,14 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 	}{
 		{func() {
 			w.clusterPolicy(jobCeiling(1, 600))
-			for _, f := range w.facts { // What was passed over before is listed now.
+			for _, f := range w.facts { // They are covered only now.
 				w.Upsert(facts.Compress(f), w.now)
 			}
 		}, map[string]int{"a": 10, "b": 200, "c": 390}},
 		{func() { w.fill("d", 500) }, map[string]int{"a": 10, "b": 197, "c": 197, "d": 196}},
 	} {
 		step.do()
-		w.agree()
+		w.confirmFresh()
 		w.work()
 		if got := w.left(); !maps.Equal(got, step.want) {
 			t.Fatalf("left %v, want %v", got, step.want)
@@ -125,51 +125,52 @@ func TestCeilingEndsAtTheShares(t *testing.T) {
 	w.takes("d-195")
 }
 
-// terminating is a Pod that finished so long ago, and that a finalizer covers though it is being deleted.
+// terminating returns an object that is being deleted and waits for a finalizer.
 func terminating(f *lifecycle.Fact) *lifecycle.Fact {
 	out := *f
 	out.Terminating, out.Finalizers = true, []string{"example.com/hold"}
 	return &out
 }
 
-// TestACeilingDoesNotCountWhatItDeleted, not even while a finalizer covers that: whoever comes has its room.
-func TestACeilingDoesNotCountWhatItDeleted(t *testing.T) {
+// TestACeilingDoesNotCountDeletedObjects: an object that is being deleted leaves its place to others, even while a finalizer keeps it.
+func TestACeilingDoesNotCountDeletedObjects(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 2))
 	w.upsert(jobs(time.Minute, "p1")...)
 	w.upsert(jobs(2*time.Minute, "p2")...)
 	w.upsert(jobs(time.Hour, "p3")...)
-	w.agree()
+	w.confirmFresh()
 	w.deletes("p3")
 	w.decided("p3", policy.Await, policy.ReasonTerminating)
 	w.upsert(terminating(w.facts["p3"]))
 	w.removed("p2") // By somebody else.
 	w.upsert(jobs(2*time.Hour, "p4")...)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.decided("p4", policy.Keep, policy.ReasonUnderCeiling)
 	w.removed("p3")
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestAGhostTakesNoShareOfOthers: what is being deleted in one namespace leaves its room to another.
-func TestAGhostTakesNoShareOfOthers(t *testing.T) {
+// TestATerminatingObjectTakesNoShare: an object that is being deleted in one namespace leaves its place to other namespaces.
+func TestATerminatingObjectTakesNoShare(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.fill("x", 3)
 	w.fill("y", 2)
-	w.agree()
+	w.confirmFresh()
 	w.deletes("x-2")
 	w.upsert(terminating(w.facts["x-2"]))
 	w.removed("x-0", "x-1")
 	w.fill("y", 4)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestAnnotationsExemptNobodyFromACeiling: what they keep is taken after all else, and as all else once they have ended.
-func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
+// TestAnnotationsDoNotExemptFromACeiling: objects that an annotation keeps are deleted after all others, and like all others once the
+// annotation has expired.
+func TestAnnotationsDoNotExemptFromACeiling(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 0))
 	w.pass(time.Hour)
@@ -193,38 +194,38 @@ func TestAnnotationsExemptNobodyFromACeiling(t *testing.T) {
 			w.Release(o, w.now)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("taken %q, want %q", got, want)
+			t.Errorf("took %q, want %q", got, want)
 		}
 	}
-	w.agree()
+	w.confirmFresh()
 	taken("plain", "never", "until", "soon")
 	w.pass(time.Minute)
 	taken("soon", "plain", "never", "until")
 	w.clusterPolicy(jobCeiling(2, 3))
-	w.agree()
+	w.confirmFresh()
 	taken("soon")
 	w.clusterPolicy(jobCeiling(3, 1))
-	w.agree()
+	w.confirmFresh()
 	taken("soon", "plain", "never")
 }
 
-// TestACeilingWaitsForWhatIsLate: what an annotation has kept until now goes first, even if nobody has looked at it since.
-func TestACeilingWaitsForWhatIsLate(t *testing.T) {
+// TestACeilingWaitsForExpiredAnnotations: an object whose annotation has expired is deleted first, even if its timer was not processed yet.
+func TestACeilingWaitsForExpiredAnnotations(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 1))
 	w.upsert(jobs(time.Minute, "plain")...)
 	w.upsert(testbuilders.Job("kept").Complete(w.now.Add(-time.Hour)).KeepUntil(w.now.Add(time.Minute).Format(time.RFC3339)).Fact())
 	w.decided("plain", policy.Delete, policy.ReasonOverCeiling)
 	w.now = w.now.Add(time.Minute)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.pass(0)
 	w.takes("kept")
 }
 
-// TestTheLastToGoDoesNotDependOnTheOrder: while what is over a ceiling goes, one after the other, in whatever order and whether or not it
-// waits for a finalizer, nobody else is taken, and nobody is saved.
-func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
+// TestTheOrderOfDeletionsDoesNotMatter: while the objects above a ceiling are deleted, in any order and with or without finalizers, no
+// other object gets above the ceiling, and none gets below it.
+func TestTheOrderOfDeletionsDoesNotMatter(t *testing.T) {
 	over := []string{"x-3", "y-2", "y-3"}
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		for _, stay := range []bool{false, true} {
@@ -232,7 +233,7 @@ func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
 			w.clusterPolicy(jobCeiling(1, 5)) // Three for x, two for y.
 			w.fill("x", 4)
 			w.fill("y", 4)
-			w.agree()
+			w.confirmFresh()
 			for i := range order {
 				var left []string
 				for _, j := range order[i:] {
@@ -249,14 +250,14 @@ func TestTheLastToGoDoesNotDependOnTheOrder(t *testing.T) {
 					w.Release(o, w.now)
 				}
 				clear(w.orders)
-				w.agree()
+				w.confirmFresh()
 			}
 			w.takes()
 		}
 	}
 }
 
-func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
+func TestAStaleWatchHoldsLimits(t *testing.T) {
 	w := newWorld(
 		t,
 		testbuilders.Policy("p").
@@ -271,14 +272,14 @@ func TestAStaleWatchHoldsWhatOthersDecide(t *testing.T) {
 	w.pass(time.Second)
 	w.decided("b", policy.Hold, policy.ReasonUnobserved)
 	if next, ok := w.Next(); ok && !next.After(w.now) {
-		t.Errorf("there is something to do at %s, which was done", next)
+		t.Errorf("the next time is %s, but that is in the past", next)
 	}
 	w.Heard(gc.ResourceJobs, w.now)
 	w.pass(time.Minute)
 	w.takes("b")
 }
 
-// quota allows so many Jobs.
+// quota returns a ResourceQuota that allows n Jobs.
 func quota(n int64) *Quota {
 	return QuotaOf(&corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "q", UID: types.UID("uid-q"), ResourceVersion: fmt.Sprint(n)},
@@ -309,10 +310,10 @@ func TestQuotasMoveLimits(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
-	w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(60))}))
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(60))}))
 	w.upsert(jobs(time.Minute, "a", "b", "c", "d", "e")...)
-	w.agree()
+	w.confirmFresh()
 	taken := func() int {
 		n := 0
 		for _, ok := w.Take(w.now); ok; _, ok = w.Take(w.now) {
@@ -321,26 +322,26 @@ func TestPace(t *testing.T) {
 		return n
 	}
 	if n := taken(); n != 1 {
-		t.Fatalf("%d at once at one a second", n)
+		t.Fatalf("%d deletes at once, want 1", n)
 	}
 	if got := w.report("p").Paced; len(got) != 1 {
 		t.Errorf("paced in %q", got)
 	}
 	if next, ok := w.Next(); !ok || next.Sub(w.now) > time.Second {
-		t.Errorf("the next is at %s", next)
+		t.Errorf("the next time is %s", next)
 	}
 	for range 4 {
 		w.pass(time.Second)
 		if n := taken(); n != 1 {
-			t.Fatalf("%d a second", n)
+			t.Fatalf("%d deletes in a second, want 1", n)
 		}
 	}
 	if got := w.report("p").Paced; len(got) != 0 {
-		t.Errorf("paced in %q with nothing left", got)
+		t.Errorf("paced in %q, but nothing is left", got)
 	}
 }
 
-// TestPaceIsGivenBack: an order without a DELETE delays no other object of its namespace.
+// TestPaceIsGivenBack: an order that ends without a DELETE delays no other object of its namespace.
 func TestPaceIsGivenBack(t *testing.T) {
 	for name, end := range map[string]func(*world, *deletion.Order){
 		"released": func(w *world, o *deletion.Order) { w.Release(o, w.now) },
@@ -349,10 +350,10 @@ func TestPaceIsGivenBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("0s", 1))
-			w.clusterPolicy(everywhere(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(1))}))
+			w := newWorld(t, ttlPolicy("0s", 1))
+			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(1))}))
 			w.upsert(jobs(time.Minute, "a", "b")...)
-			w.agree()
+			w.confirmFresh()
 			first, ok := w.Take(w.now)
 			if _, second := w.Take(w.now); !ok || second {
 				t.Fatalf("first: %v, second: %v", ok, second)
@@ -368,17 +369,17 @@ func TestPaceIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestAChangeThatNobodySaw: after a start, what was due for long and no status tells of was made due by a change meanwhile.
-func TestAChangeThatNobodySaw(t *testing.T) {
+// TestAnUnseenChange: after a start, objects that were due before, and that no status counts, are attributed to an unseen change.
+func TestAnUnseenChange(t *testing.T) {
 	for name, c := range map[string]struct {
-		last time.Time // when a controller was last seen
-		told int64     // as due, by the status
+		last time.Time // when a controller last ran
+		due  int64     // in the status
 		held bool
 	}{
-		"nobody ran before":               {held: false},
-		"they came due since":             {last: testbuilders.Now.Add(-time.Hour), held: false},
-		"they should have gone":           {last: testbuilders.Now, held: true},
-		"they should have gone, but held": {last: testbuilders.Now, told: 4, held: false},
+		"no controller ran before": {held: false},
+		"they came due since":      {last: testbuilders.Now.Add(-time.Hour), held: false},
+		"they were due before":     {last: testbuilders.Now, held: true},
+		"the status counts them":   {last: testbuilders.Now, due: 4, held: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -388,13 +389,13 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			m := testbuilders.Namespace(testbuilders.Home, w.next())
 			w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 			w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
-			p := keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.told})
+			p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due})
 			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
 			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
 			allListed(w.driver) // Policies come last.
 			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
-			w.listed()
-			w.agree()
+			w.listCovered()
+			w.confirmFresh()
 			if !c.held {
 				w.takes("a", "b", "c", "d")
 				return
@@ -402,7 +403,7 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 			w.takes()
 			r := w.report("p")
 			if len(r.Holds) != 1 || r.Holds[0].Objects != 4 {
-				t.Fatalf("waiting: %+v", r.Holds)
+				t.Fatalf("the holds are %+v", r.Holds)
 			}
 			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
 			w.takes("a", "b", "c", "d")
@@ -410,13 +411,13 @@ func TestAChangeThatNobodySaw(t *testing.T) {
 	}
 }
 
-// TestDoomedTakeNoShareOfANewGeneration: what an earlier generation of a ceiling has deleted, and what is yet to go, is not there for the
-// next, which covers as much of the others as if it were the first.
-func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
+// TestDeletedObjectsTakeNoShareOfANewGeneration: objects that one generation of a ceiling has deleted, or will delete, take no share under
+// the next generation, which keeps as many of the others as if it were the first.
+func TestDeletedObjectsTakeNoShareOfANewGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
 		most int64
-		gone bool // what was deleted, and is not only to go
-		want int  // are due under the next generation
+		gone bool // whether the deleted object is removed already
+		want int  // how many are due under the next generation
 	}{
 		"the same total, to go":  {5, false, 2},
 		"the same total, gone":   {5, true, 2},
@@ -430,8 +431,8 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 			w.clusterPolicy(jobCeiling(1, 5))
 			w.fill("x", 4)
 			w.fill("y", 4)
-			w.agree()
-			w.takes("x-3", "y-2", "y-3") // What two each leave over goes to the first by name.
+			w.confirmFresh()
+			w.takes("x-3", "y-2", "y-3") // Of five, the first namespace by name keeps three.
 			w.done("x-3", deletion.Accepted)
 			if c.gone {
 				w.removed("x-3")
@@ -443,7 +444,7 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 				t.Errorf("%d are due before, not 2", got)
 			}
 			w.clusterPolicy(jobCeiling(2, c.most))
-			w.agree()
+			w.confirmFresh()
 			if got := len(w.Due()); got != c.want {
 				t.Errorf("%d are due under the next generation, not %d", got, c.want)
 			}
@@ -451,9 +452,9 @@ func TestDoomedTakeNoShareOfANewGeneration(t *testing.T) {
 	}
 }
 
-// TestPreviewsTellOfJobsAndPods: what a Preview policy would delete it tells, of either resource.
-func TestPreviewsTellOfJobsAndPods(t *testing.T) {
-	w := newWorld(t, keep("0s", 1).Preview())
+// TestPreviewsOfJobsAndPods: a Preview policy reports what it would delete, of both resources.
+func TestPreviewsOfJobsAndPods(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1).Preview())
 	w.upsert(job(time.Minute, "job"), testbuilders.Pod("pod").Succeeded(w.now.Add(-time.Minute)).Fact())
 	for _, name := range []string{"job", "pod"} {
 		previews := w.records.get(w.facts[name].UID).previews()

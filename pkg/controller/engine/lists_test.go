@@ -24,50 +24,50 @@ func (w *world) known(names ...string) {
 	}
 }
 
-// TestListsOfTwoResources: a list of Pods that begins after a page of Jobs was taken in says nothing about these Jobs.
+// TestListsOfTwoResources: a list of Pods that begins after a page of Jobs does not affect the list of Jobs.
 func TestListsOfTwoResources(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(job(0, "a"), testbuilders.Pod("b").Succeeded(w.now).Fact())
 	jobs, version := w.BeginList(gc.ResourceJobs), w.version
-	jobs.Add(kept(w.facts["a"]), w.now)
+	jobs.Add(compressed(w.facts["a"]), w.now)
 	pods := w.BeginList(gc.ResourcePods)
-	pods.Add(kept(w.facts["b"]), w.now)
+	pods.Add(compressed(w.facts["b"]), w.now)
 	for jobs.End(version, w.now) || pods.End(version, w.now) {
 	}
 	w.known("a", "b")
 }
 
-// TestListThatBroke: the next list of the resource begins anew, whatever the one that broke had brought.
-func TestListThatBroke(t *testing.T) {
+// TestBrokenList: the next list of a resource starts from the beginning, whatever a broken list has added.
+func TestBrokenList(t *testing.T) {
 	for name, end := range map[string]func(*world, *List){
 		"it is followed by another": func(*world, *List) {},
 		"it is abandoned":           func(w *world, l *List) { l.Abandon(w.now) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("1h", 1))
+			w := newWorld(t, ttlPolicy("1h", 1))
 			w.upsert(job(0, "stays"), job(0, "goes"))
 			broken := w.BeginList(gc.ResourceJobs)
-			broken.Add(kept(w.facts["goes"]), w.now)
+			broken.Add(compressed(w.facts["goes"]), w.now)
 			end(w, broken)
 			w.known("stays", "goes")
-			w.Replace(gc.ResourceJobs, kept(w.facts["stays"]), w.version, w.now)
+			w.Replace(gc.ResourceJobs, compressed(w.facts["stays"]), w.version, w.now)
 			w.known("stays")
-			broken.Add(kept(w.facts["goes"]), w.now) // It comes too late.
+			broken.Add(compressed(w.facts["goes"]), w.now) // It is too late.
 			if broken.End(w.version, w.now) {
-				t.Error("a list that broke goes on")
+				t.Error("a broken list continues")
 			}
 			w.known("stays")
 		})
 	}
 }
 
-// TestNothingIsDeletedDuringAList: until the list ends, memory is a mixture of two states.
+// TestNothingIsDeletedDuringAList: until a list ends, memory is a mixture of two states.
 func TestNothingIsDeletedDuringAList(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(job(2*time.Hour, "a"), job(0, "b"))
 	list := w.BeginList(gc.ResourceJobs)
-	list.Add(kept(w.facts["a"]), w.now)
-	w.agree()
+	list.Add(compressed(w.facts["a"]), w.now)
+	w.confirmFresh()
 	w.takes()
 	list.End(w.version, w.now)
 	w.takes("a")
@@ -79,17 +79,18 @@ func TestNothingIsDeletedDuringAList(t *testing.T) {
 	w.takes("c")
 }
 
-// TestListPassesOverWhatIsCoveredLater: a namespace that is covered only since a list began is known once a merge has brought its objects.
-func TestListPassesOverWhatIsCoveredLater(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestNamespaceCoveredDuringAList: the objects of a namespace that is covered only since a list began are known once a merge has added
+// them.
+func TestNamespaceCoveredDuringAList(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.namespace("late")
-	f := w.written(testbuilders.Job("a").In("late").Complete(w.now).Fact())[0]
+	f := w.withVersions(testbuilders.Job("a").In("late").Complete(w.now).Fact())[0]
 	w.facts["a"] = f
 	list, version := w.BeginList(gc.ResourceJobs), w.version
-	list.Add(kept(f), w.now) // Nobody needs it yet.
-	w.tellPolicy(testbuilders.Policy("q").In("late").Default("1h"))
+	list.Add(compressed(f), w.now) // It is not covered yet.
+	w.observePolicy(testbuilders.Policy("q").In("late").Default("1h"))
 	merge := w.BeginMerge(gc.ResourceJobs, "late")
-	w.add(merge, kept(f), w.now)
+	w.add(merge, compressed(f), w.now)
 	list.End(version, w.now)
 	w.known("a")
 	if ns := w.namespaceNamed("late"); ns.listed[gc.ResourceJobs] != 0 {

@@ -18,14 +18,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// What changes are assessed by, and how many are remembered.
+// The limits by which changes are assessed, and how many changes are remembered.
 
-// TestATotalIsNotLost: a policy of a namespace that is edited before the change of a cluster policy could be assessed does not take the
-// namespace out of the total of that change.
+// TestATotalIsNotLost: a policy of a namespace that is edited while a change of a cluster policy waits does not remove the namespace from
+// the total of that change.
 func TestATotalIsNotLost(t *testing.T) {
 	const namespaces, each = 9, 9
 	w := newWorld(t)
-	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 40
 	for i := range namespaces {
 		name := fmt.Sprint("ns-", i)
@@ -35,26 +35,26 @@ func TestATotalIsNotLost(t *testing.T) {
 		}
 	}
 	w.cronJobsListed = false
-	w.clusterPolicy(clusterDefault("c", "10m", 2))
+	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
 	for i := range namespaces {
 		w.policy(testbuilders.Policy("own").In(fmt.Sprint("ns-", i)).Rules(testbuilders.Rule("r", "1h").Labelled("app", "none")))
 	}
 	w.ReplaceCronJobs(nil, w.now)
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
 	if waiting := w.Reports("")[0].Holds; len(waiting) != 1 || waiting[0].Namespace != "" || waiting[0].Objects != namespaces*each {
-		t.Errorf("waiting: %+v", waiting)
+		t.Errorf("the holds are %+v", waiting)
 	}
 }
 
-// TestGuardrailsGuardTheirEnd: the change that takes a guardrail away, or loosens it, is assessed by what it said before.
-func TestGuardrailsGuardTheirEnd(t *testing.T) {
+// TestARemovedGuardrailLimitsItsRemoval: the change that removes or loosens a limit is assessed by the former limit.
+func TestARemovedGuardrailLimitsItsRemoval(t *testing.T) {
 	strict := func() *gc.ClusterCleanupPolicy {
-		return everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
+		return guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
 	}
 	loose := func(objects int64) *gc.ClusterCleanupPolicy {
-		return everywhere(2, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: &objects}})
+		return guardrailPolicy(2, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: &objects}})
 	}
 	for name, change := range map[string]func(*world){
 		"deleted": func(w *world) {
@@ -79,27 +79,27 @@ func TestGuardrailsGuardTheirEnd(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("10m", 1))
+			w := newWorld(t, ttlPolicy("10m", 1))
 			w.clusterPolicy(strict())
 			w.upsert(jobs(time.Hour, names("a-", 5)...)...)
 			w.takes()
 			change(w)
-			w.agree()
+			w.confirmFresh()
 			w.takes()
-			w.waits("p", 5)
+			w.oneHold("p", 5)
 		})
 	}
-	w := newWorld(t, keep("10m", 1))
+	w := newWorld(t, ttlPolicy("10m", 1))
 	w.clusterPolicy(strict())
 	w.clusterPolicy(loose(1000))
 	w.upsert(jobs(time.Hour, names("a-", 5)...)...)
-	w.clusterPolicy(everywhere(3, gc.Guardrails{}))
-	w.agree()
-	w.takes(names("a-", 5)...) // What was loosened by an earlier change counts no more.
+	w.clusterPolicy(guardrailPolicy(3, gc.Guardrails{}))
+	w.confirmFresh()
+	w.takes(names("a-", 5)...) // The limit of the generation before the last no longer applies.
 }
 
-// TestAChangeThatNobodySawHasATotal: what should have gone while a controller still ran counts in all namespaces together, too.
-func TestAChangeThatNobodySawHasATotal(t *testing.T) {
+// TestAnUnseenChangeHasATotal: objects of an unseen change count together in all namespaces, too.
+func TestAnUnseenChangeHasATotal(t *testing.T) {
 	const namespaces, each = 10, 9
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: 40})
@@ -112,7 +112,7 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 		w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 		all = append(all, m)
 	}
-	c := clusterDefault("c", "10m", 1)
+	c := ttlClusterPolicy("c", "10m", 1)
 	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
 	w.ReplaceNamespaces(all, w.next(), w.now)
 	w.ReplacePolicies(nil, w.next(), w.now)
@@ -123,16 +123,16 @@ func TestAChangeThatNobodySawHasATotal(t *testing.T) {
 			w.upsert(testbuilders.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestMoreHoldsThanFit: a namespace has room for some 250 holds. One more joins the last of them, and no approval of either covers both.
-func TestMoreHoldsThanFit(t *testing.T) {
-	var told []gc.PolicyHold
+// TestMaxHolds: a namespace can have about 250 holds. One more is joined with the last of them, and no approval of either covers both.
+func TestMaxHolds(t *testing.T) {
+	var listed []gc.PolicyHold
 	for i := range approval.MaxHolds + 3 {
-		told = append(told, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
+		listed = append(listed, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
 	}
 	of := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("of", name))
@@ -142,7 +142,7 @@ func TestMoreHoldsThanFit(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.config.HoldAbove = 2
-	w.tellPolicy(of("z", "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: told}))
+	w.observePolicy(of("z", "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: listed}))
 	w.upsert(job("z-0", "z"))
 	w.policy(of("p", "never"))
 	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != approval.MaxHolds {
@@ -153,21 +153,21 @@ func TestMoreHoldsThanFit(t *testing.T) {
 	}
 	last := w.Engine.namespaces[testbuilders.Home].holds[approval.MaxHolds-1].ID
 	w.policy(of("p", "10m").Generation(2))
-	told = w.report("p").Holds
-	if len(told) != 1 || told[0].Objects != 4 || told[0].Policy != testbuilders.Home+"/z" {
-		t.Fatalf("policy p tells of %+v", told)
+	listed = w.report("p").Holds
+	if len(listed) != 1 || listed[0].Objects != 4 || listed[0].Policy != testbuilders.Home+"/z" {
+		t.Fatalf("policy p reports %+v", listed)
 	}
-	if id := told[0].ID; id == last || id == holdID(2) {
-		t.Errorf("the hold has the id %s of one of both", id)
+	if id := listed[0].ID; id == last || id == holdID(2) {
+		t.Errorf("the joined hold has the ID %s of one of them", id)
 	}
-	w.tellPolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, told[0].ID))
-	w.agree()
+	w.observePolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, listed[0].ID))
+	w.confirmFresh()
 	w.takes(names("p-", 4)...)
 }
 
-// TestCausesAreFolded: changes that cannot be assessed are not all remembered.
-func TestCausesAreFolded(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestManyChangesAreJoined: not every change that cannot be assessed is remembered.
+func TestManyChangesAreJoined(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.cronJobsListed = false
 	for i := range 1000 {
 		q := func() *testbuilders.PolicyBuilder {
@@ -183,29 +183,28 @@ func TestCausesAreFolded(t *testing.T) {
 	}
 }
 
-// TestSnapshotWhileHoldsCome: a hold that comes while objects are copied is not in the copy, which says that it lacks something.
-func TestSnapshotWhileHoldsCome(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestSnapshotDuringAHold: a hold that begins while objects are copied is not in the copy, and the copy does not use it.
+func TestSnapshotDuringAHold(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne")))
-	w.tellPolicy(keep("1h", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+	w.observePolicy(ttlPolicy("1h", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
 	w.cronJobsListed = false // A change is pending, so that clearances are copied.
-	w.tellPolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
-	w.inSlices(1)
+	w.observePolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
+	w.setBudget(1)
 	done := false
-	w.others = func() {
+	w.interrupt = func() {
 		if !done {
 			done = true
-			w.tellPolicy(keep("10m", 2))
+			w.observePolicy(ttlPolicy("10m", 2))
 			w.ReplaceCronJobs(nil, w.now)
-			for w.Step(w.now) {
-			}
+			w.stepAll()
 		}
 	}
-	s := w.Snapshot(gc.PolicyChange{Before: keep("1h", 1).Obj(), After: keep("2h", 2).Obj()}, 100, w.now)
+	s := w.Snapshot(gc.PolicyChange{Before: ttlPolicy("1h", 1).Obj(), After: ttlPolicy("2h", 2).Obj()}, 100, w.now)
 	if !done {
-		t.Fatal("no yield")
+		t.Fatal("the copy was not interrupted")
 	}
 	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copiedClearances)
 	for _, k := range s.Facts {

@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// crowd are policies of one namespace, every other of which previews. The last of their rules matches, and covers so many.
+// crowd returns policies of one namespace, every other of which is a Preview. The last of their rules matches, and keeps so many objects.
 func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*testbuilders.PolicyBuilder {
 	var out []*testbuilders.PolicyBuilder
 	for i := range policies {
@@ -36,8 +36,8 @@ func crowd(policies, rules int, ttl gc.TTL, keeping int64) []*testbuilders.Polic
 	return out
 }
 
-// TestPoliciesAreAskedOnce counts how often the policies of a namespace are asked about objects, half of which preview. Each of them used
-// to be asked again for each that previews.
+// TestPoliciesAreAskedOnce: the policies of a namespace, half of which are Previews, are asked about an object once for each event that
+// affects it.
 func TestPoliciesAreAskedOnce(t *testing.T) {
 	const known = 3
 	mine := func(name string, age time.Duration) *testbuilders.JobBuilder {
@@ -52,7 +52,7 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 		"one that runs":                      {func(w *world) { w.upsert(testbuilders.Job("runs").Label("app", "mine").Fact()) }, 1},
 		"one that pushes one out of pools":   {func(w *world) { w.upsert(mine("new", 0).Fact()) }, 2},
 		"one that nobody matches":            {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
-		"one that goes":                      {func(w *world) { w.removed("1") }, 0},
+		"one that is removed":                {func(w *world) { w.removed("1") }, 0},
 		"time":                               {func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.Expire(w.now) }, known},
 		"a policy: all counted, then judged": {func(w *world) { w.policy(crowd(12, 3, "20d", known)[4].Generation(2)) }, 2 * known},
 	} {
@@ -69,19 +69,18 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestOneNamespaceIsLookedAt: what happens in one namespace is no reason to look at the objects of all, after a restart no more than
-// before. Every new namespace used to be.
-func TestOneNamespaceIsLookedAt(t *testing.T) {
+// TestOnlyOneNamespaceIsScanned: an event in one namespace does not scan the objects of all namespaces.
+func TestOnlyOneNamespaceIsScanned(t *testing.T) {
 	for name, do := range map[string]func(*world){
 		"a new namespace":     func(w *world) { w.namespace("new") },
 		"with a policy":       func(w *world) { w.policy(testbuilders.Policy("p").In("new").Default("1h")); w.namespace("new") },
 		"labels":              func(w *world) { w.namespace("other", gc.LabelProtected, "true") },
-		"its end":             func(w *world) { w.RemoveNamespace(testbuilders.Namespace("other", w.next()), w.now) },
+		"a removed namespace": func(w *world) { w.RemoveNamespace(testbuilders.Namespace("other", w.next()), w.now) },
 		"an object":           func(w *world) { w.upsert(job(time.Hour, "new")) },
 		"one that is due":     func(w *world) { w.upsert(job(60*24*time.Hour, "new")) },
-		"one that goes":       func(w *world) { w.removed(testbuilders.Home + "-0") },
-		"a policy":            func(w *world) { w.policy(keep("20d", 2)) },
-		"the end of a policy": func(w *world) { w.withoutPolicy(keep("30d", 1)) },
+		"one that is removed": func(w *world) { w.removed(testbuilders.Home + "-0") },
+		"a policy":            func(w *world) { w.policy(ttlPolicy("20d", 2)) },
+		"a removed policy":    func(w *world) { w.removePolicy(ttlPolicy("30d", 1)) },
 		"a quota": func(w *world) {
 			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}}, w.now)
 		},
@@ -91,24 +90,23 @@ func TestOneNamespaceIsLookedAt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.Resume(w.now)
-			w.policy(keep("30d", 1))
+			w.policy(ttlPolicy("30d", 1))
 			w.namespace("other")
 			w.fill(testbuilders.Home, 4)
 			before := w.records.scans
 			if do(w); w.records.scans != before {
-				t.Errorf("all objects were looked at %d times", w.records.scans-before)
+				t.Errorf("all objects were scanned %d times", w.records.scans-before)
 			}
 		})
 	}
 }
 
-// TestOthersHaveTheirTurn counts the objects about which policies are asked before others have the lock, where they should have it after
-// each: an event, or a part of one, asks about those that it changes, and about one more at the most.
-func TestOthersHaveTheirTurn(t *testing.T) {
+// TestBudgetIsKept: with a budget of one object, no call asks policies about more objects than its event affects directly, and one more.
+func TestBudgetIsKept(t *testing.T) {
 	const objects, most = 12, 3
 	for name, do := range map[string]func(*world){
-		"a policy changes": func(w *world) { w.tellPolicy(keep("20d", 2)) },
-		"a ceiling comes":  func(w *world) { w.tellClusterPolicy(jobCeiling(1, objects/2)) },
+		"a policy changes": func(w *world) { w.observePolicy(ttlPolicy("20d", 2)) },
+		"a ceiling comes":  func(w *world) { w.observeClusterPolicy(jobCeiling(1, objects/2)) },
 		"a list":           func(w *world) { w.Replace(gc.ResourceJobs, w.listing(objects), w.version, w.now) },
 		"a merge":          func(w *world) { w.add(w.BeginMerge(gc.ResourceJobs, testbuilders.Home), w.listing(objects), w.now) },
 		"time":             func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.expireAll() },
@@ -118,13 +116,13 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 		},
 		"others that take a share of a ceiling": func(w *world) {
 			w.clusterPolicy(jobCeiling(1, objects+2))
-			w.tellNamespace("other", gc.LabelProtected, "true")
+			w.observeNamespace("other", gc.LabelProtected, "true")
 			w.policy(testbuilders.Policy("p").In("other").Default("never"))
 			for i := range objects {
 				w.upsert(testbuilders.Job(fmt.Sprint("other-", i)).In("other").Complete(w.now).Fact())
 			}
-			w.catchUp()
-			w.tellNamespace("other")
+			w.stepAll()
+			w.observeNamespace("other")
 		},
 		"a quota": func(w *world) {
 			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}, Counts: map[string]int64{"count/jobs.batch": 4}}, w.now)
@@ -133,21 +131,21 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("half", "30d").KeepingPercent(50)))
-			w.policy(keep("30d", 1))
+			w.policy(ttlPolicy("30d", 1))
 			w.fill(testbuilders.Home, objects)
 			for i := range objects {
 				w.upsert(testbuilders.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
 			}
-			w.inSlices(1)
+			w.setBudget(1)
 			before, longest := w.matchCount, 0
 			begun := before
-			w.others = func() { longest, before = max(longest, w.matchCount-before), w.matchCount }
+			w.interrupt = func() { longest, before = max(longest, w.matchCount-before), w.matchCount }
 			do(w)
-			w.others()
-			w.catchUp()
-			w.others()
+			w.interrupt()
+			w.stepAll()
+			w.interrupt()
 			if longest > most || w.matchCount == begun {
-				t.Errorf("policies were asked about %d objects, of %d at once", w.matchCount-begun, longest)
+				t.Errorf("policies were asked about %d objects, about %d in one call", w.matchCount-begun, longest)
 			}
 		})
 	}
@@ -155,13 +153,13 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 
 func (w *world) expireAll() { w.finish(func() bool { return w.Expire(w.now) }) }
 
-func (w *world) catchUp() { w.finish(func() bool { return w.Step(w.now) }) }
+func (w *world) stepAll() { w.finish(func() bool { return w.Step(w.now) }) }
 
-// listing is a list of so many objects that are new.
+// listing returns so many new objects, as a list brings them.
 func (w *world) listing(objects int) []*facts.Compact {
 	var out []*facts.Compact
 	for i := range objects {
-		out = append(out, kept(w.written(job(time.Duration(i)*time.Second, fmt.Sprint("listed-", i)))...)...)
+		out = append(out, compressed(w.withVersions(job(time.Duration(i)*time.Second, fmt.Sprint("listed-", i)))...)...)
 	}
 	return out
 }

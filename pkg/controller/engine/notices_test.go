@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// notices waits for the next turn of each namespace and says which objects are told what.
+// notices waits until each namespace may have another notice, and returns all notices.
 func (w *world) notices() []string {
 	w.now = w.now.Add(noticeEvery)
 	all, _ := w.TakeNotices(100, w.now)
@@ -29,11 +29,11 @@ func (w *world) notices() []string {
 func (w *world) notifies(want ...string) {
 	w.Helper()
 	if got := w.notices(); !slices.Equal(got, want) {
-		w.Fatalf("told of %q, want %q", got, want)
+		w.Fatalf("the notices are %q, want %q", got, want)
 	}
 }
 
-// TestNoticesFollowAnnotations: each is told once, and again when it changes, not whenever its object is judged.
+// TestNoticesFollowAnnotations: each notice is sent once, and again if the annotation changes, but not whenever the object is judged.
 func TestNoticesFollowAnnotations(t *testing.T) {
 	p := testbuilders.Policy("p").Default("1h")
 	w := newWorld(t, p)
@@ -48,14 +48,14 @@ func TestNoticesFollowAnnotations(t *testing.T) {
 	w.upsert(shorter().TTL("2h").Fact())
 	w.notifies()
 
-	w.policy(p.Generation(2).Annotations(gc.AnnotationIgnore)) // Another policy may make of it what it wants.
+	w.policy(p.Generation(2).Annotations(gc.AnnotationIgnore)) // Another generation may treat the annotation differently.
 	w.notifies("a: AnnotationIgnored by p")
 	w.upsert(shorter().TTL("10m").Fact())
 	w.removed("a")
 	w.notifies()
 }
 
-// TestNoticesOnceFinished: what depends on the outcome is told when that is known.
+// TestNoticesOnceFinished: a notice that depends on the outcome is sent when the outcome is known.
 func TestNoticesOnceFinished(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("1m").Rules(testbuilders.Rule("failed", "1h").Outcome(gc.OutcomeFailed)))
 	w.upsert(testbuilders.Job("a").TTL("10m").Fact(), testbuilders.Job("b").TTL("10m").Fact())
@@ -69,7 +69,7 @@ func TestNoticesOnceFinished(t *testing.T) {
 	w.notifies("b: AnnotationIgnored by p")
 }
 
-// TestNoticesNeedAPolicyThatEnforces, and a namespace in which something is deleted.
+// TestNoticesNeedAPolicyThatEnforces: there are no notices for Previews, or in namespaces in which nothing is deleted.
 func TestNoticesNeedAPolicyThatEnforces(t *testing.T) {
 	p := testbuilders.Policy("p").Default("1h").Preview()
 	w := newWorld(t, p)
@@ -82,35 +82,35 @@ func TestNoticesNeedAPolicyThatEnforces(t *testing.T) {
 	w.notifies("a: InvalidAnnotation by p")
 }
 
-// TestNoticesAreBounded: whoever annotates very many objects gets some of the notices, and takes none of those of others.
+// TestNoticesAreBounded: if very many objects are annotated, some of the notices are dropped, but none of other namespaces.
 func TestNoticesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.namespace("team-b")
-	w.clusterPolicy(clusterDefault("all", "1h", 1))
+	w.clusterPolicy(ttlClusterPolicy("all", "1h", 1))
 	const flood = 1000
 	for i := range flood {
 		w.upsert(testbuilders.Job(fmt.Sprintf("a-%04d", i)).TTL("1m").Complete(testbuilders.Now).Fact())
 	}
 	w.upsert(testbuilders.Job("b").In("team-b").TTL("1m").Complete(testbuilders.Now).Fact())
 	if n := cap(w.Engine.namespaces[testbuilders.Home].noticeQueue.waiting); n > 3*noticeQueueLimit {
-		t.Errorf("%d objects wait to be looked at", n)
+		t.Errorf("%d objects wait for a notice", n)
 	}
 	all, dropped := w.TakeNotices(10, w.now)
 	if len(all) != 2 || all[0].Fact.Name != "a-0980" || all[1].Fact.Name != "b" || dropped != flood-noticeQueueLimit {
-		t.Errorf("told of %d, the first %+v, and passed over %d", len(all), all, dropped)
+		t.Errorf("got %d notices, the first %+v, and %d dropped", len(all), all, dropped)
 	}
 	if all, dropped := w.TakeNotices(10, w.now.Add(noticeEvery-time.Nanosecond)); len(all) != 0 || dropped != 0 {
-		t.Errorf("told of %+v before its turn, passed over %d", all, dropped)
+		t.Errorf("got %+v too early, and %d dropped", all, dropped)
 	}
-	told := 0
+	sent := 0
 	for range 2 * noticeQueueLimit {
 		for _, n := range w.notices() {
-			if told++; !strings.HasPrefix(n, "a-") || !strings.HasSuffix(n, string(policy.ReasonAnnotationIgnored)+" by all") {
-				t.Errorf("told of %s", n)
+			if sent++; !strings.HasPrefix(n, "a-") || !strings.HasSuffix(n, string(policy.ReasonAnnotationIgnored)+" by all") {
+				t.Errorf("got %s", n)
 			}
 		}
 	}
-	if told != noticeQueueLimit-1 {
-		t.Errorf("told of %d", told)
+	if sent != noticeQueueLimit-1 {
+		t.Errorf("%d notices", sent)
 	}
 }

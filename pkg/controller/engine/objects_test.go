@@ -30,7 +30,7 @@ func cronJob(name string, active ...string) *lifecycle.CronJob {
 
 func TestPodsOfJobs(t *testing.T) {
 	after := testbuilders.Policy("p").Rules(testbuilders.Rule("pods", "0s").For("pods").Dependents(gc.DependentsAfterOwnerFinished))
-	t.Run("go once their Job has finished and counted them", func(t *testing.T) {
+	t.Run("are deleted once their Job has finished and counted them", func(t *testing.T) {
 		w := newWorld(t, after)
 		w.upsert(podOf("j", "a").Finalizer(batchv1.JobTrackingFinalizer).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner) // The Job was not seen yet.
@@ -43,7 +43,7 @@ func TestPodsOfJobs(t *testing.T) {
 		w.upsert(podOf("j", "a").Fact())
 		w.takes("a")
 	})
-	t.Run("go with their Job", func(t *testing.T) {
+	t.Run("are deleted with their Job", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Default("1h"))
 		w.upsert(podOf("j", "a").Fact(), testbuilders.Job("j").Complete(w.now).Fact())
 		w.pass(time.Hour)
@@ -61,22 +61,22 @@ func TestPodsOfJobs(t *testing.T) {
 		w.takes()
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
-	t.Run("are not taken for those of another Job of the name", func(t *testing.T) {
+	t.Run("do not belong to another Job of that name", func(t *testing.T) {
 		w := newWorld(t, after)
 		w.upsert(podOf("j", "a").Fact(), testbuilders.Job("j").WithUID("uid-2").Complete(w.now).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
-	t.Run("nor for those of a Pod that poses as a Job", func(t *testing.T) {
+	t.Run("do not belong to a Pod with the UID of the owner", func(t *testing.T) {
 		w := newWorld(t, after)
 		w.upsert(podOf("j", "a").Fact(), testbuilders.Pod("j").Succeeded(w.now).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
-	t.Run("nor for those of a Job of another namespace", func(t *testing.T) {
+	t.Run("do not belong to a Job of another namespace", func(t *testing.T) {
 		w := newWorld(t, after, testbuilders.Policy("p").In("team-b").Default("1h"))
 		w.upsert(podOf("j", "a").Fact(), testbuilders.Job("j").In("team-b").Complete(w.now).Fact())
 		w.decided("a", policy.Ignore, policy.ReasonLeftToOwner)
 	})
-	t.Run("change their owner", func(t *testing.T) {
+	t.Run("lose their owner", func(t *testing.T) {
 		w := newWorld(t, after)
 		w.upsert(testbuilders.Job("j").Fact(), podOf("j", "a").Fact())
 		w.upsert(testbuilders.Pod("a").Succeeded(w.now).Fact()) // Orphaned.
@@ -85,7 +85,7 @@ func TestPodsOfJobs(t *testing.T) {
 		w.done("a", deletion.Accepted)
 		w.forgotten()
 	})
-	t.Run("may control themselves, if they insist", func(t *testing.T) {
+	t.Run("may name themselves as their controller", func(t *testing.T) {
 		w := newWorld(t, after)
 		w.upsert(podOf("a", "a").Fact(), podOf("a", "a").Fact())
 		w.takes()
@@ -98,7 +98,7 @@ func TestJobsOfCronJobs(t *testing.T) {
 	ofCronJob := func() *lifecycle.Fact {
 		return testbuilders.Job("a").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "c").Fact()
 	}
-	w := newWorld(t, keep("0s", 1))
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(ofCronJob())
 	w.decided("a", policy.Ignore, policy.ReasonLeftToOwner) // The CronJob was not seen yet.
 	w.SetCronJob(cronJob("c", "a", "b"), w.now)
@@ -118,14 +118,15 @@ func TestJobsOfCronJobs(t *testing.T) {
 	w.takes()
 }
 
-// TestJobsThatACronJobIsYetToList: it notes for when they were scheduled, which is a change even where its list is not.
-func TestJobsThatACronJobIsYetToList(t *testing.T) {
+// TestJobsThatACronJobHasNotListedYet: a CronJob also records when its last Job was scheduled. That decides for a Job even if the list of
+// active Jobs stays the same.
+func TestJobsThatACronJobHasNotListedYet(t *testing.T) {
 	noted := func(at time.Time) *lifecycle.CronJob {
 		cj := testbuilders.CronJob("c")
 		cj.Status.LastScheduleTime = new(metav1.NewTime(at))
 		return lifecycle.FromCronJob(cj)
 	}
-	w := newWorld(t, keep("0s", 1))
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(testbuilders.Job("a").Complete(w.now).ControlledBy("batch/v1", "CronJob", "c").
 		Annotation(batchv1.CronJobScheduledTimestampAnnotation, w.now.Format(time.RFC3339)).Fact())
 	w.SetCronJob(noted(w.now.Add(-time.Hour)), w.now)
@@ -144,64 +145,64 @@ func TestControllersOfUnknownKind(t *testing.T) {
 	w.takes("b")
 }
 
-func TestReplaceTakesOutOnlyWhatIsOlder(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+func TestReplaceDropsOnlyOlderObjects(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(jobs(0, "listed", "gone")...)
 	w.upsert(testbuilders.Pod("pod").Succeeded(w.now).Fact())
 	listed := w.version
 	w.upsert(jobs(0, "newer")...)
-	w.Replace("jobs.batch", kept(w.facts["listed"], inVersion(job(0, "new"), listed)), listed, w.now)
+	w.Replace("jobs.batch", compressed(w.facts["listed"], inVersion(job(0, "new"), listed)), listed, w.now)
 	tracked := func(name string) bool { return w.records.get(testbuilders.UID(name)) != nil }
 	for name, want := range map[string]bool{"listed": true, "gone": false, "pod": true, "newer": true, "new": true} {
 		if tracked(name) != want {
 			t.Errorf("%s is tracked: %v", name, tracked(name))
 		}
 	}
-	w.Replace("jobs.batch", nil, 0, w.now) // A version that could not be read takes nothing out.
+	w.Replace("jobs.batch", nil, 0, w.now) // A list whose version cannot be read drops nothing.
 	if !tracked("listed") {
-		t.Error("a list of no version took out what was there")
+		t.Error("a list without a version dropped an object")
 	}
 }
 
-// TestMerge: a list of one namespace brings what the watch has passed over, and nothing that the watch has seen go.
+// TestMerge: a list of one namespace adds the objects that the watch has passed over, but none that the watch has seen removed.
 func TestMerge(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(w *world) // between the list at version 5, which has job a, and its arrival
 		tracked   bool
 	}{
-		"nothing":                   {func(*world) {}, true},
-		"the watch brings it first": {func(w *world) { w.Upsert(facts.Compress(inVersion(job(0, "a"), 5)), w.now) }, true},
-		"the watch brings it, and it goes": {func(w *world) {
+		"nothing":                 {func(*world) {}, true},
+		"the watch adds it first": {func(w *world) { w.Upsert(facts.Compress(inVersion(job(0, "a"), 5)), w.now) }, true},
+		"the watch adds and removes it": {func(w *world) {
 			w.Upsert(facts.Compress(inVersion(job(0, "a"), 5)), w.now)
 			w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now)
 		}, false},
-		"it goes, though the watch never brought it": {func(w *world) { w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now) }, false},
-		"a newer list of all does not have it":       {func(w *world) { w.Replace("jobs.batch", nil, 9, w.now) }, false},
-		"an older list of all does not have it":      {func(w *world) { w.Replace("jobs.batch", nil, 4, w.now) }, true},
-		"a newer list of others":                     {func(w *world) { w.Replace("pods", nil, 9, w.now) }, true},
-		"a newer list has it":                        {func(w *world) { w.Replace("jobs.batch", kept(jobs(0, "a")...), 9, w.now) }, true},
-		"another goes":                               {func(w *world) { w.Remove(facts.Compress(inVersion(job(0, "b"), 9)), w.now) }, true},
+		"the watch removes it, but never added it": {func(w *world) { w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now) }, false},
+		"a newer list of all does not have it":     {func(w *world) { w.Replace("jobs.batch", nil, 9, w.now) }, false},
+		"an older list of all does not have it":    {func(w *world) { w.Replace("jobs.batch", nil, 4, w.now) }, true},
+		"a newer list of another resource":         {func(w *world) { w.Replace("pods", nil, 9, w.now) }, true},
+		"a newer list has it":                      {func(w *world) { w.Replace("jobs.batch", compressed(jobs(0, "a")...), 9, w.now) }, true},
+		"another object is removed":                {func(w *world) { w.Remove(facts.Compress(inVersion(job(0, "b"), 9)), w.now) }, true},
 		"a second list begins and ends": {func(w *world) {
 			w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now)
 			w.BeginMerge("jobs.batch", testbuilders.Home).End(true, w.now)
 		}, false},
-		"it goes while nobody asks for it": {func(w *world) {
-			w.withoutPolicy(keep("1h", 1))
+		"it is removed while its resource is not covered": {func(w *world) {
+			w.removePolicy(ttlPolicy("1h", 1))
 			w.Remove(facts.Compress(inVersion(job(0, "a"), 9)), w.now)
-			w.policy(keep("1h", 1))
+			w.policy(ttlPolicy("1h", 1))
 		}, false},
-		"a list of all comes while nobody asks for it; the next list of the namespace brings it": {func(w *world) {
-			w.withoutPolicy(keep("1h", 1))
-			w.Replace("jobs.batch", kept(jobs(0, "a")...), 9, w.now)
-			w.policy(keep("1h", 1))
+		"it is in a list of all while its resource is not covered; the next list of the namespace adds it": {func(w *world) {
+			w.removePolicy(ttlPolicy("1h", 1))
+			w.Replace("jobs.batch", compressed(jobs(0, "a")...), 9, w.now)
+			w.policy(ttlPolicy("1h", 1))
 		}, false},
-		"nobody asks for it any more": {func(w *world) { w.withoutPolicy(keep("1h", 1)) }, false},
+		"its resource is no longer covered": {func(w *world) { w.removePolicy(ttlPolicy("1h", 1)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("1h", 1))
+			w := newWorld(t, ttlPolicy("1h", 1))
 			m := w.BeginMerge("jobs.batch", testbuilders.Home)
 			c.meanwhile(w)
-			w.add(m, kept(inVersion(job(0, "a"), 5)), w.now)
+			w.add(m, compressed(inVersion(job(0, "a"), 5)), w.now)
 			w.add(m, nil, w.now)
 			m.End(true, w.now)
 			if got := w.records.get("uid-a") != nil; got != c.tracked {
@@ -212,10 +213,10 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
-	t.Run("of a namespace of which nothing is known leaves nothing", func(t *testing.T) {
+	t.Run("of an unknown namespace leaves nothing", func(t *testing.T) {
 		w := newWorld(t)
 		m := w.BeginMerge("jobs.batch", "team-b")
-		w.add(m, kept(testbuilders.Job("a").In("team-b").Complete(w.now).Fact()), w.now)
+		w.add(m, compressed(testbuilders.Job("a").In("team-b").Complete(w.now).Fact()), w.now)
 		m.End(true, w.now)
 		w.forgotten()
 		if len(w.Engine.namespaces) != 1 {
@@ -232,7 +233,7 @@ func TestCoverage(t *testing.T) {
 	}{
 		"no policies":                     {nil, none},
 		"an empty policy":                 {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p")}, none},
-		"one that cannot be read":         {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1y")}, none},
+		"an unreadable policy":            {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1y")}, none},
 		"defaults":                        {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1h")}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
 		"a preview too":                   {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("1h").Preview()}, map[string][]string{"jobs.batch": {"team-a"}, "pods": {"team-a"}}},
 		"Jobs alone":                      {[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("jobs.batch"))}, map[string][]string{"jobs.batch": {"team-a"}}},
@@ -252,39 +253,39 @@ func TestCoverage(t *testing.T) {
 }
 
 func TestCoverageIsNumbered(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	covering := func() Covering { return w.Coverage()["jobs.batch"][testbuilders.Home] }
 	first := covering()
-	w.policy(keep("2h", 2))
+	w.policy(ttlPolicy("2h", 2))
 	w.policy(testbuilders.Policy("q").Default("1h"))
 	if covering() != first {
 		t.Error("a policy that changes nothing about it changed the number")
 	}
-	w.withoutPolicy(testbuilders.Policy("q"))
-	w.withoutPolicy(keep("2h", 2))
-	w.policy(keep("2h", 1))
+	w.removePolicy(testbuilders.Policy("q"))
+	w.removePolicy(ttlPolicy("2h", 2))
+	w.policy(ttlPolicy("2h", 1))
 	if covering() == first || covering() == 0 {
-		t.Errorf("the objects were let go in between, yet the number is %d after %d", covering(), first)
+		t.Errorf("the objects were dropped in between, but the number is %d after %d", covering(), first)
 	}
 }
 
-func TestWhatNobodyAsksForIsNotKept(t *testing.T) {
+func TestUncoveredObjectsAreDropped(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").For("jobs.batch")))
 	w.upsert(podOf("j", "a").Fact(), testbuilders.Pod("b").Succeeded(w.now).Fact(), testbuilders.Job("j").Complete(w.now).Fact())
-	w.Upsert(facts.Compress(testbuilders.Job("abroad").In("team-b").Complete(w.now).Fact()), w.now)
+	w.Upsert(facts.Compress(testbuilders.Job("elsewhere").In("team-b").Complete(w.now).Fact()), w.now)
 	if n := w.Totals().Objects; n != 3 {
 		t.Fatalf("%d objects are tracked, want 3", n)
 	}
-	w.withoutPolicy(testbuilders.Policy("p"))
+	w.removePolicy(testbuilders.Policy("p"))
 	if n := w.Totals().Objects; n != 1 || w.records.get("uid-j") == nil {
 		t.Fatalf("%d objects are tracked, want the Job", n)
 	}
 	w.pass(time.Hour)
 	w.takes("j")
-	w.withoutPolicy(testbuilders.Policy("q"))
+	w.removePolicy(testbuilders.Policy("q"))
 	w.done("j", deletion.Accepted)
 	w.forgotten()
 	if gone := w.TakeGone(); len(gone) != 0 {
-		t.Errorf("told of %v, which nobody saw go", gone)
+		t.Errorf("got %v, which nobody saw removed", gone)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// TestWhatFollowsFromAnAnswer: what each answer of the server does to an object that it does not take away.
-func TestWhatFollowsFromAnAnswer(t *testing.T) {
+// TestAnswers: each answer of the server that does not delete the object holds the object for a while.
+func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		result deletion.Result
 		reason policy.Reason // while it is held
@@ -31,7 +31,7 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 		"Unknown":                     {deletion.Result{Outcome: deletion.Unknown}, policy.ReasonRetrying, time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("0s", 1))
+			w := newWorld(t, ttlPolicy("0s", 1))
 			w.upsert(jobs(time.Minute, "a", "b")...)
 			w.takes("a", "b")
 			c.result.Detail = "the server's words"
@@ -39,7 +39,7 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 			w.decided("a", policy.Hold, c.reason)
 			w.counts("p", counts{candidates: 2, due: 2, held: 1})
 			w.holds("p", report.Group{Reason: c.reason, Detail: "the server's words", Object: "jobs.batch/a", Count: 1})
-			w.done("b", deletion.Accepted) // Others go on.
+			w.done("b", deletion.Accepted) // Other objects are not held.
 			w.pass(c.pause - 1)
 			w.takes()
 			w.pass(1)
@@ -55,7 +55,7 @@ func TestWhatFollowsFromAnAnswer(t *testing.T) {
 }
 
 func TestRefusalsBackOff(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(job(0, "a"))
 	for _, want := range []time.Duration{
 		time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 64 * time.Second,
@@ -71,8 +71,8 @@ func TestRefusalsBackOff(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	t.Run("judged again at once from the newer state that came meanwhile", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("the newer version was observed meanwhile, and is judged at once", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.upsert(job(0, "a"))
@@ -83,8 +83,8 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("the order is for version %d, reread %v", o.Fact.ResourceVersion, o.Reread)
 		}
 	})
-	t.Run("judged again as soon as the newer state comes", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("the newer version is judged when it is observed", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.done("a", deletion.Conflict)
@@ -92,11 +92,11 @@ func TestConflicts(t *testing.T) {
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		if w.orders["a"].Reread {
-			t.Error("it is to be read, though the watch has shown it")
+			t.Error("the object is read again, but the watch has delivered the new version")
 		}
 	})
-	t.Run("spared when the newer state says so", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("the newer version is kept", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.upsert(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact())
@@ -104,20 +104,20 @@ func TestConflicts(t *testing.T) {
 		w.decided("a", policy.Wait, policy.ReasonNotDue)
 		w.takes()
 	})
-	t.Run("the refused state is never tried unread, whatever happens to the policy", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("the refused version is never tried without a read, whatever happens to the policy", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.done("a", deletion.Conflict)
-		w.policy(keep("1h", 2))
-		w.policy(keep("0s", 3))
+		w.policy(ttlPolicy("1h", 2))
+		w.policy(ttlPolicy("0s", 3))
 		w.takes("a")
 		if !w.orders["a"].Reread {
 			t.Error("the same version is tried again")
 		}
 	})
-	t.Run("a refused state that is still the newest is not tried", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("a refused version that is still the newest is not tried", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.done("a", deletion.Conflict)
@@ -133,8 +133,8 @@ func TestConflicts(t *testing.T) {
 		w.pass(time.Second)
 		w.takes("a")
 	})
-	t.Run("after three each delete is read before", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("after three conflicts the object is read before each delete", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		for i := range 5 {
 			w.takes("a")
@@ -145,8 +145,8 @@ func TestConflicts(t *testing.T) {
 			w.done("a", deletion.Conflict)
 		}
 	})
-	t.Run("after ten it is contended, for a minute", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("after ten conflicts the object is contended, for a minute", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		for range 10 {
 			w.takes("a")
@@ -154,7 +154,7 @@ func TestConflicts(t *testing.T) {
 			w.done("a", deletion.Conflict)
 		}
 		w.decided("a", policy.Hold, policy.ReasonContended)
-		w.upsert(job(0, "a")) // What contends does not end the pause.
+		w.upsert(job(0, "a")) // A new version does not end the pause.
 		w.decided("a", policy.Hold, policy.ReasonContended)
 		w.pass(time.Minute - 1)
 		w.takes()
@@ -162,10 +162,10 @@ func TestConflicts(t *testing.T) {
 		w.takes("a")
 		w.upsert(job(0, "a"))
 		w.done("a", deletion.Conflict)
-		w.takes("a") // And it begins anew.
+		w.takes("a") // The count of conflicts starts again.
 	})
-	t.Run("forgotten when it is not due any more", func(t *testing.T) {
-		w := newWorld(t, keep("0s", 1))
+	t.Run("conflicts are forgotten when the object is no longer due", func(t *testing.T) {
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		for range 3 {
 			w.takes("a")
@@ -176,15 +176,15 @@ func TestConflicts(t *testing.T) {
 		w.pass(time.Hour)
 		w.takes("a")
 		if w.orders["a"].Reread {
-			t.Error("it is to be read for conflicts of an hour ago")
+			t.Error("the object is read because of conflicts of an hour ago")
 		}
 	})
 }
 
-// TestRetake: what was read before a delete decides about it.
+// TestRetake: Retake judges the version that was read before a delete.
 func TestRetake(t *testing.T) {
 	reread := func(t *testing.T) (*world, *deletion.Order) {
-		w := newWorld(t, keep("0s", 1))
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.done("a", deletion.Unknown)
@@ -194,13 +194,13 @@ func TestRetake(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(w *world) (read *lifecycle.Fact)
-		goesOn bool
+		ok     bool
 		action policy.Action
 		reason policy.Reason
 	}{
 		"the same state": {func(w *world) *lifecycle.Fact { return w.facts["a"] }, true, policy.Delete, policy.ReasonExpired},
 		"a newer state":  {func(*world) *lifecycle.Fact { return inVersion(job(0, "a"), 99) }, true, policy.Delete, policy.ReasonExpired},
-		"an older state, memory knows better": {func(w *world) *lifecycle.Fact {
+		"an older version than memory has": {func(w *world) *lifecycle.Fact {
 			return inVersion(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact(), 0)
 		}, true, policy.Delete, policy.ReasonExpired},
 		"a newer state that is kept": {func(w *world) *lifecycle.Fact {
@@ -214,7 +214,7 @@ func TestRetake(t *testing.T) {
 			return w.facts["a"]
 		}, false, policy.Delete, policy.ReasonExpired},
 		"the policy was lengthened": {func(w *world) *lifecycle.Fact {
-			w.policy(keep("2h", 2))
+			w.policy(ttlPolicy("2h", 2))
 			return w.facts["a"]
 		}, false, policy.Wait, policy.ReasonNotDue},
 		"another object of the name": {func(w *world) *lifecycle.Fact {
@@ -225,32 +225,32 @@ func TestRetake(t *testing.T) {
 			w, o := reread(t)
 			read := c.change(w)
 			judged, ok := w.Retake(o, read, w.now)
-			if ok != c.goesOn {
-				t.Fatalf("goes on: %v", ok)
+			if ok != c.ok {
+				t.Fatalf("judged: %v", ok)
 			}
 			if !ok {
 				w.Release(o, w.now)
-				w.Release(o, w.now) // Harmless.
+				w.Release(o, w.now) // A second Release does nothing.
 			} else {
 				if judged.Reread || judged.Fact.ResourceVersion < read.ResourceVersion {
 					t.Errorf("judged version %d, to be read: %v", judged.Fact.ResourceVersion, judged.Reread)
 				}
-				w.Done(o, deletion.Result{Outcome: deletion.Refused}, w.now) // Not the order that counts any more.
+				w.Done(o, deletion.Result{Outcome: deletion.Refused}, w.now) // This order was replaced.
 				w.Done(judged, deletion.Result{Outcome: deletion.RetryLater}, w.now)
 				w.pass(time.Second)
 			}
 			if len(w.inFlight) != 0 {
-				t.Errorf("%d orders under way", len(w.inFlight))
+				t.Errorf("%d orders in flight", len(w.inFlight))
 			}
 			w.decided("a", c.action, c.reason)
 		})
 	}
-	t.Run("the object went meanwhile", func(t *testing.T) {
+	t.Run("the object was removed meanwhile", func(t *testing.T) {
 		w, o := reread(t)
 		read := w.facts["a"]
 		w.removed("a")
 		if _, ok := w.Retake(o, read, w.now); ok {
-			t.Error("goes on")
+			t.Error("the order was judged")
 		}
 		w.Release(o, w.now)
 		w.forgotten()
@@ -262,7 +262,7 @@ func inVersion(f *lifecycle.Fact, rv uint64) *lifecycle.Fact {
 	return f
 }
 
-// TestDeletionsCountOnceTheyAreSeen: whatever comes first, the answer or the event, each deletion counts once.
+// TestDeletionsCountOnceTheyAreSeen: each deletion counts once, whether the answer or the event arrives first.
 func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(w *world)
@@ -286,19 +286,19 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 		"gone, then conflict":                {func(w *world) { w.removed("a"); w.done("a", deletion.Conflict) }, 0},
 		"refused, then gone":                 {func(w *world) { w.done("a", deletion.Refused); w.removed("a") }, 0},
 		"gone before anything was sent":      {func(w *world) { w.Release(w.orders["a"], w.now); w.removed("a") }, 0},
-		"accepted, but the policy is another of its name": {func(w *world) {
+		"accepted, but the policy was recreated": {func(w *world) {
 			w.done("a", deletion.Accepted)
 			w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("0s"))
 			w.removed("a")
 		}, 0},
-		"accepted, but nobody looks any more": {func(w *world) {
+		"accepted, but the resource is no longer covered": {func(w *world) {
 			w.policy(testbuilders.Policy("p").Generation(2).Rules(testbuilders.Rule("r", "0s").For("pods")))
 			w.policy(testbuilders.Policy("p").Generation(3))
 			w.done("a", deletion.Accepted)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, keep("0s", 1))
+			w := newWorld(t, ttlPolicy("0s", 1))
 			w.upsert(job(0, "a"))
 			w.takes("a")
 			order := w.orders["a"]
@@ -310,22 +310,22 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 			if last := w.report("p").LastDeletion; (last != nil) != (c.deleted > 0) || last != nil && !last.Time.Equal(w.now) {
 				t.Errorf("last deletion at %v", last)
 			}
-			if name == "accepted, but the policy is another of its name" {
-				return // Gone it is, and told of.
+			if name == "accepted, but the policy was recreated" {
+				return // TakeGone has the deletion of the former policy.
 			}
 			if len(gone) != int(c.deleted) || len(gone) == 1 && (gone[0].Order != order || !gone[0].At.Equal(w.now)) {
-				t.Errorf("told of %v", gone)
+				t.Errorf("TakeGone returned %v", gone)
 			}
 			if len(w.TakeGone()) != 0 {
-				t.Error("told twice")
+				t.Error("TakeGone returned a deletion twice")
 			}
 		})
 	}
 }
 
-func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
+func TestTerminatingObjectsAreNotDeletedAgain(t *testing.T) {
 	for _, o := range []deletion.Outcome{deletion.Accepted, deletion.NotFound} {
-		w := newWorld(t, keep("0s", 1))
+		w := newWorld(t, ttlPolicy("0s", 1))
 		w.upsert(job(0, "a"))
 		w.takes("a")
 		w.done("a", o)
@@ -346,7 +346,7 @@ func TestWhatIsOnItsWayOutIsNotDeletedAgain(t *testing.T) {
 func TestNamespacesTakeTurns(t *testing.T) {
 	w := newWorld(
 		t,
-		keep("0s", 1),
+		ttlPolicy("0s", 1),
 		testbuilders.Policy("p").In("team-b").Default("0s"),
 		testbuilders.Policy("p").In("team-c").Default("0s"),
 	)
@@ -358,18 +358,18 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		testbuilders.Job("c1").In("team-c").Complete(w.now).Fact(),
 		testbuilders.Job("b2").In("team-b").Complete(w.now).Fact(),
 	)
-	w.agree()
+	w.confirmFresh()
 	var got []string
 	take := func() {
 		o, ok := w.Take(w.now)
 		if !ok {
-			t.Fatalf("nothing more after %q", got)
+			t.Fatalf("no order after %q", got)
 		}
 		got = append(got, o.Fact.Name)
 	}
 	take()
 	take()
-	w.removed("c1") // Its namespace loses its turn.
+	w.removed("c1") // Its namespace has nothing left to delete.
 	for range 4 {
 		take()
 	}
@@ -381,15 +381,15 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestAReplicaThatDoesNotLeadKeepsNothing: it takes nothing, so what comes due must leave with its object.
-func TestAReplicaThatDoesNotLeadKeepsNothing(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+// TestAFollowerKeepsNothing: a follower takes no orders, so queued objects must be dropped when they are removed.
+func TestAFollowerKeepsNothing(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
 	for range 100 {
 		w.upsert(jobs(0, "a", "b", "c")...)
 		w.removed("b", "a", "c")
 	}
 	w.forgotten()
 	if _, ok := w.ready.Pop(w.now); ok {
-		t.Error("a turn is left")
+		t.Error("the queue is not empty")
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// previewing has a cluster policy only count.
+// previewing makes a cluster policy a Preview.
 func previewing(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicy {
 	p.Spec.Mode = gc.ModePreview
 	return p
 }
 
-// counting covers so many Jobs and Pods together, whatever their age.
+// counting returns a policy that keeps so many Jobs and Pods together, whatever their age.
 func counting(name string, most int64) *testbuilders.PolicyBuilder {
 	return testbuilders.Policy(name).Rules(testbuilders.Rule("few", "").WithoutTTL().Keeping(most))
 }
 
-// dueSince fails unless the object is deleted for a limit that it is beyond since then.
+// dueSince fails unless the object is deleted because it has been above a limit since then.
 func (w *world) dueSince(name string, since time.Time) {
 	w.Helper()
 	if d := w.records.get(testbuilders.UID(name)).decision(); d.Action != policy.Delete || !d.At.Equal(since) {
@@ -31,15 +31,15 @@ func (w *world) dueSince(name string, since time.Time) {
 	}
 }
 
-// TestAPreviewMakesNothingDue: since when an object is beyond a limit that enforces does not depend on what a Preview policy counts.
+// TestAPreviewMakesNothingDue: the limits of a Preview policy do not change since when an object is above the limit of an enforcing policy.
 func TestAPreviewMakesNothingDue(t *testing.T) {
 	t.Run("its ceiling", func(t *testing.T) {
 		w := newWorld(t, counting("few", 1), testbuilders.Policy("q").Default("never"))
 		w.clusterPolicy(previewing(jobCeiling(1, 2)))
 		w.upsert(job(2*time.Hour, "a"), job(time.Hour, "b"))
 		w.pass(time.Minute)
-		w.upsert(job(0, "c")) // It puts a beyond the ceiling.
-		w.withoutPolicy(testbuilders.Policy("q"))
+		w.upsert(job(0, "c")) // It puts a above the ceiling.
+		w.removePolicy(testbuilders.Policy("q"))
 		w.dueSince("a", testbuilders.Now)
 		w.dueSince("b", testbuilders.Now.Add(time.Minute))
 	})
@@ -52,27 +52,28 @@ func TestAPreviewMakesNothingDue(t *testing.T) {
 	})
 }
 
-// TestAPreviewThatIsEnforced: its ceiling takes what comes to be too much, and saves what is not any more.
+// TestAPreviewThatIsEnforced: a ceiling that enforces only now deletes the objects that are above it, and no others.
 func TestAPreviewThatIsEnforced(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(previewing(jobCeiling(1, 2)))
 	w.upsert(job(3*time.Minute, "a"), job(2*time.Minute, "b"), job(time.Minute, "c"))
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.clusterPolicy(jobCeiling(2, 2))
 	w.decided("a", policy.Delete, policy.ReasonOverCeiling)
 	w.removed("c") // By somebody else.
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.upsert(job(0, "d"))
 	w.takes("a")
 }
 
-// TestCeilingsOfTwoResources: each counts its own, also under a new generation of their policy and when both keep as many.
+// TestCeilingsOfTwoResources: each resource is counted separately, also under a new generation of the policy, and if both ceilings have the
+// same number.
 func TestCeilingsOfTwoResources(t *testing.T) {
 	both := func(generation int64) *gc.ClusterCleanupPolicy {
 		one := gc.Ceiling{Resources: []string{gc.ResourceJobs, gc.ResourcePods}, MaxObjects: new(int64(1))}
-		return everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{one}})
+		return guardrailPolicy(generation, gc.Guardrails{Ceilings: []gc.Ceiling{one}})
 	}
 	w := newWorld(t)
 	for generation := range int64(2) {
@@ -80,27 +81,27 @@ func TestCeilingsOfTwoResources(t *testing.T) {
 	}
 	w.upsert(jobs(time.Minute, "job-1")...)
 	w.upsert(testbuilders.Pod("pod-1").Succeeded(w.now.Add(-time.Minute)).Fact())
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.upsert(job(time.Hour, "job-2"), testbuilders.Pod("pod-2").Succeeded(w.now.Add(-time.Hour)).Fact())
 	w.takes("job-2", "pod-2")
 	if got := w.Reports("")[0]; got.Due != 2 {
-		t.Errorf("the policy of the second generation tells of %d that are due, want 2", got.Due)
+		t.Errorf("%d objects are due by the second generation, want 2", got.Due)
 	}
 }
 
-// TestAPoolIsOne: the last member of a pool that comes to be counted elsewhere, too, is counted with whoever comes.
-func TestAPoolIsOne(t *testing.T) {
+// TestAPoolKeepsItsMembers: the only member of a pool stays in it when another limit counts the member too.
+func TestAPoolKeepsItsMembers(t *testing.T) {
 	w := newWorld(t, counting("few", 1))
 	w.upsert(job(time.Hour, "a"))
 	w.clusterPolicy(previewing(jobCeiling(1, 5)))
 	w.upsert(job(0, "b"))
-	w.agree()
+	w.confirmFresh()
 	w.takes("a")
 }
 
-// TestANamespaceThatGoesTakesNoShare: what is left to the namespace controller leaves its room under a ceiling to others.
-func TestANamespaceThatGoesTakesNoShare(t *testing.T) {
+// TestATerminatingNamespaceTakesNoShare: a namespace that is being deleted leaves its share of a ceiling to others.
+func TestATerminatingNamespaceTakesNoShare(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 4))
 	w.fill("x", 3)
@@ -114,8 +115,8 @@ func TestANamespaceThatGoesTakesNoShare(t *testing.T) {
 	}
 }
 
-// TestPreviewedPoolsHeedAnnotations: a Preview counts together what its own annotationTTL lets it count.
-func TestPreviewedPoolsHeedAnnotations(t *testing.T) {
+// TestPoolsOfPreviewsUseAnnotations: the annotationTTL of a Preview decides which objects it counts.
+func TestPoolsOfPreviewsUseAnnotations(t *testing.T) {
 	for mode, due := range map[gc.AnnotationTTLMode]int64{gc.AnnotationExtendOnly: 0, gc.AnnotationIgnore: 1} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t, counting("p", 1).Annotations(mode).Preview())
@@ -125,13 +126,13 @@ func TestPreviewedPoolsHeedAnnotations(t *testing.T) {
 	}
 }
 
-// TestAnObjectInOneOfTwoPools: a limit whose pool does not have the object never lets it go, though the pool of another policy is full.
+// TestAnObjectInOneOfTwoPools: a limit deletes no object that is not in its pool, although the pool of another policy is full.
 func TestAnObjectInOneOfTwoPools(t *testing.T) {
 	perLabel := testbuilders.Rule("each", "").WithoutTTL().Keeping(0)
 	*perLabel.Capacity() = gc.Capacity{MaxObjects: new(int64(0)), Per: gc.CapacityPerLabel, LabelKey: "batch"}
 	w := newWorld(t, testbuilders.Policy("each").Rules(perLabel), counting("few", 0))
 	w.upsert(job(time.Hour, "without"), testbuilders.Job("with").Label("batch", "1").Complete(w.now).Fact())
-	w.agree()
+	w.confirmFresh()
 	w.takes("with")
 	w.decided("without", policy.Keep, policy.ReasonNever)
 }

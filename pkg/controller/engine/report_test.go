@@ -60,12 +60,12 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	}
 }
 
-// TestReportCountsWhatCeilingsCount: whatever decides for it, in all selected namespaces, while the policy enforces, previews or stops
-// everything. A preview counts what it would if it enforced, its own rules included.
+// TestReportCountsWhatCeilingsCount: the objects of all selected namespaces count, whichever policy decides for them, and whether the
+// policy enforces, previews or stops all deletions. A preview counts what it would count if it enforced, with its own rules.
 func TestReportCountsWhatCeilingsCount(t *testing.T) {
 	most := func(n int64) *int64 { return &n }
 	governs := func(generation int64, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
-		p := everywhere(generation, gc.Guardrails{Ceilings: []gc.Ceiling{
+		p := guardrailPolicy(generation, gc.Guardrails{Ceilings: []gc.Ceiling{
 			{Resources: []string{gc.ResourcePods}, MaxObjects: most(1)}, {Resources: []string{gc.ResourceJobs}, MaxObjects: most(3)},
 		}})
 		change(&p.Spec)
@@ -95,10 +95,10 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 			s.Mode = gc.ModePreview
 			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), GitOpsManaged: gc.GitOpsManagedDelete}}
 		}, withHook},
-		"no ceilings":        {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = nil }, nil},
-		"not to be read":     {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = nil }, nil},
-		"other namespaces":   {func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector.MatchLabels = map[string]string{"team": "b"} }, none},
-		"for Jobs and above": {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = s.Guardrails.Ceilings[1:] }, counted[:1]},
+		"no ceilings":      {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = nil }, nil},
+		"not to be read":   {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = nil }, nil},
+		"other namespaces": {func(s *gc.ClusterCleanupPolicySpec) { s.NamespaceSelector.MatchLabels = map[string]string{"team": "b"} }, none},
+		"for Jobs only":    {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = s.Guardrails.Ceilings[1:] }, counted[:1]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -115,7 +115,7 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
-			if w.agree(); w.Reports("")[0].Mode == gc.ModePreview {
+			if w.confirmFresh(); w.Reports("")[0].Mode == gc.ModePreview {
 				w.takes()
 			}
 		})
@@ -141,15 +141,15 @@ func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 	)
 	w.policy(testbuilders.Policy("b-unreadable").Default("1w").Generation(2))
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
-	w.withoutPolicy(testbuilders.Policy("b-unreadable"))
+	w.removePolicy(testbuilders.Policy("b-unreadable"))
 	w.takes("a")
 	if got := w.Reports("team-b"); got != nil {
-		t.Errorf("reports of a namespace that nobody knows: %+v", got)
+		t.Errorf("reports of an unknown namespace: %+v", got)
 	}
 }
 
-func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+func TestReportOfAProtectedNamespace(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(job(0, "a"))
 	w.namespace(testbuilders.Home, gc.LabelProtected, "true")
 	if r := w.report("p"); r.Excluded != policy.ReasonNamespaceProtected || r.Candidates != 0 || r.Due != 0 {
@@ -157,7 +157,7 @@ func TestReportSaysThatItsNamespaceIsClosed(t *testing.T) {
 	}
 }
 
-// TestPreview: a preview counts what it would decide, with a vote among those that enforce, and deletes nothing.
+// TestPreview: a preview counts what it would decide together with the enforcing policies, and deletes nothing.
 func TestPreview(t *testing.T) {
 	preview := func(ttl gc.TTL) *testbuilders.PolicyBuilder { return testbuilders.Policy("p").Preview().Default(ttl) }
 	for name, c := range map[string]struct {
@@ -167,8 +167,8 @@ func TestPreview(t *testing.T) {
 		taken             []string
 	}{
 		"alone":                           {preview("1h"), nil, counts{candidates: 3, due: 1, held: 0}, 30 * time.Minute, nil},
-		"it would be the latest":          {preview("90m"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3}, 30 * time.Minute, []string{"a"}},
-		"another is later":                {preview("0s"), testbuilders.Policy("q").Default("2h"), counts{}, 0, nil},
+		"it keeps the longest":            {preview("90m"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3}, 30 * time.Minute, []string{"a"}},
+		"another keeps longer":            {preview("0s"), testbuilders.Policy("q").Default("2h"), counts{}, 0, nil},
 		"equal ones: the first by name":   {preview("1h"), testbuilders.Policy("q").Default("1h"), counts{candidates: 3, due: 1}, 30 * time.Minute, []string{"a"}},
 		"equal ones: the second by name":  {preview("1h"), testbuilders.Policy("a").Default("1h"), counts{}, 0, []string{"a"}},
 		"where no other matches":          {preview("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "never").For("pods")), counts{candidates: 3, due: 1}, 30 * time.Minute, nil},
@@ -179,7 +179,7 @@ func TestPreview(t *testing.T) {
 			w := newWorld(t, c.preview)
 			if c.enforced != nil {
 				w.policy(c.enforced)
-				w.agree()
+				w.confirmFresh()
 			}
 			w.upsert(job(time.Hour, "a"), job(30*time.Minute, "b"), job(0, "c"))
 			w.counts("p", c.want)
@@ -199,10 +199,10 @@ func TestPreview(t *testing.T) {
 	})
 }
 
-// TestDeletedGoesOn: a leader that takes over goes on from what the status says, and never back.
-func TestDeletedGoesOn(t *testing.T) {
+// TestDeletedNeverDecreases: a new leader continues from the number in the status.
+func TestDeletedNeverDecreases(t *testing.T) {
 	last := metav1.NewTime(testbuilders.Now.Add(-time.Hour))
-	w := newWorld(t, keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 40, LastDeletionTime: &last}))
+	w := newWorld(t, ttlPolicy("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 40, LastDeletionTime: &last}))
 	w.counts("p", counts{deleted: 40})
 	if r := w.report("p"); !r.LastDeletion.Equal(&last) {
 		t.Errorf("last deletion at %v", r.LastDeletion)
@@ -211,35 +211,35 @@ func TestDeletedGoesOn(t *testing.T) {
 	w.deletes("a", "b")
 	w.removed("a", "b")
 	w.counts("p", counts{deleted: 42})
-	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 41})) // Our own write of a moment ago.
+	w.policy(ttlPolicy("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 41})) // The replica wrote this a moment ago.
 	w.counts("p", counts{deleted: 42})
-	w.policy(keep("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 50})) // Of another leader.
+	w.policy(ttlPolicy("0s", 1).Status(gc.CleanupPolicyStatus{Deleted: 50})) // Another leader wrote this.
 	w.counts("p", counts{deleted: 50})
 	w.policy(testbuilders.Policy("p").WithUID("uid-2").Default("0s"))
 	w.counts("p", counts{})
 }
 
 func TestDirty(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.namespace("team-b")
 	w.TakeDirty()
 	for name, do := range map[string]func(){
 		"an object":      func() { w.upsert(job(0, "a")) },
 		"time":           func() { w.upsert(job(0, "a")); w.TakeDirty(); w.pass(time.Hour) },
-		"its going":      func() { w.upsert(job(0, "b")); w.TakeDirty(); w.removed("b") },
-		"a policy":       func() { w.policy(keep("1h", w.report("p").Stored.Generation+1)) },
+		"a removal":      func() { w.upsert(job(0, "b")); w.TakeDirty(); w.removed("b") },
+		"a policy":       func() { w.policy(ttlPolicy("1h", w.report("p").Stored.Generation+1)) },
 		"its protection": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true"); w.namespace(testbuilders.Home) },
 	} {
 		if do(); !slices.Equal(w.TakeDirty(), []string{testbuilders.Home}) {
-			t.Errorf("%s makes no report stale", name)
+			t.Errorf("after %s, the namespace is not dirty", name)
 		}
 		if got := w.TakeDirty(); len(got) != 0 {
-			t.Errorf("after %s: %q twice", name, got)
+			t.Errorf("after %s, %q is dirty twice", name, got)
 		}
 	}
 }
 
-func TestGroupsSpeak(t *testing.T) {
+func TestGroupString(t *testing.T) {
 	for want, g := range map[string]report.Group{
 		"Refused: pods/a":                                    {Reason: "Refused", Object: "pods/a", Count: 1},
 		"Refused: pods/a (no)":                               {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 1},
@@ -252,9 +252,9 @@ func TestGroupsSpeak(t *testing.T) {
 	}
 }
 
-// TestGroupNamesTheFirst: whatever the order in which objects are met.
+// TestGroupNamesTheFirst: a group names its first object, in whatever order objects are counted.
 func TestGroupNamesTheFirst(t *testing.T) {
-	w := newWorld(t, keep("0s", 1))
+	w := newWorld(t, ttlPolicy("0s", 1))
 	for _, name := range []string{"d", "b", "c"} {
 		w.upsert(testbuilders.Job(name).Complete(w.now).TTL(name).Fact())
 	}
@@ -265,16 +265,16 @@ func TestGroupNamesTheFirst(t *testing.T) {
 	}
 }
 
-// TestReportsMakeNoNamespace: a namespace that is forgotten while a report on it is under way stays forgotten.
-func TestReportsMakeNoNamespace(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+// TestReportsCreateNoNamespace: a namespace that is forgotten during a report stays forgotten.
+func TestReportsCreateNoNamespace(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.upsert(jobs(0, "a", "b")...)
-	w.inSlices(1)
+	w.setBudget(1)
 	reporting := w.ReportOn(testbuilders.Home)
 	reporting.Step()
-	w.withoutPolicy(keep("1h", 1))
+	w.removePolicy(ttlPolicy("1h", 1))
 	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
-	w.catchUp()
+	w.stepAll()
 	for reporting.Step() {
 	}
 	if len(reporting.Reports()) != 1 || len(w.Engine.namespaces) != 0 {

@@ -23,7 +23,7 @@ const (
 	scaleNamespaces = 50
 )
 
-// scaleJob is one of many finished Jobs, as a batch system makes them.
+// scaleJob returns one of many finished Jobs, as a batch system creates them.
 func scaleJob(i int) *facts.Compact {
 	ns := i % scaleNamespaces
 	return facts.Compress(testbuilders.Job(fmt.Sprintf("train-%02d-%08d", ns, i)).In(fmt.Sprintf("team-%02d", ns)).
@@ -32,7 +32,7 @@ func scaleJob(i int) *facts.Compact {
 		Created(testbuilders.Now.Add(-24 * time.Hour)).Complete(testbuilders.Now.Add(-time.Duration(i*7919%scaleJobs/10) * time.Second)).Fact())
 }
 
-// scaled is an engine of many namespaces, each with a policy, and their Jobs.
+// scaled returns an engine with many namespaces, each with a policy and Jobs.
 func scaled(p gc.CleanupPolicySpec) *driver {
 	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	var all []*facts.Compact
@@ -76,7 +76,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkHeap is what it takes to keep a Job that waits for its time.
+// BenchmarkHeap measures the memory for a Job that is not due yet.
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		before := liveHeap()
@@ -86,7 +86,7 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// readable fails when a policy could not be read: nothing would be measured.
+// readable fails if a policy cannot be read, because then the benchmark would measure nothing.
 func (d *driver) readable(b *testing.B) {
 	b.Helper()
 	all := slices.Clone(d.clusterPolicies)
@@ -100,7 +100,7 @@ func (d *driver) readable(b *testing.B) {
 	}
 }
 
-// scaleClusterPolicy is one for all namespaces.
+// scaleClusterPolicy returns a cluster policy for all namespaces.
 func scaleClusterPolicy(generation int, guardrails *gc.Guardrails) *gc.ClusterCleanupPolicy {
 	return &gc.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Generation: int64(generation), ResourceVersion: fmt.Sprint(generation)},
@@ -114,8 +114,8 @@ func scaleCeiling(most int64) *gc.Guardrails {
 	return &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: &most}}}
 }
 
-// BenchmarkRejudge judges all Jobs anew because a cluster policy has changed: without limits, with pools and a ceiling that stay, and with
-// a ceiling that is another each time.
+// BenchmarkRejudge judges all Jobs again because a cluster policy has changed: without limits, with pools and a ceiling that stay the same,
+// and with a ceiling that changes each time.
 func BenchmarkRejudge(b *testing.B) {
 	limited := scaleSpec("30d")
 	limited.Capacity = &gc.Capacity{MaxObjects: new(int64(scaleJobs / scaleNamespaces * 9 / 10))}
@@ -143,7 +143,7 @@ func BenchmarkRejudge(b *testing.B) {
 	}
 }
 
-// BenchmarkListed has the objects of 3,000 namespaces, which a new cluster policy covers, listed one namespace after the other.
+// BenchmarkListed ends the lists of 3,000 namespaces, which a new cluster policy covers, one after the other.
 func BenchmarkListed(b *testing.B) {
 	const namespaces = 3000
 	for b.Loop() {
@@ -157,7 +157,7 @@ func BenchmarkListed(b *testing.B) {
 		t.ReplacePolicies(nil, "1", testbuilders.Now)
 		t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
 		t.ReplaceCronJobs(nil, testbuilders.Now)
-		p := clusterDefault("c", "10m", 1)
+		p := ttlClusterPolicy("c", "10m", 1)
 		p.ResourceVersion = "2"
 		t.SetClusterPolicy(p, testbuilders.Now)
 		b.StartTimer()

@@ -10,7 +10,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// TestSnapshotChangesNothing: what is tried on a copy is not done, not even to what the objects of many namespaces have in common.
+// TestSnapshotChangesNothing: a change that is tried on a copy does not affect the original, not even what objects of several namespaces
+// share.
 func TestSnapshotChangesNothing(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"))
 	w.clusterPolicy(jobCeiling(1, 3))
@@ -27,7 +28,7 @@ func TestSnapshotChangesNothing(t *testing.T) {
 		t.Errorf("%d of 4 are due on the copy", got)
 	}
 
-	w.upsert(testbuilders.Job("another").Complete(w.now).Fact()) // What has flipped would be judged with it.
+	w.upsert(testbuilders.Job("another").Complete(w.now).Fact()) // Objects that the copy had changed would be judged now.
 	if got := len(w.Due()); before != 1 || got != 2 {
 		t.Errorf("%d were due before, and %d with one more, not 1 and 2", before, got)
 	}
@@ -37,16 +38,16 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-// TestSnapshotInSteps: others have their turns while many objects are copied.
+// TestSnapshotInSteps: a long copy is interrupted, so that others get the lock.
 func TestSnapshotInSteps(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"))
 	w.fill(testbuilders.Home, 30)
-	w.inSlices(10)
-	turns := 0
-	w.others = func() { turns++ }
+	w.setBudget(10)
+	interruptions := 0
+	w.interrupt = func() { interruptions++ }
 	s := w.Snapshot(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}, 1000, w.now)
-	if len(s.Facts) != 30 || s.Cut || turns != 3 {
-		t.Errorf("copied %d objects, cut: %t; others had %d turns", len(s.Facts), s.Cut, turns)
+	if len(s.Facts) != 30 || s.Cut || interruptions != 3 {
+		t.Errorf("copied %d objects, cut: %t, %d interruptions", len(s.Facts), s.Cut, interruptions)
 	}
 	if s := w.Snapshot(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}, 5, w.now); len(s.Facts) != 5 || !s.Cut {
 		t.Errorf("copied %d objects, cut: %t; want 5 of them", len(s.Facts), s.Cut)

@@ -17,18 +17,19 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// TestStartSuspended: nothing is deleted in a namespace until a cluster policy that enforces selects it, nor once that is gone again.
+// TestStartSuspended: nothing is deleted in a namespace before an enforcing cluster policy selects it, or after the last such policy is
+// removed.
 func TestStartSuspended(t *testing.T) {
-	preview, elsewhere, enforcing := everywhere(1, gc.Guardrails{}), everywhere(2, gc.Guardrails{}), everywhere(3, gc.Guardrails{})
+	preview, elsewhere, enforcing := guardrailPolicy(1, gc.Guardrails{}), guardrailPolicy(2, gc.Guardrails{}), guardrailPolicy(3, gc.Guardrails{})
 	preview.Spec.Mode = gc.ModePreview
 	elsewhere.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "c"}}
 	w := newWorld(t)
 	w.config.StartSuspended = true
-	w.policy(keep("1h", 1))
+	w.policy(ttlPolicy("1h", 1))
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	suspended := func(when string) {
 		t.Helper()
-		w.agree()
+		w.confirmFresh()
 		w.takes()
 		w.decided("a", policy.Hold, policy.ReasonSuspended)
 		if r := w.report("p"); !r.Unselected || r.Due != 2 || r.Held != 2 {
@@ -39,25 +40,25 @@ func TestStartSuspended(t *testing.T) {
 	w.clusterPolicy(preview)
 	suspended("with a preview")
 	w.clusterPolicy(elsewhere)
-	suspended("with a policy for others")
+	suspended("with a policy for other namespaces")
 	w.clusterPolicy(enforcing)
-	w.agree()
+	w.confirmFresh()
 	if w.report("p").Unselected {
 		t.Error("selected, and still suspended")
 	}
 	w.RemoveClusterPolicy(enforcing, w.now)
 	clear(w.clusterPolicies)
 	suspended("once it is deleted")
-	again := everywhere(4, gc.Guardrails{})
+	again := guardrailPolicy(4, gc.Guardrails{})
 	again.UID = "uid-again"
 	w.clusterPolicy(again)
-	w.agree()
+	w.confirmFresh()
 	w.deletes("a", "b")
 }
 
-// TestTheFirstClusterPolicyReleasesNothingUnheld: what came due while Winnow was suspended is assessed when that ends. It waits for
-// approval where it is too much for its namespace, or 100,000 objects in all.
-func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
+// TestTheEndOfStartSuspendedIsAssessed: objects that came due while deletions were suspended at the start are assessed when the first
+// cluster policy ends that. They are held if they exceed the limit of a namespace, or of all namespaces.
+func TestTheEndOfStartSuspendedIsAssessed(t *testing.T) {
 	for name, c := range map[string]struct{ namespaces, jobs int }{
 		"many in each":     {2, 5000},
 		"many in all only": {200, 500},
@@ -73,8 +74,8 @@ func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
 			}
 			w.pass(time.Hour)
 			w.takes()
-			w.clusterPolicy(everywhere(1, gc.Guardrails{}))
-			w.agree()
+			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{}))
+			w.confirmFresh()
 			w.takes()
 			var waiting int64
 			for i := range c.namespaces {
@@ -89,24 +90,26 @@ func TestTheFirstClusterPolicyReleasesNothingUnheld(t *testing.T) {
 	}
 }
 
-// TestARestartWithoutTheFlag: the status told of no object that was free to go, so none of what came due meanwhile goes unheld.
+// TestARestartWithoutTheFlag: the status counted all objects as held, so after a restart without the flag they are held as an unseen
+// change.
 func TestARestartWithoutTheFlag(t *testing.T) {
 	w := restarted(t, testbuilders.Now)
-	w.lists([]string{testbuilders.Home}, keep("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4, Held: 4}))
+	w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 4, Held: 4}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
-	w.waits("p", 4)
+	w.oneHold("p", 4)
 }
 
-// TestARestartWithTheFlag: where a cluster policy selects the namespace, a restart holds nothing, in whatever order the first lists arrive.
+// TestARestartWithTheFlag: if a cluster policy selects the namespace, a restart with the flag holds nothing, in whatever order the first
+// lists end.
 func TestARestartWithTheFlag(t *testing.T) {
 	for name, order := range map[string][]int{"cluster policies first": {0, 1, 2}, "cluster policies last": {1, 2, 0}} {
 		t.Run(name, func(t *testing.T) {
 			w := restarted(t, testbuilders.Now.Add(-45*time.Minute))
 			w.config.StartSuspended = true
-			c, p := everywhere(1, gc.Guardrails{}), keep("30m", 1).Version(w.next()).Obj()
+			c, p := guardrailPolicy(1, gc.Guardrails{}), ttlPolicy("30m", 1).Version(w.next()).Obj()
 			ns := testbuilders.Namespace(testbuilders.Home, w.next())
 			c.ResourceVersion, c.Status.ObservedGeneration, p.Status.ObservedGeneration = w.next(), 1, 1
 			w.clusterPolicies[types.NamespacedName{Name: c.Name}] = freshness.PolicyRevision(c.UID, c.Generation)
@@ -120,9 +123,9 @@ func TestARestartWithTheFlag(t *testing.T) {
 			for _, i := range order {
 				lists[i]()
 			}
-			w.upsert(jobs(time.Hour, names("a-", 4)...)...) // due since
-			w.listed()
-			w.agree()
+			w.upsert(jobs(time.Hour, names("a-", 4)...)...) // They came due since the last controller ran.
+			w.listCovered()
+			w.confirmFresh()
 			w.deletes(names("a-", 4)...)
 		})
 	}

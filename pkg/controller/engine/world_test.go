@@ -22,8 +22,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// world is an engine, the cluster that it is told of, and a clock. Whatever is done to the cluster gets the next resource
-// version and is told at once.
+// world is an engine, the cluster that it observes, and a clock. Every change of the cluster gets the next resource version, and the engine
+// observes it at once.
 type world struct {
 	*testing.T
 	*driver
@@ -32,19 +32,19 @@ type world struct {
 	policies, clusterPolicies, namespaces revisions
 
 	facts  map[string]*lifecycle.Fact // by name
-	orders map[string]*deletion.Order // under way, by the object's name
+	orders map[string]*deletion.Order // in flight, by the name of the object
 }
 
 type revisions = map[types.NamespacedName]freshness.Revision
 
-// allListed has an engine know that all collections were listed.
+// allListed tells an engine that all collections have been listed.
 func allListed(t *driver) {
 	for _, c := range []freshness.Collection{freshness.Policies, freshness.ClusterPolicies, freshness.Namespaces} {
 		t.fresh.Relisted(c, "")
 	}
 }
 
-// newWorld has the namespace testbuilders.Home, and agrees.
+// newWorld returns a world with the namespace testbuilders.Home and these policies. Everything is listed, and memory is fresh.
 func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	w := &world{
 		T: t, driver: newDriver(Config{Protected: []string{"winnow-system"}, HoldAbove: 1000, HoldAboveTotal: -1}), now: testbuilders.Now,
@@ -56,11 +56,11 @@ func newWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
 	for _, p := range policies {
 		w.policy(p)
 	}
-	w.agree()
+	w.confirmFresh()
 	return w
 }
 
-// begin is a start with nothing there.
+// begin lists everything in an empty cluster.
 func (w *world) begin() {
 	w.ReplaceCronJobs(nil, w.now)
 	allListed(w.driver)
@@ -72,19 +72,20 @@ func (w *world) next() string {
 }
 
 func (w *world) namespace(name string, labels ...string) {
-	w.tellNamespace(name, labels...)
-	w.listed()
+	w.observeNamespace(name, labels...)
+	w.listCovered()
 }
 
-// tellNamespace does so before anything that is newly covered was listed, as tellPolicy and tellClusterPolicy do.
-func (w *world) tellNamespace(name string, labels ...string) {
+// observeNamespace sets a namespace. Unlike namespace, it does not list the objects that are newly covered; observePolicy and
+// observeClusterPolicy do not either.
+func (w *world) observeNamespace(name string, labels ...string) {
 	m := testbuilders.Namespace(name, w.next(), labels...)
 	w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	w.SetNamespace(m, w.now)
 }
 
-// listed does what an observer does for what is newly covered: all that was there is known already.
-func (w *world) listed() {
+// listCovered ends a list of everything that is covered. It brings nothing, because the engine has observed all objects before.
+func (w *world) listCovered() {
 	for resource, covered := range w.Coverage() {
 		for name := range covered {
 			if resource != kinds.ResourceQuotas {
@@ -95,43 +96,43 @@ func (w *world) listed() {
 }
 
 func (w *world) policy(b *testbuilders.PolicyBuilder) {
-	w.tellPolicy(b)
-	w.listed()
+	w.observePolicy(b)
+	w.listCovered()
 }
 
-func (w *world) tellPolicy(b *testbuilders.PolicyBuilder) {
+func (w *world) observePolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
 	w.SetPolicy(p, w.now)
 }
 
 func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
-	w.tellClusterPolicy(p)
-	w.listed()
+	w.observeClusterPolicy(p)
+	w.listCovered()
 }
 
-func (w *world) tellClusterPolicy(p *gc.ClusterCleanupPolicy) {
+func (w *world) observeClusterPolicy(p *gc.ClusterCleanupPolicy) {
 	p.ResourceVersion = w.next()
 	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
 	w.SetClusterPolicy(p, w.now)
 }
 
-func (w *world) withoutPolicy(b *testbuilders.PolicyBuilder) {
+func (w *world) removePolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
 	delete(w.policies, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	w.RemovePolicy(p, w.now)
 }
 
-// upsert gives the objects a new state each.
+// upsert writes a new version of each object.
 func (w *world) upsert(all ...*lifecycle.Fact) {
-	for _, f := range w.written(all...) {
+	for _, f := range w.withVersions(all...) {
 		w.facts[f.Name] = f
 		w.Upsert(facts.Compress(f), w.now)
 	}
 }
 
-// written gives each object a version of its own, and tells nobody.
-func (w *world) written(all ...*lifecycle.Fact) []*lifecycle.Fact {
+// withVersions gives each object a version of its own. The engine does not observe the objects.
+func (w *world) withVersions(all ...*lifecycle.Fact) []*lifecycle.Fact {
 	for _, f := range all {
 		w.next()
 		f.ResourceVersion = w.version
@@ -146,8 +147,8 @@ func (w *world) removed(names ...string) {
 	}
 }
 
-// reading is what a consistent read says now.
-func (w *world) reading() freshness.ConsistentRead {
+// consistentRead returns what a consistent read returns now.
+func (w *world) consistentRead() freshness.ConsistentRead {
 	version := strconv.FormatUint(w.version, 10)
 	return freshness.ConsistentRead{
 		Began: w.now, Policies: freshness.Contents{Version: version, Revisions: w.policies},
@@ -156,19 +157,20 @@ func (w *world) reading() freshness.ConsistentRead {
 	}
 }
 
-func (w *world) agree() {
+// confirmFresh reads, and fails unless memory is fresh.
+func (w *world) confirmFresh() {
 	w.Helper()
-	if !w.ConfirmFresh(w.reading(), w.now) {
-		w.Fatal("memory is as new as the reading, but they disagree")
+	if !w.ConfirmFresh(w.consistentRead(), w.now) {
+		w.Fatal("memory has everything that was read, but is not fresh")
 	}
 }
 
-// pass lets time go by.
+// pass advances the clock, expires timers, and confirms that memory is fresh.
 func (w *world) pass(d time.Duration) {
 	w.Helper()
 	w.now = w.now.Add(d)
 	w.Expire(w.now)
-	w.agree()
+	w.confirmFresh()
 }
 
 // takes takes all orders, and fails unless they are for these objects.
@@ -195,13 +197,13 @@ func (w *world) result(name string, r deletion.Result) {
 	w.Helper()
 	o, ok := w.orders[name]
 	if !ok {
-		w.Fatalf("no order for %q is under way", name)
+		w.Fatalf("no order for %q is in flight", name)
 	}
 	delete(w.orders, name)
 	w.Done(o, r, w.now)
 }
 
-// deletes takes exactly these, whose deletes are accepted.
+// deletes takes exactly the orders for these objects, and ends them with Accepted.
 func (w *world) deletes(names ...string) {
 	w.Helper()
 	w.takes(names...)
@@ -210,7 +212,7 @@ func (w *world) deletes(names ...string) {
 	}
 }
 
-// counts are those of a policy's status.
+// counts are the counts in the status of a policy.
 type counts struct{ candidates, due, held, deleted int64 }
 
 func (w *world) report(name string) report.Report {
@@ -232,7 +234,7 @@ func (w *world) counts(name string, want counts) {
 	}
 }
 
-// decided fails unless the decision about an object is this one.
+// decided fails unless this is the decision for an object.
 func (w *world) decided(name string, action policy.Action, reason policy.Reason) {
 	w.Helper()
 	rec := w.records.get(w.facts[name].UID)
@@ -252,11 +254,11 @@ func (w *world) holds(name string, want ...report.Group) {
 	}
 }
 
-// forgotten fails unless nothing is left of the objects.
+// forgotten fails unless the engine has no objects any more.
 func (w *world) forgotten() {
 	w.Helper()
 	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.ready.Waiting() > 0 || len(w.inFlight) != 0 {
-		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d under way",
+		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d orders in flight",
 			w.records.count, len(w.dependents), w.timers.Len(), w.ready, len(w.inFlight))
 	}
 	for name, ns := range w.Engine.namespaces {
@@ -266,8 +268,8 @@ func (w *world) forgotten() {
 	}
 }
 
-// kept are facts in the form in which a list brings them.
-func kept(all ...*lifecycle.Fact) []*facts.Compact {
+// compressed returns facts in the form in which a list brings them.
+func compressed(all ...*lifecycle.Fact) []*facts.Compact {
 	var out []*facts.Compact
 	for _, f := range all {
 		out = append(out, facts.Compress(f))
@@ -275,7 +277,7 @@ func kept(all ...*lifecycle.Fact) []*facts.Compact {
 	return out
 }
 
-// jobs finished this long ago.
+// jobs returns Jobs that finished this long ago.
 func jobs(age time.Duration, names ...string) []*lifecycle.Fact {
 	var out []*lifecycle.Fact
 	for _, name := range names {
@@ -286,7 +288,7 @@ func jobs(age time.Duration, names ...string) []*lifecycle.Fact {
 
 func job(age time.Duration, name string) *lifecycle.Fact { return jobs(age, name)[0] }
 
-// keep is a policy with a default of this generation.
-func keep(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
+// ttlPolicy returns a generation of policy p, with a default TTL.
+func ttlPolicy(ttl gc.TTL, generation int64) *testbuilders.PolicyBuilder {
 	return testbuilders.Policy("p").Default(ttl).Generation(generation)
 }

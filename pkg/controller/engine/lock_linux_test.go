@@ -18,9 +18,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// BenchmarkLock is for how long one caller has the lock at the most, in CPU time: while a cluster policy with a ceiling changes, so that
-// all Jobs are judged again, reports on them are made, and a forecast copies what is known; and while one namespace has 400 Jobs and 120
-// policies of 100 rules each, half of which preview.
+// BenchmarkLock measures the longest time for which one call has the lock, in CPU time: while a cluster policy with a ceiling changes, so
+// that all Jobs are judged again, reports are created, and a forecast copies everything; and while one namespace has 400 Jobs and 120
+// policies of 100 rules each, half of them Previews.
 func BenchmarkLock(b *testing.B) {
 	b.Run("cluster policy", func(b *testing.B) {
 		spec := scaleSpec("30d")
@@ -61,13 +61,13 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-// longest measures the longest turn, with a budget as the tracker gives it, while a policy changes and what follows from that is done.
+// longest measures the longest call, with a budget like that of the tracker, while a policy changes and its effects are processed.
 func (d *driver) longest(b *testing.B, change func(generation int)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var longest time.Duration
 	begin, looked := cpuTime(), 0
-	d.others = func() {}
+	d.interrupt = func() {}
 	d.Engine.config.Spent = func(work int) bool {
 		if looked += work; looked < 64 {
 			return false
@@ -79,7 +79,7 @@ func (d *driver) longest(b *testing.B, change func(generation int)) {
 		longest = max(longest, cpuTime().Sub(begin))
 		begin = cpuTime()
 	}
-	d.others = turn
+	d.interrupt = turn
 	generation := 0
 	for b.Loop() {
 		generation++
@@ -96,7 +96,7 @@ func (d *driver) longest(b *testing.B, change func(generation int)) {
 	d.readable(b)
 }
 
-// cpuTime is what this thread has worked, so that other processes of the machine count for nothing.
+// cpuTime returns the CPU time of this thread, which does not include other processes of the machine.
 func cpuTime() time.Time {
 	const threadCPUTime = 3 // CLOCK_THREAD_CPUTIME_ID
 	var now syscall.Timespec

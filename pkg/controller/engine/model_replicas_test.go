@@ -18,17 +18,17 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
-// Replicas of TestEngine: how they start, follow and take over.
+// Replicas of TestEngine: how they start, follow and become leader.
 
-// start makes an engine that has read the world as it is.
+// start returns an engine that has listed the whole cluster.
 func (e *simulation) start() *driver {
 	return e.startWith(Config{HoldAbove: holdAboveByDefault, HoldAboveTotal: holdAboveTotalByDefault})
 }
 
 func (e *simulation) startWith(c Config) *driver {
 	t := newDriver(c)
-	if e.slice > 0 {
-		t.inSlices(e.slice)
+	if e.budget > 0 {
+		t.setBudget(e.budget)
 	}
 	e.listNamespaces(t)
 	e.version += len(e.Objects) + 1
@@ -41,27 +41,27 @@ func (e *simulation) startWith(c Config) *driver {
 	}
 	t.ReplaceQuotas(quotas, e.Now)
 	for _, f := range e.Objects {
-		e.remember(t, f)
+		e.setRecreated(t, f)
 	}
 	e.list(t, gc.ResourceJobs)
 	e.list(t, gc.ResourcePods)
-	e.rest(t)
+	e.stepAll(t)
 	return t
 }
 
-// follow starts a replica that does not lead.
+// follow starts the follower.
 func (e *simulation) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
-	e.alike = e.sameClearances()
-	e.undue = sets.KeySet(e.under)
+	e.caughtUp = e.sameClearances()
+	e.heldNotDue = sets.KeySet(e.under)
 	for _, uids := range e.DueBy() {
-		e.undue.Delete(uids...)
+		e.heldNotDue.Delete(uids...)
 	}
 	e.follower.recent = approval.Recent{}
 	for uid, w := range e.leader.recent {
 		e.follower.recent[uid] = new(slices.Clone(*w))
-	} // It would not know them, but this is about all else.
+	} // A new replica would not know these counts, but the test compares everything else.
 	for name, ns := range e.leader.namespaces {
 		if other := e.follower.namespaces[name]; other != nil {
 			other.recent = slices.Clone(ns.recent)
@@ -69,59 +69,59 @@ func (e *simulation) follow() {
 	}
 }
 
-// succeed has another replica take over: the one that followed, which knows all that the leader did, or a new one, which knows what is
-// stored, and of holds what the status of policies says. Another new one follows.
-func (e *simulation) succeed(t *rapid.T) {
+// changeLeader makes another replica the leader: either the follower, which has seen everything that the leader has, or a new one, which
+// knows only what is stored, and of holds only what the status of policies says. Then a new follower starts.
+func (e *simulation) changeLeader(t *rapid.T) {
 	e.writeStatus()
 	fresh := rapid.Bool().Draw(t, "a new one")
 	if e.leader = e.follower; fresh {
 		e.leader = e.start()
 	}
-	alike := e.alike               // follow() is about the next one.
-	e.recent = e.windows(e.leader) // One that followed may have started later than what it counts.
+	caughtUp := e.caughtUp         // follow sets it for the next follower.
+	e.recent = e.windows(e.leader) // The follower may have started after some of these changes.
 	e.leader.Lead()
-	e.repace(true)
-	if fresh || !alike {
-		e.takesOver(t, fresh)
+	e.resetPaces(true)
+	if fresh || !caughtUp {
+		e.adoptAll(t, fresh)
 		e.cleared = map[types.UID]bool{}
 		for rec := range e.leader.records.all() {
 			if rec.clearance == cleared {
 				e.cleared[rec.UID()] = true
 			}
 		}
-		e.settle()
+		e.clearDue()
 	}
 	e.writeStatus()
 	e.follow()
-	if e.clockLies {
+	if e.clockInDoubt {
 		e.read()
 	}
 	for _, name := range model.DrawnNamespaces {
 		e.rules[name] = e.rulesOf(name)
-		if fresh || !alike || !e.known(name) { // One that has started since knows no guardrails of before, or covers them longer.
+		if fresh || !caughtUp || !e.known(name) { // A replica that has started since does not know former guardrails.
 			e.limitsBefore[name] = limitsOf(e.leader.namespaces[name])
 		}
 	}
 }
 
-// limitsOf are those by which an engine assesses the next change of a namespace.
+// limitsOf returns the limits by which an engine assesses the next change of a namespace.
 func limitsOf(ns *namespace) simLimits {
 	if ns == nil {
 		return simLimits{}
 	}
-	said := func(n int) *int {
+	known := func(n int) *int {
 		if n < 0 {
 			return nil
 		}
 		return &n
 	}
 	above := ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
-	return simLimits{said(above.Objects), said(above.Total)}
+	return simLimits{known(above.Objects), known(above.Total)}
 }
 
-// writeStatus does what a leader does now and then.
+// writeStatus writes the status of all policies, as a leader does now and then.
 func (e *simulation) writeStatus() {
-	e.each(e.rest)
+	e.both(e.stepAll)
 	holds := map[types.UID][]gc.PolicyHold{}
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
 		for _, r := range e.leader.Reports(name) {
@@ -131,16 +131,16 @@ func (e *simulation) writeStatus() {
 	for i, p := range e.Policies {
 		e.Policies[i] = p.DeepCopy()
 		e.Policies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
-		e.each(func(t *driver) { t.SetPolicy(e.Policies[i], e.Now) })
+		e.both(func(t *driver) { t.SetPolicy(e.Policies[i], e.Now) })
 	}
 	for i, p := range e.ClusterPolicies {
 		e.ClusterPolicies[i] = p.DeepCopy()
 		e.ClusterPolicies[i].Status = gc.CleanupPolicyStatus{ObservedGeneration: p.Generation, Holds: holds[p.UID]}
-		e.each(func(t *driver) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
+		e.both(func(t *driver) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
 	}
 }
 
-// windows are those of an engine, as far as they still count.
+// windows returns what recent changes made due according to an engine, as far as it still counts.
 func (e *simulation) windows(t *driver) map[string][]simAssessed {
 	out := map[string][]simAssessed{}
 	add := func(key string, w approval.Window) {
@@ -159,9 +159,9 @@ func (e *simulation) windows(t *driver) map[string][]simAssessed {
 	return out
 }
 
-// told are the policies whose status tells of holds, each with the owner of one: its own, and that of another which objects wait under that
-// it would delete. One for all namespaces together is taken over in each.
-func (e *simulation) told() map[string]bool {
+// listedHolds returns the policies whose status lists a hold, each with the owner of the hold. A status lists the holds of its policy, and
+// the holds of others that have objects which its policy would delete.
+func (e *simulation) listedHolds() map[string]bool {
 	out := map[string]bool{}
 	for _, h := range e.holds {
 		out[fmt.Sprint(h.Owner, h.Owner)] = true
@@ -176,10 +176,11 @@ func (e *simulation) told() map[string]bool {
 	return out
 }
 
-// takesOver is after a replica has started that never saw what made objects due. From the status it knows holds, and not what waits under
-// them: all that did must be kept, and more may that the same policies would delete and that had finished when the hold was found.
-func (e *simulation) takesOver(t *rapid.T, fresh bool) {
-	told := e.told()
+// adoptAll is called after a replica has started that did not see what made objects due. It knows the holds from the status, but not their
+// members. It must hold all members, and it may also hold objects that the same policies would delete and that had finished when the hold
+// began.
+func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
+	told := e.listedHolds()
 	before := e.under
 	e.under, e.holds = map[types.UID]*simHold{}, nil
 	for _, name := range model.DrawnNamespaces {
@@ -208,13 +209,13 @@ func (e *simulation) takesOver(t *rapid.T, fresh bool) {
 	for key, uids := range e.DueBy() {
 		for _, uid := range uids {
 			h := e.under[uid]
-			// One that has finished anew since looks like one that the change did not make due.
-			known := before[uid] != nil && before[uid].Owner != "" && (fresh || !e.undue.Has(uid)) &&
+			// An object that has finished again since looks like one that the change did not make due.
+			known := before[uid] != nil && before[uid].Owner != "" && (fresh || !e.heldNotDue.Has(uid)) &&
 				!e.Objects[e.indexOf(uid)].FinishedAt.After(before[uid].Since.Add(freshness.ClockSkew))
 			switch {
 			case known && e.leader.records.get(uid).heldBy(e.uidOf(key.Policy)) == nil:
 				t.Fatalf("%s waited under a hold of %s in %s, and does not after a restart", uid, before[uid].Owner, before[uid].namespace)
-			case h == nil, before[uid] != nil, !fresh: // One that followed may have found more by itself.
+			case h == nil, before[uid] != nil, !fresh: // The follower may have found more holds itself.
 			case !told[fmt.Sprint(e.uidOf(key.Policy), h.Owner)]:
 				t.Fatalf("%s of %v waits under %+v after a restart", uid, key, h)
 			case e.Objects[e.indexOf(uid)].FinishedAt.After(h.Since.Add(freshness.ClockSkew)):
@@ -224,15 +225,15 @@ func (e *simulation) takesOver(t *rapid.T, fresh bool) {
 	}
 }
 
-// followerAgrees holds what a replica that does not lead has decided against the leader: it could take over at once.
-func (e *simulation) followerAgrees(t *rapid.T) {
-	if e.alike = e.alike || e.sameClearances(); !e.alike {
+// checkFollower compares the decisions of the follower with those of the leader, because the follower may become leader at any time.
+func (e *simulation) checkFollower(t *rapid.T) {
+	if e.caughtUp = e.caughtUp || e.sameClearances(); !e.caughtUp {
 		return
 	}
 	for _, f := range e.Objects {
 		rec, other := e.leader.records.get(f.UID), e.follower.records.get(f.UID)
-		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // In others, one that saw the namespace covers its objects.
-			t.Fatalf("%s is known to one replica alone", f.UID)
+		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // A replica that has seen an unknown namespace keeps its objects.
+			t.Fatalf("only one replica knows %s", f.UID)
 		}
 		if rec == nil || other == nil {
 			continue
@@ -243,18 +244,18 @@ func (e *simulation) followerAgrees(t *rapid.T) {
 		}
 		if got, want := other.hold(), rec.hold(); (got == nil) != (want == nil) ||
 			got != nil && (got.Owner != want.Owner || got.ID != want.ID) {
-			t.Fatalf("%s waits under %+v with a follower, under %+v with the leader", f.UID, got, want)
+			t.Fatalf("%s waits under %+v on the follower, under %+v on the leader", f.UID, got, want)
 		}
 	}
 }
 
-// sameClearances reports whether nothing is held, and both replicas assess by the same limits and know of all objects alike whether they
-// need approval, and how many did not lately. One that starts while a namespace is suspended does not know what was approved there.
+// sameClearances reports whether nothing is held, and both replicas have the same limits, clearances, and counts of recent changes. A
+// replica that starts while a namespace is suspended does not know what was approved there.
 func (e *simulation) sameClearances() bool {
 	sums := func(all map[string][]simAssessed) map[string]int {
 		out := map[string]int{}
-		for key, weighings := range all {
-			for _, of := range weighings {
+		for key, assessments := range all {
+			for _, of := range assessments {
 				out[fmt.Sprint(key, of.at)] += of.objects
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// TestWhatCannotBeObservedIsHeld: a resource that cannot be listed or watched holds its objects, and those that it may own.
-func TestWhatCannotBeObservedIsHeld(t *testing.T) {
+// TestUnobservedResourcesAreHeld: if a resource cannot be listed or watched, its objects are held, and so are the objects that it may own.
+func TestUnobservedResourcesAreHeld(t *testing.T) {
 	for resource, c := range map[string]struct {
 		taken []string
 		held  map[string]string // by object, why
@@ -26,22 +26,22 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 		"cronjobs.batch": {[]string{"a"}, map[string]string{"j": "cronjobs.batch cannot be observed: no right"}},
 	} {
 		t.Run(resource, func(t *testing.T) {
-			w := newWorld(t, keep("0s", 1))
+			w := newWorld(t, ttlPolicy("0s", 1))
 			w.upsert(job(0, "j"), testbuilders.Pod("a").Succeeded(w.now).Fact())
 			w.TakeDirty()
 			w.Observing(resource, errors.New("no right"), w.now)
 			for name, why := range c.held {
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
 				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != why {
-					t.Errorf("%s is held because %q", name, got)
+					t.Errorf("%s is held with detail %q", name, got)
 				}
 			}
 			w.counts("p", counts{candidates: 2, due: 2, held: int64(len(c.held))})
 			if w.report("p").Unobserved != resource+" cannot be observed: no right" {
-				t.Errorf("the report says %q", w.report("p").Unobserved)
+				t.Errorf("the report has %q", w.report("p").Unobserved)
 			}
 			if len(w.TakeDirty()) != 1 {
-				t.Error("no report is stale")
+				t.Error("no namespace is dirty")
 			}
 			w.takes(c.taken...)
 			w.Observing(resource, errors.New("no right, still"), w.now)
@@ -49,27 +49,27 @@ func TestWhatCannotBeObservedIsHeld(t *testing.T) {
 			w.Observing(resource, nil, w.now)
 			w.Observing(resource, nil, w.now)
 			if w.report("p").Unobserved != "" {
-				t.Errorf("the report says %q", w.report("p").Unobserved)
+				t.Errorf("the report has %q", w.report("p").Unobserved)
 			}
 			for name := range c.held {
 				w.decided(name, policy.Delete, policy.ReasonExpired)
 			}
 		})
 	}
-	t.Run("and others are not", func(t *testing.T) {
+	t.Run("other resources are not held", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 		w.upsert(job(0, "j"))
 		w.Observing("pods", errors.New("no right"), w.now)
 		if w.report("p").Unobserved != "" {
-			t.Errorf("the report says %q", w.report("p").Unobserved)
+			t.Errorf("the report has %q", w.report("p").Unobserved)
 		}
 		w.takes("j")
 	})
 }
 
-// TestAQuotaInDoubtHoldsWhatItLimits: a view of quotas that fails or is silent holds what goes because of a share of a quota, alone or
-// in the end, and says so. What goes by its time goes on.
-func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
+// TestQuotasInDoubt: while quotas cannot be observed, or their watch is silent, objects that are due because of a percentage of a quota are
+// held, with that reason. Objects that have outlived their TTL are deleted.
+func TestQuotasInDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin, end func(w *world)
 		why        string
@@ -99,41 +99,41 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 			for i, name := range []string{"x", "y", "z"} {
 				w.upsert(testbuilders.Job(name).Label("both", "").Complete(now.Add(-time.Duration(i) * time.Second)).Fact())
 			}
-			for _, name := range []string{"over", "z"} { // The second has outlived its TTL, and the first policy must agree.
+			for _, name := range []string{"over", "z"} { // z has outlived the TTL of q, but p keeps it because of the quota.
 				w.decided(name, policy.Hold, policy.ReasonUnobserved)
 				if got := w.explain(w.records.get(testbuilders.UID(name))).Detail; got != c.why {
-					t.Errorf("%s is held because %q", name, got)
+					t.Errorf("%s is held with detail %q", name, got)
 				}
 			}
 			if got := w.report("p").QuotaDoubt; got != c.why {
-				t.Errorf("the report says %q", got)
+				t.Errorf("the report has %q", got)
 			}
 			if got := w.report("q").QuotaDoubt; got != "" {
-				t.Errorf("the report on a policy without such a limit says %q", got)
+				t.Errorf("the report of a policy without such a limit has %q", got)
 			}
 			w.decided("old", policy.Delete, policy.ReasonExpired)
 			w.deletes("old")
 			c.end(w)
 			if got := w.report("p").QuotaDoubt; got != "" {
-				t.Errorf("the report says %q after all", got)
+				t.Errorf("the report still has %q", got)
 			}
 			w.takes("over", "z")
 		})
 	}
-	t.Run("until its time has come", func(t *testing.T) {
+	t.Run("until the TTL has passed", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
 		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
 		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)
 		w.takes()
 		if next, ok := w.Next(); !ok || !next.Equal(testbuilders.Now.Add(59*time.Minute)) {
-			t.Errorf("there is something to do at %s, %v", next, ok)
+			t.Errorf("the next time is %s, %v", next, ok)
 		}
 		w.pass(59 * time.Minute)
 		w.decided("b", policy.Delete, policy.ReasonExpired)
 		w.takes("a", "b")
 	})
-	t.Run("in a preview too", func(t *testing.T) {
+	t.Run("a preview reports them as held", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Preview())
 		w.ReplaceQuotas([]*Quota{quota(2)}, w.now)
 		w.upsert(jobs(time.Minute, "a", "b")...)
@@ -141,7 +141,7 @@ func TestAQuotaInDoubtHoldsWhatItLimits(t *testing.T) {
 		w.Observing(kinds.ResourceQuotas, errors.New("no right"), w.now)
 		w.counts("p", counts{candidates: 3, due: 2, held: 1})
 	})
-	t.Run("and other limits go on", func(t *testing.T) {
+	t.Run("other limits apply", func(t *testing.T) {
 		w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("one", "").For(gc.ResourceJobs).WithoutTTL().Keeping(1)),
 			testbuilders.Policy("q").Rules(testbuilders.Rule("half", "").For(gc.ResourcePods).WithoutTTL().KeepingPercent(50)))
 		w.ReplaceQuotas(nil, w.now)

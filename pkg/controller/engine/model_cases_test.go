@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
 
-// TestNamedCases has the engine answer each named case of the documentation.
+// TestNamedCases compares the answers of the engine with each named case of the documentation.
 func TestNamedCases(t *testing.T) {
 	cases, err := model.Cases()
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *simulation) casePreviews(t *testing.T, c model.Case) {
 	}
 }
 
-// caseOrders compares what is deleted in which order, and with which propagation.
+// caseOrders compares the order of the deletions, and their propagation.
 func (e *simulation) caseOrders(t *testing.T, c model.Case) {
 	e.follower = e.leader
 	e.read()
@@ -90,7 +90,7 @@ func (e *simulation) caseOrders(t *testing.T, c model.Case) {
 	}
 }
 
-// caseMakesDue compares what the change that the case is about makes due: where no object may be, all of that waits.
+// caseMakesDue compares which objects the change of a case makes due. The limit is 0, so all of these objects are held.
 func (e *simulation) caseMakesDue(t *testing.T, c model.Case) {
 	if c.Before == nil {
 		return
@@ -99,7 +99,7 @@ func (e *simulation) caseMakesDue(t *testing.T, c model.Case) {
 	after := &simulation{World: c.World, leader: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
 	after.follower, after.leader.config.HoldAbove = after.leader, 0
 	for name := range after.Namespaces {
-		after.tellNamespace(after.leader, name, after.next())
+		after.setNamespace(after.leader, name, after.next())
 	}
 	for _, p := range after.Policies {
 		p.Generation, p.ResourceVersion = 2, after.next()

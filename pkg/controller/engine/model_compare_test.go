@@ -18,10 +18,10 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// work carries out what is due, and holds its order against the model.
+// work deletes everything that is due, and compares the order of the deletions with the model.
 func (e *simulation) work(t *rapid.T) {
 	e.read()
-	e.each(e.rest)
+	e.both(e.stepAll)
 	byNamespace := map[string][]types.UID{}
 	var orders []*deletion.Order
 	for o, ok := e.leader.Take(e.Now); ok; o, ok = e.leader.Take(e.Now) {
@@ -47,16 +47,16 @@ func (e *simulation) work(t *rapid.T) {
 	for _, o := range orders {
 		e.deleted(t, o.Fact.UID)
 	}
-	e.settle()
+	e.clearDue()
 }
 
-// simPace is a bucket of time: it fills as time goes by, to a second, or to what one deletion takes if that is more.
+// simPace is a token bucket whose tokens are time. It holds one second, or the time of one deletion if that is more.
 type simPace struct {
 	perMinute int
-	full      time.Time // since when the bucket has been filling, from empty
+	empty     time.Time // when the bucket was last empty
 }
 
-// paced is how many of so many deletions may be sent now, which takes their time out of the bucket.
+// paced returns how many of n deletions may be sent now, and takes their time from the bucket.
 func (e *simulation) paced(namespace string, n int) int {
 	p := e.paces[namespace]
 	if p == nil || p.perMinute == 0 {
@@ -64,31 +64,31 @@ func (e *simulation) paced(namespace string, n int) int {
 	}
 	each := time.Minute / time.Duration(p.perMinute)
 	most := max(time.Second, each)
-	saved := min(e.Now.Sub(p.full), most)
+	saved := min(e.Now.Sub(p.empty), most)
 	n = min(n, int(saved/each))
-	p.full = e.Now.Add(time.Duration(n)*each - saved)
+	p.empty = e.Now.Add(time.Duration(n)*each - saved)
 	return n
 }
 
-// repace has namespaces start with a full bucket where the pace is another, or the replica.
-func (e *simulation) repace(anew bool) {
+// resetPaces gives a full bucket to the namespaces whose pace has changed, or to all.
+func (e *simulation) resetPaces(all bool) {
 	for _, name := range model.DrawnNamespaces {
 		perMinute, _ := e.MaxDeletionsPerMinute(name)
 		if ns, known := e.Namespaces[name]; !known || ns.Protected || gc.Protects(ns.Labels) {
 			perMinute = 0
 		}
-		if p := e.paces[name]; anew || p == nil || p.perMinute != perMinute {
-			e.paces[name] = &simPace{perMinute: perMinute, full: e.Now.Add(-time.Hour)}
+		if p := e.paces[name]; all || p == nil || p.perMinute != perMinute {
+			e.paces[name] = &simPace{perMinute: perMinute, empty: e.Now.Add(-time.Hour)}
 		}
 	}
 }
 
-// order is in which the objects of a namespace are to be deleted.
+// order returns the objects of a namespace that must be deleted, in their order.
 func (e *simulation) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
 	return slices.DeleteFunc(e.DeletionOrder(namespace), func(uid types.UID) bool { return wants[uid].Action != model.Delete })
 }
 
-// wants are the answers of the model, with what it does not know: holds for approval, and the clock.
+// wants returns the answers of the model, with the holds and the clock, which the model does not know.
 func (e *simulation) wants() map[types.UID]model.Answer {
 	out := e.Answers()
 	held := map[types.UID]bool{}
@@ -103,7 +103,7 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 			continue
 		case held[uid]:
 			a.Action, a.Reason = model.Hold, string(policy.ReasonHeld)
-		case e.clockLies:
+		case e.clockInDoubt:
 			a.Action, a.Reason = model.Hold, string(policy.ReasonClockInDoubt)
 		}
 		out[uid] = a
@@ -111,8 +111,8 @@ func (e *simulation) wants() map[types.UID]model.Answer {
 	return out
 }
 
-// limited tells whether an enforcing policy counts objects. A preview takes the pools of other policies as they are, not as they would
-// be if it enforced, so that what it says beside them is not compared.
+// limited reports whether an enforcing policy counts objects. A preview takes the pools of other policies as they are, not as they would be
+// if it enforced, so its answers beside such a policy are not compared.
 func (e *simulation) limited() bool {
 	spec := func(s *gc.CleanupPolicySpec) bool {
 		return s.Mode == gc.ModeEnforce &&
@@ -124,8 +124,8 @@ func (e *simulation) limited() bool {
 		})
 }
 
-// previewsAgree compares what preview policies would do, and takes it out of what is expected of them.
-func (e *simulation) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
+// checkPreviews compares what Preview policies would do with an object, and removes that from the expected previews.
+func (e *simulation) checkPreviews(t *rapid.T, previews map[model.PolicyRef]map[types.UID]model.Answer, rec *record) {
 	for _, p := range rec.previews() {
 		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
 		want, ok := previews[ref][rec.UID()]
@@ -133,7 +133,7 @@ func (e *simulation) previewsAgree(t *rapid.T, previews map[model.PolicyRef]map[
 			switch {
 			case e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil:
 				want.Action, want.Reason = model.Hold, string(policy.ReasonHeld)
-			case e.clockLies:
+			case e.clockInDoubt:
 				want.Action, want.Reason = model.Hold, string(policy.ReasonClockInDoubt)
 			}
 		}
@@ -149,10 +149,10 @@ var actionNames = map[policy.Action]string{
 	policy.Await: model.Await,
 }
 
-// agrees compares all that follows for all objects.
-func (e *simulation) agrees(t *rapid.T) {
-	e.repace(false)
-	e.each(e.rest)
+// checkAll compares everything that the engines decided and report.
+func (e *simulation) checkAll(t *rapid.T) {
+	e.resetPaces(false)
+	e.both(e.stepAll)
 	wants, limited := e.wants(), e.limited()
 	var previews map[model.PolicyRef]map[types.UID]model.Answer
 	if !limited {
@@ -175,7 +175,7 @@ func (e *simulation) agrees(t *rapid.T) {
 			t.Fatalf("%s: got %+v, want %+v\n%s", f.UID, got, want, dump.Pretty(f)) // Without addresses, or rapid does not shrink it.
 		}
 		if !limited {
-			e.previewsAgree(t, previews, rec)
+			e.checkPreviews(t, previews, rec)
 		}
 	}
 	for ref, left := range previews {
@@ -183,8 +183,8 @@ func (e *simulation) agrees(t *rapid.T) {
 			t.Fatalf("policy %s previews nothing for %s, want %+v", ref, uid, a)
 		}
 	}
-	e.reportsAgree(t, wants)
-	e.followerAgrees(t)
+	e.checkReports(t, wants)
+	e.checkFollower(t)
 }
 
 func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
@@ -200,7 +200,7 @@ func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
 	return out
 }
 
-// heldBy is the hold that an object waits under, or else that of the policy that would delete it.
+// heldBy returns the hold that an object waits under, or else the hold of the policy that would delete it.
 func (e *simulation) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
 	if h := e.under[uid]; h != nil {
 		return h
@@ -215,29 +215,29 @@ func (e *simulation) isCluster(uid types.UID) bool {
 	return slices.ContainsFunc(e.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return p.UID == uid })
 }
 
-// holdsAgree compares the holds that reports tell of: by policy and namespace, or for all namespaces together, how many objects wait.
-func (e *simulation) holdsAgree(t *rapid.T) {
-	type told struct {
-		policy, holder types.UID // whose report, and whose hold
-		namespace      string
+// checkHolds compares the holds in reports: how many objects wait under each, by policy and namespace, or in all namespaces together.
+func (e *simulation) checkHolds(t *rapid.T) {
+	type reported struct {
+		policy, owner types.UID // of the report, and of the hold
+		namespace     string
 	}
 	namespaces := map[string]int{}
 	for _, h := range e.waiting() {
 		namespaces[h.ID]++
 	}
-	want := map[told]int64{}
-	own := func(h *simHold, policy types.UID) told {
+	want := map[reported]int64{}
+	own := func(h *simHold, policy types.UID) reported {
 		ns := e.leader.namespaces[h.namespace]
 		if ns == nil || ns.holds.Of(h.Owner) == nil {
 			t.Fatalf("there is no hold of %s in %s, want %+v", h.Owner, h.namespace, *h)
 		}
 		if e.isCluster(policy) && ns.holds.Of(h.Owner).Total {
-			return told{policy, h.Owner, ""}
+			return reported{policy, h.Owner, ""}
 		}
 		if namespaces[h.ID] > 1 && policy == h.Owner {
-			t.Fatalf("hold of %s in %s is one with others, and is not told so", h.Owner, h.namespace)
+			t.Fatalf("the hold of %s in %s is in several namespaces, but is not reported as one", h.Owner, h.namespace)
 		}
-		return told{policy, h.Owner, h.namespace}
+		return reported{policy, h.Owner, h.namespace}
 	}
 	for _, h := range e.waiting() {
 		want[own(h, h.Owner)] += 0
@@ -253,7 +253,7 @@ func (e *simulation) holdsAgree(t *rapid.T) {
 			if decider != h.Owner {
 				want[own(h, decider)]++
 			}
-			for _, other := range e.waiting() { // Where it is not known which of them it waits under, its policy tells of all.
+			for _, other := range e.waiting() { // If it is unknown which of them has the object, its policy reports all.
 				may := e.under[uid] != nil && other != h && other.Owner != decider &&
 					e.candidate(uid, key, func(of *simHold) bool { return of == other }) != nil
 				if may {
@@ -262,21 +262,21 @@ func (e *simulation) holdsAgree(t *rapid.T) {
 			}
 		}
 	}
-	got := map[told]int64{}
+	got := map[reported]int64{}
 	for _, name := range append([]string{""}, model.DrawnNamespaces...) {
 		for _, r := range e.leader.Reports(name) {
 			for _, h := range r.Holds {
-				got[told{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.NamespacedName()))), h.Namespace}] += h.Objects
+				got[reported{r.UID, e.uidOf(model.PolicyRef(h.Owner(r.NamespacedName()))), h.Namespace}] += h.Objects
 			}
 		}
 	}
 	if !maps.Equal(got, want) {
-		t.Fatalf("reports tell of holds\n%v\nwant\n%v", got, want)
+		t.Fatalf("reports have the holds\n%v\nwant\n%v", got, want)
 	}
 }
 
-// ceilingsAgree compares what reports tell of ceilings.
-func (e *simulation) ceilingsAgree(t *rapid.T) {
+// checkCeilings compares the ceilings in reports.
+func (e *simulation) checkCeilings(t *rapid.T) {
 	wants := e.Ceilings()
 	for _, r := range e.leader.Reports("") {
 		if want := wants[model.PolicyRef{Name: r.Name}]; !slices.Equal(r.Ceilings, want) {
@@ -285,10 +285,10 @@ func (e *simulation) ceilingsAgree(t *rapid.T) {
 	}
 }
 
-// reportsAgree compares the counts of enforcing policies, and their holds.
-func (e *simulation) reportsAgree(t *rapid.T, wants map[types.UID]model.Answer) {
-	e.holdsAgree(t)
-	e.ceilingsAgree(t)
+// checkReports compares the holds, the ceilings, and the candidates of enforcing policies.
+func (e *simulation) checkReports(t *rapid.T, wants map[types.UID]model.Answer) {
+	e.checkHolds(t)
+	e.checkCeilings(t)
 	candidates := map[string]int64{}
 	for _, a := range wants {
 		if a.Action != model.Ignore {

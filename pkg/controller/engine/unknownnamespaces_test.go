@@ -16,11 +16,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// Namespaces that are not known: seen late, or left out of a list.
+// Unknown namespaces: observed late, or left out of a list.
 
-// TestANamespaceThatIsSeenLate: the watch of namespaces may lag behind those of policies and objects. What is due when a namespace becomes
-// known is assessed then.
-func TestANamespaceThatIsSeenLate(t *testing.T) {
+// TestANamespaceThatIsObservedLate: the watch of namespaces may lag behind those of policies and objects. The objects that are due when a
+// namespace becomes known are assessed then.
+func TestANamespaceThatIsObservedLate(t *testing.T) {
 	late := func() *testbuilders.PolicyBuilder { return testbuilders.Policy("p").In("late").Default("10m") }
 	start := func(t *testing.T, n int) *world {
 		w := newWorld(t)
@@ -29,10 +29,10 @@ func TestANamespaceThatIsSeenLate(t *testing.T) {
 		for _, name := range names("job-", n) {
 			w.upsert(testbuilders.Job(name).In("late").Complete(w.now.Add(-time.Hour)).Fact())
 		}
-		w.agree()
+		w.confirmFresh()
 		w.takes()
 		w.namespace("late")
-		w.agree()
+		w.confirmFresh()
 		return w
 	}
 	start(t, 2).takes(names("job-", 2)...)
@@ -46,97 +46,96 @@ func TestANamespaceThatIsSeenLate(t *testing.T) {
 	w.takes(names("job-", 3)...)
 }
 
-// TestAStaleListOfNamespaces: a namespace that a list leaves out, and that is there after all, covers its holds.
+// TestAStaleListOfNamespaces: a namespace that a list leaves out by mistake keeps its holds.
 func TestAStaleListOfNamespaces(t *testing.T) {
-	w := newWorld(t, keep("1h", 1))
+	w := newWorld(t, ttlPolicy("1h", 1))
 	w.config.HoldAbove = 2
 	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-	w.policy(keep("10m", 2))
-	id := w.waits("p", 4).ID
+	w.policy(ttlPolicy("10m", 2))
+	id := w.oneHold("p", 4).ID
 	w.ReplaceNamespaces(nil, w.next(), w.now)
 	if waiting := w.report("p").Holds; len(waiting) != 1 || waiting[0].ID != id {
 		t.Errorf("while the namespace is not known: %+v", waiting)
 	}
 	w.namespace(testbuilders.Home)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
-	if h := w.waits("p", 4); h.ID != id {
+	if h := w.oneHold("p", 4); h.ID != id {
 		t.Errorf("the hold has another id: %+v, not %s", h, id)
 	}
 }
 
-// TestALostNamespaceKeepsItsHolds: a list that leaves a namespace out by mistake ends no hold there, though no policy but those of the
-// cluster is for it.
-func TestALostNamespaceKeepsItsHolds(t *testing.T) {
+// TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies: a list that leaves a namespace out by mistake ends no hold there, even if only cluster
+// policies apply to the namespace.
+func TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
 	w.config.HoldAbove, w.config.HoldAboveTotal = 10, 5
-	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.namespace("b")
 	for _, ns := range []string{testbuilders.Home, "b"} {
 		for _, n := range names(ns+"-", 4) {
 			w.upsert(testbuilders.Job(n).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
 		}
 	}
-	w.clusterPolicy(clusterDefault("c", "10m", 2))
-	w.agree()
+	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
+	w.confirmFresh()
 	w.takes()
-	told := w.Reports("")[0].Holds
-	if len(told) != 1 || told[0].Objects != 8 {
-		t.Fatalf("%+v", told)
+	holds := w.Reports("")[0].Holds
+	if len(holds) != 1 || holds[0].Objects != 8 {
+		t.Fatalf("the holds are %+v", holds)
 	}
-	c := clusterDefault("c", "10m", 2)
-	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: told}
+	c := ttlClusterPolicy("c", "10m", 2)
+	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: holds}
 	w.clusterPolicy(c)
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace("b", w.next())}, w.next(), w.now)
 	w.namespaces[types.NamespacedName{Name: "b"}] = w.Engine.namespaces["b"].revision
-	t.Logf("meanwhile: %+v", w.Reports("")[0].Holds)
-	w.tellNamespace(testbuilders.Home)
+	w.observeNamespace(testbuilders.Home)
 	for _, n := range names(testbuilders.Home+"-", 4) {
 		w.upsert(w.facts[n])
 	}
-	w.listed()
-	w.agree()
-	t.Logf("after: %+v", w.Reports("")[0].Holds)
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestALostNamespaceIsNotAssessedAnew: what was held stays so when a namespace is back, though the guardrail would allow it by now.
-func TestALostNamespaceIsNotAssessedAnew(t *testing.T) {
+// TestAnUnknownNamespaceIsNotAssessedAgain: held objects stay held when a namespace is known again, although the guardrail would allow the
+// change by then.
+func TestAnUnknownNamespaceIsNotAssessedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
 	w.config.HoldAbove = 1000
 	guard := func(n int64, gen int64) *gc.ClusterCleanupPolicy {
-		return everywhere(gen, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: &n}})
+		return guardrailPolicy(gen, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: &n}})
 	}
 	w.clusterPolicy(guard(3, 1))
-	w.clusterPolicy(clusterDefault("c", "never", 1))
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	for _, n := range names("a-", 4) {
 		w.upsert(job(time.Hour, n))
 	}
-	w.clusterPolicy(clusterDefault("c", "10m", 2))
-	w.clusterPolicy(guard(100, 2)) // does not end the hold
-	w.agree()
+	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
+	w.clusterPolicy(guard(100, 2)) // It does not end the hold.
+	w.confirmFresh()
 	w.takes()
 	w.ReplaceNamespaces(nil, w.next(), w.now)
-	w.tellNamespace(testbuilders.Home)
+	w.observeNamespace(testbuilders.Home)
 	for _, n := range names("a-", 4) {
 		w.upsert(w.facts[n])
 	}
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestAReplicaThatStartsHoldsInLateNamespaces: the lists of a replica that starts may be of different times. It takes over the holds of a
-// policy where that comes to select a namespace, too.
-func TestAReplicaThatStartsHoldsInLateNamespaces(t *testing.T) {
+// TestARestartHoldsInLateNamespaces: the lists of a replica that starts may be of different times. The replica also adopts the holds of a
+// policy where the policy comes to select a namespace later.
+func TestARestartHoldsInLateNamespaces(t *testing.T) {
 	for _, how := range []string{"unknown at first", "not selected at first"} {
 		t.Run(how, func(t *testing.T) {
 			w := newWorld(t)
 			w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: -1})
 			w.ReplaceCronJobs(nil, w.now)
-			c := clusterDefault("c", "10m", 2)
+			c := ttlClusterPolicy("c", "10m", 2)
 			if how != "unknown at first" {
 				c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
 			}
@@ -156,51 +155,50 @@ func TestAReplicaThatStartsHoldsInLateNamespaces(t *testing.T) {
 			w.ReplacePolicies(nil, w.next(), w.now)
 			w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
 			w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
-			w.tellNamespace(testbuilders.Home, "team", "a")
+			w.observeNamespace(testbuilders.Home, "team", "a")
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-			w.listed()
-			w.agree()
+			w.listCovered()
+			w.confirmFresh()
 			w.takes()
 		})
 	}
 }
 
-// TestGuardrailsGuardTheirEndInALostNamespace: a guardrail that goes while a namespace is not known is what the change is assessed by when
-// it is back.
-func TestGuardrailsGuardTheirEndInALostNamespace(t *testing.T) {
-	strict := everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
-	w := newWorld(t, keep("10m", 1))
+// TestAGuardrailIsRemovedInAnUnknownNamespace: a guardrail that is removed while a namespace is unknown still limits that change when the
+// namespace is known again.
+func TestAGuardrailIsRemovedInAnUnknownNamespace(t *testing.T) {
+	strict := guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
+	w := newWorld(t, ttlPolicy("10m", 1))
 	w.clusterPolicy(strict)
 	w.upsert(jobs(time.Hour, names("a-", 5)...)...)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 	w.ReplaceNamespaces(nil, w.next(), w.now)
 	delete(w.clusterPolicies, types.NamespacedName{Name: "all"})
-	p := everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
+	p := guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d")), HoldAbove: &gc.HoldAbove{Objects: new(int64(3))}})
 	p.ResourceVersion = w.next()
 	w.RemoveClusterPolicy(p, w.now)
 	w.namespace(testbuilders.Home)
-	w.agree()
+	w.confirmFresh()
 	w.takes()
 }
 
-// TestAnUnknownNamespaceHoldsUpNoOther: as long as it is not known, changes are assessed in all others.
+// TestAnUnknownNamespaceHoldsUpNoOther: while a namespace is unknown, changes are assessed in all others.
 func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.clusterPolicy(jobCeiling(1, 2))
 	w.namespace("gone")
-	w.tellPolicy(testbuilders.Policy("p").In("gone").Default("1h"))
+	w.observePolicy(testbuilders.Policy("p").In("gone").Default("1h"))
 	w.RemoveNamespace(testbuilders.Namespace("gone", w.next()), w.now)
 	delete(w.namespaces, types.NamespacedName{Name: "gone"})
 	w.upsert(jobs(time.Hour, names("a-", 3)...)...)
-	w.clusterPolicy(clusterDefault("c", "10m", 1))
-	w.agree()
+	w.clusterPolicy(ttlClusterPolicy("c", "10m", 1))
+	w.confirmFresh()
 	w.takes(names("a-", 3)...)
 }
 
-// TestNamespacesThatKeepComing: a namespace whose objects are not listed yet covers no change of another from being assessed after a
-// restart.
-func TestNamespacesThatKeepComing(t *testing.T) {
+// TestNewNamespacesDelayNoOther: after a restart, a namespace that is not listed yet does not delay the assessment of others.
+func TestNewNamespacesDelayNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
 	w.Resume(w.now.Add(-time.Minute))
@@ -210,41 +208,41 @@ func TestNamespacesThatKeepComing(t *testing.T) {
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
 	allListed(w.driver)
 	for _, ns := range []string{testbuilders.Home, "new"} {
-		w.tellNamespace(ns)
-		w.tellPolicy(testbuilders.Policy("p").In(ns).Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 2}))
+		w.observeNamespace(ns)
+		w.observePolicy(testbuilders.Policy("p").In(ns).Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: 2}))
 	}
 	w.upsert(jobs(time.Hour, "a", "b")...)
 	for resource := range w.Coverage() {
 		w.BeginMerge(resource, testbuilders.Home).End(true, w.now)
 	}
-	w.agree()
+	w.confirmFresh()
 	w.takes("a", "b")
 	if !slices.Contains(w.PolicyNamespaces(), "new") {
 		t.Error("namespace new has no policies")
 	}
 }
 
-// TestAStaleListOfPolicies: a policy that a list leaves out by mistake is assessed when it is back, though its status says that it was
-// observed.
+// TestAStaleListOfPolicies: a policy that a list leaves out by mistake is assessed when it is observed again, although its status says that
+// it was observed.
 func TestAStaleListOfPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
 	p := func() *testbuilders.PolicyBuilder {
-		return keep("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1})
+		return ttlPolicy("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1})
 	}
 	w.policy(p())
 	w.config.HoldAbove = 2
-	w.clusterPolicy(everywhere(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MinTTL: new(gc.TTL("30d"))}))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-	w.clusterPolicy(everywhere(2, gc.Guardrails{}))
-	w.waits("p", 4)
+	w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{}))
+	w.oneHold("p", 4)
 	w.ReplacePolicies(nil, w.next(), w.now)
-	w.tellPolicy(p())
+	w.observePolicy(p())
 	for _, name := range names("a-", 4) {
 		w.upsert(w.facts[name])
 	}
-	w.listed()
-	w.agree()
+	w.listCovered()
+	w.confirmFresh()
 	w.takes()
-	w.waits("p", 4)
+	w.oneHold("p", 4)
 }

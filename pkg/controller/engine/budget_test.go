@@ -24,13 +24,13 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// TestSlices tells two engines the same: one judges all at once, the other a few objects at a time, with whatever else happens in
-// between. It never deletes what the first would not, and once it has caught up it has decided the same.
-func TestSlices(t *testing.T) {
+// TestBudget makes two engines observe the same: one without a budget, and one with a budget of a few objects, which others interrupt. The
+// second engine must never delete what the first would not, and once it has done all its work, both must have the same decisions.
+func TestBudget(t *testing.T) {
 	testbuilders.Checks(t, 300)
 	testbuilders.Steps(t, 80)
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSliced(t)
+		s := newBudgetRun(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"object":         s.object,
 			"object again":   s.object,
@@ -40,8 +40,8 @@ func TestSlices(t *testing.T) {
 			"namespace":      s.namespace,
 			"quota":          s.quota,
 			"time":           s.time,
-			"a slice":        s.catchUp,
-			"another slice":  s.catchUp,
+			"step":           s.step,
+			"step again":     s.step,
 			"take":           s.take,
 			"rest":           s.rest,
 		})
@@ -49,19 +49,19 @@ func TestSlices(t *testing.T) {
 	})
 }
 
-type sliced struct {
-	now          time.Time
-	version      int
-	whole, parts *driver
-	objects      map[int]*lifecycle.Fact
-	generations  map[string]int64
-	wrong        []string // what the second would have deleted while it was interrupted
+type budgetRun struct {
+	now                time.Time
+	version            int
+	unlimited, limited *driver
+	objects            map[int]*lifecycle.Fact
+	generations        map[string]int64
+	wrong              []string // what the second engine would have deleted while it was interrupted
 }
 
-func newSliced(t *rapid.T) *sliced {
-	s := &sliced{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
-	s.whole, s.parts = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
-	s.parts.inSlices(rapid.IntRange(1, 4).Draw(t, "slice"))
+func newBudgetRun(t *rapid.T) *budgetRun {
+	s := &budgetRun{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
+	s.unlimited, s.limited = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	s.limited.setBudget(rapid.IntRange(1, 4).Draw(t, "budget"))
 	s.both(func(t *driver) {
 		t.ReplaceNamespaces(nil, "", s.now)
 		t.ReplacePolicies(nil, "", s.now)
@@ -81,23 +81,23 @@ func newSliced(t *rapid.T) *sliced {
 	}
 	s.list(gc.ResourceJobs)
 	s.list(gc.ResourcePods)
-	s.parts.others = s.takeAll
+	s.limited.interrupt = s.takeAll
 	return s
 }
 
-func (s *sliced) both(do func(*driver)) {
-	do(s.whole)
-	do(s.parts)
-	for resource, namespaces := range s.whole.Coverage() { // What is newly covered is listed at once.
+func (s *budgetRun) both(do func(*driver)) {
+	do(s.unlimited)
+	do(s.limited)
+	for resource, namespaces := range s.unlimited.Coverage() { // Everything that is newly covered is listed at once.
 		for name := range namespaces {
-			for _, t := range []*driver{s.whole, s.parts} {
+			for _, t := range []*driver{s.unlimited, s.limited} {
 				if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == t.namespaces[name].covered[resource] {
 					continue
 				}
 				m := t.BeginMerge(resource, name)
 				for _, f := range s.objects {
 					if f.Resource == resource && f.Namespace == name {
-						t.add(m, kept(f), s.now)
+						t.add(m, compressed(f), s.now)
 					}
 				}
 				m.End(true, s.now)
@@ -106,12 +106,12 @@ func (s *sliced) both(do func(*driver)) {
 	}
 }
 
-func (s *sliced) next() string {
+func (s *budgetRun) next() string {
 	s.version++
 	return strconv.Itoa(s.version)
 }
 
-func (s *sliced) list(resource string) {
+func (s *budgetRun) list(resource string) {
 	var all []*facts.Compact
 	for _, f := range s.objects {
 		if f.Resource == resource {
@@ -122,11 +122,11 @@ func (s *sliced) list(resource string) {
 	s.both(func(t *driver) { t.Replace(resource, all, uint64(s.version), s.now) })
 }
 
-func (s *sliced) relist(t *rapid.T) {
+func (s *budgetRun) relist(t *rapid.T) {
 	s.list(rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource"))
 }
 
-func (s *sliced) object(t *rapid.T) {
+func (s *budgetRun) object(t *rapid.T) {
 	i := rapid.IntRange(0, model.DrawnObjects-1).Draw(t, "object")
 	if f := s.objects[i]; f != nil && rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
 		delete(s.objects, i)
@@ -140,8 +140,8 @@ func (s *sliced) object(t *rapid.T) {
 	s.both(func(t *driver) { t.Upsert(facts.Compress(f), s.now) })
 }
 
-// generation is the next of a policy that comes, changes or goes; zero when it goes.
-func (s *sliced) generation(t *rapid.T, policy string) int64 {
+// generation returns the next generation of a policy that is created, changed or removed; 0 if it is removed.
+func (s *budgetRun) generation(t *rapid.T, policy string) int64 {
 	if s.generations[policy] > 0 && rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
 		s.generations[policy] = 0
 	} else {
@@ -150,11 +150,11 @@ func (s *sliced) generation(t *rapid.T, policy string) int64 {
 	return s.generations[policy]
 }
 
-func (s *sliced) policy(t *rapid.T) {
+func (s *budgetRun) policy(t *rapid.T) {
 	ns := rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace")
 	p := model.DrawPolicy(t, ns, rapid.SampledFrom(model.DrawnPolicies).Draw(t, "name"))
 	p.Generation, p.ResourceVersion = s.generation(t, ns+"/"+p.Name), s.next()
-	p.Spec.Suspend = false // Which policy decides for what may go anyway differs while others are yet to be counted.
+	p.Spec.Suspend = false // Which policy decides for a due object depends on the objects that are not counted yet.
 	s.both(func(t *driver) {
 		if p.Generation == 0 {
 			t.RemovePolicy(p, s.now)
@@ -164,12 +164,12 @@ func (s *sliced) policy(t *rapid.T) {
 	})
 }
 
-func (s *sliced) clusterPolicy(t *rapid.T) {
+func (s *budgetRun) clusterPolicy(t *rapid.T) {
 	p := model.DrawClusterPolicy(t, rapid.SampledFrom(model.DrawnClusterPolicies).Draw(t, "name"))
 	p.Generation, p.ResourceVersion = s.generation(t, p.Name), s.next()
 	p.Spec.Suspend = false
 	if p.Spec.Guardrails != nil {
-		p.Spec.Guardrails.HoldAbove = nil // What is assessed together differs.
+		p.Spec.Guardrails.HoldAbove = nil // The two engines assess other changes together.
 	}
 	s.both(func(t *driver) {
 		if p.Generation == 0 {
@@ -180,7 +180,7 @@ func (s *sliced) clusterPolicy(t *rapid.T) {
 	})
 }
 
-func (s *sliced) namespace(t *rapid.T) {
+func (s *budgetRun) namespace(t *rapid.T) {
 	m := testbuilders.Namespace(rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"), s.next())
 	if rapid.IntRange(0, 9).Draw(t, "remove") == 0 {
 		s.both(func(t *driver) { t.RemoveNamespace(m, s.now) })
@@ -190,7 +190,7 @@ func (s *sliced) namespace(t *rapid.T) {
 	s.both(func(t *driver) { t.SetNamespace(m, s.now) })
 }
 
-func (s *sliced) quota(t *rapid.T) {
+func (s *budgetRun) quota(t *rapid.T) {
 	q := model.DrawQuota(
 		t,
 		rapid.SampledFrom(model.DrawnNamespaces).Draw(t, "namespace"),
@@ -199,81 +199,82 @@ func (s *sliced) quota(t *rapid.T) {
 	s.both(func(t *driver) { t.SetQuota(QuotaOf(q), s.now) })
 }
 
-func (s *sliced) time(t *rapid.T) {
+func (s *budgetRun) time(t *rapid.T) {
 	s.now = s.now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "passes"))
 	s.both(func(t *driver) { t.Expire(s.now) })
 }
 
-func (s *sliced) catchUp(*rapid.T) { s.parts.Step(s.now) }
+func (s *budgetRun) step(*rapid.T) { s.limited.Step(s.now) }
 
-// take has the second delete all that it would.
-func (s *sliced) take(t *rapid.T) {
+// take makes the second engine delete everything that it would.
+func (s *budgetRun) take(t *rapid.T) {
 	s.takeAll()
 	if len(s.wrong) > 0 {
 		t.Fatal(s.wrong)
 	}
 }
 
-// takeAll takes all that the second would delete, and looks whether the first would too.
-func (s *sliced) takeAll() {
-	for _, t := range []*driver{s.whole, s.parts} {
+// takeAll takes all orders of the second engine, and records those that the first engine would not delete.
+func (s *budgetRun) takeAll() {
+	for _, t := range []*driver{s.unlimited, s.limited} {
 		read := freshness.Contents{Revisions: revisions{}}
 		r := freshness.ConsistentRead{Began: s.now, Policies: read, ClusterPolicies: read, Namespaces: read}
 		t.fresh.Confirm(r, func(freshness.Collection, revisions) bool { return true })
 	}
 	var orders []*deletion.Order
-	for o, ok := s.parts.Take(s.now); ok; o, ok = s.parts.Take(s.now) {
-		if rec := s.whole.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {
-			s.wrong = append(s.wrong, fmt.Sprintf("deletes %s, of which is decided %+v", o.Fact.UID, rec))
+	for o, ok := s.limited.Take(s.now); ok; o, ok = s.limited.Take(s.now) {
+		if rec := s.unlimited.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {
+			s.wrong = append(s.wrong, fmt.Sprintf("deletes %s, but the other engine decided %+v", o.Fact.UID, rec))
 		}
 		orders = append(orders, o)
 	}
 	for _, o := range orders {
-		s.parts.Release(o, s.now)
+		s.limited.Release(o, s.now)
 	}
 }
 
-// rest lets the second catch up, and compares all decisions.
-func (s *sliced) rest(t *rapid.T) {
-	for s.parts.Step(s.now) {
+// rest finishes the work of the second engine, and compares all decisions.
+func (s *budgetRun) rest(t *rapid.T) {
+	for s.limited.Step(s.now) {
 	}
 	s.take(t)
 	s.both(func(t *driver) {
 		for at, ok := t.timers.Next(); ok && !at.After(s.now); at, ok = t.timers.Next() {
 			t.Expire(s.now)
 		}
-		for t.Step(s.now) { // One that is late may push many others out of a limit.
+		for t.Step(s.now) { // One object may put many others above a limit.
 		}
 	})
-	if got, want := s.decisions(s.parts), s.decisions(s.whole); !slices.Equal(got, want) {
+	if got, want := s.decisions(s.limited), s.decisions(s.unlimited); !slices.Equal(got, want) {
 		t.Fatalf("decided\n%v\nwant\n%v", got, want)
 	}
-	if got, want := s.parts.ready.Waiting(), s.whole.ready.Waiting(); got != want || len(s.parts.paused) > 0 {
-		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, len(s.parts.paused))
+	if got, want := s.limited.ready.Waiting(), s.unlimited.ready.Waiting(); got != want || len(s.limited.paused) > 0 {
+		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, len(s.limited.paused))
 	}
 }
 
-func (s *sliced) decisions(t *driver) []string {
+func (s *budgetRun) decisions(t *driver) []string {
 	var out []string
 	for rec := range t.records.all() {
 		answer := answerOf(rec.resolution(), rec.decision())
-		answer.At = time.Time{} // Since when it is over a limit is not the same.
+		answer.At = time.Time{} // The engines do not see an object above a limit at the same time.
 		out = append(out, fmt.Sprintf("%s %+v", rec.UID(), answer))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// TestReportsWaitForSlices: a report on objects that are being judged again would tell but a part, and cost as much as one on all.
-func TestReportsWaitForSlices(t *testing.T) {
+// TestReportsWaitForStep: while objects of a namespace wait to be judged again, its report would be incomplete and as expensive as the full
+// one, so the namespace is not dirty yet.
+func TestReportsWaitForStep(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("30d"), testbuilders.Policy("p").In("other").Default("30d"))
-	w.clusterPolicy(everywhere(1, gc.Guardrails{}))
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{}))
 	w.fill(testbuilders.Home, 4)
 	w.fill("other", 1)
 	w.TakeDirty()
 	for _, ok := w.PopUrgent(); ok; _, ok = w.PopUrgent() {
 	}
-	w.inSlices(2)
+	w.setBudget(2)
 	w.policy(testbuilders.Policy("p").Default("20d").Generation(2))
 	w.upsert(testbuilders.Job("elsewhere").In("other").Complete(w.now).Fact())
 	if got := w.TakeDirty(); !slices.Equal(got, []string{"other"}) {
@@ -282,8 +283,7 @@ func TestReportsWaitForSlices(t *testing.T) {
 	if ns, ok := w.PopUrgent(); ok {
 		t.Errorf("while objects in %s are judged, %q is urgent", testbuilders.Home, ns)
 	}
-	for w.Step(w.now) {
-	}
+	w.stepAll()
 	if got := w.TakeDirty(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"", testbuilders.Home}) {
 		t.Errorf("once they were judged, %v are to be reported", got)
 	}
@@ -292,9 +292,9 @@ func TestReportsWaitForSlices(t *testing.T) {
 	}
 }
 
-// TestSlicesAreReported: whoever reads the report on a namespace while objects elsewhere are still being judged is told to read it again,
-// since the change is assessed only once all are.
-func TestSlicesAreReported(t *testing.T) {
+// TestReportsAreRepeatedAfterStep: a namespace that was reported while objects elsewhere were still being judged becomes dirty again,
+// because the change is assessed only once all are judged.
+func TestReportsAreRepeatedAfterStep(t *testing.T) {
 	names := []string{testbuilders.Home, "other"}
 	changed := func(ns string, generation int64) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").In(ns).Default("30d").Generation(generation)
@@ -304,7 +304,7 @@ func TestSlicesAreReported(t *testing.T) {
 		w.fill(ns, 4)
 	}
 	w.TakeDirty()
-	w.inSlices(1)
+	w.setBudget(1)
 	for _, ns := range names {
 		w.policy(changed(ns, 2))
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// The cluster that the random test runs against: what is true, when it became so, and how far the watches have told of it.
-// Its idea of what is due is written from the documentation alone.
+// The cluster of TestCluster: what is stored, when it was written, and which events the watches have delivered. Which objects are due is
+// computed from the documentation alone.
 
 const never = -1 // milliseconds
 
 var ttlTexts = map[int]gc.TTL{0: "0s", 1000: "1s", 5000: "5s", 60000: "1m", never: "never"}
 
-// simPolicy, simNamespace and simJob are states; a new state is a new value.
+// simPolicy, simNamespace and simJob are stored states. A new state is a new value.
 type simPolicy struct {
 	uid        types.UID
 	generation int64
@@ -44,29 +44,29 @@ type simJob struct {
 	uid         types.UID
 	version     int
 	finished    time.Time // zero while it runs
-	extended    int       // its annotation, never, or 0 for none
+	extended    int       // the TTL annotation: never, or 0 if there is none
 	finalizer   bool
 	terminating bool
 }
 
 type key struct{ namespace, name string }
 
-// history is all that became true of a collection: states in their order, and how many of them its watch has told.
+// history is all writes of a collection in their order, and how many of them the watch has delivered.
 type history[K comparable, S any] struct {
-	events []event[K, S]
-	told   int
+	events    []event[K, S]
+	delivered int
 }
 
 type event[K comparable, S any] struct {
 	key     K
-	state   *S // nil when it went
-	last    *S // what it was before it went
+	state   *S // nil if the object was removed
+	last    *S // the state before the object was removed
 	version int
 	at      time.Time
-	barrier bool // a write that changes nothing
+	barrier bool // the write of a barrier, which changes nothing
 }
 
-// after is what was true after the first n events.
+// after returns the states after the first n events.
 func (h *history[K, S]) after(n int) map[K]*S {
 	out := map[K]*S{}
 	for _, e := range h.events[:n] {
@@ -81,7 +81,7 @@ func (h *history[K, S]) after(n int) map[K]*S {
 
 func (h *history[K, S]) now() map[K]*S { return h.after(len(h.events)) }
 
-// at is how many events had happened at a time.
+// at returns how many events had happened at a time.
 func (h *history[K, S]) at(t time.Time) int {
 	n := 0
 	for n < len(h.events) && !h.events[n].at.After(t) {
@@ -90,7 +90,7 @@ func (h *history[K, S]) at(t time.Time) int {
 	return n
 }
 
-// version is how new a list is that has the first n events.
+// version returns the resource version of a list that has the first n events.
 func (h *history[K, S]) version(n int) int {
 	if n == 0 {
 		return 0
@@ -98,9 +98,9 @@ func (h *history[K, S]) version(n int) int {
 	return h.events[n-1].version
 }
 
-func (h *history[K, S]) allTold() bool { return h.told == len(h.events) }
+func (h *history[K, S]) allDelivered() bool { return h.delivered == len(h.events) }
 
-// cluster is the truth.
+// cluster is everything that is stored.
 type cluster struct {
 	version    int
 	uids       int
@@ -129,7 +129,7 @@ func (c *cluster) setJob(j simJob) {
 	c.jobs.events = append(c.jobs.events, event[key, simJob]{j.key, &j, nil, j.version, c.now, false})
 }
 
-// deleteJob is what the API server does with a DELETE.
+// deleteJob does what the API server does with a DELETE.
 func (c *cluster) deleteJob(j simJob) {
 	if j.finalizer {
 		j.terminating = true
@@ -145,7 +145,7 @@ func (c *cluster) uid() types.UID {
 	return types.UID("uid-" + strconv.Itoa(c.uids))
 }
 
-// due tells whether policies let a Job go at a time, wherever it lives.
+// due reports whether the policies allow the deletion of a Job at a time. It does not look at the namespace.
 func due(j *simJob, policies map[key]*simPolicy, now time.Time) bool {
 	if j.finished.IsZero() || j.terminating {
 		return false
@@ -167,8 +167,9 @@ func due(j *simJob, policies map[key]*simPolicy, now time.Time) bool {
 	return !now.Before(j.finished.Add(time.Duration(max(keep, j.extended)) * time.Millisecond))
 }
 
-// mayGo tells whether what was true of policies and namespaces at some time of the last second lets the Job go now.
-func (c *cluster) mayGo(j *simJob) bool {
+// mayDelete reports whether the Job may be deleted now: whether some state of the policies within the last second, and some state of the
+// namespaces, allow it.
+func (c *cluster) mayDelete(j *simJob) bool {
 	since := c.now.Add(-time.Second)
 	return slices.ContainsFunc(span(c.policies.at(since), len(c.policies.events)), func(n int) bool {
 		return due(j, c.policies.after(n), c.now)
@@ -178,7 +179,7 @@ func (c *cluster) mayGo(j *simJob) bool {
 	})
 }
 
-// span is the numbers from a to b.
+// span returns the numbers from a to b.
 func span(a, b int) []int {
 	var out []int
 	for ; a <= b; a++ {
@@ -187,8 +188,8 @@ func span(a, b int) []int {
 	return out
 }
 
-// reading is a consistent read.
-func (c *cluster) reading() freshness.ConsistentRead {
+// consistentRead returns what a consistent read returns now.
+func (c *cluster) consistentRead() freshness.ConsistentRead {
 	version := strconv.Itoa(c.version)
 	r := freshness.ConsistentRead{
 		Began: c.now, Policies: freshness.Contents{Version: version, Revisions: revisions{}}, ClusterPolicies: freshness.Contents{Version: version, Revisions: revisions{}},
@@ -206,11 +207,11 @@ func (c *cluster) reading() freshness.ConsistentRead {
 	return r
 }
 
-// barrierReading is a consistent read that has written a barrier instead of listing policies.
-func (c *cluster) barrierReading() freshness.ConsistentRead {
+// barrierRead is a consistent read that writes a barrier instead of listing policies.
+func (c *cluster) barrierRead() freshness.ConsistentRead {
 	barrier := c.next()
 	c.policies.events = append(c.policies.events, event[key, simPolicy]{version: barrier, at: c.now, barrier: true})
-	r := c.reading()
+	r := c.consistentRead()
 	r.Policies = freshness.Contents{Version: strconv.Itoa(barrier)}
 	return r
 }
@@ -264,7 +265,7 @@ func realJobs(jobs map[key]*simJob) []*lifecycle.Fact {
 	return out
 }
 
-// sortedKeys covers draws repeatable.
+// sortedKeys keeps random draws reproducible.
 func sortedKeys[S any](m map[key]*S) []key {
 	return slices.SortedFunc(maps.Keys(m), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))

@@ -1,0 +1,223 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+)
+
+// simHold is a hold of a policy in a namespace.
+type simHold struct {
+	Owner     types.UID // empty while no policy decides for its members
+	namespace string
+	Since     time.Time
+	// ID is the same for the holds of several namespaces that one approval ends.
+	ID string
+	// was is the ID while the hold had an owner.
+	was string
+	// ListedBy are the policies whose status listed the hold when a replica adopted it without knowing its members. Searched says that the
+	// replica has looked for them.
+	ListedBy sets.Set[types.UID]
+	Searched bool
+}
+
+// hold holds objects. If the policy has a hold in the namespace already, that hold is extended, so that one approval covers both.
+func (e *simulation) hold(f *simBatch, total bool) {
+	h := e.holdOf(f.uid, f.namespace)
+	if h == nil {
+		h = &simHold{Owner: f.uid, namespace: f.namespace}
+		e.holds = append(e.holds, h)
+	}
+	h.Since, h.ID = e.Now, fmt.Sprint(f.uid, " ", f.namespace, " ", e.version)
+	if total {
+		h.ID = fmt.Sprint(f.uid, " ", f.wide[len(f.wide)-1], " ", e.version)
+	}
+	for _, uid := range f.uids {
+		e.under[uid] = h
+	}
+}
+
+func (e *simulation) holdOf(owner types.UID, namespace string) *simHold {
+	for _, h := range e.holds {
+		if h.Owner == owner && h.namespace == namespace {
+			return h
+		}
+	}
+	return nil
+}
+
+// mayWait reports whether an object that waits under another hold may wait under this one too.
+func (e *simulation) mayWait(h *simHold, due map[model.PolicyInNamespace][]types.UID) bool {
+	for key, uids := range due {
+		for _, uid := range uids {
+			if e.under[uid] != nil && e.candidate(uid, key, func(of *simHold) bool { return of == h }) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// searchAdopted puts due objects under the adopted holds that may have them.
+func (e *simulation) searchAdopted(due map[model.PolicyInNamespace][]types.UID) {
+	if e.clockInDoubt {
+		return
+	}
+	for key, uids := range due {
+		for _, uid := range uids {
+			if h := e.candidate(uid, key, func(h *simHold) bool { return !h.Searched }); h != nil && e.under[uid] == nil {
+				e.under[uid] = h
+				delete(e.cleared, uid)
+			}
+		}
+	}
+	for _, h := range e.holds {
+		h.Searched = h.Searched || e.known(h.namespace)
+	}
+}
+
+// candidate returns the first hold that an object may wait under, of those for which which returns true.
+func (e *simulation) candidate(uid types.UID, key model.PolicyInNamespace, which func(*simHold) bool) *simHold {
+	finished := e.Objects[e.indexOf(uid)].FinishedAt
+	var first *simHold
+	for _, h := range e.holds {
+		before := first == nil || h.Since.Before(first.Since) || h.Since.Equal(first.Since) && h.Owner < first.Owner
+		if before && h.namespace == key.Namespace && which(h) && h.ListedBy.Has(e.uidOf(key.Policy)) &&
+			(h.Since.IsZero() || !finished.After(h.Since.Add(freshness.ClockSkew))) {
+			first = h
+		}
+	}
+	return first
+}
+
+func (e *simulation) members(h *simHold) int {
+	n := 0
+	for _, of := range e.under {
+		if of == h {
+			n++
+		}
+	}
+	return n
+}
+
+// reassignHolds gives the holds of policies that no longer apply to a namespace to a policy that decides for a member now: to the first by
+// name.
+func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
+	for _, h := range slices.Clone(e.holds) {
+		if !e.known(h.namespace) || h.Owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.Owner, "/")) {
+			continue
+		}
+		if h.Owner != "" { // An approval in another namespace does not cover it.
+			h.Owner, h.was, h.ID = "", h.ID, fmt.Sprint(h.ID, " in ", h.namespace)
+		}
+		newOwner, found := model.PolicyRef{}, false
+		for key, uids := range due {
+			waits := slices.ContainsFunc(uids, func(uid types.UID) bool { return e.under[uid] == h })
+			if waits && (!found || key.Policy.Namespace+"/"+key.Policy.Name < newOwner.Namespace+"/"+newOwner.Name) {
+				newOwner, found = key.Policy, true
+			}
+		}
+		if !found {
+			continue
+		}
+		if own := e.holdOf(e.uidOf(newOwner), h.namespace); own != nil {
+			own.ID += " and " + h.ID
+			own.ListedBy, own.Searched = own.ListedBy.Union(h.ListedBy), own.Searched && h.Searched
+			if h.Since.IsZero() || !own.Since.IsZero() && own.Since.Before(h.Since) {
+				own.Since = h.Since
+			}
+			for uid, of := range e.under {
+				if of == h {
+					e.under[uid] = own
+				}
+			}
+			e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of == h })
+			continue
+		}
+		h.Owner = e.uidOf(newOwner)
+		h.ID = fmt.Sprint(h.was, " of ", h.Owner) // In other namespaces the hold may have another newOwner.
+	}
+}
+
+// waiting returns the holds that can be approved.
+func (e *simulation) waiting() []*simHold {
+	return slices.DeleteFunc(slices.Clone(e.holds), func(h *simHold) bool { return !e.exists(h.Owner) })
+}
+
+// exists reports whether there is a policy with this UID.
+func (e *simulation) exists(uid types.UID) bool {
+	return e.isCluster(uid) || slices.ContainsFunc(e.Policies, func(p *gc.CleanupPolicy) bool { return p.UID == uid })
+}
+
+// adopt adds the holds that the leader has found in statuses when policies came to select a namespace. Named tests check what it must find.
+func (e *simulation) adopt(namespace string) {
+	for h := range e.leader.namespaces[namespace].holds.All() {
+		if h.ListedBy == nil {
+			continue
+		}
+		sim := e.holdOf(h.Owner, namespace)
+		if sim == nil {
+			sim = &simHold{Owner: h.Owner, namespace: namespace, ID: h.ID, was: h.ID}
+			e.holds = append(e.holds, sim)
+		}
+		sim.Since, sim.ListedBy, sim.Searched = h.Since, maps.Clone(h.ListedBy), sim.Searched && h.Searched
+	}
+}
+
+// approve approves a hold by its ID.
+func (e *simulation) approve(t *rapid.T) {
+	all := e.waiting()
+	if len(all) == 0 {
+		t.Skip()
+	}
+	h := rapid.SampledFrom(all).Draw(t, "hold")
+	id := e.leader.namespaces[h.namespace].holds.Of(h.Owner).ID
+	for i, p := range e.Policies {
+		if p.UID == h.Owner {
+			e.Policies[i] = p.DeepCopy()
+			e.annotate(&e.Policies[i].ObjectMeta, id)
+			e.both(func(t *driver) { t.SetPolicy(e.Policies[i], e.Now) })
+		}
+	}
+	for i, p := range e.ClusterPolicies {
+		if p.UID == h.Owner {
+			e.ClusterPolicies[i] = p.DeepCopy()
+			e.annotate(&e.ClusterPolicies[i].ObjectMeta, id)
+			e.both(func(t *driver) { t.SetClusterPolicy(e.ClusterPolicies[i], e.Now) })
+		}
+	}
+	for key, uids := range e.DueBy() {
+		for _, uid := range uids {
+			if of := e.under[uid]; of == nil || of.ID != h.ID {
+				continue
+			}
+			delete(e.under, uid)
+			other := e.candidate(uid, key, func(of *simHold) bool { return of.ID != h.ID })
+			if e.cleared[uid] = other == nil; other != nil {
+				e.under[uid] = other
+			}
+		}
+	}
+	maps.DeleteFunc(e.under, func(_ types.UID, of *simHold) bool { return of.ID == h.ID }) // As far as is known, they are not due.
+	e.holds = slices.DeleteFunc(e.holds, func(of *simHold) bool { return of.ID == h.ID })
+	e.clearDue()
+}
+
+func (e *simulation) annotate(m *metav1.ObjectMeta, id string) {
+	m.ResourceVersion = e.next()
+	m.Annotations = map[string]string{gc.AnnotationApprovedHold: id}
+}
