@@ -23,12 +23,12 @@ func TestAnswers(t *testing.T) {
 		pause  time.Duration
 		reread bool // before the next delete
 	}{
-		"Conflict":                    {deletion.Result{Outcome: deletion.Conflict}, policy.ReasonRetrying, time.Second, true},
-		"Throttled":                   {deletion.Result{Outcome: deletion.RetryLater}, policy.ReasonRetrying, time.Second, false},
-		"Throttled, with Retry-After": {deletion.Result{Outcome: deletion.RetryLater, RetryAfter: 7 * time.Second}, policy.ReasonRetrying, 7 * time.Second, false},
-		"Unauthorized":                {deletion.Result{Outcome: deletion.Unauthorized}, policy.ReasonUnauthorized, 30 * time.Second, false},
-		"Refused":                     {deletion.Result{Outcome: deletion.Refused}, policy.ReasonRefused, time.Second, false},
-		"Unknown":                     {deletion.Result{Outcome: deletion.Unknown}, policy.ReasonRetrying, time.Second, true},
+		"Conflict":                     {deletion.Result{Outcome: deletion.Conflict}, policy.ReasonRetrying, time.Second, true},
+		"RetryLater":                   {deletion.Result{Outcome: deletion.RetryLater}, policy.ReasonRetrying, time.Second, false},
+		"RetryLater, with Retry-After": {deletion.Result{Outcome: deletion.RetryLater, RetryAfter: 7 * time.Second}, policy.ReasonRetrying, 7 * time.Second, false},
+		"Unauthorized":                 {deletion.Result{Outcome: deletion.Unauthorized}, policy.ReasonUnauthorized, 30 * time.Second, false},
+		"Refused":                      {deletion.Result{Outcome: deletion.Refused}, policy.ReasonRefused, time.Second, false},
+		"Unknown":                      {deletion.Result{Outcome: deletion.Unknown}, policy.ReasonRetrying, time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("0s", 1))
