@@ -30,21 +30,21 @@ import (
 )
 
 const (
-	// sumFor is how long deletions of a policy are summed up before the next event of them.
+	// sumFor is how long deletions of a policy are counted before the next event about them.
 	sumFor = 30 * time.Second
-	// settleFor is how long something stands still before a warning: most finalizers are gone by then.
-	settleFor = 3 * time.Second
-	// repeatAfter is when a warning that still holds is given again.
+	// warnAfter is how long objects must be held, or wait for finalizers, before a warning: most finalizers are gone by then.
+	warnAfter = 3 * time.Second
+	// repeatAfter is how long after a warning it is repeated, if its reason still exists.
 	repeatAfter = 10 * time.Minute
 )
 
-// event is an event that is yet to be written: on the policy, or, where there is one, on an object, with the policy as related. Who may
-// see nothing but a namespace learns from the latter what cluster policies do there.
+// event is an event to be written. If object is set, the event is on the object, with the policy as related, so that users who can read
+// only their own namespace learn what cluster policies do there. Otherwise the event is on the policy.
 type event struct {
 	subject
 	object             *corev1.ObjectReference
 	kind, reason, note string
-	// id ends the name of the event, so that it is not written twice; empty for one that may be repeated.
+	// id ends the name of the event, so that the event is not written twice. It is empty for an event that may be repeated.
 	id string
 }
 
@@ -54,59 +54,60 @@ type subject struct {
 	uid types.UID
 }
 
-// teller remembers what was told, and what is to be.
-type teller struct {
-	mu    *sync.Mutex
-	sums  map[sumKey]*deletions
-	heard map[heardKey]*heard
+// correlator combines deletions into few events, and says when warnings are due. It is safe for concurrent use.
+type correlator struct {
+	mu       *sync.Mutex
+	sums     map[sumKey]*deletions
+	warnings map[warningKey]*warning
 }
 
-// sumKey tells apart what is summed up: the deletions of a policy, and those of a cluster policy in each namespace.
+// sumKey identifies the deletions of a policy, or those of a cluster policy in the namespace within.
 type sumKey struct {
 	subject
 	within string
 }
 
-// deletions sums up those of one policy since the last event.
+// deletions counts the deletions of one sumKey since the last event.
 type deletions struct {
 	byRule map[string]map[string]int // rule, resource
-	last   *corev1.ObjectReference   // where they are those within a namespace
-	after  time.Time                 // not before then is the next event
+	last   *corev1.ObjectReference   // the last object, if the key has a namespace
+	after  time.Time                 // the earliest time of the next event
 }
 
-// heardKey tells apart what warnings are of; within is the namespace of the objects for an event on one of them.
-type heardKey struct {
+// warningKey identifies a warning. within is the namespace of the objects if the event is on one of them.
+type warningKey struct {
 	namespace, within string
 	policy            types.UID
 	reason            policy.Reason
 }
 
-// heard is a reason that stands; told is zero before its warning.
-type heard struct{ since, told time.Time }
+// warning says since when its reason exists, and when an event was last returned for it; zero if never.
+type warning struct{ since, returned time.Time }
 
-func newTeller() teller {
-	return teller{mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, heard: map[heardKey]*heard{}}
+func newCorrelator() correlator {
+	return correlator{mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, warnings: map[warningKey]*warning{}}
 }
 
-func (t *teller) gone(all []deletion.Gone) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// addGone counts deletions whose objects are gone.
+func (c *correlator) addGone(all []deletion.Gone) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, g := range all {
 		of := subject{g.Policy, g.PolicyUID}
-		t.sum(sumKey{subject: of}).add(&g)
+		c.sum(sumKey{subject: of}).add(&g)
 		if g.Policy.Namespace == "" {
-			within := t.sum(sumKey{of, g.Fact.Namespace})
+			within := c.sum(sumKey{of, g.Fact.Namespace})
 			within.add(&g)
 			within.last = reference(g.Fact.Resource, g.Fact.Namespace, g.Fact.Name, g.Fact.UID)
 		}
 	}
 }
 
-func (t *teller) sum(key sumKey) *deletions {
-	if t.sums[key] == nil {
-		t.sums[key] = &deletions{}
+func (c *correlator) sum(key sumKey) *deletions {
+	if c.sums[key] == nil {
+		c.sums[key] = &deletions{}
 	}
-	return t.sums[key]
+	return c.sums[key]
 }
 
 func (d *deletions) add(g *deletion.Gone) {
@@ -119,16 +120,16 @@ func (d *deletions) add(g *deletion.Gone) {
 	d.byRule[g.Rule][g.Fact.Resource]++
 }
 
-// deletions returns some of the sums whose time has come: the first at once, further ones no more often than sumFor.
-func (t *teller) deletions(now time.Time, most int) []event {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// dueDeletions returns at most most events about deletions: the first deletions of a policy at once, and later ones every sumFor.
+func (c *correlator) dueDeletions(now time.Time, most int) []event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var out []event
-	for of, d := range t.sums {
+	for of, d := range c.sums {
 		switch {
 		case now.Before(d.after):
 		case len(d.byRule) == 0:
-			delete(t.sums, of)
+			delete(c.sums, of)
 		case len(out) < most:
 			out = append(
 				out,
@@ -140,7 +141,7 @@ func (t *teller) deletions(now time.Time, most int) []event {
 	return out
 }
 
-// by names the policy where the event is not on it.
+// by names the policy if the event is not on the policy.
 func (k sumKey) by() string {
 	if k.within == "" {
 		return ""
@@ -148,7 +149,7 @@ func (k sumKey) by() string {
 	return " of ClusterCleanupPolicy " + k.Name
 }
 
-// reference names an object, with its UID where that is known.
+// reference returns a reference to an object. uid is empty if it is not known.
 func reference(resource, namespace, name string, uid types.UID) *corev1.ObjectReference {
 	out := &corev1.ObjectReference{Namespace: namespace, Name: name, UID: uid}
 	if k, err := kinds.For(resource); err == nil {
@@ -171,20 +172,20 @@ func (d *deletions) note() string {
 	return "Deleted " + strings.Join(parts, ", ")
 }
 
-// warnings returns what is to be told of objects that cannot be deleted; settled is false while something is yet to be
-// told, so that the policy must be looked at again.
-func (t *teller) warnings(r *report.Report, now time.Time) (out []event, settled bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	settled = true
+// dueWarnings returns the warnings that are due about objects that cannot be deleted. It reports whether these are all; if not, it must be
+// called again for the policy.
+func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, complete bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	complete = true
 	of := subject{types.NamespacedName{Namespace: r.Stored.Namespace, Name: r.Stored.Name}, r.Stored.UID}
-	standing := map[heardKey]bool{}
-	tell := func(within string, g report.Group, holds []gc.PolicyHold) {
-		key := heardKey{r.Stored.Namespace, within, r.Stored.UID, g.Reason}
-		standing[key] = true
-		switch due, early := t.hears(key, now); {
+	present := map[warningKey]bool{}
+	warn := func(within string, g report.Group, holds []gc.PolicyHold) {
+		key := warningKey{r.Stored.Namespace, within, r.Stored.UID, g.Reason}
+		present[key] = true
+		switch due, early := c.warningDue(key, now); {
 		case early:
-			settled = false
+			complete = false
 		case due:
 			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, g, holds)}
 			if within != "" {
@@ -195,7 +196,7 @@ func (t *teller) warnings(r *report.Report, now time.Time) (out []event, settled
 		}
 	}
 	for _, g := range slices.Concat(r.HeldByReason, r.AwaitingByReason) {
-		tell("", g, r.Holds)
+		warn("", g, r.Holds)
 	}
 	for _, in := range r.ByNamespace {
 		holds := slices.DeleteFunc(
@@ -203,49 +204,49 @@ func (t *teller) warnings(r *report.Report, now time.Time) (out []event, settled
 			func(h gc.PolicyHold) bool { return h.Namespace != "" && h.Namespace != in.Namespace },
 		)
 		for _, g := range slices.Concat(in.HeldByReason, in.AwaitingByReason) {
-			tell(in.Namespace, g, holds)
+			warn(in.Namespace, g, holds)
 		}
 	}
-	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool { return key.policy == r.Stored.UID && !standing[key] })
-	return out, settled
+	maps.DeleteFunc(c.warnings, func(key warningKey, _ *warning) bool { return key.policy == r.Stored.UID && !present[key] })
+	return out, complete
 }
 
-// hears reports whether a warning is due, or too early yet.
-func (t *teller) hears(key heardKey, now time.Time) (due, early bool) {
-	h := t.heard[key]
-	if h == nil {
-		h = &heard{since: now}
-		t.heard[key] = h
+// warningDue reports whether a warning is due now, or whether it is still too early.
+func (c *correlator) warningDue(key warningKey, now time.Time) (due, early bool) {
+	w := c.warnings[key]
+	if w == nil {
+		w = &warning{since: now}
+		c.warnings[key] = w
 	}
 	switch {
-	case now.Sub(h.since) < settleFor:
+	case now.Sub(w.since) < warnAfter:
 		return false, true
-	case h.told.IsZero() || now.Sub(h.told) >= repeatAfter:
-		h.told = now
+	case w.returned.IsZero() || now.Sub(w.returned) >= repeatAfter:
+		w.returned = now
 		return true, false
 	}
 	return false, false
 }
 
-// note says why objects stand still, and for holds how to approve them.
+// note says why objects are not deleted, and for holds how to approve them.
 func note(r *report.Report, g report.Group, holds []gc.PolicyHold) string {
 	switch {
 	case g.Reason == policy.ReasonHeld && len(holds) > 0:
-		return strings.Join(waiting(r, holds, toldMost), "; ")
+		return strings.Join(waiting(r, holds, eventHoldsMost), "; ")
 	case g.Reason == policy.ReasonTerminating:
 		return "Being deleted, " + g.String()
 	}
 	return "Held, " + g.String()
 }
 
-// objectOf is the first object of a group of a cluster policy.
+// objectOf returns a reference to the first object of a group of a cluster policy.
 func objectOf(g report.Group) *corev1.ObjectReference {
 	namespace, object, _ := strings.Cut(g.Object, "/")
 	resource, name, _ := strings.Cut(object, "/")
 	return reference(resource, namespace, name, "")
 }
 
-// noticeEvent tells the owner of an object of its annotations.
+// noticeEvent returns the event on an object whose annotation has no effect, or cannot be read.
 func noticeEvent(n *engine.Notice) event {
 	f := n.Fact
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.UID), string(n.Reason), n.Text}, "\n")))
@@ -255,17 +256,17 @@ func noticeEvent(n *engine.Notice) event {
 	}
 }
 
-// forget drops what was heard of policies of a namespace that are gone; those of the reports are not.
-func (t *teller) forget(namespace string, reports []report.Report) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	maps.DeleteFunc(t.heard, func(key heardKey, _ *heard) bool {
+// forget forgets the warnings of all policies of a namespace that have no report, because they are gone.
+func (c *correlator) forget(namespace string, reports []report.Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.warnings, func(key warningKey, _ *warning) bool {
 		return key.namespace == namespace &&
 			!slices.ContainsFunc(reports, func(r report.Report) bool { return r.Stored.UID == key.policy })
 	})
 }
 
-// noteMost is the longest note that the API takes.
+// noteMost is the length of the longest note that the API accepts.
 const noteMost = 1024
 
 func (w *Writer) createEvent(ctx context.Context, e event) error {
@@ -275,7 +276,7 @@ func (w *Writer) createEvent(ctx context.Context, e event) error {
 		note = strings.ToValidUTF8(note[:noteMost-3], "") + "..."
 	}
 	kind, home := "CleanupPolicy", e.Namespace
-	if home == "" { // Events of what has no namespace stand here, as kubectl expects.
+	if home == "" { // kubectl expects the events of objects without a namespace here.
 		kind, home = "ClusterCleanupPolicy", metav1.NamespaceDefault
 	}
 	regarding, related := &corev1.ObjectReference{

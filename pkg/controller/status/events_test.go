@@ -47,7 +47,7 @@ func (o *office) tells(got []event, want ...string) {
 // TestClusterPoliciesAreToldOfInNamespaces: who may see nothing but a namespace learns there what a cluster policy deletes and holds.
 func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 	o := &office{T: t}
-	all := newTeller()
+	all := newCorrelator()
 	gone := func(namespace, name, rule string) deletion.Gone {
 		f := testbuilders.Job(name).In(namespace).Fact()
 		return deletion.Gone{
@@ -55,15 +55,15 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 		}
 	}
 	now := testbuilders.Now
-	all.gone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
-	o.tells(all.deletions(now, 1+2),
+	all.addGone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
+	o.tells(all.dueDeletions(now, 1+2),
 		"batch/v1 Job team-a/b: Normal Deleted: Deleted 2 jobs.batch by rule default of ClusterCleanupPolicy defaults",
 		"batch/v1 Job team-b/c: Normal Deleted: Deleted 1 jobs.batch by the ceiling of ClusterCleanupPolicy defaults",
 		"policy defaults: Normal Deleted: Deleted 1 jobs.batch by the ceiling, 2 jobs.batch by rule default")
-	o.tells(all.deletions(now.Add(sumFor), 10))
+	o.tells(all.dueDeletions(now.Add(sumFor), 10))
 
-	all.gone([]deletion.Gone{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
-	if first, rest := all.deletions(now.Add(2*sumFor), 2), all.deletions(now.Add(2*sumFor), 2); len(first) != 2 || len(rest) != 1 {
+	all.addGone([]deletion.Gone{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
+	if first, rest := all.dueDeletions(now.Add(2*sumFor), 2), all.dueDeletions(now.Add(2*sumFor), 2); len(first) != 2 || len(rest) != 1 {
 		t.Errorf("tells %d and then %d of three, want 2 and 1", len(first), len(rest))
 	}
 
@@ -82,20 +82,20 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 		},
 	}
 	warn := func(at metav1.Time) []event {
-		out, _ := all.warnings(r, at.Time)
+		out, _ := all.dueWarnings(r, at.Time)
 		return out
 	}
 	o.tells(warn(metav1.NewTime(now)))
 	const approve = "kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="
 	b := "In namespace team-b, 60 objects wait for approval, because a change. To look at them: kubectl get pods -n team-b; to approve: " + approve + "5f3c"
 	c := "In namespace team-c, 1 object waits for approval, because another. To look at them: kubectl get jobs.batch,pods -n team-c; to approve: " + approve + "7d1e"
-	o.tells(warn(metav1.NewTime(now.Add(settleFor))),
+	o.tells(warn(metav1.NewTime(now.Add(warnAfter))),
 		"batch/v1 Job team-b/c: Warning Held: ClusterCleanupPolicy defaults: "+b,
 		"policy defaults: Warning Held: "+b+"; "+c,
 		"policy defaults: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more",
 		"v1 Pod team-a/p: Warning Refused: ClusterCleanupPolicy defaults: Held, Refused: team-a/pods/p (no) and 1 more")
 	all.forget("team-a", nil)
-	o.tells(warn(metav1.NewTime(now.Add(settleFor + repeatAfter/2))))
+	o.tells(warn(metav1.NewTime(now.Add(warnAfter + repeatAfter/2))))
 }
 
 // TestEventOnAnObject: the policy is what is related.

@@ -18,7 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// Reasons of conditions beside those of decisions.
+// Reasons of conditions, besides those of decisions.
 const (
 	reasonEnforcing    = "Enforcing"
 	reasonPreviewing   = "Previewing"
@@ -27,7 +27,7 @@ const (
 	reasonNotThrottled = "NotThrottled"
 )
 
-// Of makes the status of a policy from its report. The transition time of a condition that stays is kept.
+// Of returns the status of a policy from its report. A condition whose status stays the same keeps its transition time.
 func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
@@ -40,7 +40,7 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	}
 	for _, c := range []metav1.Condition{ready(r), suspended(r), throttled(r)} {
 		if c.Type != gc.ConditionReady && c.Status == metav1.ConditionFalse && meta.FindStatusCondition(out.Conditions, c.Type) == nil {
-			continue // It never was true.
+			continue // It was never true.
 		}
 		c.ObservedGeneration, c.LastTransitionTime = r.Stored.Generation, now
 		meta.SetStatusCondition(&out.Conditions, c)
@@ -48,8 +48,7 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	return out
 }
 
-// onlyCounts reports whether two statuses differ in nothing but counts, the times of deletions and the text of conditions, which
-// counts too.
+// onlyCounts reports whether two statuses differ only in counts, the times of deletions, and the messages of conditions, which have counts.
 func onlyCounts(a, b *gc.CleanupPolicyStatus) bool {
 	return apiequality.Semantic.DeepEqual(withoutCounts(a), withoutCounts(b))
 }
@@ -67,8 +66,7 @@ func withoutCounts(s *gc.CleanupPolicyStatus) gc.CleanupPolicyStatus {
 	return out
 }
 
-// observed is the last generation of which it is known whether it must wait for approval: a controller that starts knows from it
-// what it must weigh.
+// observed returns the last generation that was assessed. A controller that starts assesses only later ones.
 func observed(r *report.Report) int64 {
 	if r.Unassessed {
 		return r.Status.ObservedGeneration
@@ -76,7 +74,7 @@ func observed(r *report.Report) int64 {
 	return r.Generation
 }
 
-// seconds cuts a time to what the API keeps of it, so that it compares equal with what comes back.
+// seconds cuts a time to the precision of the API, so that it equals the time in the stored status.
 func seconds(t *metav1.Time) *metav1.Time {
 	if t == nil {
 		return nil
@@ -85,7 +83,7 @@ func seconds(t *metav1.Time) *metav1.Time {
 	return &out
 }
 
-// ready is False while somebody has to do something before the policy is carried out.
+// ready returns the condition Ready. It is False while something keeps the policy from being carried out, mostly until a person acts.
 func ready(r *report.Report) metav1.Condition {
 	if reason, message := needs(r); reason != "" {
 		return metav1.Condition{Type: gc.ConditionReady, Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
@@ -93,7 +91,7 @@ func ready(r *report.Report) metav1.Condition {
 	return metav1.Condition{Type: gc.ConditionReady, Status: metav1.ConditionTrue, Reason: working(r), Message: message(r)}
 }
 
-// needs is why a person is needed, and what to do; empty when none is.
+// needs returns why the condition Ready is False, and what to do; empty if it is True.
 func needs(r *report.Report) (policy.Reason, string) {
 	switch {
 	case r.Unreadable != nil:
@@ -125,7 +123,8 @@ func needs(r *report.Report) (policy.Reason, string) {
 	return "", ""
 }
 
-// suspended is True while spec.suspend stops the policy, or guardrails.suspendAll of a cluster policy or --start-suspended stops all.
+// suspended returns the condition Suspended. It is True while spec.suspend stops the policy, or while guardrails.suspendAll of a cluster
+// policy or --start-suspended stops all policies.
 func suspended(r *report.Report) metav1.Condition {
 	c := metav1.Condition{Type: gc.ConditionSuspended, Status: metav1.ConditionTrue, Reason: string(policy.ReasonSuspended)}
 	switch {
@@ -145,7 +144,7 @@ func suspended(r *report.Report) metav1.Condition {
 	return c
 }
 
-// throttled is True while due objects wait for their turn in the minute.
+// throttled returns the condition Throttled. It is True while due objects wait because of maxDeletionsPerMinute.
 func throttled(r *report.Report) metav1.Condition {
 	if len(r.Paced) == 0 {
 		return metav1.Condition{Type: gc.ConditionThrottled, Status: metav1.ConditionFalse, Reason: reasonNotThrottled}
@@ -156,11 +155,11 @@ func throttled(r *report.Report) metav1.Condition {
 	}
 }
 
-// waitingMost is how many holds the condition tells of in full, and toldMost is how many an event does, which is shorter. All of them are
-// in status.holds.
-const waitingMost, toldMost = 3, 2
+// waitingMost is how many holds the condition describes, and eventHoldsMost how many an event does, which is shorter. All holds are in
+// status.holds.
+const waitingMost, eventHoldsMost = 3, 2
 
-// waiting tells of the first holds. Each part ends with a command.
+// waiting describes the first holds. Each part ends with a command.
 func waiting(r *report.Report, holds []gc.PolicyHold, most int) []string {
 	var parts []string
 	for i, h := range holds {
@@ -192,7 +191,7 @@ func where(h gc.PolicyHold) string {
 	return "In namespace " + h.Namespace
 }
 
-// few names up to three.
+// few lists up to three names.
 func few(names []string) string {
 	const most = 3
 	if len(names) <= most {

@@ -34,17 +34,17 @@ import (
 const (
 	// budget is how many writes a second status and events may make together.
 	budget = 10
-	// noticesMost is how many of them at the most tell of annotations, however many objects are annotated.
+	// noticesMost is how many of these may be about annotations, however many objects are annotated.
 	noticesMost = 2
-	// flushEvery is how long changes are gathered before they are written.
+	// flushEvery is how often changes are written.
 	flushEvery = time.Second
-	// countsEvery is how long numbers that change are gathered while more than many objects are being deleted: nobody reads each of them,
-	// and the API server has enough to do. With flushEvery it keeps the promise of five seconds.
+	// countsEvery is how often counts are written while more than many objects are being deleted: nobody reads each count, and the API
+	// server is busy. Together with flushEvery, it still keeps the promise of five seconds.
 	countsEvery = 3 * time.Second
 	many        = 10
 )
 
-// Tracker tells what a Writer writes. Namespaces are named, and "" stands for the cluster policies.
+// Tracker has what a Writer writes. Namespaces are identified by name, and "" stands for the cluster policies.
 type Tracker interface {
 	// PolicyNamespaces returns all namespaces with policies, TakeDirty those whose reports may have changed since the last call, and PopUrgent
 	// the next one where somebody waits to see a new spec observed.
@@ -67,26 +67,27 @@ type Config struct {
 	Instance string
 }
 
-// Writer keeps the status of policies in step with the tracker, and tells of deletions in events.
+// Writer writes the status of policies, and events about deletions, warnings and notices.
 type Writer struct {
 	Config
 	budget  *rate.Limiter
-	pending sets.Set[string] // namespaces whose status is yet to be written, "" for the cluster policies
-	// gathering says since when numbers of a namespace have waited to be written.
-	gathering map[string]time.Time
-	last      string // the namespace whose turn was last
-	teller    teller
+	pending sets.Set[string] // namespaces whose status must be written, "" for the cluster policies
+	// delayed says since when changed counts of a namespace have waited to be written.
+	delayed    map[string]time.Time
+	last       string // the namespace whose turn was last
+	correlator correlator
 }
 
-// New returns a Writer that is yet to be run.
+// New returns a Writer, which Run starts.
 func New(c Config) *Writer {
 	return &Writer{
-		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), gathering: map[string]time.Time{}, teller: newTeller(),
+		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), delayed: map[string]time.Time{},
+		correlator: newCorrelator(),
 	}
 }
 
-// Gone takes in deletions whose objects are gone, for the next event.
-func (w *Writer) Gone(gone []deletion.Gone) { w.teller.gone(gone) }
+// Gone counts deletions whose objects are gone, for the next event.
+func (w *Writer) Gone(gone []deletion.Gone) { w.correlator.addGone(gone) }
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
@@ -94,7 +95,7 @@ func (w *Writer) Run(ctx context.Context) {
 	wait.NonSlidingUntilWithContext(ctx, w.flush, flushEvery)
 }
 
-// flush writes for about as long as it is until the next flush; whoever's turn does not come then is first in the next.
+// flush writes until the next flush is due. Namespaces that had no turn by then are first in the next flush.
 func (w *Writer) flush(ctx context.Context) {
 	w.pending.Insert(w.Tracker.TakeDirty()...)
 	end := w.Clock.Now().Add(flushEvery)
@@ -106,7 +107,7 @@ func (w *Writer) flush(ctx context.Context) {
 	}
 	over := func() bool { return ctx.Err() != nil || !w.Clock.Now().Before(end) }
 	for _, ns := range w.turns() {
-		// The budget may last for few of the others in the meantime, and when many are urgent, somebody waits for the last of them.
+		// Urgent namespaces go before each other one: a write may wait for the budget, while somebody waits to see a new spec observed.
 		for ns != "" && !over() {
 			urgent, ok := w.Tracker.PopUrgent()
 			if !ok {
@@ -130,9 +131,9 @@ func (w *Writer) flush(ctx context.Context) {
 	w.flushEvents(ctx)
 }
 
-// flushEvents tells of deletions and of annotations.
+// flushEvents writes events about deletions, and notices.
 func (w *Writer) flushEvents(ctx context.Context) {
-	for _, e := range w.teller.deletions(w.Clock.Now(), budget) {
+	for _, e := range w.correlator.dueDeletions(w.Clock.Now(), budget) {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
 	notices, dropped := w.Tracker.TakeNotices(noticesMost, w.Clock.Now())
@@ -143,8 +144,8 @@ func (w *Writer) flushEvents(ctx context.Context) {
 	}
 }
 
-// turns are the namespaces whose status is to be written, from where the last flush has ended. The cluster policies are few, and
-// come first each time.
+// turns returns the namespaces whose status must be written, beginning where the last flush ended. The cluster policies are few, and always
+// come first.
 func (w *Writer) turns() []string {
 	all := sets.List(w.pending)
 	i, found := slices.BinarySearch(all, w.last)
@@ -158,63 +159,65 @@ func (w *Writer) turns() []string {
 	return turns
 }
 
-// flushNamespace writes what changed, and reports whether nothing is left to be written.
+// flushNamespace writes the status of the policies of a namespace that have changed, and their warnings. It reports whether nothing is left
+// to be written.
 func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	if w.Tracker.Judging(ns) {
 		return false
 	}
 	reports := w.Tracker.Reports(ns)
-	w.teller.forget(ns, reports)
-	done, gathered, gathers := true, w.gathered(ns), false
+	w.correlator.forget(ns, reports)
+	done, countsDue, delayed := true, w.countsDue(ns), false
 	for _, r := range reports {
-		if gc.Unreadable(r.Stored) != "" { // Nothing may be written over it; the server itself shows the condition.
+		if gc.Unreadable(r.Stored) != "" { // A write would lose the parts that cannot be read. The server itself shows the condition.
 			continue
 		}
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
 		switch {
 		case apiequality.Semantic.DeepEqual(status, *r.Status):
-		case !gathered && isGathered(&status, r.Status):
-			gathers = true
+		case !countsDue && mayDelay(&status, r.Status):
+			delayed = true
 		default:
 			done = w.write(ctx, "status", func() error { return w.patch(ctx, r.Stored, &status) }) && done
 		}
 		done = w.warn(ctx, &r) && done
 	}
-	w.gather(ns, gathers)
-	return done && !gathers
+	w.setDelayed(ns, delayed)
+	return done && !delayed
 }
 
-// isGathered reports whether a status differs from the last one only in counts, and more than many objects are being deleted.
-func isGathered(status, last *gc.CleanupPolicyStatus) bool {
+// mayDelay reports whether a status differs from the last one only in counts, and more than many objects are being deleted.
+func mayDelay(status, last *gc.CleanupPolicyStatus) bool {
 	return status.Due-status.Held > many && onlyCounts(status, last)
 }
 
-// gather notes whether counts of a namespace wait.
-func (w *Writer) gather(ns string, waits bool) {
-	switch _, waited := w.gathering[ns]; {
-	case !waits:
-		delete(w.gathering, ns)
-	case !waited:
-		w.gathering[ns] = w.Clock.Now()
+// setDelayed records whether changed counts of a namespace wait.
+func (w *Writer) setDelayed(ns string, delayed bool) {
+	switch _, before := w.delayed[ns]; {
+	case !delayed:
+		delete(w.delayed, ns)
+	case !before:
+		w.delayed[ns] = w.Clock.Now()
 	}
 }
 
-// gathered reports whether counts of a namespace have waited for long enough.
-func (w *Writer) gathered(ns string) bool {
-	since, ok := w.gathering[ns]
+// countsDue reports whether changed counts of a namespace have waited for long enough.
+func (w *Writer) countsDue(ns string) bool {
+	since, ok := w.delayed[ns]
 	return ok && w.Clock.Since(since) >= countsEvery
 }
 
-// warn writes warnings of a policy, and reports whether none is left to be written.
+// warn writes the warnings about a policy that are due, and reports whether these are all.
 func (w *Writer) warn(ctx context.Context, r *report.Report) bool {
-	warnings, settled := w.teller.warnings(r, w.Clock.Now())
+	warnings, complete := w.correlator.dueWarnings(r, w.Clock.Now())
 	for _, e := range warnings {
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
-	return settled
+	return complete
 }
 
-// write spends from the budget. A policy that is gone needs no status, and an event that is there need not be written again.
+// write makes a request when the budget allows it, and reports whether it succeeded. A policy that is gone needs no status, and an event
+// that exists already need not be written again.
 func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
 	if w.budget.Wait(ctx) != nil {
 		return false
@@ -229,8 +232,8 @@ func (w *Writer) write(ctx context.Context, kind string, do func() error) bool {
 	return false
 }
 
-// patch writes a status whole. It needs no resource version, since nobody else writes it; the UID keeps it from a policy of
-// the same name.
+// patch replaces the whole status of a policy. It needs no resource version, because nobody else writes the status. With the UID, it fails
+// for another policy of the same name.
 func (w *Writer) patch(ctx context.Context, p policy.Stored, status *gc.CleanupPolicyStatus) error {
 	var versioned v1alpha1.CleanupPolicyStatus
 	if err := v1alpha1.Convert_gc_CleanupPolicyStatus_To_v1alpha1_CleanupPolicyStatus(status, &versioned, nil); err != nil {
@@ -240,7 +243,7 @@ func (w *Writer) patch(ctx context.Context, p policy.Stored, status *gc.CleanupP
 		"metadata": map[string]any{"uid": p.UID},
 		"status": struct {
 			v1alpha1.CleanupPolicyStatus
-			// Without omitempty, null takes away what was there.
+			// Without omitempty: null removes the old value.
 			NextDeletionTime *metav1.Time             `json:"nextDeletionTime"`
 			LastDeletionTime *metav1.Time             `json:"lastDeletionTime"`
 			Holds            []v1alpha1.PolicyHold    `json:"holds"`
