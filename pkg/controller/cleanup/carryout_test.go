@@ -23,7 +23,7 @@ import (
 
 const deleteA = "DELETE " + jobsPath + "a"
 
-func TestCarryOutTellsTheTracker(t *testing.T) {
+func TestCarryOutEndsTheOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		code    int
 		outcome deletion.Outcome
@@ -39,7 +39,7 @@ func TestCarryOutTellsTheTracker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.job("a")
-			w.agree()
+			w.confirmFresh()
 			w.on(deleteA, func() int { return c.code })
 			if got := w.carryOut(t.Context(), w.take()); got.Outcome != c.outcome {
 				t.Errorf("got %+v", got)
@@ -51,15 +51,15 @@ func TestCarryOutTellsTheTracker(t *testing.T) {
 				t.Errorf("%d are held", r.Held)
 			}
 			if w.tracker.Busy(w.time.Now()) {
-				t.Error("the order is still under way")
+				t.Error("the order is still in flight")
 			}
 		})
 	}
 }
 
-// TestCarryOutHeedsUntil: an order that has lapsed before it is sent goes back, and is carried out once a reading allows it.
+// TestCarryOutHeedsUntil: an order that has lapsed is released without a request, and can be taken again after another reading.
 func TestCarryOutHeedsUntil(t *testing.T) {
-	start := time.Now() // It has a monotonic clock reading.
+	start := time.Now() // This time has a monotonic clock reading.
 	for name, c := range map[string]struct {
 		later time.Time
 		sent  int
@@ -72,7 +72,7 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 			w := newWorld(t)
 			w.time.SetTime(start)
 			w.job("a")
-			w.agree()
+			w.confirmFresh()
 			order := w.take()
 			w.time.SetTime(c.later)
 			answer := w.carryOut(t.Context(), order)
@@ -83,17 +83,17 @@ func TestCarryOutHeedsUntil(t *testing.T) {
 				return
 			}
 			if answer.Outcome != deletion.Released || !answer.NotSent {
-				t.Errorf("the loop was told of %v", answer.Outcome)
+				t.Errorf("the outcome is %v", answer.Outcome)
 			}
-			w.agree() // Nothing was sent, so that nothing is to be waited for or read.
+			w.confirmFresh() // Nothing was sent, so the order can be taken at once, without a read.
 			if again := w.take(); again.Reread {
-				t.Error("it is to be read before it is deleted")
+				t.Error("the object is read before it is deleted")
 			}
 		})
 	}
 }
 
-// TestCarryOutReadsFirst: an order that asks for it is carried out for the state that was read, if that is still to go.
+// TestCarryOutReadsFirst: an order with Reread is carried out for the version that was read, if that must still be deleted.
 func TestCarryOutReadsFirst(t *testing.T) {
 	const getA = "GET " + jobsPath + "a"
 	for name, c := range map[string]struct {
@@ -101,14 +101,14 @@ func TestCarryOutReadsFirst(t *testing.T) {
 		outcome deletion.Outcome
 		sent    int
 	}{
-		"the same": {func(*world) {}, deletion.Accepted, 1},
-		"a newer state that is to go too": {func(w *world) {
+		"the same version": {func(*world) {}, deletion.Accepted, 1},
+		"a newer version that is due too": {func(w *world) {
 			w.jobs["a"].ResourceVersion = "2"
 		}, deletion.Accepted, 1},
-		"a newer state that is kept": {func(w *world) {
+		"a newer version that is kept": {func(w *world) {
 			w.jobs["a"].ResourceVersion, w.jobs["a"].Annotations = "2", map[string]string{"gc.winnow.dev/ttl": "never"}
 		}, deletion.Released, 0},
-		"another of its name":          {func(w *world) { w.jobs["a"].UID = "uid-b" }, deletion.NotFound, 0},
+		"another with its name":        {func(w *world) { w.jobs["a"].UID = "uid-b" }, deletion.NotFound, 0},
 		"gone":                         {func(w *world) { delete(w.jobs, "a") }, deletion.NotFound, 0},
 		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, deletion.Unknown, 0},
 		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For); return 0 } }, deletion.Released, 0},
@@ -118,12 +118,12 @@ func TestCarryOutReadsFirst(t *testing.T) {
 				return 0
 			}
 		}, deletion.Released, 0},
-		"something else is read before": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For - 1); return 0 } }, deletion.Accepted, 1},
+		"the read takes almost too long": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For - 1); return 0 } }, deletion.Accepted, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.job("a")
-			w.agree()
+			w.confirmFresh()
 			order := w.take()
 			order.Reread = true
 			c.change(w)
@@ -139,7 +139,7 @@ func TestCarryOutReadsFirst(t *testing.T) {
 
 var registerMetrics = sync.OnceFunc(metrics.Register)
 
-// TestOnlyRequestsAreCounted: an answer that was known without a DELETE is not counted as one.
+// TestOnlyRequestsAreCounted: an answer without a DELETE is not counted as a request.
 func TestOnlyRequestsAreCounted(t *testing.T) {
 	registerMetrics()
 	for name, answer := range map[string]deleter.Answer{
@@ -149,7 +149,7 @@ func TestOnlyRequestsAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.job("a")
-			w.agree()
+			w.confirmFresh()
 			w.loop.deleter = fixedAnswer(answer)
 			count := func() float64 {
 				n, err := testutil.GetCounterMetricValue(metrics.DeleteRequests.WithLabelValues(gc.ResourceJobs, "Unauthorized"))
@@ -182,7 +182,7 @@ func (f fixedAnswer) Read(_ context.Context, fact *lifecycle.Fact) (*lifecycle.F
 func TestCarryOutIsNotCutOff(t *testing.T) {
 	w := newWorld(t)
 	w.job("a")
-	w.agree()
+	w.confirmFresh()
 	ctx, stop := context.WithCancel(t.Context())
 	order := w.take()
 	w.on(deleteA, func() int { stop(); return 0 })
@@ -191,15 +191,15 @@ func TestCarryOutIsNotCutOff(t *testing.T) {
 	}
 }
 
-// TestConfirmedDeletionsAreTold: a deletion counts once the object is seen to be gone.
-func TestConfirmedDeletionsAreTold(t *testing.T) {
+// TestConfirmedDeletionsAreCounted: a deletion counts once the object is seen removed.
+func TestConfirmedDeletionsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	kept := w.job("a")
-	w.agree()
+	w.confirmFresh()
 	w.carryOut(t.Context(), w.take())
 	w.tell(t.Context())
 	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 0 {
-		t.Error("it counts before it is gone")
+		t.Error("it counts before the object is removed")
 	}
 	w.gone(kept)
 	w.tell(t.Context())

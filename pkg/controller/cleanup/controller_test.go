@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// TestConfigReachesTheTracker: what flags say of protected namespaces and of holds is what objects are judged by.
+// TestConfigReachesTheTracker: the protected namespaces and limits of Config apply to objects.
 func TestConfigReachesTheTracker(t *testing.T) {
 	hour := gc.TTL("1h")
 	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
@@ -26,10 +26,10 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		closed    policy.Reason
 		due, held int64
 	}{
-		"protected":                        {config: Config{ProtectedNamespaces: []string{testbuilders.Home}, HoldAbove: -1, HoldAboveTotal: -1}, closed: policy.ReasonNamespaceProtected},
-		"as many as may go":                {config: Config{HoldAbove: 3, HoldAboveTotal: -1}, due: 3},
-		"more than may go":                 {config: Config{HoldAbove: 2, HoldAboveTotal: -1}, due: 3, held: 3},
-		"more than may go in all together": {config: Config{HoldAbove: -1, HoldAboveTotal: 2}, due: 3, held: 3},
+		"protected":                  {config: Config{ProtectedNamespaces: []string{testbuilders.Home}, HoldAbove: -1, HoldAboveTotal: -1}, closed: policy.ReasonNamespaceProtected},
+		"as many as allowed":         {config: Config{HoldAbove: 3, HoldAboveTotal: -1}, due: 3},
+		"more than allowed":          {config: Config{HoldAbove: 2, HoldAboveTotal: -1}, due: 3, held: 3},
+		"more than allowed in total": {config: Config{HoldAbove: -1, HoldAboveTotal: 2}, due: 3, held: 3},
 	} {
 		tc.config.Cluster, tc.config.Loopback = nowhere, nowhere
 		c, err := New(tc.config)
@@ -48,7 +48,7 @@ func TestConfigReachesTheTracker(t *testing.T) {
 		tr.SetPolicy(
 			testbuilders.Policy("idle").Obj(),
 			testbuilders.Now,
-		) // It has a report of its own, which says what the namespace is.
+		) // Its report says whether the namespace is excluded.
 		tr.ReplaceCronJobs(nil, testbuilders.Now)
 		var all []*facts.Compact
 		for _, name := range []string{"a", "b", "c"} {

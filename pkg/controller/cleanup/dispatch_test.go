@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// run dispatches until stop is called, which returns when nothing is under way any more.
+// run starts the dispatch. stop ends it, and returns when no request is in flight.
 func (w *world) run() (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan struct{})
@@ -35,7 +35,7 @@ func (w *world) run() (stop func()) {
 	return stop
 }
 
-// passes lets time go by in steps, in each of which the loop has looked at the clock again, until a condition holds.
+// passes advances the clock in steps until a condition is true. In each step the loop has time to act.
 func (w *world) passes(each time.Duration, what string, condition func() bool) {
 	w.Helper()
 	w.until(what, func() bool {
@@ -44,8 +44,25 @@ func (w *world) passes(each time.Duration, what string, condition func() bool) {
 	})
 }
 
-// TestPromiseOfASecond: after an acknowledged change of a policy no DELETE that it forbids is started more than a second later, however
-// the watch lags and whatever a reading says that was begun before. Each DELETE takes a tenth of a second here, and so do some answers.
+// deletesWithinASecond fails if a DELETE began more than a second after the policy was changed, or if the change forbade no DELETE.
+func (w *world) deletesWithinASecond(changed time.Time, jobs int) {
+	w.Helper()
+	w.do(func() {
+		last := time.Duration(math.MinInt64)
+		for job, at := range w.deletes {
+			if last = max(last, at.Sub(changed)); at.Sub(changed) > time.Second {
+				w.Errorf("DELETE of %s began %s after the change", job, at.Sub(changed))
+			}
+		}
+		if len(w.deletes) == jobs {
+			w.Error("the change came too late to forbid anything")
+		}
+		w.Logf("%d deleted, the last %s after the change", len(w.deletes), last)
+	})
+}
+
+// TestPromiseOfASecond: after an acknowledged change of a policy, no DELETE that it forbids begins more than a second later, however much
+// the watch lags, and whatever an earlier reading says. Each DELETE takes 100 ms here, and some readings take 700 ms.
 func TestPromiseOfASecond(t *testing.T) {
 	const jobs, slow = 60, 700 * time.Millisecond
 	for name, slowReading := range map[string]bool{"between readings": false, "in the middle of a slow reading": true} {
@@ -72,47 +89,34 @@ func TestPromiseOfASecond(t *testing.T) {
 			w.on("GET "+policiesPath, func() int {
 				w.do(func() {
 					if read++; read == 3 && slowReading {
-						change() // The answer is from before.
+						change() // The answer is from before the change.
 						w.time.Step(slow)
 					}
 				})
 				return 0
 			})
 			w.run()
-			w.until("the policy is changed", func() (done bool) {
-				w.do(func() { done = !changed.IsZero() })
-				return done
-			})
+			w.until("the policy is changed", w.locked(func() bool { return !changed.IsZero() }))
 			before := w.requests("GET " + policiesPath)
 			w.passes(20*time.Millisecond, "it was read again and again", func() bool { return w.requests("GET "+policiesPath) > before+5 })
-			w.do(func() {
-				last := time.Duration(math.MinInt64)
-				for job, at := range w.deletes {
-					if last = max(last, at.Sub(changed)); at.Sub(changed) > time.Second {
-						t.Errorf("DELETE of %s began %s after the change", job, at.Sub(changed))
-					}
-				}
-				if len(w.deletes) == jobs {
-					t.Error("the change came too late to forbid anything")
-				}
-				t.Logf("%d deleted, the last %s after the change", len(w.deletes), last)
-			})
+			w.deletesWithinASecond(changed, jobs)
 		})
 	}
 }
 
-// TestDispatchGoesOnOnceReadingsAgree: nothing is sent while a reading fails or disagrees, and all that is due once one agrees.
-func TestDispatchGoesOnOnceReadingsAgree(t *testing.T) {
+// TestDispatchContinuesOnceMemoryIsFresh: while readings fail, or memory is behind, nothing is sent; after that, everything that is due is
+// deleted.
+func TestDispatchContinuesOnceMemoryIsFresh(t *testing.T) {
 	for name, hinder := range map[string]func(w *world) (end func()){
-		"it failed": func(w *world) func() {
+		"the reading fails": func(w *world) func() {
 			w.on("GET "+namespacesPath, func() int { return http.StatusInternalServerError })
 			return func() { w.on("GET "+namespacesPath, func() int { return 0 }) }
 		},
-		"it disagreed": func(w *world) func() {
+		"memory is behind": func(w *world) func() {
 			w.do(func() { w.generation = 2 })
 			return func() { w.do(func() { w.generation = 1 }) }
 		},
-		"somebody else led": func(w *world) func() {
+		"another replica leads": func(w *world) func() {
 			other, us := "replica-2", instance
 			w.do(func() { w.holder = &other })
 			return func() { w.do(func() { w.holder = &us }) }
@@ -134,17 +138,18 @@ func TestDispatchGoesOnOnceReadingsAgree(t *testing.T) {
 	}
 }
 
-// TestDispatchIsReadyInTime: what is due later is deleted when it is, with a reading that was begun before, and nothing is read until then.
+// TestDispatchIsReadyInTime: an object that becomes due later is deleted in time, with a reading that began before. Nothing is read until
+// then.
 func TestDispatchIsReadyInTime(t *testing.T) {
 	w := newWorld(t)
-	finished := testbuilders.Job("later").Complete(testbuilders.Now.Add(time.Minute)) // It says so.
+	finished := testbuilders.Job("later").Complete(testbuilders.Now.Add(time.Minute)) // The server and the tracker have the Job.
 	w.do(func() { w.jobs["later"] = finished.Obj() })
 	w.tracker.Upsert(facts.Compress(finished.Fact()), testbuilders.Now)
 	w.run()
 	w.until("the loop sleeps", w.time.HasWaiters)
 	w.time.Step(30 * time.Second)
 	if n := w.requests("GET"); n != 0 {
-		t.Errorf("%d readings with nothing to do", n)
+		t.Errorf("%d readings, but nothing is due", n)
 	}
 	w.time.SetTime(testbuilders.Now.Add(time.Minute - readEvery))
 	w.until("it is read before", func() bool { return w.requests("GET "+leasePath) == 1 })
@@ -157,8 +162,8 @@ func TestDispatchIsReadyInTime(t *testing.T) {
 	}
 }
 
-// TestDispatchWaitsForWhatIsUnderWay: when it returns, nobody writes for this replica any more.
-func TestDispatchWaitsForWhatIsUnderWay(t *testing.T) {
+// TestDispatchWaitsForRequests: when dispatch returns, no request of this replica is in flight.
+func TestDispatchWaitsForRequests(t *testing.T) {
 	w := newWorld(t)
 	w.job("a")
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -177,13 +182,13 @@ func TestDispatchWaitsForWhatIsUnderWay(t *testing.T) {
 	cancel()
 	select {
 	case <-done:
-		t.Error("it returned with a DELETE under way")
+		t.Error("it returned with a DELETE in flight")
 	default:
 	}
 	close(end)
 	<-done
 	if w.tracker.Busy(w.time.Now()) {
-		t.Error("the answer was not taken in")
+		t.Error("the order was not ended")
 	}
 }
 
@@ -192,19 +197,19 @@ func TestReadingsAreRepeated(t *testing.T) {
 	d := &dispatcher{loop: &w.loop}
 	for i, want := range []time.Duration{20, 40, 80, 160, 320, 640, 1000, 1000} {
 		r := readResult{err: errors.New("no answer")}
-		if i%2 == 1 { // It took too long.
+		if i%2 == 1 { // This reading took too long.
 			r = readResult{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now().Add(-freshness.For)}}
 		}
 		d.reading = true
 		d.wasRead(t.Context(), r)
 		if got := d.nextRead.Sub(w.time.Now()); got != want*time.Millisecond || d.reading || d.unconfirmed != nil {
-			t.Errorf("after failure %d it waits for %s, not %s", i+1, got, want*time.Millisecond)
+			t.Errorf("after failure %d, the next reading is in %s, want %s", i+1, got, want*time.Millisecond)
 		}
 	}
 	d.nextRead = time.Time{}
 	d.wasRead(t.Context(), readResult{ConsistentRead: freshness.ConsistentRead{Began: w.time.Now()}})
 	if !d.nextRead.IsZero() || d.failures != 0 || d.unconfirmed == nil {
-		t.Errorf("after one that succeeded: %d failures, next at %v, to be compared: %v", d.failures, d.nextRead, d.unconfirmed)
+		t.Errorf("after a success: %d failures, next reading at %v, unconfirmed: %v", d.failures, d.nextRead, d.unconfirmed)
 	}
 }
 
@@ -215,14 +220,14 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 		limit  int
 		pause  time.Duration
 	}{
-		"deleted":                   {deleter.Answer{}, 8, 0},
-		"refused":                   {deleter.Answer{Result: deletion.Result{Outcome: deletion.Refused}}, 8, 0},
-		"the server is overloaded":  {minute, 3, pauseMost},
-		"somebody behind it is":     {deleter.Answer{Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Minute}}, 8, 0},
-		"overloaded, for a moment":  {deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Second}}, 3, time.Second},
-		"nobody knows what came":    {deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown}}, 8, 0},
-		"it was gone before":        {deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}, 8, 0},
-		"it was in another version": {deleter.Answer{Result: deletion.Result{Outcome: deletion.Conflict}}, 8, 0},
+		"deleted":                  {deleter.Answer{}, 8, 0},
+		"refused":                  {deleter.Answer{Result: deletion.Result{Outcome: deletion.Refused}}, 8, 0},
+		"the server is overloaded": {minute, 3, pauseMost},
+		"a webhook is overloaded":  {deleter.Answer{Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Minute}}, 8, 0},
+		"overloaded, for a moment": {deleter.Answer{Overloaded: true, Result: deletion.Result{Outcome: deletion.RetryLater, RetryAfter: time.Second}}, 3, time.Second},
+		"the answer was lost":      {deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown}}, 8, 0},
+		"the object was removed":   {deleter.Answer{Result: deletion.Result{Outcome: deletion.NotFound}}, 8, 0},
+		"the object was changed":   {deleter.Answer{Result: deletion.Result{Outcome: deletion.Conflict}}, 8, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -230,7 +235,7 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 			d := &dispatcher{loop: &w.loop, underway: 2}
 			d.deleted(c.answer)
 			if d.underway != 1 || w.limit.Current() != c.limit {
-				t.Errorf("%d under way, %d at the most", d.underway, w.limit.Current())
+				t.Errorf("%d requests in flight, the limit is %d", d.underway, w.limit.Current())
 			}
 			if pause := max(w.limit.ResumeAt().Sub(testbuilders.Now), 0); pause != c.pause {
 				t.Errorf("a pause of %s", pause)

@@ -21,8 +21,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// fakedLoop is a loop over fakes of all that it calls. It runs in the fake time of testing/synctest, in which a request takes as long as its
-// fake sleeps.
+// fakedLoop is a loop with fakes of everything that it calls. It runs in the fake time of testing/synctest, in which a request takes as
+// long as its fake sleeps.
 type fakedLoop struct {
 	*loop
 	policy  *fakePolicy
@@ -46,7 +46,7 @@ func newLoop(t *testing.T, deletesAtOnce int, seed uint64) *fakedLoop {
 	}}
 }
 
-// run runs the loop until what goes on beside it is done, and then as long as requests are under way.
+// run runs the loop until beside returns, and then until no request is in flight.
 func (l *fakedLoop) run(t *testing.T, beside func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -65,7 +65,7 @@ func (l *fakedLoop) run(t *testing.T, beside func()) {
 	})
 }
 
-// fakePolicy is one policy, which forbids or allows every delete, as it is stored and as memory knows it.
+// fakePolicy is one policy, which allows or forbids every delete: the writes of the stored policy, and the one that memory knows.
 type fakePolicy struct {
 	*testing.T
 	random *rand.Rand
@@ -74,7 +74,7 @@ type fakePolicy struct {
 	known  int // the index of the write that memory knows
 }
 
-// policyWrite may have taken effect from began on, and must have from acknowledged on, which is zero before.
+// policyWrite may take effect from began on, and has taken effect from acknowledged on, which is zero until then.
 type policyWrite struct {
 	allows              bool
 	began, acknowledged time.Time
@@ -98,7 +98,8 @@ func (p *fakePolicy) write(allows bool, takes time.Duration) {
 	p.do(func() { p.writes[len(p.writes)-1].acknowledged = time.Now() })
 }
 
-// forbade reports whether a write that was acknowledged more than a second ago forbids a delete now, and no later one can have allowed it.
+// forbade reports whether the policy forbids a delete for certain: a write that forbids it was acknowledged more than a second ago, and no
+// later write can have allowed it.
 func (p *fakePolicy) forbade(now time.Time) bool {
 	for i := len(p.writes) - 1; i >= 0; i-- {
 		w := p.writes[i]
@@ -112,16 +113,16 @@ func (p *fakePolicy) forbade(now time.Time) bool {
 	return false
 }
 
-// fakeTracker has orders while memory allows them.
+// fakeTracker has orders while memory knows a policy that allows them.
 type fakeTracker struct {
 	*fakePolicy
 	changed chan struct{}
 
 	due      int       // objects that are to be deleted
-	next     time.Time // when as many as later become due
+	next     time.Time // when later objects become due
 	later    int
-	fresh    time.Time                       // when the last reading that agreed began
-	busy     func(call string) time.Duration // how long a call takes, after what it decides; may be nil
+	fresh    time.Time                       // when the last confirmed reading began
+	busy     func(call string) time.Duration // how long a call takes after its decision; may be nil
 	reread   bool
 	underway map[*deletion.Order]bool
 	taken    int
@@ -129,7 +130,7 @@ type fakeTracker struct {
 	compared []time.Duration // how old each reading was when it was compared with memory
 }
 
-// catchUp has memory learn of what was written up to now.
+// catchUp makes memory know the last write.
 func (f *fakeTracker) catchUp() {
 	f.do(func() { f.known = len(f.writes) - 1 })
 	f.wake()
@@ -148,7 +149,7 @@ func (f *fakeTracker) wake() {
 	}
 }
 
-// wait has a call take as long as others have the lock of the tracker.
+// wait makes a call take longer, as if others had the lock of the tracker.
 func (f *fakeTracker) wait(call string) {
 	var d time.Duration
 	f.do(func() {
@@ -252,7 +253,7 @@ func (f *fakeTracker) end(o *deletion.Order, due int) {
 func (f *fakeTracker) Changed() <-chan struct{}  { return f.changed }
 func (f *fakeTracker) TakeGone() []deletion.Gone { return nil }
 
-// left is how many objects are yet to be deleted.
+// left returns how many objects are not deleted yet.
 func (f *fakeTracker) left() (n int) {
 	f.do(func() { n = f.due + f.later + len(f.underway) })
 	return n
@@ -261,7 +262,7 @@ func (f *fakeTracker) left() (n int) {
 // fakeReader reads the policy as it is stored.
 type fakeReader struct {
 	*fakePolicy
-	// takes is how long a reading takes until it is known what is stored, and from then on, and how it fails.
+	// takes returns how long a reading takes before and after it reads the policy, and its error.
 	takes    func() (before, after time.Duration, err error)
 	underway int
 	begun    []time.Time
@@ -271,7 +272,7 @@ func (f *fakeReader) read(_ context.Context, began time.Time) (out freshness.Con
 	var before, after time.Duration
 	f.do(func() {
 		if before, after, err = f.takes(); time.Now().Before(began) {
-			f.Error("a reading is said to have begun in the future")
+			f.Error("a reading began in the future")
 		}
 		if f.underway++; f.underway > 1 {
 			f.Error("two readings are under way")
@@ -292,14 +293,14 @@ func (f *fakeReader) read(_ context.Context, began time.Time) (out freshness.Con
 	return out, err
 }
 
-// fakeDeleter notes each DELETE.
+// fakeDeleter records each DELETE.
 type fakeDeleter struct {
 	*fakePolicy
-	// answers is how long an order takes, and what is answered. For a read, the outcome is nothing but an error or none.
+	// answers returns how long an order takes, and its result.
 	answers  func(*deletion.Order) (time.Duration, deletion.Result)
 	reads    func() time.Duration
 	underway int
-	most     int // under way at once
+	most     int // in flight at once
 	begun    []time.Time
 	deleted  map[string]int
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
-// TestThePromiseOfASecondAtRandom: whatever takes how long, and whatever fails, no DELETE starts that a policy has forbidden for more than a
-// second. Once nothing is slow any more and the policy allows it, everything is deleted.
-func TestThePromiseOfASecondAtRandom(t *testing.T) {
+// TestPromiseOfASecondAtRandom: however long requests take, and whichever fail, no DELETE begins that a policy has forbidden for more than
+// a second. Once nothing is slow and the policy allows it, everything is deleted.
+func TestPromiseOfASecondAtRandom(t *testing.T) {
 	const runs, most = 150, 4
-	deletes, hindered := 0, 0
+	deletes, notSent := 0, 0
 	for seed := range uint64(runs) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLoop(t, most, seed)
@@ -73,16 +73,16 @@ func TestThePromiseOfASecondAtRandom(t *testing.T) {
 				l.policy.do(func() { slow = false })
 				l.policy.write(true, 0)
 				l.tracker.catchUp()
-				time.Sleep(2 * time.Minute) // The server may have asked to be spared, time and again.
+				time.Sleep(2 * time.Minute) // The server may have asked again and again to retry later.
 			})
 			if n := l.tracker.left(); n > 0 {
 				t.Errorf("seed %d: %d objects were not deleted", seed, n)
 			}
 			if l.deleter.most > most {
-				t.Errorf("seed %d: %d DELETEs were under way at once", seed, l.deleter.most)
+				t.Errorf("seed %d: %d DELETEs were in flight at once", seed, l.deleter.most)
 			}
 			deletes += len(l.deleter.begun)
-			hindered += l.tracker.taken - len(l.deleter.begun)
+			notSent += l.tracker.taken - len(l.deleter.begun)
 			if t.Failed() {
 				t.Fatal("seed", seed)
 			}
@@ -91,14 +91,14 @@ func TestThePromiseOfASecondAtRandom(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d DELETEs, %d orders were not sent", deletes, hindered)
-	if hindered == 0 {
-		t.Error("no order lapsed or was judged otherwise")
+	t.Logf("%d DELETEs, %d orders were not sent", deletes, notSent)
+	if notSent == 0 {
+		t.Error("no order lapsed or was released")
 	}
 }
 
-// TestReadingsFollowEachOther: while anything is due, a reading begins every half second, but not while another one is under way; none
-// begins earlier than half a second before something becomes due, and none when nothing is left.
+// TestReadingsFollowEachOther: while anything is due, a reading begins every half second, but not while another reading is in flight. The
+// first begins half a second before an object becomes due, and none begins when nothing is left.
 func TestReadingsFollowEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		takes time.Duration // each reading
@@ -142,9 +142,9 @@ func milliseconds(all ...int) (out []time.Duration) {
 	return out
 }
 
-// TestReadingsThatAreOfNoUse: a reading that took too long, or that failed, is never compared with memory, and one that memory is behind
-// only for as long as it could allow a DELETE.
-func TestReadingsThatAreOfNoUse(t *testing.T) {
+// TestUselessReadings: a reading that failed or took too long is never compared with memory. If memory is behind a reading, it is compared
+// only as long as the reading could allow a DELETE.
+func TestUselessReadings(t *testing.T) {
 	for name, arrange := range map[string]func(*fakedLoop){
 		"they take too long": func(l *fakedLoop) {
 			l.reader.takes = func() (before, after time.Duration, err error) { return 0, freshness.For, nil }
@@ -200,8 +200,8 @@ func TestMemoryCatchesUpWithAReading(t *testing.T) {
 	})
 }
 
-// TestOrdersThatLapse: an order is given back if nothing was sent for it in time, since the tracker was busy, and the object is deleted by the
-// next one.
+// TestOrdersThatLapse: an order is released if the tracker was busy for so long that nothing was sent in time, and the object is deleted by
+// the next order.
 func TestOrdersThatLapse(t *testing.T) {
 	for _, call := range []string{"Take", "Retake"} {
 		t.Run(call, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestOrdersThatLapse(t *testing.T) {
 	}
 }
 
-// TestNothingStartsAfterTheEnd: what is under way when the replica no longer leads is carried out to its end, and nothing else begins.
+// TestNothingStartsAfterTheEnd: requests that are in flight when the replica no longer leads are completed, and no other requests begin.
 func TestNothingStartsAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoop(t, 3, 0)
@@ -244,8 +244,8 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestAServerThatAsksToBeSpared: nothing is sent before the time that the server asked for has passed, and readings go on.
-func TestAServerThatAsksToBeSpared(t *testing.T) {
+// TestRetryLater: nothing is sent before the time that the server asked for has passed, but readings continue.
+func TestRetryLater(t *testing.T) {
 	for asked, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Hour: pauseMost} {
 		t.Run(fmt.Sprint(asked), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
+func TestRead(t *testing.T) {
 	want := freshness.ConsistentRead{
 		Began: testbuilders.Now, ServerTime: testbuilders.Now.Add(5 * time.Second),
 		Policies: freshness.Contents{
@@ -62,13 +62,13 @@ func TestReadingSaysWhatIsStoredAndWhen(t *testing.T) {
 	}
 }
 
-// answer is what a write of a barrier returns.
+// answer returns a function that writes a barrier with this result.
 func answer(version string, err error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return version, err }
 }
 
-// TestReadingNeedsAllOfIt: what cannot be read whole says nothing, and neither does one during which somebody else has the Lease.
-func TestReadingNeedsAllOfIt(t *testing.T) {
+// TestReadFails: a reading fails if any part of it fails, or if another replica holds the Lease.
+func TestReadFails(t *testing.T) {
 	other := "replica-2"
 	fails := func(path string) func(*world) {
 		return func(w *world) { w.on("GET "+path, func() int { return http.StatusInternalServerError }) }
@@ -118,8 +118,8 @@ func TestLastLed(t *testing.T) {
 		fails  bool
 	}{
 		"it was renewed":      {func(w *world) { w.renewed = &renewed }, renewed.Time, false},
-		"it was never":        {func(*world) {}, time.Time{}, false},
-		"there is none":       {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, time.Time{}, false},
+		"never renewed":       {func(*world) {}, time.Time{}, false},
+		"no Lease":            {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, time.Time{}, false},
 		"it cannot be read":   {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusForbidden }) }, time.Time{}, true},
 		"nobody is elected":   {func(w *world) { w.renewed, w.config.LeaderElection.LeaderElect = &renewed, false }, time.Time{}, false},
 		"somebody else holds": {func(w *world) { other := "replica-2"; w.holder, w.renewed = &other, &renewed }, renewed.Time, false},
@@ -149,7 +149,7 @@ func TestDateOfAnAnswer(t *testing.T) {
 	}{
 		"a date":           {"Sun, 01 Mar 2026 12:00:00 GMT", nil, testbuilders.Now},
 		"no date":          {"", nil, time.Time{}},
-		"one of nonsense":  {"yesterday", nil, time.Time{}},
+		"a malformed date": {"yesterday", nil, time.Time{}},
 		"no answer at all": {"", failed, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,18 +45,19 @@ const (
 	instance            = "replica-1"
 )
 
-// server is what an API server has of policies, namespaces, a lease and Jobs.
+// server is an API server with one policy, one namespace, a Lease and Jobs.
 type server struct {
 	*testing.T
 	time *clocktesting.FakeClock
 
 	mu sync.Mutex
-	// generation is that of policy p, which is version too of its list.
+	// generation is the generation of policy p. The resource versions of lists have as many digits.
 	generation int64
-	holder     *string // of the lease
+	holder     *string // of the Lease
 	renewed    *metav1.MicroTime
 	jobs       map[string]*batchv1.Job
-	// before is called for a request, by its method and path; when it returns a code, that is the answer.
+	// before has functions that are called before a request is answered, by its method and path, or only by its method. If a function returns
+	// a code, that is the answer.
 	before  map[string]func() int
 	seen    []string             // requests
 	deletes map[string]time.Time // when each began
@@ -73,17 +74,25 @@ func newServer(t *testing.T) (*server, *rest.Config) {
 	return s, &rest.Config{Host: endpoint.URL, QPS: -1}
 }
 
-// do changes the server.
+// do calls change with the lock.
 func (s *server) do(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-// on has something done before requests are answered.
+// locked returns a condition that is evaluated with the lock.
+func (s *server) locked(condition func() bool) func() bool {
+	return func() (ok bool) {
+		s.do(func() { ok = condition() })
+		return ok
+	}
+}
+
+// on calls do before requests are answered.
 func (s *server) on(request string, do func() int) { s.do(func() { s.before[request] = do }) }
 
-// requests counts those that came.
+// requests counts the requests that begin with prefix.
 func (s *server) requests(prefix string) (n int) {
 	s.do(func() {
 		for _, r := range s.seen {
@@ -113,7 +122,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if object == nil {
 		code = http.StatusNotFound
 	}
-	if before != nil { // What is changed then, the answer does not have.
+	if before != nil { // The answer is from before this call.
 		code = max(code, before())
 	}
 	if code != http.StatusOK {
@@ -162,7 +171,7 @@ func (s *server) answer(r *http.Request) any {
 	return nil
 }
 
-// list is one by metadata, at a version that moves with the policy.
+// list returns a list of metadata, at a version that changes with the policy.
 func (s *server) list(items ...metav1.ObjectMeta) any {
 	out := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 	out.ResourceVersion = version(s.generation)
@@ -176,7 +185,7 @@ func (s *server) list(items ...metav1.ObjectMeta) any {
 
 func version(generation int64) string { return strings.Repeat("1", int(generation)) }
 
-// world is a controller beside that server.
+// world is a controller and an API server.
 type world struct {
 	*testing.T
 	*Controller
@@ -185,7 +194,7 @@ type world struct {
 	reader  *reader
 }
 
-// newWorld has a policy that lets every finished Job go.
+// newWorld returns a world with a policy that deletes every finished Job.
 func newWorld(t *testing.T) *world {
 	s, config := newServer(t)
 	cluster, err := kubernetes.NewForConfig(config)
@@ -217,7 +226,7 @@ func newWorld(t *testing.T) *world {
 	}}
 }
 
-// listReader reads policies as their metadata, as without barriers.
+// listReader returns a reader that lists the metadata of policies instead of writing barriers.
 func listReader(
 	t *testing.T, config *rest.Config, cluster kubernetes.Interface, election componentbaseconfig.LeaderElectionConfiguration,
 ) *reader {
@@ -234,12 +243,12 @@ func listReader(
 	return r
 }
 
-// writeBarriers has policies read by barriers.
+// writeBarriers makes the reader write barriers instead of listing policies.
 func (w *world) writeBarriers(policies, clusterPolicies func(context.Context) (string, error)) {
 	w.reader.policies, w.reader.clusterPolicies = barrier("cleanuppolicies", policies), barrier("clustercleanuppolicies", clusterPolicies)
 }
 
-// job has finished, is known to both sides, and is due.
+// job adds a finished Job, which is due, to the server and to the tracker.
 func (w *world) job(name string) *batchv1.Job {
 	job := testbuilders.Job(name).Complete(testbuilders.Now.Add(-time.Hour))
 	o := job.Obj()
@@ -249,7 +258,7 @@ func (w *world) job(name string) *batchv1.Job {
 	return o
 }
 
-// gone is what the watch says of a Job.
+// gone removes a Job from the tracker, as the watch does.
 func (w *world) gone(job *batchv1.Job) {
 	f, err := lifecycle.FromJob(job)
 	if err != nil {
@@ -258,17 +267,17 @@ func (w *world) gone(job *batchv1.Job) {
 	w.tracker.Remove(facts.Compress(f), w.time.Now())
 }
 
-// agree reads, which must agree.
-func (w *world) agree() {
+// confirmFresh reads, and fails unless memory is fresh.
+func (w *world) confirmFresh() {
 	w.Helper()
 	now := w.time.Now()
 	reading, err := w.reader.read(context.Background(), now)
 	if err != nil || !w.tracker.ConfirmFresh(reading, now) {
-		w.Fatal("no agreement", err)
+		w.Fatal("memory is not fresh", err)
 	}
 }
 
-// take takes the order for the one Job that is due.
+// take takes the order for the only Job that is due.
 func (w *world) take() *deletion.Order {
 	w.Helper()
 	order, ok := w.tracker.Take(w.time.Now())
@@ -278,19 +287,19 @@ func (w *world) take() *deletion.Order {
 	return order
 }
 
-// until waits for what goes on beside the test.
+// until waits for a condition that other goroutines make true.
 func (w *world) until(what string, condition func() bool) {
 	w.Helper()
 	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 30*time.Second, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
-		w.Fatalf("it never came that %s", what)
+		w.Fatalf("timed out: %s", what)
 	}
 }
 
 var named = types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}
 
-// list has the tracker take in all objects of a resource.
+// list ends a list of all objects of a resource.
 func list(t *tracker.Tracker, resource string, all ...*facts.Compact) {
 	l := t.BeginList(resource)
 	l.Add(all, testbuilders.Now)
