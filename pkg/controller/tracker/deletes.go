@@ -46,7 +46,7 @@ func (t *Tracker) Take(now time.Time) (o *deletion.Order, ok bool) {
 	return o, ok
 }
 
-// Retake takes in the state that was read for an order, and returns the order for that state; false if the object must not be deleted now.
+// Retake handles the state that was read for an order, and returns the order for that state; false if the object must not be deleted now.
 func (t *Tracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (judged *deletion.Order, ok bool) {
 	t.do(func(e *engine.Engine) { judged, ok = e.Retake(o, read, now) })
 	return judged, ok
@@ -57,7 +57,7 @@ func (t *Tracker) Release(o *deletion.Order, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Release(o, now) })
 }
 
-// Done takes in the result of an order.
+// Done handles the result of an order.
 func (t *Tracker) Done(o *deletion.Order, result deletion.Result, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Done(o, result, now) })
 }
@@ -67,7 +67,7 @@ func (t *Tracker) TakeGone() []deletion.Gone {
 	return call(t, (*engine.Engine).TakeGone)
 }
 
-// Resume takes in, before anything else, when a controller was last seen to run.
+// Resume records when a controller was last seen to run. It must be called first.
 func (t *Tracker) Resume(last time.Time) {
 	t.do(func(e *engine.Engine) { e.Resume(last) })
 }

@@ -19,17 +19,17 @@ import (
 
 // Methods for what is observed. Each calls the method of the engine with the same name.
 
-// Upsert takes in a state of an object.
+// Upsert handles a new state of an object.
 func (t *Tracker) Upsert(k *facts.Compact, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Upsert(k, now) })
 }
 
-// Remove takes in that an object is gone.
+// Remove handles the removal of an object.
 func (t *Tracker) Remove(k *facts.Compact, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Remove(k, now) })
 }
 
-// List is a list of all objects of a resource that is being taken in; see engine.List.
+// List is a list of all objects of a resource, which is added page by page; see engine.List.
 type List struct {
 	tracker *Tracker
 	list    *engine.List
@@ -40,7 +40,7 @@ func (t *Tracker) BeginList(resource string) *List {
 	return &List{t, call(t, func(e *engine.Engine) *engine.List { return e.BeginList(resource) })}
 }
 
-// Add takes in objects of the list.
+// Add adds objects of the list.
 func (l *List) Add(page []*facts.Compact, now time.Time) {
 	l.tracker.finish(func(*engine.Engine) bool {
 		page = l.list.Add(page, now)
@@ -48,17 +48,17 @@ func (l *List) Add(page []*facts.Compact, now time.Time) {
 	})
 }
 
-// End takes in that all objects were added, as they were at a resource version.
+// End ends the list after all objects were added, as they were at a resource version.
 func (l *List) End(resourceVersion uint64, now time.Time) {
 	l.tracker.finish(func(*engine.Engine) bool { return l.list.End(resourceVersion, now) })
 }
 
-// Abandon takes in that the list will not be completed; it does nothing after End.
+// Abandon ends a list that will not be completed. It does nothing after End.
 func (l *List) Abandon(now time.Time) {
 	l.tracker.do(func(*engine.Engine) { l.list.Abandon(now) })
 }
 
-// Merge is a list of the objects of a resource in one namespace, which is taken in beside the watch; see engine.Merge.
+// Merge is a list of the objects of a resource in one namespace, which is added while the watch goes on; see engine.Merge.
 type Merge struct {
 	tracker *Tracker
 	merge   *engine.Merge
@@ -69,7 +69,7 @@ func (t *Tracker) BeginMerge(resource, namespace string) *Merge {
 	return &Merge{t, call(t, func(e *engine.Engine) *engine.Merge { return e.BeginMerge(resource, namespace) })}
 }
 
-// Add takes in objects of the list.
+// Add adds objects of the list.
 func (m *Merge) Add(page []*facts.Compact, now time.Time) {
 	m.tracker.finish(func(*engine.Engine) bool {
 		page = m.merge.Add(page, now)
@@ -77,80 +77,80 @@ func (m *Merge) Add(page []*facts.Compact, now time.Time) {
 	})
 }
 
-// End takes in that the list has ended; complete says that all objects were added.
+// End ends the merge; complete says that all objects were added.
 func (m *Merge) End(complete bool, now time.Time) {
 	m.tracker.do(func(*engine.Engine) { m.merge.End(complete, now) })
 }
 
-// SetCronJob takes in a state of a CronJob.
+// SetCronJob handles a new state of a CronJob.
 func (t *Tracker) SetCronJob(cj *lifecycle.CronJob, now time.Time) {
 	t.do(func(e *engine.Engine) { e.SetCronJob(cj, now) })
 }
 
-// RemoveCronJob takes in that a CronJob is gone.
+// RemoveCronJob handles the removal of a CronJob.
 func (t *Tracker) RemoveCronJob(uid types.UID, now time.Time) {
 	t.do(func(e *engine.Engine) { e.RemoveCronJob(uid, now) })
 }
 
-// ReplaceCronJobs takes in all CronJobs.
+// ReplaceCronJobs replaces all CronJobs by those of a list.
 func (t *Tracker) ReplaceCronJobs(all []*lifecycle.CronJob, now time.Time) {
 	t.do(func(e *engine.Engine) { e.ReplaceCronJobs(all, now) })
 }
 
-// ForgetCronJobs takes in that CronJobs are no longer observed.
+// ForgetCronJobs forgets all CronJobs, because they are no longer observed.
 func (t *Tracker) ForgetCronJobs(now time.Time) {
 	t.do(func(e *engine.Engine) { e.ForgetCronJobs(now) })
 }
 
-// SetQuota takes in a state of a quota.
+// SetQuota handles a new state of a quota.
 func (t *Tracker) SetQuota(q *engine.Quota, now time.Time) {
 	t.do(func(e *engine.Engine) { e.SetQuota(q, now) })
 }
 
-// RemoveQuota takes in that a quota is gone.
+// RemoveQuota handles the removal of a quota.
 func (t *Tracker) RemoveQuota(q *engine.Quota, now time.Time) {
 	t.do(func(e *engine.Engine) { e.RemoveQuota(q, now) })
 }
 
-// ReplaceQuotas takes in all quotas.
+// ReplaceQuotas replaces all quotas by those of a list.
 func (t *Tracker) ReplaceQuotas(all []*engine.Quota, now time.Time) {
 	t.do(func(e *engine.Engine) { e.ReplaceQuotas(all, now) })
 }
 
-// ForgetQuotas takes in that quotas are no longer observed.
+// ForgetQuotas forgets all quotas, because they are no longer observed.
 func (t *Tracker) ForgetQuotas() { t.do((*engine.Engine).ForgetQuotas) }
 
-// SetPolicy takes in a state of a policy.
+// SetPolicy handles a new state of a policy.
 func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
 	t.setPolicy(engine.ObservePolicy(p), now)
 }
 
-// SetClusterPolicy takes in a state of a cluster policy.
+// SetClusterPolicy handles a new state of a cluster policy.
 func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
 	t.setPolicy(engine.ObserveClusterPolicy(p), now)
 }
 
-// setPolicy takes in a policy, which ObservePolicy or ObserveClusterPolicy has prepared without the lock.
+// setPolicy handles a new state of a policy, which ObservePolicy or ObserveClusterPolicy has prepared without the lock.
 func (t *Tracker) setPolicy(p engine.ObservedPolicy, now time.Time) {
 	t.do(func(e *engine.Engine) { e.SetPolicy(p, now) })
 }
 
-// RemovePolicy takes in that a policy is gone.
+// RemovePolicy handles the removal of a policy.
 func (t *Tracker) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
 	t.do(func(e *engine.Engine) { e.RemovePolicy(policy.StoredOf(p), now) })
 }
 
-// RemoveClusterPolicy takes in that a cluster policy is gone.
+// RemoveClusterPolicy handles the removal of a cluster policy.
 func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
 	t.do(func(e *engine.Engine) { e.RemovePolicy(policy.StoredOf(p), now) })
 }
 
-// ReplacePolicies takes in all policies as they were at a resource version.
+// ReplacePolicies replaces all policies by those of a list at a resource version.
 func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, resourceVersion string, now time.Time) {
 	replacePolicies(t, freshness.Policies, all, engine.ObservePolicy, resourceVersion, now)
 }
 
-// ReplaceClusterPolicies takes in all cluster policies as they were at a resource version.
+// ReplaceClusterPolicies replaces all cluster policies by those of a list at a resource version.
 func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, resourceVersion string, now time.Time) {
 	replacePolicies(t, freshness.ClusterPolicies, all, engine.ObserveClusterPolicy, resourceVersion, now)
 }
@@ -165,47 +165,47 @@ func replacePolicies[P any](
 	t.do(func(e *engine.Engine) { e.ReplacePolicies(kind, observed, resourceVersion, now) })
 }
 
-// SetNamespace takes in the metadata of a namespace.
+// SetNamespace handles new metadata of a namespace.
 func (t *Tracker) SetNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	t.do(func(e *engine.Engine) { e.SetNamespace(m, now) })
 }
 
-// RemoveNamespace takes in that a namespace is gone.
+// RemoveNamespace handles the removal of a namespace.
 func (t *Tracker) RemoveNamespace(m *metav1.PartialObjectMetadata, now time.Time) {
 	t.do(func(e *engine.Engine) { e.RemoveNamespace(m, now) })
 }
 
-// ReplaceNamespaces takes in all namespaces as they were at a resource version.
+// ReplaceNamespaces replaces all namespaces by those of a list at a resource version.
 func (t *Tracker) ReplaceNamespaces(all []*metav1.PartialObjectMetadata, resourceVersion string, now time.Time) {
 	t.do(func(e *engine.Engine) { e.ReplaceNamespaces(all, resourceVersion, now) })
 }
 
-// ObservePolicies takes in that the watch of policies has come as far as a resource version.
+// ObservePolicies records that the watch of policies has reached a resource version.
 func (t *Tracker) ObservePolicies(resourceVersion string) {
 	t.do(func(e *engine.Engine) { e.ObservePolicies(resourceVersion) })
 }
 
-// ObserveClusterPolicies takes in that the watch of cluster policies has come as far as a resource version.
+// ObserveClusterPolicies records that the watch of cluster policies has reached a resource version.
 func (t *Tracker) ObserveClusterPolicies(resourceVersion string) {
 	t.do(func(e *engine.Engine) { e.ObserveClusterPolicies(resourceVersion) })
 }
 
-// ObserveNamespaces takes in that the watch of namespaces has come as far as a resource version.
+// ObserveNamespaces records that the watch of namespaces has reached a resource version.
 func (t *Tracker) ObserveNamespaces(resourceVersion string) {
 	t.do(func(e *engine.Engine) { e.ObserveNamespaces(resourceVersion) })
 }
 
-// Observing takes in whether a resource can be listed and watched. why is nil if it can.
+// Observing records whether a resource can be listed and watched. why is nil if it can.
 func (t *Tracker) Observing(resource string, why error, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Observing(resource, why, now) })
 }
 
-// Heard takes in that the watch of a resource has sent something.
+// Heard records an event or bookmark of the watch of a resource.
 func (t *Tracker) Heard(resource string, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Heard(resource, now) })
 }
 
-// Unheard takes in that a resource is no longer observed, since nothing needs it.
+// Unheard records that a resource is no longer observed, because nothing needs it.
 func (t *Tracker) Unheard(resource string) {
 	t.do(func(e *engine.Engine) { e.Unheard(resource) })
 }

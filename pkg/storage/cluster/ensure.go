@@ -48,10 +48,9 @@ var manifestResources = map[string]schema.GroupVersionResource{
 	},
 }
 
-// EnsureHost prepares the cluster to hold Winnow's objects: it applies the custom resource
-// definitions and the admission policy that reserves them for user (empty: whoever config
-// authenticates as), and waits until they are served. What it has no right to apply it logs, and goes
-// on if the resources are there.
+// EnsureHost prepares the cluster to store Winnow's objects. It applies the custom resource definitions and the admission policy that
+// reserves them for user, and waits until they are served. If user is empty, they are reserved for the user of config. If EnsureHost may not apply
+// something, it logs that, and continues if the resources exist.
 func EnsureHost(ctx context.Context, config *rest.Config, fieldManager, user string) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -113,7 +113,7 @@ func (s *stopped) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// stream writes the events after a version, until the client goes; a negative version stands for the objects that there are.
+// stream sends the events after a version until the client is gone. If the version is negative, it begins with all existing objects.
 func (c *Cluster) stream(send func(watch.Event) error, request Request, from int, gone ...<-chan struct{}) error {
 	for {
 		events, now, changed := c.since(request, from)

@@ -115,7 +115,7 @@ func (c *Cluster) Set(object runtime.Object) {
 		change = watch.Modified
 	}
 	c.of(object).objects[key(object)] = object
-	c.tell(change, object)
+	c.notify(change, object)
 }
 
 // Delete deletes the object of this name.
@@ -125,11 +125,11 @@ func (c *Cluster) Delete(object runtime.Object) {
 	r := c.of(object)
 	last := r.objects[key(object)].DeepCopyObject()
 	delete(r.objects, key(object))
-	c.tell(watch.Deleted, last)
+	c.notify(watch.Deleted, last)
 }
 
-// tell gives the object a new version, and tells the watches of it.
-func (c *Cluster) tell(change watch.EventType, object runtime.Object) {
+// notify gives the object a new version, and sends the event to all watches.
+func (c *Cluster) notify(change watch.EventType, object runtime.Object) {
 	c.version++
 	m := accessor(object)
 	m.SetResourceVersion(fmt.Sprint(c.version))
@@ -139,7 +139,7 @@ func (c *Cluster) tell(change watch.EventType, object runtime.Object) {
 	c.changed = make(chan struct{})
 }
 
-// of is the resource of an object, which is told its kind.
+// of returns the resource of an object, and sets the kind of the object.
 func (c *Cluster) of(object runtime.Object) *resource {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {

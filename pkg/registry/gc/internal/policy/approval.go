@@ -103,7 +103,7 @@ func (a author) unknown(ctx context.Context, id string, forecast gc.PolicyForeca
 			"try again, or write the change without the annotation and approve once status.holds lists the hold",
 			annotationApprovedHold, id))
 	}
-	return field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+told(all)), nil
+	return field.Invalid(annotationApprovedHold, id, "is not the ID of a hold of this policy; "+waitingText(all)), nil
 }
 
 // ofAnother returns the error about a hold of another policy.
@@ -127,11 +127,11 @@ func has(holds []gc.PolicyHold, id string) bool {
 	return slices.ContainsFunc(holds, func(h gc.PolicyHold) bool { return h.ID == id })
 }
 
-// toldMost is how many holds a message names.
-const toldMost = 10
+// waitingMost is how many holds a message names.
+const waitingMost = 10
 
-// told lists the holds that can be approved.
-func told(all []gc.PolicyHold) string {
+// waitingText lists the holds that can be approved.
+func waitingText(all []gc.PolicyHold) string {
 	var ids []string
 	for i := range all {
 		h := &all[i]
@@ -141,7 +141,7 @@ func told(all []gc.PolicyHold) string {
 			ids = append(ids, name)
 		}
 	}
-	unlisted := max(0, len(ids)-toldMost)
+	unlisted := max(0, len(ids)-waitingMost)
 	ids = ids[:len(ids)-unlisted]
 	switch {
 	case unlisted > 0:

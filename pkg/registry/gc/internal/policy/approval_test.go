@@ -69,7 +69,7 @@ func TestApproval(t *testing.T) {
 			after: "5f3c", forecast: gc.PolicyForecast{Complete: true}, may: []string{approve}, want: `"5f3c": is not the ID of a hold of this policy; nothing of this policy waits for approval`,
 		},
 		"unknown, more than are listed": {
-			after: "5f3c", forecast: gc.PolicyForecast{Complete: true, Holds: append(many(toldMost), everywhere)}, may: []string{approve},
+			after: "5f3c", forecast: gc.PolicyForecast{Complete: true, Holds: append(many(waitingMost), everywhere)}, may: []string{approve},
 			want: "hold-9 (1 in team-a), and 1 more in status.holds",
 		},
 		"written into the status by somebody": {
