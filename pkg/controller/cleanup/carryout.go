@@ -67,8 +67,8 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	return answer
 }
 
-// tell passes on the deletions whose objects are gone.
-func (l *loop) tell(ctx context.Context) {
+// reportGone passes on the deletions whose objects are gone.
+func (l *loop) reportGone(ctx context.Context) {
 	gone := l.tracker.TakeGone()
 	if len(gone) == 0 {
 		return

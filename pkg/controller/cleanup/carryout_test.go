@@ -50,7 +50,7 @@ func TestCarryOutEndsTheOrder(t *testing.T) {
 			if r := w.tracker.Reports(testbuilders.Home)[0]; (r.Held == 1) != c.held {
 				t.Errorf("%d are held", r.Held)
 			}
-			if w.tracker.Busy(w.time.Now()) {
+			if w.tracker.NeedsRead(w.time.Now()) {
 				t.Error("the order is still in flight")
 			}
 		})
@@ -197,12 +197,12 @@ func TestConfirmedDeletionsAreCounted(t *testing.T) {
 	kept := w.job("a")
 	w.confirmFresh()
 	w.carryOut(t.Context(), w.take())
-	w.tell(t.Context())
+	w.reportGone(t.Context())
 	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 0 {
 		t.Error("it counts before the object is removed")
 	}
 	w.gone(kept)
-	w.tell(t.Context())
+	w.reportGone(t.Context())
 	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeGone()) != 0 {
 		t.Errorf("%d are counted", r.Deleted)
 	}

@@ -142,7 +142,7 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
 	metrics.RegisterTracked(c.replica.Totals)
-	if err := c.resume(ctx); err != nil {
+	if err := c.readLastRun(ctx); err != nil {
 		return nil // told to end before the start
 	}
 	c.replica.Follow()
@@ -151,7 +151,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer observing.Wait()
 	defer stop()
 	observing.Go(func() { c.observer.Run(ctx) })
-	observing.Go(func() { c.judge(ctx) })
+	observing.Go(func() { c.keepUp(ctx) })
 	// A leader must know which holds the replicas before it have found.
 	if err := wait.PollUntilContextCancel(ctx, syncedEvery, true, func(context.Context) (bool, error) { return c.Synced(), nil }); err != nil {
 		return nil // told to end before that
@@ -168,15 +168,15 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// resume reads when a controller last ran, and retries until it succeeds. It fails when ctx ends.
-func (c *Controller) resume(ctx context.Context) error {
+// readLastRun reads when a controller last ran, and retries until it succeeds. It fails when ctx ends.
+func (c *Controller) readLastRun(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		last, err := c.lastLed(ctx)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot read the lease, trying again")
 			return false, nil
 		}
-		c.replica.Resume(last)
+		c.replica.SetLastRun(last)
 		return true, nil
 	})
 }
@@ -186,8 +186,8 @@ func (c *Controller) resume(ctx context.Context) error {
 // attributed to a later change.
 const expireEvery = time.Second
 
-// judge runs on every replica until ctx ends. It judges the objects whose timers have ended, and those that a change affects.
-func (c *Controller) judge(ctx context.Context) {
+// keepUp runs on every replica until ctx ends. It judges the objects whose timers have ended, and those that a change affects.
+func (c *Controller) keepUp(ctx context.Context) {
 	ticker := c.clock.NewTicker(expireEvery)
 	defer ticker.Stop()
 	for {

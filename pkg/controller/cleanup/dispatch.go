@@ -21,9 +21,9 @@ const (
 	// readEvery is how often policies and namespaces are read while anything is due. The first reading begins as long before the next object
 	// is due, so that the object need not wait for a reading.
 	readEvery = 500 * time.Millisecond
-	// rereadAfter is how soon a reading that failed is repeated.
-	rereadAfter = 20 * time.Millisecond
-	rereadMost  = time.Second
+	// retryReadAfter is how soon a reading that failed is repeated.
+	retryReadAfter = 20 * time.Millisecond
+	rereadMost     = time.Second
 	// compareEvery is how often a reading is compared with memory, while memory is behind and nothing wakes the loop.
 	compareEvery = 20 * time.Millisecond
 	// pauseMost bounds for how long one answer can stop all deletes. The object of this answer waits as long as the server asked.
@@ -70,7 +70,7 @@ func (l *loop) dispatch(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := l.clock.Now()
 		l.tracker.Expire(now)
-		l.tell(ctx)
+		l.reportGone(ctx)
 		d.confirm(ctx, now)
 		d.startReading(ctx, now)
 		d.startDeletes(ctx)
@@ -80,7 +80,7 @@ func (l *loop) dispatch(ctx context.Context) {
 		case <-timer.C():
 		case <-l.tracker.Changed():
 		case a := <-d.done:
-			d.deleted(a)
+			d.answered(a)
 		case r := <-d.read:
 			d.wasRead(ctx, r)
 		}
@@ -88,12 +88,12 @@ func (l *loop) dispatch(ctx context.Context) {
 	for d.underway > 0 || d.reading {
 		select {
 		case a := <-d.done:
-			d.deleted(a)
+			d.answered(a)
 		case <-d.read:
 			d.reading = false
 		}
 	}
-	l.tell(ctx)
+	l.reportGone(ctx)
 }
 
 // reset resets a timer, and drops a time that it sent before and that was not received. Go's timers drop it themselves. Fake clocks in
@@ -110,7 +110,7 @@ func reset(timer clock.Timer, after time.Duration) {
 
 // startReading begins a reading when one is needed soon and none is under way.
 func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
-	if d.reading || d.unconfirmed != nil || now.Before(d.nextRead) || !d.tracker.Busy(now.Add(readEvery)) {
+	if d.reading || d.unconfirmed != nil || now.Before(d.nextRead) || !d.tracker.NeedsRead(now.Add(readEvery)) {
 		return
 	}
 	d.reading, d.nextRead = true, now.Add(readEvery)
@@ -120,7 +120,7 @@ func (d *dispatcher) startReading(ctx context.Context, now time.Time) {
 	}()
 }
 
-// wasRead takes in a reading, which the next turn of the loop compares with memory. If the reading failed, the next one follows after a
+// wasRead takes in a reading, which the next round of the loop compares with memory. If the reading failed, the next one follows after a
 // pause that grows with each failure in a row.
 func (d *dispatcher) wasRead(ctx context.Context, r readResult) {
 	d.reading = false
@@ -131,7 +131,7 @@ func (d *dispatcher) wasRead(ctx context.Context, r readResult) {
 		d.unconfirmed, d.failures = &r.ConsistentRead, 0
 		return
 	}
-	d.nextRead = d.clock.Now().Add(min(rereadAfter<<min(d.failures, 10), rereadMost))
+	d.nextRead = d.clock.Now().Add(min(retryReadAfter<<min(d.failures, 10), rereadMost))
 	d.failures++
 	metrics.Readings.WithLabelValues("failed").Inc()
 	if ctx.Err() == nil {
@@ -168,7 +168,8 @@ func (d *dispatcher) startDeletes(ctx context.Context) {
 	}
 }
 
-func (d *dispatcher) deleted(a deleter.Answer) {
+// answered handles the answer to an order.
+func (d *dispatcher) answered(a deleter.Answer) {
 	switch {
 	case a.Outcome == deletion.Accepted:
 		d.limit.Deleted(d.underway, d.clock.Now())
@@ -194,7 +195,7 @@ func (d *dispatcher) sleep(now time.Time) time.Duration {
 	if d.unconfirmed != nil {
 		wait = min(wait, compareEvery)
 	}
-	if !d.tracker.Busy(now.Add(readEvery)) {
+	if !d.tracker.NeedsRead(now.Add(readEvery)) {
 		return max(wait, 0)
 	}
 	if !d.reading && d.unconfirmed == nil {

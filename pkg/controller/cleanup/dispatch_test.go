@@ -187,7 +187,7 @@ func TestDispatchWaitsForRequests(t *testing.T) {
 	}
 	close(end)
 	<-done
-	if w.tracker.Busy(w.time.Now()) {
+	if w.tracker.NeedsRead(w.time.Now()) {
 		t.Error("the order was not ended")
 	}
 }
@@ -233,7 +233,7 @@ func TestAnswersMoveTheLimit(t *testing.T) {
 			w := newWorld(t)
 			w.limit = deleter.NewLimit(8)
 			d := &dispatcher{loop: &w.loop, underway: 2}
-			d.deleted(c.answer)
+			d.answered(c.answer)
 			if d.underway != 1 || w.limit.Current() != c.limit {
 				t.Errorf("%d requests in flight, the limit is %d", d.underway, w.limit.Current())
 			}

@@ -174,7 +174,7 @@ func (f *fakeTracker) Next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (f *fakeTracker) Busy(by time.Time) (busy bool) {
+func (f *fakeTracker) NeedsRead(by time.Time) (busy bool) {
 	f.do(func() { busy = f.due > 0 || len(f.underway) > 0 || f.later > 0 && !f.next.After(by) })
 	return busy
 }

@@ -202,7 +202,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	tr := tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
-	tr.Resume(time.Time{})
+	tr.SetLastRun(time.Time{})
 	tr.ReplaceCronJobs(nil, testbuilders.Now)
 	tr.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 	tr.ReplaceClusterPolicies(nil, "1", testbuilders.Now)

@@ -60,12 +60,12 @@ type Answer struct {
 func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var expired atomic.Bool
+	var lapsed atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// A request may wait for its connection, or be sent again on another one, and the order may lapse in the meantime.
 		GotConn: func(httptrace.GotConnInfo) {
 			if o.Lapsed(d.clock.Now()) {
-				expired.Store(true)
+				lapsed.Store(true)
 				cancel()
 			}
 		},
@@ -85,7 +85,7 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 			PropagationPolicy: &o.Propagation,
 		}).
 		Do(ctx).Error()
-	if err != nil && expired.Load() { // The transport may have written some of the request before it noticed.
+	if err != nil && lapsed.Load() { // The transport may have written some of the request before it noticed.
 		return answered(deletion.Unknown, "no answer: the request was canceled, because it waited too long for a connection")
 	}
 	return d.result(ctx, o.Fact, err)

@@ -102,10 +102,10 @@ func TestRecordRead(t *testing.T) {
 	if r.RecordRead(5) || !r.RecordRead(6) {
 		t.Error("the state that was refused may not be deleted, a newer one may")
 	}
-	if r = r.Forgotten(); !r.NeedsRead(5) || r.NeedsRead(6) {
+	if r.Reset(); !r.NeedsRead(5) || r.NeedsRead(6) {
 		t.Error("a state that was refused stays refused, and nothing else is remembered")
 	}
-	for range rereadAfter {
+	for range readAfterConflicts {
 		r.Failed(Result{Outcome: Conflict}, 6, 7, now)
 	}
 	if !r.NeedsRead(7) {

@@ -13,8 +13,8 @@ import (
 const (
 	// conflictWait is how long to wait for the watch to report the newer state before reading the object.
 	conflictWait = time.Second
-	// rereadAfter is after how many conflicts each DELETE is preceded by a GET.
-	rereadAfter = 3
+	// readAfterConflicts is after how many conflicts each DELETE is preceded by a GET.
+	readAfterConflicts = 3
 	// contendedAfter is after how many conflicts the object is left alone for contendedPause.
 	contendedAfter = 10
 	contendedPause = time.Minute
@@ -40,7 +40,8 @@ type Retry struct {
 	detail     string
 }
 
-// Failed records a result other than Accepted, NotFound or Released. The order was for the resource version ordered; the newest known is known.
+// Failed records a result other than Accepted, NotFound or Released. ordered is the resource version of the
+// order, and known the newest one in memory.
 func (r *Retry) Failed(result Result, ordered, known uint64, now time.Time) {
 	pause := func(reason policy.Reason, d time.Duration) {
 		r.until, r.untilNewer, r.reason, r.detail = now.Add(d), false, reason, result.Detail
@@ -93,12 +94,12 @@ func (r *Retry) RecordRead(version uint64) (mayDelete bool) {
 	return version != r.rejectedVersion
 }
 
-// Forgotten returns what remains when the object is no longer due: only the resource version of the last conflict.
-func (r *Retry) Forgotten() Retry { return Retry{rejectedVersion: r.rejectedVersion} }
+// Reset forgets the failures, because the object is no longer due. Only the resource version of the last conflict remains.
+func (r *Retry) Reset() { *r = Retry{rejectedVersion: r.rejectedVersion} }
 
 // NeedsRead reports whether the object, known at a resource version, must be read before the next DELETE.
 func (r *Retry) NeedsRead(version uint64) bool {
-	return r.reread || r.conflicts >= rereadAfter || version == r.rejectedVersion
+	return r.reread || r.conflicts >= readAfterConflicts || version == r.rejectedVersion
 }
 
 // Paused reports whether no DELETE may be sent now, why, and until when.

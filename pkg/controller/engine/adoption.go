@@ -19,29 +19,6 @@ import (
 // All replicas know the same holds, because each finds and ends them by the same rules. A replica adopts holds whose changes it has not
 // seen from the status of policies, which the leader writes.
 
-// Follow tells the engine that this replica is not the leader, so that nobody takes its reports.
-func (e *Engine) Follow() {
-	e.following = true
-	clear(e.dirty)
-	clear(e.urgent)
-}
-
-// Lead tells the engine that this replica is the leader from now on. All reports that changed while it followed are dirty then.
-func (e *Engine) Lead() {
-	e.following = false
-	e.markDirty("")
-	for _, ns := range e.namespaces {
-		if ns.dirty {
-			e.markDirty(ns.name)
-		}
-	}
-}
-
-// Leading reports whether this replica is the leader.
-func (e *Engine) Leading() bool {
-	return !e.following
-}
-
 // possibleHold returns the oldest adopted hold, of those for which eligible returns true, that may have a record as a member if a policy
 // decides for the record; nil if there is none.
 func (ns *namespace) possibleHold(rec *record, policy types.UID, eligible func(*approval.Hold) bool) *approval.Hold {
@@ -122,7 +99,7 @@ func (e *Engine) adoptHold(ns *namespace, ps, owner *policyState, listed *gc.Pol
 		}
 	}
 	h.ID, h.Why, h.Since = listed.ID, listed.Why, sinceOf(listed)
-	if owner == ps || owner != nil && ns.derived.policies.Has(owner.stored.UID) {
+	if owner == ps || owner != nil && ns.policyUIDs.Has(owner.stored.UID) {
 		h.Owner = owner.stored.UID
 	}
 	if listed.Policy == "" || listed.Namespace == "" { // The status of another policy may list it with its own namespace.
@@ -161,7 +138,7 @@ func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 // namespace was not known, all are new: the lists of a replica that starts may be of different times.
 func (e *Engine) adoptNewPolicies(ns *namespace, before sets.Set[types.UID], wasKnown bool) {
 	for _, ps := range slices.Concat(ns.policies, e.clusterPolicies) {
-		if uid := ps.stored.UID; ns.derived.policies.Has(uid) && (!wasKnown || !before.Has(uid)) {
+		if uid := ps.stored.UID; ns.policyUIDs.Has(uid) && (!wasKnown || !before.Has(uid)) {
 			e.adopt(ns, ps)
 		}
 	}

@@ -15,18 +15,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// evaluateChanges rejudges namespaces after people changed something in them, and assesses the changes.
-func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
-	for _, ns := range all {
-		ns.changes.SetObserved(now)
-	}
-	e.rejudge(all, now)
-	e.assessPending(now)
-	for _, ns := range all {
-		e.forgetIfUnused(ns)
-	}
-}
-
 // assessPending assesses the changes for which all objects are known, and ends holds without members.
 func (e *Engine) assessPending(now time.Time) {
 	if e.pending.Len() > 0 && !e.judging() {
@@ -181,9 +169,9 @@ func (e *Engine) assess(ready map[*namespace]approval.Changes, now time.Time) {
 	for ns, changes := range ready {
 		e.updateHolds(ns)
 		of := e.batchesOf(ns, changes)
-		free := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.stopped(b.policy) })
-		all = append(all, free...)
-		if len(free) == len(of) { // Otherwise the former limit applies until the stopped policies resume and their objects are assessed.
+		running := slices.DeleteFunc(slices.Clone(of), func(b *batch) bool { return ns.stopped(b.policy) })
+		all = append(all, running...)
+		if len(running) == len(of) { // Otherwise the former limit applies until the stopped policies resume and their objects are assessed.
 			defer func() { ns.formerHoldAbove = policy.NoHoldAbove }()
 		}
 	}
@@ -209,29 +197,13 @@ func (e *Engine) countUnreported(all []*batch) {
 	for _, b := range all {
 		if b.Changes.Shown().Unseen {
 			ps := e.policyState(b.policy.NamespacedName)
-			b.Unreported = e.countOverdue(ps, overdue) - ps.freeByStatus()
+			b.Unreported = e.countOverdue(ps, overdue) - ps.unheldByStatus()
 		}
 	}
 }
 
-// resetClearances does what resetClearance postponed. If members is set, it also removes members from holds, unless clocks are in doubt.
-func (e *Engine) resetClearances(ns *namespace, members bool) {
-	if !ns.staleClearances {
-		return
-	}
-	members = members && e.fresh.ClockDoubt() == ""
-	for _, rec := range ns.records {
-		if !rec.wantsDelete && (rec.clearance == cleared || members && rec.hold() != nil) {
-			e.setClearance(rec, uncleared)
-		}
-	}
-	if members {
-		ns.staleClearances = false
-	}
-}
-
-// freeByStatus returns how many objects the last status of the policy counts as due and not held, plus those that were approved since.
-func (ps *policyState) freeByStatus() int {
+// unheldByStatus returns how many objects the last status of the policy counts as due and not held, plus those that were approved since.
+func (ps *policyState) unheldByStatus() int {
 	n := max(0, ps.stored.Status.Due-ps.stored.Status.Held)
 	for _, h := range ps.stored.Status.Holds {
 		if ps.Approves(h.ID) {

@@ -248,7 +248,7 @@ func (s *budgetRun) rest(t *rapid.T) {
 	if got, want := s.decisions(s.limited), s.decisions(s.unlimited); !slices.Equal(got, want) {
 		t.Fatalf("decided\n%v\nwant\n%v", got, want)
 	}
-	if got, want := s.limited.ready.Waiting(), s.unlimited.ready.Waiting(); got != want || len(s.limited.paused) > 0 {
+	if got, want := s.limited.queue.Waiting(), s.unlimited.queue.Waiting(); got != want || len(s.limited.paused) > 0 {
 		t.Fatalf("%d wait to be deleted, want %d; %d namespaces are paused", got, want, len(s.limited.paused))
 	}
 }

@@ -102,7 +102,7 @@ func TestChangesBeforeTake(t *testing.T) {
 				w.forgotten()
 			}
 			w.takes()
-			if c.action != policy.Hold && w.Busy(w.now) {
+			if c.action != policy.Hold && w.NeedsRead(w.now) {
 				t.Error("the engine is busy with nothing to do")
 			}
 		})

@@ -15,12 +15,6 @@ import (
 // may be missing from the status.
 const statusDelay = 10 * time.Second
 
-// Resume takes in when a controller was last seen to run. It must be called first. If more objects were due by then than the status of
-// policies counts, an unseen change made them due: labels and quotas can change while no controller runs.
-func (e *Engine) Resume(last time.Time) {
-	e.lastRun = last
-}
-
 // unseenChange returns the change that may have been made while no controller ran; false if no controller ran before.
 func (e *Engine) unseenChange() (approval.Change, bool) {
 	return approval.Change{
@@ -70,18 +64,23 @@ func (e *Engine) markPending(ns *namespace) {
 	}
 }
 
-// clearChanges forgets the changes of a namespace.
-func (e *Engine) clearChanges(ns *namespace) {
+// unmarkPending undoes markPending.
+func (e *Engine) unmarkPending(ns *namespace) {
 	e.invalidate(ns) // For Report.Unassessed.
-	ns.changes = nil
 	e.pending.Delete(ns)
 	for _, ceiling := range slices.Concat(ns.ceilings, ns.formerCeilings) {
 		ceiling.pending.Delete(ns)
 	}
-	ns.formerCeilings = nil
 }
 
-// changeElsewhere returns a change in another namespace that may have put the record above a ceiling that both share.
+// clearChanges forgets the changes of a namespace.
+func (e *Engine) clearChanges(ns *namespace) {
+	e.unmarkPending(ns)
+	ns.changes, ns.formerCeilings = nil, nil
+}
+
+// changeElsewhere returns a change in another namespace that may have put the record above a ceiling that both share. Any such change will
+// do: the record waits until all of them are assessed, which they are together.
 func (rec *record) changeElsewhere() (approval.Change, bool) {
 	for _, p := range rec.memberships() {
 		if p.ceiling != nil && p.member.Over() {
@@ -91,4 +90,16 @@ func (rec *record) changeElsewhere() (approval.Change, bool) {
 		}
 	}
 	return approval.Change{}, false
+}
+
+// evaluateChanges rejudges namespaces after people changed something in them, and assesses the changes.
+func (e *Engine) evaluateChanges(all []*namespace, now time.Time) {
+	for _, ns := range all {
+		ns.changes.SetObserved(now)
+	}
+	e.rejudge(all, now)
+	e.assessPending(now)
+	for _, ns := range all {
+		e.forgetIfUnused(ns)
+	}
 }

@@ -10,35 +10,44 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// match sets fact and matches to those of a record. It asks the policies only if the record is not the one that was matched last, or
-// something has changed since. From the moment when Winnow's delete is accepted, an object counts as terminating.
+// asked is the record that policies were last asked about, and their votes on it. Everything that needs the votes of "the matched record"
+// reads them here, so match must be called first.
+type asked struct {
+	rec     *record // nil if policies must be asked again
+	fact    lifecycle.Fact
+	matches policy.Matches
+	count   int // how often policies were asked
+}
+
+// match asks the policies about a record, unless it is the one that they were asked about last, and nothing has changed since. From the
+// moment when Winnow's delete is accepted, an object counts as terminating.
 func (e *Engine) match(rec *record) {
-	if e.matched == rec {
+	if e.asked.rec == rec {
 		return
 	}
 	ns := rec.ns
-	rec.Unpack(&e.fact)
-	e.fact.Terminating = e.fact.Terminating || rec.deleted()
-	e.matches.Ask(&e.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
-	e.matched = rec
-	e.matchCount++
+	rec.Unpack(&e.asked.fact)
+	e.asked.fact.Terminating = e.asked.fact.Terminating || rec.deleted()
+	e.asked.matches.Ask(&e.asked.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
+	e.asked.rec = rec
+	e.asked.count++
 }
 
 // object returns what policies must know of the matched record.
 func (e *Engine) object(rec *record) policy.Object {
-	return policy.Object{Fact: &e.fact, Owner: lifecycle.StateOfOwner(&e.fact, e), Recreated: rec.flags.has(recreated)}
+	return policy.Object{Fact: &e.asked.fact, Owner: lifecycle.StateOfOwner(&e.asked.fact, e), Recreated: rec.flags.has(recreated)}
 }
 
 // resolve matches a record, and combines the votes on it. Each vote says whether the record is over the limit of its pool.
 func (e *Engine) resolve(rec *record) policy.Standing {
 	e.match(rec)
 	next := 0
-	for _, votes := range [][]policy.Vote{e.matches.Votes, e.matches.Previews} {
+	for _, votes := range [][]policy.Vote{e.asked.matches.Votes, e.asked.matches.Previews} {
 		for i := range votes {
 			votes[i].Over = rec.over(votes[i], &next)
 		}
 	}
-	return policy.Resolve(e.object(rec), e.matches.Votes)
+	return policy.Resolve(e.object(rec), e.asked.matches.Votes)
 }
 
 // limitsOn returns the ceilings and guardrails that apply to the matched record.

@@ -16,7 +16,7 @@ import (
 // derived is what follows for a namespace from its policies, and from the cluster policies that select it. All slices are sorted by the
 // name of the policy.
 type derived struct {
-	policies                       sets.Set[types.UID] // all of them, including those that cannot be read
+	policyUIDs                     sets.Set[types.UID] // of all policies, including those that cannot be read
 	voters, previews               []*policy.Policy
 	clusterVoters, clusterPreviews []*policy.Policy
 	ceilings, previewCeilings      []*ceiling // those of enforcing policies, and of Preview policies
@@ -36,7 +36,7 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	if ns.removed() {
 		return
 	}
-	d := derived{policies: sets.New[types.UID]()}
+	d := derived{policyUIDs: sets.New[types.UID]()}
 	resources := sets.New[string]()
 	for _, ps := range ns.policies {
 		d.addPolicy(ps, &d.voters, &d.previews, resources)
@@ -52,17 +52,18 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	d.unselected = e.config.StartSuspended && len(d.clusterVoters) == 0
 	d.hasLimits = d.hasLimits || len(d.ceilings) > 0 || len(d.previewCeilings) > 0
 	if d.bounds = policy.BoundsOf(selecting); d.bounds.PerMinute != ns.bounds.PerMinute {
-		e.ready.Repace(&ns.lane)
+		e.queue.Repace(&ns.lane)
 		e.effects.Due = true
 	}
-	changes, ceilings, holdAbove := ns.changes, sets.New(ns.ceilings...), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
-	if len(changes) > 0 {
-		ceilings.Insert(ns.formerCeilings...)
+	formerCeilings := sets.New(ns.ceilings...)
+	if len(ns.changes) > 0 {
+		formerCeilings.Insert(ns.formerCeilings...)
 	}
-	e.clearChanges(ns)
-	ns.derived, ns.formerCeilings, ns.formerHoldAbove, e.matched = d, ceilings.UnsortedList(), holdAbove, nil
+	e.unmarkPending(ns) // Under the ceilings of before.
+	ns.formerCeilings, ns.formerHoldAbove = formerCeilings.UnsortedList(), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
+	ns.derived, e.asked.rec = d, nil
 	e.orphanHolds(ns)
-	if ns.changes = changes; len(changes) > 0 {
+	if len(ns.changes) > 0 {
 		e.markPending(ns)
 	}
 	e.updateCoverage(ns, resources, now)
@@ -82,7 +83,7 @@ func (d *derived) addGuardrails(ps *policyState) {
 
 // addPolicy adds a policy to voters or previews, and to resources what must be observed for it. It reports whether the policy can be read.
 func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
-	d.policies.Insert(ps.stored.UID)
+	d.policyUIDs.Insert(ps.stored.UID)
 	switch {
 	case ps.compiled == nil:
 		if d.unreadable == nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
 
@@ -41,7 +40,8 @@ type Config struct {
 
 // Effects is what the events since the last TakeEffects ask of the caller.
 type Effects struct {
-	// Due is set if objects may have become ready for deletion, or if Next may return another time.
+	// Due is set if the dispatch has something to do: objects may have become ready for deletion, Next may return another time, TakeGone has
+	// deletions to return, or a consistent read may agree with memory now.
 	Due bool
 	// Coverage is set if Coverage may return something else.
 	Coverage bool
@@ -68,7 +68,7 @@ type Engine struct {
 	recreations     recreations
 
 	timers expiry.Heap[*record]
-	ready  turns.Queue[*record]
+	queue  turns.Queue[*record] // of records that are ready to be deleted
 	// overChanged are the records whose Over has changed in a pool or ceiling since they were last evaluated.
 	overChanged []*record
 	// pending are the namespaces with changes that are not assessed yet, holdsToCheck those with holds that may end, or need
@@ -86,13 +86,7 @@ type Engine struct {
 	// lastCovering is the highest Covering so far.
 	lastCovering Covering
 
-	// matched is the record that policies were last asked about; nil if they must be asked again. fact and matches are its fact and the
-	// votes on it.
-	matched *record
-	fact    lifecycle.Fact
-	matches policy.Matches
-	// matchCount is how often policies were asked.
-	matchCount int
+	asked asked
 	// scratch is reused by updateMembership.
 	scratch []membership
 

@@ -276,26 +276,26 @@ func TestOnlyTheFirstTimerHasAnEffect(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
-	if w.Busy(w.now.Add(1000 * time.Hour)) {
+	if w.NeedsRead(w.now.Add(1000 * time.Hour)) {
 		t.Error("busy with nothing")
 	}
 	w.upsert(job(0, "a"))
-	if w.Busy(w.now.Add(time.Hour - 1)) {
+	if w.NeedsRead(w.now.Add(time.Hour - 1)) {
 		t.Error("busy before the object is due")
 	}
-	if !w.Busy(w.now.Add(time.Hour)) {
+	if !w.NeedsRead(w.now.Add(time.Hour)) {
 		t.Error("not busy when the object is due")
 	}
 	w.pass(time.Hour)
-	if !w.Busy(w.now) {
+	if !w.NeedsRead(w.now) {
 		t.Error("not busy with an object in the queue")
 	}
 	w.takes("a")
-	if !w.Busy(w.now) {
+	if !w.NeedsRead(w.now) {
 		t.Error("not busy with an order in flight")
 	}
 	w.done("a", deletion.Accepted)
-	if w.Busy(w.now) {
+	if w.NeedsRead(w.now) {
 		t.Error("busy with an object that is being deleted")
 	}
 }

@@ -14,18 +14,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// clearance says whether a record that is due may go, as far as changes by people are concerned.
-type clearance uint8
-
-const (
-	// uncleared: a change that is not assessed yet may have made the record due.
-	uncleared clearance = iota
-	// cleared: time made the record due, or a change that exceeded no limit or was approved.
-	cleared
-	// firstHold and above: the record waits under the hold of its namespace with the index clearance-firstHold.
-	firstHold
-)
-
 // hold returns the hold that the record waits under, so that it is a member of the hold; nil if there is none.
 func (rec *record) hold() *approval.Hold {
 	if rec.clearance < firstHold {
@@ -44,20 +32,6 @@ func (rec *record) heldBy(policy types.UID) *approval.Hold {
 		return h
 	}
 	return rec.ns.possibleHold(rec, policy, (*approval.Hold).Unsearched)
-}
-
-// setClearance sets the clearance of a record, and counts the members of its former hold and its new one.
-func (e *Engine) setClearance(rec *record, to clearance) {
-	if h := rec.hold(); h != nil {
-		h.Members--
-		if h.Members == 0 || rec.ns.hasEmptyHold() {
-			e.holdsToCheck.Insert(rec.ns)
-		}
-	}
-	rec.clearance = to
-	if h := rec.hold(); h != nil {
-		h.Members++
-	}
 }
 
 // addMember puts a record under a hold of its namespace.
@@ -84,7 +58,7 @@ func (e *Engine) holdRecords(ns *namespace, h approval.Hold, all []*record) {
 // orphanHolds takes the owner from holds whose policy no longer applies to the namespace; see reassignHolds.
 func (e *Engine) orphanHolds(ns *namespace) {
 	for h := range ns.holds.All() {
-		if !ns.derived.policies.Has(h.Owner) {
+		if !ns.policyUIDs.Has(h.Owner) {
 			e.rememberEnded(ns, h)
 			h.Owner = ""
 		}

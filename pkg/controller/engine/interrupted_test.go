@@ -184,7 +184,7 @@ func TestJudgingEndsDespiteOtherEvents(t *testing.T) {
 	w.policy(ttlPolicy("20d", 2))
 	for i := range 2 * (objects + 1) {
 		w.Step(w.now)
-		if !w.Judging(testbuilders.Home) {
+		if !w.Incomplete(testbuilders.Home) {
 			return
 		}
 		w.SetNamespace(testbuilders.Namespace(fmt.Sprint("passing-", i), w.next()), w.now)

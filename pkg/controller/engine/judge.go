@@ -75,116 +75,46 @@ func (e *Engine) reapply(rec *record, now time.Time) {
 // apply stores a decision after it has applied holds to it, sets the timer of the record, and adds the record to its lane, or removes it
 // from there.
 func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now time.Time) {
-	e.updateClearance(rec, r.Policy, d)
+	e.updateClearance(rec, rec.decision(), r.Policy, d)
 	if rec.extra != nil {
 		rec.extra.retry.EndPause(now)
 	}
 	d = e.applyHolds(rec, r, d, now)
-	e.count(rec, -1)
+	e.countForMetrics(rec, -1)
 	rec.setDecision(r, d)
-	e.count(rec, 1)
+	e.countForMetrics(rec, 1)
 	next := e.nextEvaluation(rec, d, now)
-	e.evaluatePreviews(rec, &next, now)
+	next.addTime(e.evaluatePreviews(rec, now))
 	e.setTimer(rec, next.at)
 	switch {
 	case d.Action != policy.Delete:
-		e.ready.Remove(&rec.ns.lane, rec)
+		e.queue.Remove(&rec.ns.lane, rec)
 		if !d.Due() && rec.extra != nil {
-			rec.extra.retry = rec.extra.retry.Forgotten()
+			rec.extra.retry.Reset()
 		}
 		rec.dropEmptyExtra()
 	case !rec.queued() && rec.inFlight() == nil:
-		e.ready.Push(&rec.ns.lane, rec)
+		e.queue.Push(&rec.ns.lane, rec)
 		e.effects.Due = true
 	}
 	e.invalidate(rec.ns)
 }
 
-// setTimer sets when the record is judged again because time passes; zero removes its timer.
-func (e *Engine) setTimer(rec *record, at time.Time) {
-	if at.IsZero() {
-		e.timers.Remove(rec)
-		return
-	}
-	if first, ok := e.timers.Next(); !ok || at.Before(first) {
-		e.effects.Due = true // The caller waits for the first timer.
-	}
-	e.timers.Set(rec, at)
-}
-
-// nextEvaluation returns when the record must be judged again because time passes.
-func (e *Engine) nextEvaluation(rec *record, d policy.Decision, now time.Time) earliest {
-	next := earliest{}
-	next.add(d)
-	next.addTime(rec.recountAt())
-	if d.Action != policy.Hold {
-		return next
-	}
-	if _, _, until, paused := rec.retryPause(now); paused {
-		next.addTime(until)
-	}
-	if e.quotaDoubt(rec.ns) != "" { // The record may become due for a reason other than percentOfQuota.
-		standing := e.resolve(rec)
-		next.add(e.decideWithoutQuotas(rec, &standing, now))
-	}
-	return next
-}
-
-// updateClearance sets wantsDelete, and the clearance if nothing has to be assessed first.
-func (e *Engine) updateClearance(rec *record, p *policy.Policy, d policy.Decision) {
-	ns := rec.ns
-	rec.setWantsDelete(d.Action == policy.Delete)
-	rec.deleteReason = rec.deleteReason.recode(d.Reason)
-	if !rec.wantsDelete {
-		e.resetClearance(rec)
-		return
-	}
-	if h := rec.hold(); h != nil && (h.Owner == "" || ns.hasEmptyHold()) {
-		e.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
-	}
-	switch {
-	case rec.clearance != uncleared:
-	case len(ns.changes) > 0:
-		if rec.action == policy.Wait && !rec.at.time().After(ns.changes[0].At) {
-			e.setClearance(rec, cleared) // The record became due before the change, and was not evaluated in between.
-		}
-	case ns.stopped(p): // The change that ends the stop makes the record due.
-	default:
-		if c, elsewhere := rec.changeElsewhere(); elsewhere {
-			e.recordChange(ns, c)
-		} else {
-			e.setClearance(rec, cleared)
-		}
-	}
-}
-
-// resetClearance resets the clearance of a record without wantsDelete. It leaves that to resetClearances while a change is pending, or not
-// everything is listed: if the record wants to be deleted again by then, this is not attributed to the change. While clocks are in doubt,
-// the members of a hold stay in it.
-func (e *Engine) resetClearance(rec *record) {
-	switch {
-	case rec.clearance == uncleared:
-	case len(rec.ns.changes) > 0, len(e.lists) > 0, e.unlisted(rec.ns) != "", rec.hold() != nil && e.fresh.ClockDoubt() != "":
-		rec.ns.staleClearances = true
-		e.holdsToCheck.Insert(rec.ns)
-	default:
-		e.setClearance(rec, uncleared)
-	}
-}
-
-// evaluatePreviews stores what each Preview policy would decide for a record.
-func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
+// evaluatePreviews stores what each Preview policy would decide for a record, and returns the earliest time for which one of these
+// decisions waits; zero if none does.
+func (e *Engine) evaluatePreviews(rec *record, now time.Time) time.Time {
 	ns := rec.ns
 	if len(ns.previews) == 0 && len(ns.clusterPreviews) == 0 {
 		if rec.extra != nil {
 			rec.extra.previews = nil
 		}
-		return
+		return time.Time{}
 	}
 	var out []preview
+	var next earliest
 	if ns.excluded() == "" {
 		standing := e.resolve(rec)
-		for _, v := range e.matches.Previews {
+		for _, v := range e.asked.matches.Previews {
 			with := standing.With(v)
 			r, d := with.Decide(e.limitsOn(rec), now)
 			if r.Policy != v.Policy || !d.Candidate() {
@@ -198,23 +128,7 @@ func (e *Engine) evaluatePreviews(rec *record, next *earliest, now time.Time) {
 	if len(out) > 0 || rec.extra != nil {
 		rec.ensureExtra().previews = out
 	}
-}
-
-// earliest is the earliest of the times that were added; zero if none was.
-type earliest struct{ at time.Time }
-
-// add adds the time until which a decision waits, if it does.
-func (t *earliest) add(d policy.Decision) {
-	if d.Action == policy.Wait {
-		t.addTime(d.At)
-	}
-}
-
-// addTime adds a time, unless it is zero.
-func (t *earliest) addTime(at time.Time) {
-	if !at.IsZero() && (t.at.IsZero() || at.Before(t.at)) {
-		t.at = at
-	}
+	return next.at
 }
 
 // judgeDependents judges the objects of a controller again, because the controller has changed.
@@ -236,34 +150,4 @@ func (e *Engine) queueNamespacesOf(records sets.Set[*record]) {
 	}
 	e.queueNamespaces(namespaces.UnsortedList())
 	e.pauseQueued(namespaces.UnsortedList(), begun)
-}
-
-// Expire judges the objects whose timers have ended, as many as the budget allows, and reports whether there are more.
-func (e *Engine) Expire(now time.Time) bool {
-	if e.watches.Expire(now) {
-		e.rejudgeAll(now)
-	}
-	for {
-		rec, ok := e.timers.PopDue(now)
-		if !ok {
-			break
-		}
-		if e.judge(rec, now); e.spent(rec.ns.work()) {
-			break
-		}
-	}
-	e.checkHolds(now)
-	next, ok := e.timers.Next()
-	return ok && !next.After(now)
-}
-
-// Next returns the earliest time at which Expire or Take has something to do; false if there is none.
-func (e *Engine) Next() (time.Time, bool) {
-	var next earliest
-	for _, first := range []func() (time.Time, bool){e.watches.Next, e.timers.Next, e.ready.Next} {
-		if at, ok := first(); ok {
-			next.addTime(at)
-		}
-	}
-	return next.at, !next.at.IsZero()
 }

@@ -384,7 +384,7 @@ func TestAnUnseenChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
-			w.Resume(c.last)
+			w.SetLastRun(c.last)
 			w.ReplaceCronJobs(nil, w.now)
 			m := testbuilders.Namespace(testbuilders.Home, w.next())
 			w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}

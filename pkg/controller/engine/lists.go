@@ -63,12 +63,12 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 	case !l.unmark():
 		return page
 	}
-	for i, k := range page {
-		l.engine.upsert(k, now)
-		if rec := l.engine.records.get(k.UID()); rec != nil {
+	for i, compact := range page {
+		l.engine.upsert(compact, now)
+		if rec := l.engine.records.get(compact.UID()); rec != nil {
 			rec.flags.set(listed, true)
 		}
-		if l.engine.spent(l.engine.workIn(k.Namespace)) {
+		if l.engine.spent(l.engine.workIn(compact.Namespace)) {
 			return page[i+1:]
 		}
 	}
@@ -181,9 +181,9 @@ func (e *Engine) BeginMerge(resource, name string) *Merge {
 
 // Add adds objects of the list, as many as the budget allows, and returns the others.
 func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
-	for i, k := range page {
-		if !m.gone.Has(k.UID()) && k.ResourceVersion > m.atLeast {
-			m.engine.upsert(k, now)
+	for i, compact := range page {
+		if !m.gone.Has(compact.UID()) && compact.ResourceVersion > m.atLeast {
+			m.engine.upsert(compact, now)
 		}
 		if m.engine.spent(m.engine.workIn(m.namespace)) {
 			return page[i+1:]

@@ -103,7 +103,7 @@ func TestAnUnseenChangeHasATotal(t *testing.T) {
 	const namespaces, each = 10, 9
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: 40})
-	w.Resume(w.now.Add(-time.Minute))
+	w.SetLastRun(w.now.Add(-time.Minute))
 	w.ReplaceCronJobs(nil, w.now)
 	var all []*metav1.PartialObjectMetadata
 	w.namespaces = revisions{}

@@ -61,9 +61,9 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 			for i := range known {
 				w.upsert(mine(fmt.Sprint(i), time.Hour).Fact())
 			}
-			before := w.matchCount
-			if c.do(w); w.matchCount-before != c.want {
-				t.Errorf("policies were asked %d times, want %d", w.matchCount-before, c.want)
+			before := w.asked.count
+			if c.do(w); w.asked.count-before != c.want {
+				t.Errorf("policies were asked %d times, want %d", w.asked.count-before, c.want)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestOnlyOneNamespaceIsScanned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.Resume(w.now)
+			w.SetLastRun(w.now)
 			w.policy(ttlPolicy("30d", 1))
 			w.namespace("other")
 			w.fill(testbuilders.Home, 4)
@@ -137,15 +137,15 @@ func TestBudgetIsKept(t *testing.T) {
 				w.upsert(testbuilders.Job(fmt.Sprint("nightly-", i)).ControlledBy("batch/v1", "CronJob", "nightly").Complete(w.now).Fact())
 			}
 			w.setBudget(1)
-			before, longest := w.matchCount, 0
+			before, longest := w.asked.count, 0
 			begun := before
-			w.interrupt = func() { longest, before = max(longest, w.matchCount-before), w.matchCount }
+			w.interrupt = func() { longest, before = max(longest, w.asked.count-before), w.asked.count }
 			do(w)
 			w.interrupt()
 			w.stepAll()
 			w.interrupt()
-			if longest > most || w.matchCount == begun {
-				t.Errorf("policies were asked about %d objects, about %d in one call", w.matchCount-begun, longest)
+			if longest > most || w.asked.count == begun {
+				t.Errorf("policies were asked about %d objects, about %d in one call", w.asked.count-begun, longest)
 			}
 		})
 	}

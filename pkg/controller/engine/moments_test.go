@@ -165,7 +165,7 @@ func TestQueuedObjectsAreNotTakenWhileJudging(t *testing.T) {
 			bounds.Name, bounds.UID = "bounds", "uid-bounds"
 			w.clusterPolicy(bounds)
 			turns := 0
-			for ; w.Judging(testbuilders.Home); turns++ {
+			for ; w.Incomplete(testbuilders.Home); turns++ {
 				meanwhile()
 				w.noneTaken()
 				w.Step(w.now)

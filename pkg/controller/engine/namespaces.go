@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,13 +182,13 @@ func (e *Engine) setNamespace(m *metav1.PartialObjectMetadata, first bool, now t
 	ns.known, ns.labels = true, m.Labels
 	ns.revision = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
 	e.derive(ns, now)
-	if wasExcluded == ns.excluded() && before.policies.Equal(ns.derived.policies) && wasKnown {
+	if wasExcluded == ns.excluded() && before.policyUIDs.Equal(ns.policyUIDs) && wasKnown {
 		return nil
 	}
-	e.adoptNewPolicies(ns, before.policies, wasKnown)
+	e.adoptNewPolicies(ns, before.policyUIDs, wasKnown)
 	if first {
 		for _, ps := range e.clusterPolicies { // If these were listed before, setPolicy has not found the namespace.
-			if c, ok := changeOf(ps, true, false); ok && ns.derived.policies.Has(ps.stored.UID) {
+			if c, ok := changeOf(ps, true, false); ok && ns.policyUIDs.Has(ps.stored.UID) {
 				e.recordChange(ns, c)
 			}
 		}
@@ -213,14 +214,53 @@ func (e *Engine) removeNamespace(name string) *namespace {
 	if !ok || !ns.known {
 		return nil
 	}
-	changes := ns.changes
-	e.clearChanges(ns)
-	ns.known = false
-	if ns.changes = changes; len(changes) > 0 {
-		e.markPending(ns)
-	}
+	e.unmarkPending(ns)
+	ns.known, ns.formerCeilings = false, nil
 	e.recordChange(ns, approval.Change{
 		ID: fmt.Sprint("end ", ns.revision.UID), Text: fmt.Sprintf("the deletion of namespace %q", name), Write: e.writes + 1,
 	})
 	return ns
+}
+
+// addRecord adds a record to the namespace.
+func (ns *namespace) addRecord(rec *record) {
+	rec.position = int32(len(ns.records))
+	ns.records = append(ns.records, rec)
+}
+
+// removeRecord removes a record from the namespace. The last record moves to its position.
+func (ns *namespace) removeRecord(rec *record) {
+	last := len(ns.records) - 1
+	ns.records[rec.position] = ns.records[last]
+	ns.records[rec.position].position = rec.position
+	ns.records[last] = nil
+	ns.records = ns.records[:last]
+	ns.uncounted, ns.unevaluated, ns.unapplied = min(ns.uncounted, last), min(ns.unevaluated, last), min(ns.unapplied, last)
+	rec.position = removedPosition
+}
+
+// requeue adds one record of the namespace to those that wait for evaluate, by moving it below ns.unevaluated.
+func (ns *namespace) requeue(rec *record) {
+	if int(rec.position) < ns.unevaluated {
+		return
+	}
+	first := ns.records[ns.unevaluated]
+	ns.records[rec.position], ns.records[ns.unevaluated] = first, rec
+	first.position, rec.position = rec.position, first.position
+	ns.unevaluated++
+}
+
+// recordsWantingDelete returns the records with wantsDelete. The loop must not change any wantsDelete. Mostly there are no such records,
+// and wantsDeleteCount says so without a look at all records.
+func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		left := ns.wantsDeleteCount
+		for i := 0; i < len(ns.records) && left > 0; i++ {
+			if rec := ns.records[i]; rec.wantsDelete {
+				if left--; !yield(rec) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -95,7 +95,7 @@ func (e *Engine) nextNotice(ns *namespace, now time.Time) (Notice, bool) {
 		return Notice{}, false
 	}
 	standing := e.resolve(rec)
-	n, ok := standing.Notice(e.matches.Votes, &ns.bounds)
+	n, ok := standing.Notice(e.asked.matches.Votes, &ns.bounds)
 	if !ok {
 		return Notice{}, false
 	}

@@ -12,90 +12,93 @@ import (
 )
 
 // Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one.
-func (e *Engine) Upsert(k *facts.Compact, now time.Time) {
-	e.upsert(k, now)
+func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
+	e.upsert(compact, now)
 	e.checkHolds(now)
 }
 
-// Remove handles the removal of an object; k is the object's last known state.
-func (e *Engine) Remove(k *facts.Compact, now time.Time) {
-	if ns, ok := e.namespaces[k.Namespace]; ok {
+// Remove handles the removal of an object; compact is the object's last known state.
+func (e *Engine) Remove(compact *facts.Compact, now time.Time) {
+	if ns, ok := e.namespaces[compact.Namespace]; ok {
 		for m := range ns.merges {
-			m.gone.Insert(k.UID())
+			m.gone.Insert(compact.UID())
 		}
 	}
-	if rec := e.records.get(k.UID()); rec != nil {
+	if rec := e.records.get(compact.UID()); rec != nil {
 		e.remove(rec, now)
 		e.checkHolds(now)
 	}
 }
 
 // upsert is Upsert without the check whether holds end.
-func (e *Engine) upsert(k *facts.Compact, now time.Time) {
-	ns, ok := e.namespaces[k.Namespace]
-	if !ok || !ns.covers(k.Resource) {
+func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
+	ns, ok := e.namespaces[compact.Namespace]
+	if !ok || !ns.covers(compact.Resource) {
 		return
 	}
-	rec := e.records.get(k.UID())
-	changed := rec == nil || rec.Finished != k.Finished || !rec.SameAnnotations(k)
+	rec := e.records.get(compact.UID())
+	changed := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact)
 	switch {
 	case rec == nil:
-		rec = e.insert(ns, k)
-	case rec.ResourceVersion >= k.ResourceVersion:
+		rec = e.insert(ns, compact)
+	case rec.ResourceVersion >= compact.ResourceVersion:
 		return
 	default:
-		e.update(rec, k)
+		e.update(rec, compact)
 	}
 	if changed {
 		e.queueNotice(rec)
 	}
-	e.link(rec)
 	e.judge(rec, now)
 	e.judgeDependents(rec.UID(), now)
 }
 
 // insert adds a record for an object that was not known.
-func (e *Engine) insert(ns *namespace, k *facts.Compact) *record {
-	rec := &record{Compact: *k, ns: ns}
-	rec.flags.set(recreated, e.recreations.countReturn(k))
+func (e *Engine) insert(ns *namespace, compact *facts.Compact) *record {
+	rec := &record{Compact: *compact, ns: ns}
+	rec.flags.set(recreated, e.recreations.countReturn(compact))
 	e.records.put(rec)
 	ns.addRecord(rec)
-	if c := ns.copiedClearances[k.UID()]; c != uncleared {
+	e.link(rec)
+	if c := ns.copiedClearances[compact.UID()]; c != uncleared {
 		e.setClearance(rec, c)
 	}
 	return rec
 }
 
 // update replaces the state of a record by a newer one.
-func (e *Engine) update(rec *record, k *facts.Compact) {
+func (e *Engine) update(rec *record, compact *facts.Compact) {
 	e.unlink(rec)
 	if rec.extra != nil {
 		rec.extra.retry.Updated()
 	}
-	if !rec.FinishedAt().Equal(k.FinishedAt()) {
+	if !rec.FinishedAt().Equal(compact.FinishedAt()) {
 		e.leave(rec) // Pools and lanes order records by finish time, so rec must be inserted anew.
-		e.ready.Remove(&rec.ns.lane, rec)
+		e.queue.Remove(&rec.ns.lane, rec)
 	}
-	rec.Compact, e.matched = *k, nil
+	rec.Compact, e.asked.rec = *compact, nil
+	e.link(rec)
 }
 
 // remove removes a record because its object is gone, and confirms the deletion if Winnow sent it.
 func (e *Engine) remove(rec *record, now time.Time) {
 	if rec.inFlight() != nil {
-		rec.extra.gone = true
+		rec.extra.removedInFlight = true
 	}
+	accepted := rec.accepted()
 	e.drop(rec, now)
-	if accepted := rec.accepted(); accepted != nil {
-		e.confirmDeletion(accepted, now)
+	if accepted != nil {
+		e.countDeletion(accepted, now)
 	}
 }
 
-// drop removes a record from everything that refers to it.
+// drop removes a record from everything that refers to it. Other records are judged again at the end, when none of them can find it any
+// more.
 func (e *Engine) drop(rec *record, now time.Time) {
 	e.records.delete(rec.UID())
-	e.count(rec, -1)
+	e.countForMetrics(rec, -1)
 	e.timers.Remove(rec)
-	e.ready.Remove(&rec.ns.lane, rec)
+	e.queue.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)
 	rec.setWantsDelete(false)
 	e.setClearance(rec, uncleared)

@@ -18,23 +18,23 @@ import (
 // Take returns the order for the next delete; false if there is none, or if memory is not known to be fresh.
 func (e *Engine) Take(now time.Time) (*deletion.Order, bool) {
 	for e.fresh.Allows(now) {
-		rec, ok := e.ready.Pop(now)
+		rec, ok := e.queue.Pop(now)
 		if !ok {
 			break
 		}
 		ns := rec.ns
 		if e.mustExpireFirst(rec, now) {
-			e.ready.Push(&ns.lane, rec)
-			break // Next has passed, so Expire is called first.
+			e.queue.Push(&ns.lane, rec)
+			break // The caller calls Expire before the next Take, because Next has passed.
 		}
-		if ns.bounds.PerMinute != math.MaxInt && !ns.lane.Ready(now) {
-			e.ready.Push(&ns.lane, rec)
-			e.ready.Rest(&ns.lane)
+		if ns.bounds.PerMinute != math.MaxInt && !ns.lane.PaceAllows(now) {
+			e.queue.Push(&ns.lane, rec)
+			e.queue.Rest(&ns.lane)
 			e.invalidate(ns)
 			continue
 		}
 		order, ok := e.newOrder(rec, now)
-		if !ok { // The record was queued at a later time than now, so it has no timer. Judging it sets one.
+		if !ok { // The clock was set back after the record was queued: it is not due any more, and has no timer. judge sets one.
 			e.judge(rec, now)
 			continue
 		}
@@ -101,29 +101,20 @@ func (e *Engine) Release(o *deletion.Order, now time.Time) {
 	e.Done(o, deletion.Result{Outcome: deletion.Released, NotSent: true}, now)
 }
 
-// Done takes in the result of an order.
+// Done records the result of an order, and judges the record again.
 func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) {
 	rec := e.inFlight[o]
 	if rec == nil {
 		return
 	}
 	rec.recordResult(o, result, now)
-	e.matched = nil // An accepted delete changes the fact.
+	e.asked.rec = nil // An accepted delete changes the fact.
 	if result.NotSent {
-		e.ready.GiveBack(&rec.ns.lane, rec.ns.bounds.PerMinute)
+		e.queue.GiveBack(&rec.ns.lane, rec.ns.bounds.PerMinute)
 	}
 	// The object may have gone, or its resource may no longer be observed, before the answer came. Only the former is counted.
-	if rec.extra.gone && result.Outcome == deletion.Accepted {
-		e.confirmDeletion(o, now)
-	}
-	e.endOrder(o, now)
-}
-
-// endOrder removes an order from its record, and judges the record again.
-func (e *Engine) endOrder(o *deletion.Order, now time.Time) {
-	rec := e.inFlight[o]
-	if rec == nil {
-		return
+	if rec.extra.removedInFlight && result.Outcome == deletion.Accepted {
+		e.countDeletion(o, now)
 	}
 	delete(e.inFlight, o)
 	rec.extra.inFlight = nil
@@ -146,8 +137,8 @@ func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now t
 	}
 }
 
-// confirmDeletion counts a deletion by Winnow whose object is gone.
-func (e *Engine) confirmDeletion(o *deletion.Order, now time.Time) {
+// countDeletion counts a deletion by Winnow whose object is gone.
+func (e *Engine) countDeletion(o *deletion.Order, now time.Time) {
 	e.gone = append(e.gone, deletion.Gone{Order: o, At: now})
 	e.recreations.recordDeletion(o.Fact, now)
 	if ps := e.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
@@ -163,11 +154,4 @@ func (e *Engine) TakeGone() []deletion.Gone {
 	out := e.gone
 	e.gone = nil
 	return out
-}
-
-// Busy reports whether anything must be deleted by a given time or is being deleted, or whether clocks are in doubt, which only a
-// consistent read can end.
-func (e *Engine) Busy(by time.Time) bool {
-	next, ok := e.timers.Next()
-	return e.ready.Waiting() > 0 || len(e.inFlight) > 0 || e.fresh.ClockDoubt() != "" || ok && !next.After(by)
 }

@@ -389,7 +389,7 @@ func TestAFollowerKeepsNothing(t *testing.T) {
 		w.removed("b", "a", "c")
 	}
 	w.forgotten()
-	if _, ok := w.ready.Pop(w.now); ok {
+	if _, ok := w.queue.Pop(w.now); ok {
 		t.Error("the queue is not empty")
 	}
 }

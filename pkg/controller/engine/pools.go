@@ -110,7 +110,7 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 		return
 	}
 	if kept := slices.ContainsFunc(e.scratch, func(m membership) bool { return m.member.KeptByAnnotation }); kept != rec.keptByAnnotation() {
-		e.ready.Remove(&rec.ns.lane, rec) // Before depends on kept.
+		e.queue.Remove(&rec.ns.lane, rec) // Before depends on kept.
 	}
 	e.leave(rec)
 	if len(e.scratch) == 0 {
@@ -167,11 +167,12 @@ func (e *Engine) appendMemberships(out []membership, rec *record, now time.Time)
 		return out
 	}
 	e.match(rec)
-	standing, next := policy.Resolve(e.object(rec), e.matches.Votes), 0
-	if ns.hasCeiling(rec.Resource) || slices.ContainsFunc(e.matches.Votes, hasCapacity) {
+	// Over of the votes may be of an earlier state, but how an object counts does not depend on Over.
+	standing, next := policy.Resolve(e.object(rec), e.asked.matches.Votes), 0
+	if ns.hasCeiling(rec.Resource) || slices.ContainsFunc(e.asked.matches.Votes, hasCapacity) {
 		out = e.appendEnforced(out, rec, rec.updateCounting(&standing, now), &next)
 	}
-	for _, v := range e.matches.Previews {
+	for _, v := range e.asked.matches.Previews {
 		if !hasCapacity(v) {
 			continue
 		}
@@ -192,8 +193,8 @@ func (e *Engine) appendPreviewCeilings(out []membership, rec *record, standing *
 			continue
 		}
 		with := *standing
-		if i := slices.IndexFunc(e.matches.Previews, func(v policy.Vote) bool { return v.Policy == c.policy }); i >= 0 {
-			with = standing.With(e.matches.Previews[i])
+		if i := slices.IndexFunc(e.asked.matches.Previews, func(v policy.Vote) bool { return v.Policy == c.policy }); i >= 0 {
+			with = standing.With(e.asked.matches.Previews[i])
 		}
 		if rec.updateCounting(&with, now).Counts {
 			out = append(out, membership{ceiling: c})
@@ -205,7 +206,7 @@ func (e *Engine) appendPreviewCeilings(out []membership, rec *record, standing *
 // appendEnforced appends the pools of enforcing policies that vote, and the ceilings.
 func (e *Engine) appendEnforced(out []membership, rec *record, counting policy.Counting, next *int) []membership {
 	if counting.InPools() {
-		for _, v := range e.matches.Votes {
+		for _, v := range e.asked.matches.Votes {
 			out = e.appendPool(out, rec, v, next)
 		}
 	}
@@ -237,10 +238,10 @@ func (rec *record) updateCounting(standing *policy.Standing, now time.Time) poli
 // native TTL replaces the rule.
 func (e *Engine) appendPool(out []membership, rec *record, v policy.Vote, next *int) []membership {
 	c := v.Rule.Capacity
-	if c == nil || e.fact.NativeTTL != nil {
+	if c == nil || e.asked.fact.NativeTTL != nil {
 		return out
 	}
-	key, ok := c.PoolKey(&e.fact)
+	key, ok := c.PoolKey(&e.asked.fact)
 	if !ok {
 		return out
 	}

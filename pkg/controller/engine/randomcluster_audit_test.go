@@ -73,7 +73,7 @@ func (m *machine) drain(t *rapid.T) {
 	for range 2000 {
 		m.drainOnce(t)
 		next, ok := m.driver.Next()
-		if !ok && !m.driver.Busy(m.now) {
+		if !ok && !m.driver.NeedsRead(m.now) {
 			break
 		}
 		m.now = m.now.Add(100 * time.Millisecond)

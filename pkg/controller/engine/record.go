@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"iter"
 	"math"
 	"time"
 
@@ -79,34 +78,6 @@ func (rec *record) HeapIndex() int { return int(rec.timerIndex) }
 // SetHeapIndex implements expiry.Entry.
 func (rec *record) SetHeapIndex(i int) { rec.timerIndex = int32(i) }
 
-// addRecord adds a record to the namespace.
-func (ns *namespace) addRecord(rec *record) {
-	rec.position = int32(len(ns.records))
-	ns.records = append(ns.records, rec)
-}
-
-// removeRecord removes a record from the namespace. The last record moves to its position.
-func (ns *namespace) removeRecord(rec *record) {
-	last := len(ns.records) - 1
-	ns.records[rec.position] = ns.records[last]
-	ns.records[rec.position].position = rec.position
-	ns.records[last] = nil
-	ns.records = ns.records[:last]
-	ns.uncounted, ns.unevaluated, ns.unapplied = min(ns.uncounted, last), min(ns.unevaluated, last), min(ns.unapplied, last)
-	rec.position = removedPosition
-}
-
-// requeue adds one record of the namespace to those that wait for evaluate, by moving it below ns.unevaluated.
-func (ns *namespace) requeue(rec *record) {
-	if int(rec.position) < ns.unevaluated {
-		return
-	}
-	first := ns.records[ns.unevaluated]
-	ns.records[rec.position], ns.records[ns.unevaluated] = first, rec
-	first.position, rec.position = rec.position, first.position
-	ns.unevaluated++
-}
-
 // limitState is what pools and ceilings know of an object.
 type limitState struct {
 	memberships []membership
@@ -126,8 +97,8 @@ type extra struct {
 	accepted *deletion.Order
 	notFound bool
 	retry    deletion.Retry
-	// gone is set if the object was reported as gone while an order was in flight.
-	gone bool
+	// removedInFlight is set if the object was reported as gone while an order was in flight.
+	removedInFlight bool
 }
 
 // preview is what a Preview policy would decide.
@@ -154,21 +125,6 @@ func (rec *record) setWantsDelete(wantsDelete bool) {
 		rec.ns.wantsDeleteCount--
 	}
 	rec.wantsDelete = wantsDelete
-}
-
-// recordsWantingDelete returns the records with wantsDelete. The loop must not change any wantsDelete. Mostly there are no such records,
-// and wantsDeleteCount says so without a look at all records.
-func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		left := ns.wantsDeleteCount
-		for i := 0; i < len(ns.records) && left > 0; i++ {
-			if rec := ns.records[i]; rec.wantsDelete {
-				if left--; !yield(rec) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // previews returns what Preview policies would decide for the object.
@@ -245,7 +201,7 @@ func (rec *record) ensureExtra() *extra {
 // dropEmptyExtra removes the extra of the record if it is empty.
 func (rec *record) dropEmptyExtra() {
 	if x := rec.extra; x != nil && len(x.previews) == 0 && !rec.queued() && x.inFlight == nil && x.accepted == nil &&
-		!x.notFound && x.retry == (deletion.Retry{}) && !x.gone {
+		!x.notFound && x.retry == (deletion.Retry{}) && !x.removedInFlight {
 		rec.extra = nil
 	}
 }

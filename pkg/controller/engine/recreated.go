@@ -44,7 +44,9 @@ type returnCount struct {
 	last    types.UID // of the last object that was deleted or counted
 }
 
-func nameOf(k *facts.Compact) objectName { return objectName{k.Resource, k.Namespace, k.Name()} }
+func nameOf(compact *facts.Compact) objectName {
+	return objectName{compact.Resource, compact.Namespace, compact.Name()}
+}
 
 // recordDeletion records that Winnow has deleted an object.
 func (r *recreations) recordDeletion(f *lifecycle.Fact, now time.Time) {
@@ -54,18 +56,18 @@ func (r *recreations) recordDeletion(f *lifecycle.Fact, now time.Time) {
 }
 
 // countReturn counts a return if the object of a new record was deleted before, and reports whether it has returned too often.
-func (r *recreations) countReturn(k *facts.Compact) bool {
-	name := nameOf(k)
+func (r *recreations) countReturn(compact *facts.Compact) bool {
+	name := nameOf(compact)
 	count, ok := r.names.Get(name)
 	if !ok {
 		return false
 	}
-	if count.last != k.UID() {
-		if k.Created().After(count.deleted.Add(returnWithin)) {
+	if count.last != compact.UID() {
+		if compact.Created().After(count.deleted.Add(returnWithin)) {
 			r.names.Remove(name)
 			return false
 		}
-		count.times, count.last = count.times+1, k.UID()
+		count.times, count.last = count.times+1, compact.UID()
 		r.names.Add(name, count)
 	}
 	return count.times > maxReturns

@@ -25,8 +25,8 @@ func (e *Engine) TakeDirty() []string {
 	return out
 }
 
-// Judging reports whether a report on a namespace would be incomplete, because objects are being judged again.
-func (e *Engine) Judging(namespace string) bool {
+// Incomplete reports whether a report on a namespace would be incomplete, because objects are being judged again.
+func (e *Engine) Incomplete(namespace string) bool {
 	return e.busyIn(namespace)
 }
 
@@ -54,7 +54,7 @@ func (e *Engine) PopUrgent() (string, bool) {
 func (e *Engine) Totals() report.Totals {
 	out := report.Totals{
 		Objects: e.records.count, Timers: e.timers.Len(), Ready: e.deleting, Held: map[policy.Reason]int{},
-		Paced: e.ready.Resting(), ClockInDoubt: e.fresh.ClockDoubt() != "",
+		Paced: e.queue.Resting(), ClockInDoubt: e.fresh.ClockDoubt() != "",
 	}
 	for reason, n := range e.held {
 		if n > 0 {
@@ -66,8 +66,8 @@ func (e *Engine) Totals() report.Totals {
 	return out
 }
 
-// count adds by to the counts of held and ready records, if the record is one of them.
-func (e *Engine) count(rec *record, by int) {
+// countForMetrics adds by to the counts of held and ready records, if the record is one of them.
+func (e *Engine) countForMetrics(rec *record, by int) {
 	if rec.action == policy.Hold {
 		e.held[rec.reason] += by
 	}

@@ -85,7 +85,7 @@ func (r *Reporting) Step() (more bool) {
 // addNamespace adds the next namespace to the report on a policy, and reports whether the budget was spent before that was done.
 func (r *Reporting) addNamespace() (spent bool) {
 	ps, ns := r.policies[0], r.namespaces[0]
-	if ps.stored.Namespace == "" && !ns.derived.policies.Has(ps.stored.UID) {
+	if ps.stored.Namespace == "" && !ns.policyUIDs.Has(ps.stored.UID) {
 		r.namespaces = r.namespaces[1:]
 		return false
 	}
@@ -163,7 +163,7 @@ func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report
 			r.QuotaDoubt = e.quotaDoubt(ns)
 		}
 	}
-	if paced := e.ready.Rests(&ns.lane); paced && theirs.Ready() > 0 {
+	if paced := e.queue.Rests(&ns.lane); paced && theirs.Ready() > 0 {
 		r.Paced = append(r.Paced, ns.name)
 	}
 	r.Holds = append(r.Holds, e.holdsToReport(ns, sums, ps)...)
@@ -245,7 +245,7 @@ func (h *HoldFinder) Holds() ([]gc.PolicyHold, bool) {
 	}
 	complete, stored := h.known, h.policy.stored
 	for _, ns := range h.reporting.engine.namespacesOf(h.policy) {
-		if stored.Namespace != "" || ns.derived.policies.Has(stored.UID) {
+		if stored.Namespace != "" || ns.policyUIDs.Has(stored.UID) {
 			complete = complete && h.reporting.engine.complete(ns) && len(ns.changes) == 0 && ns.summed()
 		}
 	}

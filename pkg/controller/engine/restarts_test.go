@@ -23,7 +23,7 @@ func restarted(t *testing.T, last time.Time) *world {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
 	clear(w.namespaces)
-	w.Resume(last)
+	w.SetLastRun(last)
 	w.ReplaceCronJobs(nil, w.now)
 	return w
 }

@@ -179,7 +179,7 @@ func (e *Engine) pauseDeletes(which func(*namespace) bool) {
 		}
 	}
 	if len(lanes) > 0 {
-		e.ready.Pause(lanes...)
+		e.queue.Pause(lanes...)
 		e.paused = append(e.paused, lanes...)
 	}
 }
@@ -190,7 +190,7 @@ func (e *Engine) resumeDeletes() {
 		return
 	}
 	for _, l := range e.paused {
-		e.ready.Resume(l)
+		e.queue.Resume(l)
 	}
 	e.paused = nil
 	e.effects.Due = true

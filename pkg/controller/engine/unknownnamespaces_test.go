@@ -201,7 +201,7 @@ func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 func TestNewNamespacesDelayNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
-	w.Resume(w.now.Add(-time.Minute))
+	w.SetLastRun(w.now.Add(-time.Minute))
 	w.ReplaceCronJobs(nil, w.now)
 	m := testbuilders.Namespace(testbuilders.Home, w.next())
 	w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}

@@ -257,9 +257,9 @@ func (w *world) holds(name string, want ...report.Group) {
 // forgotten fails unless the engine has no objects any more.
 func (w *world) forgotten() {
 	w.Helper()
-	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.ready.Waiting() > 0 || len(w.inFlight) != 0 {
+	if w.records.count != 0 || len(w.dependents) != 0 || w.timers.Len() != 0 || w.queue.Waiting() > 0 || len(w.inFlight) != 0 {
 		w.Fatalf("left: %d records, %d controllers, %d timers, queue %v, %d orders in flight",
-			w.records.count, len(w.dependents), w.timers.Len(), w.ready, len(w.inFlight))
+			w.records.count, len(w.dependents), w.timers.Len(), w.queue, len(w.inFlight))
 	}
 	for name, ns := range w.Engine.namespaces {
 		if len(ns.records) != 0 || len(ns.merges) != 0 {

@@ -21,27 +21,27 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
-// List is a list of all objects of a resource, which the tracker takes in page by page.
+// List is a list of all objects of a resource, which is added to the tracker page by page.
 type List interface {
-	// Add takes in some of the objects.
+	// Add adds some of the objects.
 	Add(page []*facts.Compact, now time.Time)
 	// End says that all objects were added, as they were at a version.
 	End(resourceVersion uint64, now time.Time)
-	// Abandon says that no more is to come, though not all objects were added.
+	// Abandon says that no more objects follow, although not all were added.
 	Abandon(now time.Time)
 }
 
 // listStream stands between a reflector and the API server, and hands the objects of each list to the tracker as they arrive. A reflector
 // itself collects a whole list before it hands on any of it, and a million objects would be in memory twice. So the reflector gets lists
-// without objects; all else of its life cycle stays its own.
+// without objects. Everything else is left to it: when to list, when to watch, and how long to wait after an error.
 type listStream struct {
-	// lister and watcher are the calls that bring the objects.
-	lister    cache.ListWithContextFunc
-	watcher   cache.WatchFuncWithContext
-	observing func(context.Context, error)
-	begin     func() List
-	remove    func(*facts.Compact)
-	now       func() time.Time
+	// lister and watcher call the API server.
+	lister  cache.ListWithContextFunc
+	watcher cache.WatchFuncWithContext
+	report  func(context.Context, error) // whether the resource can be observed
+	begin   func() List
+	remove  func(*facts.Compact)
+	now     func() time.Time
 
 	lock    sync.Mutex
 	current List // that has begun and not ended; nil otherwise
@@ -67,7 +67,8 @@ func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Ob
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, err
 }
 
-// watch returns a watch without its initial events. These have been taken in by then, but for the one that ends them.
+// watch returns a watch without its initial events, which the stream adds to the list. Only the last of them, which says that the list is
+// complete, is left for the reflector.
 func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	w, err := s.watcher(ctx, options)
 	initial := ptr.Deref(options.SendInitialEvents, false)
@@ -76,7 +77,7 @@ func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (wat
 		return w, err
 	}
 	last, ok := s.initialEvents(ctx, w)
-	if !ok { // The reflector notices for itself.
+	if !ok { // The reflector sees that w has ended, and lists again.
 		s.breakOff(ctx, errors.New("the connection was lost before all objects were listed"))
 		return w, nil
 	}
@@ -88,17 +89,18 @@ func (s *listStream) watch(ctx context.Context, options metav1.ListOptions) (wat
 	return resumed, nil
 }
 
-// answered says what the answer to a call was. A list begins with its first answer, not before: a resource that cannot be listed does not
-// hold up others. The tracker hears of the list before it hears that the resource can be observed: what is known begins to change.
+// answered handles the answer to a call. A list begins with its first answer and not with the call, so that a resource that cannot be
+// listed pauses no deletes. The list begins before the tracker learns that the resource can be observed, because from the beginning of the
+// list on, memory is a mixture of old and new states.
 func (s *listStream) answered(ctx context.Context, err error, first bool) {
 	if err == nil && first {
 		s.start()
 	}
-	s.observing(ctx, err)
+	s.report(ctx, err)
 }
 
-// initialEvents takes in the initial events of a watch, and returns the one that ends them: a bookmark that says so, or an error. It
-// reports false when the watch, or ctx, ends before.
+// initialEvents adds the objects of the initial events of a watch, and returns the last of these events: the bookmark that ends them, or an
+// error. ok is false if the watch or ctx ends before that.
 func (s *listStream) initialEvents(ctx context.Context, w watch.Interface) (last watch.Event, ok bool) {
 	var page []*facts.Compact
 	for {
@@ -125,8 +127,8 @@ func endsInitialEvents(bookmark watch.Event) bool {
 	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// take puts an object on a page, and returns the page that is to be filled next. Objects may change, and go, while there are initial
-// events.
+// take adds the object of an event to a page, and returns the page for the next event. Objects may change and be removed before the initial
+// events end.
 func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
 	k, err := Reduce(e.Object)
 	if err != nil {
@@ -161,8 +163,8 @@ func (s *listStream) add(page []*facts.Compact) {
 	}
 }
 
-// end says that the list was complete at a version. One that cannot be read is older than any, so that nothing is taken for gone because
-// of it.
+// end ends the list, which was complete at a version. The reflector calls Replace when a list or the initial events are complete, and
+// factSink calls end. A version that cannot be parsed counts as 0, so that no object is removed because of it.
 func (s *listStream) end(resourceVersion string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -173,19 +175,19 @@ func (s *listStream) end(resourceVersion string) {
 	}
 }
 
-// breakOff abandons the list that has not ended. What is known is then partly older than the rest, so the resource counts as one that
-// cannot be observed until the next list begins. A list that ends with ctx is left to stop.
+// breakOff abandons the list that has not ended. Memory is a mixture of old and new states then, so the resource counts as one that cannot
+// be observed until the next list begins. If ctx has ended, stop abandons the list.
 func (s *listStream) breakOff(ctx context.Context, why error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.current != nil && ctx.Err() == nil {
-		s.observing(ctx, why)
+		s.report(ctx, why)
 		s.current.Abandon(s.now())
 		s.current = nil
 	}
 }
 
-// stop lets nothing follow, though a reflector may leave a call behind that lists.
+// stop abandons the list and makes later calls do nothing, because a list call of the reflector may still be running.
 func (s *listStream) stop() {
 	s.lock.Lock()
 	s.stopped = true
@@ -193,7 +195,7 @@ func (s *listStream) stop() {
 	s.breakOff(context.Background(), errors.New("not all objects were listed"))
 }
 
-// resumedWatch is a watch whose initial events were taken in, but for the last.
+// resumedWatch is a watch that begins with the last of its initial events.
 type resumedWatch struct {
 	watch.Interface
 	last chan watch.Event
@@ -207,10 +209,10 @@ func (w *resumedWatch) ResultChan() <-chan watch.Event {
 	return w.Interface.ResultChan()
 }
 
-// pageSize is how many objects are listed, and handed to the tracker, at a time.
+// pageSize is how many objects are listed and added at a time.
 const pageSize = 500
 
-// eachPage lists objects page by page, as they are at one version, and returns that.
+// eachPage lists objects page by page, as they were at one resource version, and returns that version.
 func eachPage(
 	ctx context.Context, list func(context.Context, metav1.ListOptions) (runtime.Object, error), add func([]*facts.Compact),
 ) (resourceVersion string, err error) {

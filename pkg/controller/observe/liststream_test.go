@@ -123,9 +123,9 @@ func (s *scripted) observed(t *testing.T) []string {
 	synctest.Test(t, func(t *testing.T) {
 		stream := &listStream{
 			lister: s.list, watcher: s.watch, now: time.Now,
-			observing: func(ctx context.Context, err error) {
+			report: func(ctx context.Context, err error) {
 				if ctx.Err() == nil && (err != nil || s.failing) {
-					s.logf("observing: %v", err)
+					s.logf("report: %v", err)
 					s.failing = err != nil
 				}
 			},
@@ -147,7 +147,7 @@ func (s *scripted) observed(t *testing.T) []string {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var reflector sync.WaitGroup
-		reflect(ctx, &reflector, "pods", stream.listWatch(), &corev1.Pod{}, sink)
+		runReflector(ctx, &reflector, "pods", stream.listWatch(), &corev1.Pod{}, sink)
 		time.Sleep(time.Minute)
 		cancel()
 		reflector.Wait()
@@ -225,20 +225,20 @@ func TestListStream(t *testing.T) {
 		"a stream that fails is begun again": {
 			[]answer{{events: append(addedMany(pageSize+1), failure)}, {events: ended(added("a", "b"), "9")}},
 			[]string{
-				"begin 1", "add to 1: 500 objects", "observing: too old", "abandon 1",
-				"begin 2", "observing: <nil>", "add to 2: a b", "end 2 at 9", "stopped",
+				"begin 1", "add to 1: 500 objects", "report: too old", "abandon 1",
+				"begin 2", "report: <nil>", "add to 2: a b", "end 2 at 9", "stopped",
 			},
 		},
 		"a stream that breaks off is followed by a list": {
 			[]answer{{events: addedMany(pageSize + 1), closed: true}, {page: page("", "9", pod("a", "1"))}},
 			[]string{
-				"begin 1", "add to 1: 500 objects", "observing: the connection was lost before all objects were listed", "abandon 1",
-				"begin 2", "observing: <nil>", "add to 2: a", "end 2 at 9", "stopped",
+				"begin 1", "add to 1: 500 objects", "report: the connection was lost before all objects were listed", "abandon 1",
+				"begin 2", "report: <nil>", "add to 2: a", "end 2 at 9", "stopped",
 			},
 		},
 		"a stream that never ends": {
 			[]answer{{events: addedMany(pageSize + 1)}},
-			[]string{"begin 1", "add to 1: 500 objects", "observing: not all objects were listed", "abandon 1", "stopped"},
+			[]string{"begin 1", "add to 1: 500 objects", "report: not all objects were listed", "abandon 1", "stopped"},
 		},
 		"an observed resource, listed anew": {
 			[]answer{{events: append(ended(added("a"), "7"), failure)}, {events: ended(added("b"), "9")}},
@@ -246,7 +246,7 @@ func TestListStream(t *testing.T) {
 		},
 		"refused": {
 			[]answer{{err: noStreams}, {err: errors.New("no right")}, {events: ended(added("a"), "7")}},
-			[]string{"observing: no streams", "observing: no right", "begin 1", "observing: <nil>", "add to 1: a", "end 1 at 7", "stopped"},
+			[]string{"report: no streams", "report: no right", "begin 1", "report: <nil>", "add to 1: a", "end 1 at 7", "stopped"},
 		},
 		"in pages": {
 			[]answer{
@@ -255,7 +255,7 @@ func TestListStream(t *testing.T) {
 				{page: page("", "7", pod("c", "1"))},
 				{events: []watch.Event{{Type: watch.Added, Object: pod("d", "8")}}},
 			},
-			[]string{"observing: no streams", "begin 1", "observing: <nil>", "add to 1: a b", "add to 1: c", "end 1 at 7", "upsert d", "stopped"},
+			[]string{"report: no streams", "begin 1", "report: <nil>", "add to 1: a b", "add to 1: c", "end 1 at 7", "upsert d", "stopped"},
 		},
 		"pages that expire are begun again": {
 			[]answer{
@@ -263,18 +263,18 @@ func TestListStream(t *testing.T) {
 				{page: page("next", "9", pod("b", "8"))}, {page: page("", "9", pod("c", "1"))},
 			},
 			[]string{
-				"observing: no streams", "begin 1", "observing: <nil>", "add to 1: a", "observing: too old", "observing: too old", "abandon 1",
-				"begin 2", "observing: <nil>", "add to 2: b", "add to 2: c", "end 2 at 9", "stopped",
+				"report: no streams", "begin 1", "report: <nil>", "add to 1: a", "report: too old", "report: too old", "abandon 1",
+				"begin 2", "report: <nil>", "add to 2: b", "add to 2: c", "end 2 at 9", "stopped",
 			},
 		},
 		"a page too late": {
 			[]answer{{err: noStreams}, {page: page("next", "7", pod("a", "1"))}, {page: page("", "7", pod("b", "1")), late: true}},
 			[]string{
-				"observing: no streams", "begin 1", "observing: <nil>", "add to 1: a", "observing: not all objects were listed", "abandon 1", "stopped",
+				"report: no streams", "begin 1", "report: <nil>", "add to 1: a", "report: not all objects were listed", "abandon 1", "stopped",
 			},
 		},
 		"the first page too late": {
-			[]answer{{err: noStreams}, {page: page("", "7", pod("a", "1")), late: true}}, []string{"observing: no streams", "stopped"},
+			[]answer{{err: noStreams}, {page: page("", "7", pod("a", "1")), late: true}}, []string{"report: no streams", "stopped"},
 		},
 		"at a version that cannot be read": {
 			[]answer{{events: ended(added("a"), "x")}}, []string{"begin 1", "add to 1: a", "end 1 at 0", "stopped"},

@@ -41,20 +41,22 @@ type Config struct {
 // owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
 type Observer struct {
 	Config
-	synced   [3]atomic.Bool // policies, cluster policies, namespaces
-	observed map[string]onlyObserved
-	running  map[string]*running
+	synced       [3]atomic.Bool // policies, cluster policies, namespaces
+	dependencies map[string]dependency
+	running      map[string]*reflection
 }
 
-// onlyObserved says how the tracker takes in a resource that is observed but never deleted. All other resources are reduced to facts.
-type onlyObserved struct {
+// dependency is a resource that is observed because decisions on other resources depend on it, and that is never deleted. All other
+// resources are reduced to facts.
+type dependency struct {
 	observing func(context.Context, error)
 	sink      func() cache.ReflectorStore
 	forget    func()
 }
 
-// running is a reflector of a resource, and the namespaces whose objects it was to bring, or were listed beside it.
-type running struct {
+// reflection is the running reflector of a resource, with the reflectors of the owners of its objects. covered are the namespaces whose
+// objects the reflector has listed, or a merge.
+type reflection struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -63,15 +65,15 @@ type running struct {
 
 // New returns an Observer, which Run starts.
 func New(c Config) *Observer {
-	o := &Observer{Config: c, running: map[string]*running{}}
-	o.observed = map[string]onlyObserved{
+	o := &Observer{Config: c, running: map[string]*reflection{}}
+	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
-			observing: o.observing(kinds.CronJobs),
+			observing: o.reportObserving(kinds.CronJobs),
 			sink:      func() cache.ReflectorStore { return o.cronJobSink() },
 			forget:    func() { o.Tracker.ForgetCronJobs(o.Clock.Now()) },
 		},
 		kinds.ResourceQuotas: {
-			observing: o.observingErrors(kinds.ResourceQuotas),
+			observing: o.reportErrors(kinds.ResourceQuotas),
 			sink:      func() cache.ReflectorStore { return o.quotaSink() },
 			forget:    func() { o.Tracker.ForgetQuotas() },
 		},
@@ -90,13 +92,13 @@ func (o *Observer) Run(ctx context.Context) {
 	defer always.Wait()
 	defer o.stopAll()
 	policies, namespaces := o.Policies.CleanupPolicies(metav1.NamespaceAll), o.Metadata.Resource(namespaceResource)
-	reflect(ctx, &always, "cleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		listWatch(policies.List, policies.Watch, unreported), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
+	runReflector(ctx, &always, "cleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
+		newListWatch(policies.List, policies.Watch, unreported), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
 	clusterPolicies := o.Policies.ClusterCleanupPolicies()
-	reflect(ctx, &always, "clustercleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		listWatch(clusterPolicies.List, clusterPolicies.Watch, unreported), o.Policies), &v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
-	reflect(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
-		listWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+	runReflector(ctx, &always, "clustercleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
+		newListWatch(clusterPolicies.List, clusterPolicies.Watch, unreported), o.Policies), &v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
+	runReflector(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
+		newListWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
 		o.cover(ctx, o.Tracker.Coverage())
 		select {
@@ -107,15 +109,16 @@ func (o *Observer) Run(ctx context.Context) {
 	}
 }
 
-func reflect(
+// runReflector runs a reflector in the group until ctx ends.
+func runReflector(
 	ctx context.Context, group *sync.WaitGroup, name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore,
 ) {
 	r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name})
 	group.Go(func() { r.RunWithContext(ctx) })
 }
 
-// cover starts and stops reflectors, and fetches what those that run have passed over, so that the tracker has the objects
-// of every namespace that a policy covers.
+// cover starts and stops reflectors, and lists what the running ones have skipped, so that the tracker has the objects of every namespace
+// that a policy covers.
 func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]engine.Covering) {
 	for resource, r := range o.running {
 		if len(coverage[resource]) == 0 {
@@ -132,11 +135,12 @@ func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]eng
 	}
 }
 
-// mergeMost is how many namespaces are listed each for itself; to begin anew with all of them costs less than more.
+// mergeMost is the largest number of namespaces that are listed one by one. For more of them the reflector is started again, because one
+// list of all namespaces costs less.
 const mergeMost = 20
 
-// extend has a reflector that runs bring the objects of namespaces that it has passed over. What is only observed is never passed over.
-func (o *Observer) extend(ctx context.Context, resource string, r *running, namespaces map[string]engine.Covering) {
+// extend lists the objects of newly covered namespaces, which the running reflector has skipped. The reflector of a dependency skips none.
+func (o *Observer) extend(ctx context.Context, resource string, r *reflection, namespaces map[string]engine.Covering) {
 	var added []string
 	for ns, covering := range namespaces {
 		if r.covered[ns] != covering {
@@ -144,10 +148,10 @@ func (o *Observer) extend(ctx context.Context, resource string, r *running, name
 		}
 	}
 	r.covered = namespaces
-	_, all := o.observed[resource]
+	_, skipsNone := o.dependencies[resource]
 	switch {
-	case all:
-	case len(added) > mergeMost: // Meanwhile what was heard last grows old.
+	case skipsNone:
+	case len(added) > mergeMost: // No watch runs until the new list ends, so the resource may count as stale.
 		r.end()
 		o.running[resource] = o.start(ctx, resource, namespaces)
 	default:
@@ -157,51 +161,52 @@ func (o *Observer) extend(ctx context.Context, resource string, r *running, name
 	}
 }
 
-func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]engine.Covering) *running {
-	r := &running{covered: namespaces}
+func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]engine.Covering) *reflection {
+	r := &reflection{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	o.reflect(r, resource)
+	o.startReflector(r, resource)
 	for _, owner := range kinds.ObservedOwners(resource) {
-		o.reflect(r, owner)
+		o.startReflector(r, owner)
 	}
 	return r
 }
 
-// reflect starts the reflector of one resource.
-func (o *Observer) reflect(r *running, resource string) {
+// startReflector starts the reflector of one resource.
+func (o *Observer) startReflector(r *reflection, resource string) {
 	k, err := kinds.For(resource)
 	if err != nil {
 		o.Tracker.Observing(resource, err, o.Clock.Now())
 		return
 	}
 	list, watch := o.Client.Lister(k, metav1.NamespaceAll), o.Client.Watcher(k)
-	if only, ok := o.observed[resource]; ok {
-		reflect(r.ctx, &r.done, resource, listWatch(list, watch, only.observing), k.New(), only.sink())
+	if d, ok := o.dependencies[resource]; ok {
+		runReflector(r.ctx, &r.done, resource, newListWatch(list, watch, d.observing), k.New(), d.sink())
 		return
 	}
-	stream := o.listStream(resource, list, watch)
+	stream := o.newListStream(resource, list, watch)
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
-		reflect(r.ctx, &reflector, resource, stream.listWatch(), k.New(), o.factSink(resource, stream))
+		runReflector(r.ctx, &reflector, resource, stream.listWatch(), k.New(), o.factSink(resource, stream))
 		reflector.Wait()
 		stream.stop()
 	})
 }
 
-// end returns when nothing more comes from r, so that whoever is started next has the last word.
-func (r *running) end() {
+// end stops the reflectors and waits for them, so that none of their events comes after those of the next reflectors.
+func (r *reflection) end() {
 	r.cancel()
 	r.done.Wait()
 }
 
-// stop ends what nothing needs any more. What was known of owners and quotas would grow old from then on.
-func (o *Observer) stop(resource string, r *running) {
+// stop ends the reflectors of a resource that nothing needs any more, and makes the tracker forget owners and quotas, which would become
+// out of date.
+func (o *Observer) stop(resource string, r *reflection) {
 	r.end()
 	delete(o.running, resource)
 	for _, resource := range append(kinds.ObservedOwners(resource), resource) {
 		o.Tracker.Unheard(resource)
-		if only, ok := o.observed[resource]; ok {
-			only.forget()
+		if d, ok := o.dependencies[resource]; ok {
+			d.forget()
 		}
 	}
 }

@@ -23,28 +23,29 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// listWatch returns the list and watch calls that a reflector needs. Each call passes its error, or nil, to observing. The server streams
+// newListWatch returns the list and watch calls that a reflector needs. Each call passes its error, or nil, to report. The server streams
 // initial lists if it can (KEP-3157).
-func listWatch[L runtime.Object](
+func newListWatch[L runtime.Object](
 	list func(context.Context, metav1.ListOptions) (L, error), watches func(context.Context, metav1.ListOptions) (watch.Interface, error),
-	observing func(context.Context, error),
+	report func(context.Context, error),
 ) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			l, err := list(ctx, options)
-			observing(ctx, err)
+			report(ctx, err)
 			return l, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := watches(ctx, options)
-			observing(ctx, err)
+			report(ctx, err)
 			return w, err
 		},
 	}
 }
 
-// observing tells the tracker whether a resource can be observed. It ignores calls that end because the resource is no longer needed.
-func (o *Observer) observing(resource string) func(context.Context, error) {
+// reportObserving returns a function that tells the tracker whether a resource can be observed. It ignores calls that end because the
+// resource is no longer needed.
+func (o *Observer) reportObserving(resource string) func(context.Context, error) {
 	return func(ctx context.Context, err error) {
 		if ctx.Err() == nil {
 			o.Tracker.Observing(resource, err, o.Clock.Now())
@@ -52,13 +53,13 @@ func (o *Observer) observing(resource string) func(context.Context, error) {
 	}
 }
 
-// observingErrors is like observing, but ignores success. The tracker learns only from the first event of the watch that the resource can
+// reportErrors is like reportObserving, but ignores success. The tracker learns only from the first event of the watch that the resource can
 // be observed again, because until then it still has the old objects.
-func (o *Observer) observingErrors(resource string) func(context.Context, error) {
-	observing := o.observing(resource)
+func (o *Observer) reportErrors(resource string) func(context.Context, error) {
+	report := o.reportObserving(resource)
 	return func(ctx context.Context, err error) {
 		if err != nil {
-			observing(ctx, err)
+			report(ctx, err)
 		}
 	}
 }
@@ -67,10 +68,10 @@ func (o *Observer) observingErrors(resource string) func(context.Context, error)
 // consistent reads.
 func unreported(context.Context, error) {}
 
-// listStream hands the lists of a resource to the tracker.
-func (o *Observer) listStream(resource string, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
+// newListStream returns the listStream of a resource, which hands its lists to the tracker.
+func (o *Observer) newListStream(resource string, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
 	return &listStream{
-		lister: lister, watcher: watcher, observing: o.observing(resource),
+		lister: lister, watcher: watcher, report: o.reportObserving(resource),
 		begin:  func() List { return o.Tracker.BeginList(resource) },
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
@@ -83,7 +84,7 @@ func (o *Observer) factSink(resource string, stream *listStream) *sink[*facts.Co
 		reduce:  Reduce,
 		upsert:  func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
 		remove:  stream.remove,
-		replace: func(_ []*facts.Compact, rv string) { stream.end(rv) },
+		replace: func(_ []*facts.Compact, rv string) { stream.end(rv) }, // The stream has passed on the objects.
 		heard:   o.heard(resource),
 	}
 }
@@ -139,7 +140,7 @@ func (o *Observer) quotaSink() *sink[*engine.Quota] {
 		upsert:  func(q *engine.Quota) { o.Tracker.SetQuota(q, o.Clock.Now()) },
 		remove:  func(q *engine.Quota) { o.Tracker.RemoveQuota(q, o.Clock.Now()) },
 		replace: func(all []*engine.Quota, _ string) { o.Tracker.ReplaceQuotas(all, o.Clock.Now()) },
-		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // Always, see observingErrors.
+		heard:   func() { o.Tracker.Heard(kinds.ResourceQuotas, o.Clock.Now()) }, // Always, see reportErrors.
 	}
 }
 

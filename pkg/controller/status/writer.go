@@ -51,8 +51,8 @@ type Tracker interface {
 	PolicyNamespaces() []string
 	TakeDirty() []string
 	PopUrgent() (string, bool)
-	// Judging reports whether Reports would know only a part.
-	Judging(namespace string) bool
+	// Incomplete reports whether Reports would know only a part.
+	Incomplete(namespace string) bool
 	Reports(namespace string) []report.Report
 	TakeNotices(most int, now time.Time) (out []engine.Notice, dropped int)
 }
@@ -162,7 +162,7 @@ func (w *Writer) turns() []string {
 // flushNamespace writes the status of the policies of a namespace that have changed, and their warnings. It reports whether nothing is left
 // to be written.
 func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
-	if w.Tracker.Judging(ns) {
+	if w.Tracker.Incomplete(ns) {
 		return false
 	}
 	reports := w.Tracker.Reports(ns)

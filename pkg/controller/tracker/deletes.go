@@ -30,9 +30,9 @@ func (t *Tracker) Next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Busy reports whether anything is to be deleted by a given time or is being deleted, or a consistent read is needed for another reason.
-func (t *Tracker) Busy(by time.Time) bool {
-	return call(t, func(e *engine.Engine) bool { return e.Busy(by) })
+// NeedsRead reports whether anything is to be deleted by a given time or is being deleted, or a consistent read is needed for another reason.
+func (t *Tracker) NeedsRead(by time.Time) bool {
+	return call(t, func(e *engine.Engine) bool { return e.NeedsRead(by) })
 }
 
 // ConfirmFresh compares a consistent read that was received at now with memory, and reports whether they agree.
@@ -67,9 +67,9 @@ func (t *Tracker) TakeGone() []deletion.Gone {
 	return call(t, (*engine.Engine).TakeGone)
 }
 
-// Resume records when a controller was last seen to run. It must be called first.
-func (t *Tracker) Resume(last time.Time) {
-	t.do(func(e *engine.Engine) { e.Resume(last) })
+// SetLastRun records when a controller was last seen to run. It must be called first.
+func (t *Tracker) SetLastRun(last time.Time) {
+	t.do(func(e *engine.Engine) { e.SetLastRun(last) })
 }
 
 // Follow tells the engine that this replica is not the leader.

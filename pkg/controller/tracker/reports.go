@@ -26,9 +26,9 @@ func (t *Tracker) PopUrgent() (namespace string, ok bool) {
 	return namespace, ok
 }
 
-// Judging reports whether a report on a namespace would be incomplete, because objects are being judged again.
-func (t *Tracker) Judging(namespace string) bool {
-	return call(t, func(e *engine.Engine) bool { return e.Judging(namespace) })
+// Incomplete reports whether a report on a namespace would be incomplete, because objects are being judged again.
+func (t *Tracker) Incomplete(namespace string) bool {
+	return call(t, func(e *engine.Engine) bool { return e.Incomplete(namespace) })
 }
 
 // PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.

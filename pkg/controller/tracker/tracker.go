@@ -15,8 +15,8 @@ import (
 const (
 	// turn is how long one caller may keep the lock before other callers have their turn.
 	turn = 5 * time.Millisecond
-	// readEvery is how much work is done before the clock is read again; see engine.Config.Spent.
-	readEvery = 64
+	// clockEvery is how much work is done before the clock is read again; see engine.Config.Spent.
+	clockEvery = 64
 )
 
 // Tracker is an engine that is safe for concurrent use.
@@ -42,7 +42,7 @@ func New(c engine.Config, clock func() time.Time) *Tracker {
 	return t
 }
 
-// Changed receives when something may be ready to be deleted, or later than was known before.
+// Changed receives when the dispatch has something to do; see engine.Effects.
 func (t *Tracker) Changed() <-chan struct{} { return t.due }
 
 // CoverageChanged receives when Coverage may return something else.
@@ -79,7 +79,7 @@ func signal(c chan<- struct{}, on bool) {
 
 // spent adds some work, and reports whether the turn is over. The engine calls it while the lock is held.
 func (t *Tracker) spent(work int) bool {
-	if t.worked += work; t.worked < readEvery {
+	if t.worked += work; t.worked < clockEvery {
 		return false
 	}
 	t.worked = 0

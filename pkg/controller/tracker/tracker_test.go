@@ -70,7 +70,7 @@ func TestSignals(t *testing.T) {
 	if received(tr.Behind()) {
 		t.Error("there is no work yet")
 	}
-	for i := range 2 * readEvery {
+	for i := range 2 * clockEvery {
 		tr.Upsert(job(i, 2), testbuilders.Now)
 	}
 	if received(tr.CoverageChanged()) || received(tr.Behind()) || !received(tr.Changed()) {
@@ -95,7 +95,7 @@ func TestSpent(t *testing.T) {
 	for _, took := range []time.Duration{turn - 1, turn, 2 * turn} {
 		tr.lock()
 		now = now.Add(took)
-		if tr.spent(readEvery - 1) {
+		if tr.spent(clockEvery - 1) {
 			t.Errorf("after %s: the clock was read too early", took)
 		}
 		if got, want := tr.spent(1), took >= turn; got != want {
@@ -107,7 +107,7 @@ func TestSpent(t *testing.T) {
 
 // TestConcurrentUse: whatever is called at the same time, all events have been taken in afterwards.
 func TestConcurrentUse(t *testing.T) {
-	const jobs = 4 * readEvery
+	const jobs = 4 * clockEvery
 	tr, now := begun(time.Now, jobs), testbuilders.Now
 	var group sync.WaitGroup
 	for _, do := range []func(i int){
@@ -164,11 +164,11 @@ func TestConcurrentUse(t *testing.T) {
 
 // TestSnapshotEndsWithItsContext: a copy is cut when its context ends.
 func TestSnapshotEndsWithItsContext(t *testing.T) {
-	tr := begun(ticking(), 3*readEvery)
+	tr := begun(ticking(), 3*clockEvery)
 	change := gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}
 	for checks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
 		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: checks}, change, 1000, testbuilders.Now)
-		if s.Cut != cut || len(s.Facts) == 3*readEvery == cut {
+		if s.Cut != cut || len(s.Facts) == 3*clockEvery == cut {
 			t.Errorf("the context ended after %d checks: %d facts, cut: %t", checks, len(s.Facts), s.Cut)
 		}
 	}

@@ -11,10 +11,11 @@ import (
 // burst is how long unused pace is kept: a lane that was idle may delete as many objects at once as its pace allows in this time.
 const burst = time.Second
 
-// Ready reports whether the pace of the lane allows a deletion now.
-func (l *Lane[E]) Ready(now time.Time) bool { return !now.Before(l.next) }
+// PaceAllows reports whether the pace of the lane allows a deletion now.
+func (l *Lane[E]) PaceAllows(now time.Time) bool { return !now.Before(l.next) }
 
-// Spend counts a deletion that is about to be sent, and sets when the pace allows the next one.
+// Spend counts a deletion that is about to be sent, and sets when the pace allows the next one: at once if perMinute is
+// math.MaxInt, which means no limit.
 func (l *Lane[E]) Spend(perMinute int, now time.Time) {
 	each := time.Minute / time.Duration(perMinute)
 	if saved := now.Add(-max(burst-each, 0)); l.next.Before(saved) {

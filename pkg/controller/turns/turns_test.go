@@ -106,7 +106,7 @@ func TestRest(t *testing.T) {
 	l.Spend(1, now)
 	q.Rest(l)
 	at, ok := q.Next()
-	if !ok || !q.Rests(l) || q.Resting() != 1 || l.Ready(at.Add(-1)) || !l.Ready(at) {
+	if !ok || !q.Rests(l) || q.Resting() != 1 || l.PaceAllows(at.Add(-1)) || !l.PaceAllows(at) {
 		t.Fatalf("rests until %v, %v", at, ok)
 	}
 	if got := q.pops(at.Add(-time.Millisecond)) + "|" + q.pops(at); got != "|ab" {
@@ -131,13 +131,13 @@ func TestGiveBack(t *testing.T) {
 	l.Spend(1, now)
 	q.Rest(l)
 	q.GiveBack(l, 1)
-	if got := q.pops(now); got != "ab" || !l.Ready(now) {
-		t.Errorf("got %q, ready: %v", got, l.Ready(now))
+	if got := q.pops(now); got != "ab" || !l.PaceAllows(now) {
+		t.Errorf("got %q, ready: %v", got, l.PaceAllows(now))
 	}
 	later := now.Add(time.Hour)
 	l.Spend(60, later)
 	q.GiveBack(l, 60)
-	if l.Spend(60, later); l.Ready(later) {
+	if l.Spend(60, later); l.PaceAllows(later) {
 		t.Error("two deletions in the same second")
 	}
 }
@@ -147,7 +147,7 @@ func TestPace(t *testing.T) {
 	for perMinute, want := range map[int]int{1: 1, 60: 1, 600: 10, 6000: 100} {
 		var l Lane[*entry]
 		send := func(at time.Time) (n int) {
-			for ; l.Ready(at); n++ {
+			for ; l.PaceAllows(at); n++ {
 				l.Spend(perMinute, at)
 			}
 			return n

@@ -121,7 +121,7 @@ func TestEachKindIsTakenIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, only := o.observed[resource]; only == k.Deletable() {
+		if _, only := o.dependencies[resource]; only == k.Deletable() {
 			t.Errorf("%s: policies can name it: %t, it is only observed: %t", resource, k.Deletable(), only)
 		}
 	}

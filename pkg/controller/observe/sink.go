@@ -26,11 +26,11 @@ var _ cache.TransformingStore = &sink[int]{}
 
 // Transformer implements cache.TransformingStore.
 func (s *sink[T]) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) { return s.small(object) }
+	return func(object any) (any, error) { return s.reduced(object) }
 }
 
-// small reduces an object, unless the reflector did so with Transformer.
-func (s *sink[T]) small(object any) (T, error) {
+// reduced returns the reduced object. If Transformer was used, the reflector has reduced it already.
+func (s *sink[T]) reduced(object any) (T, error) {
 	if t, ok := object.(T); ok {
 		return t, nil
 	}
@@ -50,7 +50,7 @@ func (s *sink[T]) Delete(object any) error { return s.pass(object, s.remove) }
 func (s *sink[T]) Resync() error { return nil }
 
 func (s *sink[T]) pass(object any, to func(T)) error {
-	t, err := s.small(object)
+	t, err := s.reduced(object)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *sink[T]) pass(object any, to func(T)) error {
 func (s *sink[T]) Replace(objects []any, resourceVersion string) error {
 	all := make([]T, 0, len(objects))
 	for _, object := range objects {
-		t, err := s.small(object)
+		t, err := s.reduced(object)
 		if err != nil {
 			skipped(object, err)
 			continue

@@ -19,14 +19,14 @@ import (
 type orders interface {
 	// Expire judges objects whose timer has ended, and reports whether there are more.
 	Expire(now time.Time) (more bool)
-	// Changed receives when Take, Next or Busy may return something else.
+	// Changed receives when Take, Next or NeedsRead may return something else.
 	Changed() <-chan struct{}
 	// Next returns the earliest time at which Expire or Take has something to do; false if there is none. That may also be when a watch has
 	// been silent for too long, or when the pace of a namespace allows the next delete.
 	Next() (time.Time, bool)
-	// Busy reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks are in
+	// NeedsRead reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks are in
 	// doubt.
-	Busy(by time.Time) bool
+	NeedsRead(by time.Time) bool
 	// ConfirmFresh reports whether memory is at least as new as a reading. Take and Retake return orders only if that was so for a reading that
 	// began less than freshness.For ago.
 	ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool
@@ -40,8 +40,8 @@ type orders interface {
 
 // replica is what every replica calls, whether it leads or not.
 type replica interface {
-	// Resume takes in when a replica last led. Follow and Lead say whether this replica leads.
-	Resume(last time.Time)
+	// SetLastRun takes in when a replica last led. Follow and Lead say whether this replica leads.
+	SetLastRun(last time.Time)
 	Follow()
 	Lead()
 	// Expire judges objects whose timer has ended, and Step those that a change affects. Both report whether there are more. Behind receives
