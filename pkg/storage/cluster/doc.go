@@ -1,28 +1,26 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster implements storage.Interface of k8s.io/apiserver on the cluster's own API, so that an
-// aggregated API server needs no etcd of its own.
+// Package cluster implements storage.Interface of k8s.io/apiserver on the cluster's own API, so that an aggregated API server needs no etcd
+// of its own.
 //
-// Each served resource has a host resource, a custom resource of group internal.gc.winnow.dev. Each
-// object is one host object of the same namespace and name, whose payload is the object as encoded,
-// metadata included; only the resourceVersion is the host's. The cluster therefore gives consistent
-// reads, paging, optimistic concurrency, watches and their history, and backs the objects up with
-// everything else. Label selectors are left to it, since labels are copied to the host object; other
-// selectors are applied here. Any number of servers may serve the same objects: the only state here is a
-// memory of the last writes of this process. An update that follows one of them is a single request, and
-// is refused by the cluster if somebody else has written since; see lastWrites.
+// Each served resource has a host resource, which is a custom resource of the group internal.gc.winnow.dev. Each object is stored in one
+// host object of the same namespace and name. Its payload is the encoded object with all metadata, except that the resourceVersion is that
+// of the host object. So the cluster provides consistent reads, paging, optimistic concurrency, watches and their history, and a backup of
+// the cluster contains the objects. The host applies label selectors, because labels are copied to the host object. This package applies
+// other selectors. Any number of servers may serve the same objects: the only state of a server is a memory of its last writes. An update
+// that follows one of these writes needs only one request, and the cluster refuses it if somebody else has written in the meantime; see
+// lastWrites.
 //
-// Host objects carry neither the finalizers nor the owners of the objects that they hold. A namespace
-// that is deleted therefore takes its objects along, past their finalizers: what is stored here should
-// refuse them.
+// Host objects have neither the finalizers nor the owners of the objects that they store. So when a namespace is deleted, its objects are
+// deleted too, in spite of their finalizers. Objects that are stored here should not be allowed to have any.
 //
-// A payload that cannot be decoded is served by the metadata of its host object, and marked, so that it
-// stands in nobody's way and nobody takes it for whole. Without a mark it fails every list that it is in,
-// with its name in the message, as it does with etcd.
+// An object whose payload cannot be decoded is served with the metadata of its host object, and with a mark, so that it can be deleted and
+// nobody mistakes it for complete. If the store has no mark, each list that contains the object fails, as it does with etcd. The message
+// names the object.
 //
-// Each host resource also has a Barrier, a host object that holds no object and that no request shows. Whoever writes it and then sees this
-// write on a watch knows that the watch is up to date.
+// Each host resource also has a Barrier, a host object without a served object that no request shows. After a server has written it and
+// seen this write on a watch, the watch has reported all earlier writes.
 //
 // # Conformance
 //
@@ -36,10 +34,10 @@
 //     the keys that are refused.
 //   - RunTestGetListWithErrorAggregation: it tests a wrapper inside of package etcd3.
 //   - RunTestGetListWithoutErrorAggregation: it expects the text of an error of a value transformer by
-//     key. There are none here, encryption at rest is the cluster's. TestUndecodable covers the rest.
-//   - RunTestCompactRevision: compaction is the cluster's business and cannot be observed through its API.
-//   - RunTestWatchFromZero: it expects a watch from before a compaction to fail, but the cluster goes on
-//     to serve it from its watch cache. TestWatchFromZero covers the rest.
+//     key. There are none here, because encryption at rest is up to the cluster. TestUndecodable covers the rest.
+//   - RunTestCompactRevision: compaction is up to the cluster, and cannot be observed through its API.
+//   - RunTestWatchFromZero: it expects a watch from before a compaction to fail, but the cluster
+//     continues to serve it from its watch cache. TestWatchFromZero covers the rest.
 //   - RunOptionalTestProgressNotify, RunTestOptionalWatchBookmarksWithCorrectResourceVersion: both want a
 //     bookmark within seconds. Bookmarks are passed on when the cluster sends them, about once a minute.
 package cluster

@@ -49,8 +49,8 @@ var manifestResources = map[string]schema.GroupVersionResource{
 }
 
 // EnsureHost prepares the cluster to store Winnow's objects. It applies the custom resource definitions and the admission policy that
-// reserves them for user, and waits until they are served. If user is empty, they are reserved for the user of config. If EnsureHost may not apply
-// something, it logs that, and continues if the resources exist.
+// reserves them for user, and waits until they are served. If user is empty, they are reserved for the user of config. If EnsureHost may
+// not apply something, it logs that, and continues if the resources exist.
 func EnsureHost(ctx context.Context, config *rest.Config, fieldManager, user string) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

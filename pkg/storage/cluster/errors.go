@@ -28,9 +28,9 @@ const (
 		"first chunk was returned and now may show up in the list."
 )
 
-// translate turns an error of the host into one for the client of the served resource. Every message
-// is written anew, since the host's name its internal resources. Not-found and conflict of the object
-// itself mean different things to each operation, which looks at them before.
+// translate translates an error of the host for the client of the served resource. It replaces every message, because those of the host
+// name internal resources. The operations handle "not found" and "conflict" of the object itself before, because each treats them
+// differently.
 func (s *store) translate(ctx context.Context, err error, at target) error {
 	switch {
 	case err == nil:
@@ -102,7 +102,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// isObjectNotFound tells a missing object from a missing namespace or host resource.
+// isObjectNotFound reports whether the object is missing, and not its namespace or the host resource.
 func (s *store) isObjectNotFound(err error, at target) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -72,8 +72,7 @@ type storedObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	// Payload is the encoded object, whole. It is a string because a structured field would be
-	// encoded anew by the cluster, and updates compare bytes.
+	// Payload is the encoded object. It is a string because the cluster would encode a structured field again, and updates compare bytes.
 	Payload string `json:"payload"`
 }
 

@@ -43,7 +43,7 @@ func (s *store) GetList(ctx context.Context, key string, opts storage.ListOption
 	return s.finish(at, opts, page, listObject)
 }
 
-// pageResult is the metadata of a list once a pageResult is full or the list has ended.
+// pageResult is the metadata of a page after it is full or the list has ended.
 type pageResult struct {
 	revision  uint64
 	lastKey   string

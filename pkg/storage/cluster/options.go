@@ -19,10 +19,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// RESTOptionsGetter makes registry stores keep their objects on this host. Codec encodes to the
-// storage version as JSON, encodeVersioner names that version for the storage version hash. There is
-// no watch cache on top: the host has one. An object that the codec cannot decode is served by its
-// metadata alone and passed to mark with the reason; if mark is nil, reading it fails.
+// RESTOptionsGetter makes registry stores keep their objects on this host. codec encodes to the storage version as JSON, and
+// encodeVersioner names that version for the storage version hash. There is no watch cache, because the host has one. An object that the
+// codec cannot decode is served with its metadata only, and passed to mark with the reason. If mark is nil, reading it fails.
 func (h *Host) RESTOptionsGetter(codec runtime.Codec, encodeVersioner runtime.GroupVersioner, mark Mark) generic.RESTOptionsGetter {
 	config := storagebackend.NewDefaultConfig("", codec)
 	config.EncodeVersioner = encodeVersioner

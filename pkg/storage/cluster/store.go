@@ -20,8 +20,8 @@ import (
 // readinessTimeout bounds the request of ReadinessCheck, which has no context.
 const readinessTimeout = 2 * time.Second
 
-// store keeps the objects of one served resource in one host resource. It has no state but a memory of its
-// last writes, which nothing depends on, so any number of replicas may serve the same resource.
+// store keeps the objects of one served resource in one host resource. Its only state is a memory of its last writes, which nothing depends
+// on, so any number of replicas may serve the same resource.
 type store struct {
 	table          table
 	barrier        location
@@ -198,5 +198,5 @@ func (s *store) EnableResourceSizeEstimation(storage.KeysFunc) error {
 	return errors.New("storage in the cluster's API does not estimate sizes")
 }
 
-// CompactRevision implements storage.Interface: compaction is the cluster's business, none is observed.
+// CompactRevision implements storage.Interface: compaction is up to the cluster, and cannot be observed.
 func (s *store) CompactRevision() int64 { return 0 }

@@ -41,8 +41,8 @@ type watcher struct {
 	cancel context.CancelFunc
 }
 
-// Watch implements storage.Interface. What is current is resolved and the host's stream is open when
-// it returns, so no later event is missed.
+// Watch implements storage.Interface. When it returns, the current resourceVersion is known and the stream of the host is open, so that the
+// client misses no later event.
 func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	at, err := s.locate(key, opts.Recursive)
 	if err != nil {
@@ -172,8 +172,8 @@ func (w *watcher) take(list *storedList, wantsInitial, selective bool) error {
 	return nil
 }
 
-// run sends until the client stops, its context ends, or the host ends the stream; clients then watch
-// again from where they are.
+// run sends events until the client stops, its context ends, or the host ends the stream. Clients then watch again from the last
+// resourceVersion.
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.result)
 	defer w.cancel()

@@ -18,8 +18,8 @@ import (
 // deletionEventTimeout bounds the wait for the event that has the resourceVersion of a deletion.
 const deletionEventTimeout = 5 * time.Second
 
-// state is an object as an operation sees it: read by that operation (fresh), or suggested by its
-// caller. Object is nil if the payload cannot be decoded and that was expected.
+// state is an object as an operation knows it: read by that operation (fresh), or suggested by its caller. object is nil if the payload
+// cannot be decoded and the caller expected that.
 type state struct {
 	stored *storedObject // without resourceVersion: there is no such object
 	object runtime.Object
@@ -143,7 +143,7 @@ func (s *store) Delete(ctx context.Context, key string, out runtime.Object, prec
 		return err
 	}
 	if opts.ExpectTransformOrDecodeError {
-		cached = nil // cannot tell what is stored
+		cached = nil // it says nothing about the stored object
 	}
 	load := func() (*state, error) { return s.loadForDeletion(ctx, at, opts.ExpectTransformOrDecodeError) }
 	suggested, err := s.suggestionOf(cached)
@@ -211,7 +211,7 @@ func (s *store) suggestion(at target, cached runtime.Object) (*state, error) {
 	}
 	suggested := &state{stored: last, object: s.newFunc()}
 	if s.decode(last, at.key, suggested.object) != nil {
-		return nil, nil // What is stored may have changed, and tells the caller why it cannot be decoded.
+		return nil, nil // The stored object may have changed. Reading it tells the caller why it cannot be decoded.
 	}
 	return suggested, nil
 }
@@ -270,7 +270,7 @@ func (s *store) loadForDeletion(ctx context.Context, at target, expectCorrupt bo
 	return loaded, nil
 }
 
-// translateConflict is translate, with a conflict for whatever says that the object has changed or gone.
+// translateConflict is like translate, but returns a conflict for any error that says that the object has changed or is gone.
 func (s *store) translateConflict(ctx context.Context, err error, at target) error {
 	if apierrors.IsConflict(err) || s.isObjectNotFound(err, at) {
 		return storage.NewResourceVersionConflictsError(at.key, 0)
@@ -287,7 +287,7 @@ func afterPause(ctx context.Context, backoff *wait.Backoff, load func() (*state,
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-ctx.Done(): // which load says in its own words
+	case <-ctx.Done(): // load returns the error.
 	}
 	return load()
 }
