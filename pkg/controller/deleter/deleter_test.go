@@ -31,7 +31,7 @@ func fixedClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(testbuilders.Now)
 }
 
-func TestWhatIsSent(t *testing.T) {
+func TestRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		fact        *lifecycle.Fact
 		propagation metav1.DeletionPropagation
@@ -73,9 +73,9 @@ func TestAnswers(t *testing.T) {
 		answer               http.HandlerFunc
 		allowed, reviewFails bool
 		outcome              deletion.Outcome
-		detail               string // that it contains
+		detail               string // a part of the detail
 		retryAfter           time.Duration
-		hindered             bool // throttled by somebody behind the API server
+		hindered             bool // RetryLater from a webhook
 	}{
 		"200, the Job as it was":          {answer: func(w http.ResponseWriter, _ *http.Request) { write(w, 200, testbuilders.Job("a").Obj()) }, outcome: deletion.Accepted},
 		"202":                             {answer: status(202, metav1.Status{Status: metav1.StatusSuccess}), outcome: deletion.Accepted},
@@ -87,19 +87,19 @@ func TestAnswers(t *testing.T) {
 		"429, with a time beyond reason":  {answer: failed(429, "slow down", retry(86400)), outcome: deletion.RetryLater, retryAfter: time.Minute},
 		"429, by admission": {answer: failed(429, `admission webhook "w" denied the request: slow down`, retry(7)), outcome: deletion.RetryLater, retryAfter: 7 * time.Second,
 			detail: `admission webhook "w" denied the request: slow down`, hindered: true},
-		"503":                          {answer: failed(503, "shutting down", retry(5)), outcome: deletion.RetryLater, retryAfter: 5 * time.Second},
-		"503, from a proxy":            {answer: plain(503, "no backend", "Retry-After", "1"), outcome: deletion.RetryLater, retryAfter: time.Second},
-		"403, the right is missing":    {answer: failed(403, "forbidden", nil), outcome: deletion.Unauthorized, detail: canI},
-		"403, by admission":            {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: deletion.Refused, detail: `admission webhook "w" denied the request: no`},
-		"403, and nobody can tell why": {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: deletion.Refused, detail: "forbidden"},
-		"400":                          {answer: failed(400, "bad", nil), outcome: deletion.Refused, detail: "bad"},
-		"401":                          {answer: failed(401, "who are you", nil), outcome: deletion.Refused, detail: "who are you"},
-		"405":                          {answer: failed(405, "not here", nil), outcome: deletion.Refused, detail: "not here"},
-		"422":                          {answer: failed(422, "invalid", nil), outcome: deletion.Refused, detail: "invalid"},
-		"500, a webhook that fails":    {answer: failed(500, `failed calling webhook "w"`, nil), outcome: deletion.Refused, detail: `failed calling webhook "w"`},
-		"502":                          {answer: plain(502, "bad gateway"), outcome: deletion.Refused},
-		"504":                          {answer: failed(504, "timed out", retry(1)), outcome: deletion.Unknown, detail: "timed out"},
-		"cut off":                      {answer: cut, outcome: deletion.Unknown},
+		"503":                       {answer: failed(503, "shutting down", retry(5)), outcome: deletion.RetryLater, retryAfter: 5 * time.Second},
+		"503, from a proxy":         {answer: plain(503, "no backend", "Retry-After", "1"), outcome: deletion.RetryLater, retryAfter: time.Second},
+		"403, the right is missing": {answer: failed(403, "forbidden", nil), outcome: deletion.Unauthorized, detail: canI},
+		"403, by admission":         {answer: failed(403, `admission webhook "w" denied the request: no`, nil), allowed: true, outcome: deletion.Refused, detail: `admission webhook "w" denied the request: no`},
+		"403, and the review fails": {answer: failed(403, "forbidden", nil), reviewFails: true, outcome: deletion.Refused, detail: "forbidden"},
+		"400":                       {answer: failed(400, "bad", nil), outcome: deletion.Refused, detail: "bad"},
+		"401":                       {answer: failed(401, "who are you", nil), outcome: deletion.Refused, detail: "who are you"},
+		"405":                       {answer: failed(405, "not here", nil), outcome: deletion.Refused, detail: "not here"},
+		"422":                       {answer: failed(422, "invalid", nil), outcome: deletion.Refused, detail: "invalid"},
+		"500, a webhook that fails": {answer: failed(500, `failed calling webhook "w"`, nil), outcome: deletion.Refused, detail: `failed calling webhook "w"`},
+		"502":                       {answer: plain(502, "bad gateway"), outcome: deletion.Refused},
+		"504":                       {answer: failed(504, "timed out", retry(1)), outcome: deletion.Unknown, detail: "timed out"},
+		"cut off":                   {answer: cut, outcome: deletion.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
@@ -119,20 +119,20 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%d requests were sent, want 1", n)
 			}
 			if asked := len(s.reviews); asked != 0 && !strings.HasPrefix(name, "403") {
-				t.Errorf("asked %d times for rights", asked)
+				t.Errorf("%d reviews of permissions", asked)
 			}
 		})
 	}
 }
 
-// TestCutOnAConnectionThatWasUsed: on such a connection the transport sends some requests again by itself, but no DELETE.
-func TestCutOnAConnectionThatWasUsed(t *testing.T) {
+// TestCutOnAReusedConnection: on a reused connection the transport repeats some requests by itself, but no DELETE.
+func TestCutOnAReusedConnection(t *testing.T) {
 	for protocol, s := range map[string]*server{"HTTP/2": newServer(t), "HTTP/1.1": newServerOf(t, false)} {
-		t.Run(protocol, func(t *testing.T) { testCutOnAConnectionThatWasUsed(t, s) })
+		t.Run(protocol, func(t *testing.T) { testCutOnAReusedConnection(t, s) })
 	}
 }
 
-func testCutOnAConnectionThatWasUsed(t *testing.T, s *server) {
+func testCutOnAReusedConnection(t *testing.T, s *server) {
 	d := New(s.client, "winnow", fixedClock())
 	o := order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground)
 	d.Delete(context.Background(), o)
@@ -146,9 +146,9 @@ func testCutOnAConnectionThatWasUsed(t *testing.T, s *server) {
 	}
 }
 
-// TestNothingIsSentTooLate: an order whose time ends while its request waits for a connection leaves no trace on the wire.
+// TestNothingIsSentTooLate: nothing is sent for an order that lapses while its request waits for a connection.
 func TestNothingIsSentTooLate(t *testing.T) {
-	for range 20 { // Where two things may happen, either may.
+	for range 20 { // The order of goroutines is random.
 		s := newServer(t)
 		now := fixedClock()
 		o := order(testbuilders.Job("a").Fact(), metav1.DeletePropagationBackground)
@@ -181,7 +181,7 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-func TestRightsAreAskedForOnce(t *testing.T) {
+func TestPermissionsAreReviewedOnce(t *testing.T) {
 	s := newServer(t)
 	s.answer = status(403, metav1.Status{Message: "forbidden"})
 	now := fixedClock()
@@ -198,7 +198,7 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 	check := func(what string, requests, reviews int) {
 		t.Helper()
 		if r, n := len(s.requests()), len(s.reviews); r != requests || sent != requests || n != reviews {
-			t.Errorf("%s: %d requests, said to be %d, and %d reviews, want %d and %d", what, r, sent, n, requests, reviews)
+			t.Errorf("%s: %d requests, counted as %d, and %d reviews, want %d and %d", what, r, sent, n, requests, reviews)
 		}
 		sent = 0
 	}
@@ -214,24 +214,24 @@ func TestRightsAreAskedForOnce(t *testing.T) {
 	if got := remove(job, testbuilders.Now.Add(rightsFor-1)); got != deletion.Unauthorized {
 		t.Errorf("got %s", got)
 	}
-	check("while the answer is believed nothing is sent", 0, 1)
+	check("while the review is valid, nothing is sent", 0, 1)
 	remove(testbuilders.Pod("a").Fact(), testbuilders.Now)
 	check("another resource", 1, 2)
 	remove(testbuilders.Job("a").In("team-b").Fact(), testbuilders.Now)
 	check("another namespace", 1, 3)
 	s.answer, s.allowed = status(200, metav1.Status{Status: metav1.StatusSuccess}), true
 	if got := remove(job, testbuilders.Now.Add(rightsFor)); got != deletion.Accepted {
-		t.Errorf("got %s after the right was granted", got)
+		t.Errorf("got %s after the permission was granted", got)
 	}
-	check("after that time it is tried again", 1, 3)
+	check("later, the request is sent again", 1, 3)
 	s.answer = status(403, metav1.Status{Message: "no"})
 	if got := remove(job, testbuilders.Now.Add(rightsFor)); got != deletion.Refused {
-		t.Errorf("got %s though the right is there", got)
+		t.Errorf("got %s although the permission is there", got)
 	}
 	if got := remove(job, testbuilders.Now.Add(rightsFor)); got != deletion.Refused {
-		t.Errorf("got %s though the right is there", got)
+		t.Errorf("got %s although the permission is there", got)
 	}
-	check("a right that is there is believed too, and its object is tried", 2, 4)
+	check("a permission that is there is remembered too, and the request is sent", 2, 4)
 }
 
 func TestRead(t *testing.T) {

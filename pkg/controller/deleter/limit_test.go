@@ -12,20 +12,21 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// simulated is an API server that answers so fast with so many under way, and whoever deletes as fast as the limit lets it.
+// simulated is an API server whose latency depends on the number of requests in flight, and a client that deletes as fast as the limit
+// allows.
 type simulated struct {
 	*Limit
 	latency func(underway int) time.Duration
 	random  *rand.Rand
 	now     time.Time
-	ends    ends // of what is under way
+	ends    ends // of the requests in flight
 }
 
 func simulate(l *Limit, latency func(int) time.Duration) *simulated {
 	return &simulated{Limit: l, latency: latency, random: rand.New(rand.NewPCG(1, 1)), now: testbuilders.Now}
 }
 
-// run makes n deletions, and returns how many a second that were.
+// run sends n deletes, and returns how many of them ended per second.
 func (s *simulated) run(n int) float64 {
 	begin := s.now
 	for range n {
@@ -52,20 +53,20 @@ func (e *ends) Pop() any {
 	return last
 }
 
-// atOnce serves so many at the same time, each for 5 ms; others wait.
+// atOnce serves n requests at the same time, each in 5 ms. Others wait.
 func atOnce(n int) func(int) time.Duration {
 	return func(underway int) time.Duration {
 		return 5 * time.Millisecond * time.Duration(max(underway, n)) / time.Duration(n)
 	}
 }
 
-// gradual gains less and less: per second 200 with one, 600 with four, 900 with sixteen, 1,050 with 64 under way.
+// gradual serves 200 requests per second with one in flight, 600 with four, 900 with sixteen, and 1,050 with 64.
 func gradual(underway int) time.Duration {
 	n := float64(underway)
 	return time.Duration((4 + 0.87*n) * float64(time.Millisecond))
 }
 
-func TestLimitFindsWhatTheServerNeeds(t *testing.T) {
+func TestLimitFindsTheBest(t *testing.T) {
 	for name, c := range map[string]struct {
 		most, least, atMost int
 		latency             func(int) time.Duration
@@ -87,7 +88,7 @@ func TestLimitFindsWhatTheServerNeeds(t *testing.T) {
 			s.run(30_000)
 			for range 20 {
 				if got := s.run(10_000); got < 0.9*best && c.most > 2 {
-					t.Errorf("%.0f a second with about %d under way, not near %.0f", got, s.Current(), best)
+					t.Errorf("%.0f per second with about %d in flight, not near %.0f", got, s.Current(), best)
 				}
 				if s.Current() < c.least || s.Current() > c.atMost {
 					t.Errorf("the limit is %d, want from %d to %d", s.Current(), c.least, c.atMost)
@@ -97,7 +98,7 @@ func TestLimitFindsWhatTheServerNeeds(t *testing.T) {
 	}
 }
 
-// TestLimitFollowsTheServer: it becomes busy with something else, and free again.
+// TestLimitFollowsTheServer: the server becomes busy with other work, and idle again.
 func TestLimitFollowsTheServer(t *testing.T) {
 	s := simulate(NewLimit(64), atOnce(1000))
 	for _, phase := range []struct{ atOnce, least, most int }{{1000, 53, 64}, {4, 3, 8}, {1000, 53, 64}} {
@@ -123,9 +124,9 @@ func TestLimitIsCut(t *testing.T) {
 		t.Error("it must allow 16 and no more")
 	}
 	l.Overloaded(0, now)
-	current(6) // a little less than the half is tried
+	current(6) // A little less than half.
 	l.Overloaded(0, now.Add(cutEvery-1))
-	current(6) // of the same burst
+	current(6) // The answer belongs to the same burst.
 	for i, want := range []int{3, 1, 1, 1} {
 		l.Overloaded(0, now.Add(time.Duration(i+1)*cutEvery))
 		current(want)
@@ -134,14 +135,14 @@ func TestLimitIsCut(t *testing.T) {
 		t.Error("it must always allow one")
 	}
 	for range 1000 {
-		l.Deleted(0, now) // never held back
+		l.Deleted(0, now) // Without Overloaded in between.
 	}
 	if l.Current() < 13 {
 		t.Errorf("the limit is still %d", l.Current())
 	}
 }
 
-func TestLimitIsCutByOthersOnlyWhenMostAreHindered(t *testing.T) {
+func TestLimitIsCutWhenMostAreHindered(t *testing.T) {
 	l := NewLimit(16)
 	for range 1000 {
 		l.Hindered()
@@ -158,7 +159,7 @@ func TestLimitIsCutByOthersOnlyWhenMostAreHindered(t *testing.T) {
 	}
 }
 
-func TestLimitWaitsAsItIsAsked(t *testing.T) {
+func TestLimitPauses(t *testing.T) {
 	now := testbuilders.Now
 	l := NewLimit(8)
 	l.Overloaded(5*time.Second, now)

@@ -19,17 +19,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// request is what arrived at the server.
+// request is a request that arrived at the server.
 type request struct {
 	method, path, userAgent string
 	options                 metav1.DeleteOptions // of a DELETE
 }
 
-// server answers as it is told, and remembers what it was asked.
+// server gives the answers that a test sets, and records the requests.
 type server struct {
 	*testing.T
 	client kubernetes.Interface
-	// answer is for objects; allowed for reviews of access, which fail when reviewFails.
+	// answer answers requests for objects. allowed is the result of reviews of permissions, which fail if reviewFails is set.
 	answer               http.HandlerFunc
 	allowed, reviewFails bool
 
@@ -43,7 +43,7 @@ func newServer(t *testing.T) *server { return newServerOf(t, true) }
 func newServerOf(t *testing.T, http2 bool) *server {
 	s := &server{T: t, answer: status(200, metav1.Status{Status: metav1.StatusSuccess})}
 	endpoint := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	endpoint.EnableHTTP2 = http2 // As API servers speak.
+	endpoint.EnableHTTP2 = http2 // API servers use HTTP/2.
 	endpoint.StartTLS()
 	t.Cleanup(endpoint.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{
@@ -96,7 +96,7 @@ func (s *server) decode(body []byte, into runtime.Object) {
 	}
 }
 
-// requests returns what arrived since the last call.
+// requests returns the requests since the last call.
 func (s *server) requests() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func status(code int, st metav1.Status) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { write(w, code, st) }
 }
 
-// plain answers in words alone, as filters and proxies before the API server do.
+// plain answers with text, as filters and proxies in front of the API server do.
 func plain(code int, words string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {

@@ -25,7 +25,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// minutesAgo is n times the same.
+// minutesAgo returns n times m.
 func minutesAgo(m, n int) []int { return slices.Repeat([]int{m}, n) }
 
 func TestAtLeast(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// TestPartlyListed: where the cluster does not answer in time, or says no, what is known is told.
+// TestPartlyListed: if the cluster does not answer in time, or with an error, the forecast has what is known.
 func TestPartlyListed(t *testing.T) {
 	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
 	ofJobs := testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1d").For(gc.ResourceJobs))
@@ -100,7 +100,7 @@ func TestPartlyListed(t *testing.T) {
 	}
 }
 
-// slowClock is asked once the forecast has begun.
+// slowClock takes a while to return the time. The forecast reads it after its start.
 type slowClock struct {
 	*clocktesting.FakePassiveClock
 	takes time.Duration
@@ -111,7 +111,7 @@ func (c slowClock) Now() time.Time {
 	return c.FakePassiveClock.Now()
 }
 
-// TestTooLong: nobody waits for a forecast that takes too long, and it makes room for others once it has noticed.
+// TestTooLong: a forecast that takes too long returns early, and frees its slot once it has noticed.
 func TestTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWorld(jobs("team-a", 70)...).forecaster()
@@ -133,7 +133,7 @@ func TestTooLong(t *testing.T) {
 	})
 }
 
-// TestTrialEnds: whatever a trial is at, it notices soon that its time is up.
+// TestTrialEnds: a trial notices soon that its context has ended, whatever it is doing.
 func TestTrialEnds(t *testing.T) {
 	const n = 1000
 	change := gc.PolicyChange{Before: ttlPolicy("p", "1d"), After: approved(next(ttlPolicy("p", "1h")), "5f3c")}
@@ -170,7 +170,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestManyNamespaces: beyond some, all are listed at once, and what else is in the cluster is left out.
+// TestManyNamespaces: if a change reaches many namespaces, all are listed at once, and objects of other namespaces are ignored.
 func TestManyNamespaces(t *testing.T) {
 	var objects []runtime.Object
 	names := []string{"other"}
@@ -193,7 +193,7 @@ func TestManyNamespaces(t *testing.T) {
 	}
 }
 
-// BenchmarkForecast is of as many objects as are looked at, all of which become due.
+// BenchmarkForecast looks at the largest allowed number of objects, all of which become due.
 func BenchmarkForecast(b *testing.B) {
 	w := &world{Tracker: begun(tracker.New(engine.Config{HoldAbove: 1000, HoldAboveTotal: -1}, nil))}
 	w.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)

@@ -36,7 +36,7 @@ type world struct {
 
 const holdAbove = 5
 
-// newWorld has namespaces team-a, team-b and team-c, each with its name as label.
+// newWorld returns a world with the namespaces team-a, team-b and team-c, each with its name as a label.
 func newWorld(objects ...runtime.Object) *world {
 	return newWorldWith(engine.Config{Protected: []string{"winnow-system"}, HoldAbove: holdAbove, HoldAboveTotal: -1}, objects...)
 }
@@ -55,7 +55,7 @@ func newWorldWith(c engine.Config, objects ...runtime.Object) *world {
 	return w
 }
 
-// with has these policies, and has observed what they cover.
+// with sets policies, and lists what they cover.
 func (w *world) with(policies ...metav1.Object) *world {
 	for _, p := range policies {
 		w.set(p)
@@ -82,14 +82,14 @@ func (w *world) with(policies ...metav1.Object) *world {
 	return w
 }
 
-// list has the tracker take in all objects of a resource.
+// list ends a list of all objects of a resource.
 func (w *world) list(resource string, all []*facts.Compact) {
 	l := w.BeginList(resource)
 	l.Add(all, testbuilders.Now)
 	l.End(1, testbuilders.Now)
 }
 
-// set has the tracker take in a policy of either kind.
+// set sets a policy of either kind.
 func (w *world) set(p metav1.Object) {
 	switch p := p.(type) {
 	case *gc.CleanupPolicy:
@@ -101,7 +101,7 @@ func (w *world) set(p metav1.Object) {
 
 func (w *world) forecaster() *Forecaster { return w.forecasterOf(fakecluster.New(w.objects...)) }
 
-// forecasterOf lists what the tracker does not know from a cluster.
+// forecasterOf returns a forecaster that lists from a cluster what the tracker does not know.
 func (w *world) forecasterOf(cluster *fakecluster.Cluster) *Forecaster {
 	client, err := observe.NewClient(cluster.Config())
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *world) forecasterOf(cluster *fakecluster.Cluster) *Forecaster {
 	return New(Config{Tracker: w.Tracker, Client: client, Clock: clocktesting.NewFakePassiveClock(testbuilders.Now)})
 }
 
-// jobs are Jobs that finished so many minutes ago.
+// jobs returns Jobs that finished so many minutes ago.
 func jobs(namespace string, minutes ...int) []runtime.Object {
 	var out []runtime.Object
 	for i, m := range minutes {
@@ -147,7 +147,7 @@ func ttlPolicy(name string, ttl gc.TTL) *gc.CleanupPolicy {
 	return testbuilders.Policy(name).Default(ttl).Obj()
 }
 
-// clusterPolicy selects all namespaces.
+// clusterPolicy returns a cluster policy that selects all namespaces.
 func clusterPolicy(name string, change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
 	p := &gc.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: testbuilders.UID(name), Generation: 1, ResourceVersion: "1"},
@@ -163,19 +163,19 @@ func clusterTTL(name string, ttl gc.TTL) *gc.ClusterCleanupPolicy {
 	return clusterPolicy(name, func(s *gc.ClusterCleanupPolicySpec) { s.TTLAfterFinished = &ttl })
 }
 
-// next is the policy after a change of its spec.
+// next returns the next generation of a policy.
 func next[P metav1.Object](p P) P {
 	p.SetGeneration(p.GetGeneration() + 1)
 	return p
 }
 
-// approved is the policy with the annotation that approves these holds.
+// approved returns the policy with the annotation that approves these holds.
 func approved[P metav1.Object](p P, ids ...string) P {
 	p.SetAnnotations(map[string]string{gc.AnnotationApprovedHold: strings.Join(ids, ",")})
 	return p
 }
 
-// holding is the policy whose status tells of these holds.
+// holding returns the policy with a status that lists these holds.
 func holding(p *gc.CleanupPolicy, holds ...gc.PolicyHold) *gc.CleanupPolicy {
 	p.Status.Holds = holds
 	return p
@@ -233,7 +233,7 @@ func TestForecast(t *testing.T) {
 			change: gc.PolicyChange{Before: ttlPolicy("p", "75m"), After: next(ttlPolicy("p", "1h"))},
 			want:   []string{"1 Job in team-a is past this TTL and will be deleted now"},
 		},
-		"updated before the watch has told of it": {
+		"updated before the watch delivered it": {
 			world: newWorld(old...), change: gc.PolicyChange{Before: ttlPolicy("p", "75m"), After: next(ttlPolicy("p", "1h"))},
 			want: []string{"1 Job in team-a is past this TTL and will be deleted now"},
 		},
@@ -255,7 +255,7 @@ func TestForecast(t *testing.T) {
 			}))},
 			want: []string{"2 Jobs and 1 Pod in team-a are past this TTL or over this capacity and will be deleted now"},
 		},
-		"a share of a quota that nobody has needed yet": {
+		"a percentage of a quota that is not observed yet": {
 			world: newWorld(append(slices.Clone(old), quota)...),
 			change: gc.PolicyChange{After: policyOf("p", func(s *gc.CleanupPolicySpec) {
 				s.Capacity = &gc.Capacity{PercentOfQuota: &percent, Per: gc.CapacityPerNamespace}
@@ -265,7 +265,7 @@ func TestForecast(t *testing.T) {
 				`no ResourceQuota in namespace "team-a" limits count/pods, so percentOfQuota has no effect there`,
 			},
 		},
-		"a share of no quota": {
+		"a percentage without a quota": {
 			world: newWorld(), change: gc.PolicyChange{After: policyOf("p", func(s *gc.CleanupPolicySpec) {
 				s.Rules = []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourceJobs}, Capacity: &gc.Capacity{PercentOfQuota: &percent, Per: gc.CapacityPerNamespace}}}
 			})},
@@ -292,7 +292,7 @@ func TestForecast(t *testing.T) {
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 			want:   []string{`without this policy, policy "team-a/shorter" makes 1 Job and 1 Pod in team-a due`},
 		},
-		"deleted, nothing else covers": {
+		"deleted, no other policy applies": {
 			world: newWorld(old...).with(ttlPolicy("p", "1d")), change: gc.PolicyChange{Before: ttlPolicy("p", "1d")},
 		},
 		"too many are held": {
@@ -321,7 +321,7 @@ func TestForecast(t *testing.T) {
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), id("p", testbuilders.Home)), DryRun: true},
 			want:   []string{"6 Jobs in team-a are past this TTL and would be deleted now"},
 		},
-		"another id approved": {
+		"another ID approved": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), "5f3c")},
 		},
@@ -402,13 +402,13 @@ func TestForecast(t *testing.T) {
 			}
 			if again := tc.world.Totals(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) ||
 				!reflect.DeepEqual(tc.world.Totals(), again) {
-				t.Error("to be asked has changed what is known")
+				t.Error("the forecast changed the tracker")
 			}
 		})
 	}
 }
 
-// begun is a tracker that has read all policies and namespaces of an empty cluster.
+// begun ends the lists of the policies and namespaces of an empty cluster.
 func begun(t *tracker.Tracker) *tracker.Tracker {
 	t.ReplaceNamespaces(nil, "", testbuilders.Now)
 	t.ReplacePolicies(nil, "", testbuilders.Now)

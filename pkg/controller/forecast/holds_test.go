@@ -20,7 +20,7 @@ func holdID(policy string, generation int64, namespace string) string {
 	return approval.HoldID(uid, namespace, approval.GenerationID(uid, generation))
 }
 
-// TestHolds: a check of an approval learns of the holds that a policy has, and of those that the change makes.
+// TestHolds: a check of an approval gets the holds that a policy has, and those that the change causes.
 func TestHolds(t *testing.T) {
 	id := func(generation int64, namespace string) string {
 		return holdID("p", generation, namespace)
@@ -44,7 +44,7 @@ func TestHolds(t *testing.T) {
 		"made and approved by it": {
 			world: newWorld(many...), change: gc.PolicyChange{After: approved(ttlPolicy("p", "1h"), held.ID)}, want: []gc.PolicyHold{held},
 		},
-		"there already, though no status tells": {
+		"existing, but not in the status yet": {
 			world:  newWorld(many...).with(ttlPolicy("p", "1h")),
 			change: gc.PolicyChange{Before: ttlPolicy("p", "1h"), After: approved(ttlPolicy("p", "1h"), held.ID)}, want: []gc.PolicyHold{held},
 		},
@@ -87,7 +87,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestHoldsElsewhere: whoever approves the hold of another policy here is told of that policy.
+// TestHoldsElsewhere: if a change approves the hold of another policy, the forecast names that policy.
 func TestHoldsElsewhere(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, 6)...)...).with(ttlPolicy("p", "1h"))
 	id := holdID("p", 1, testbuilders.Home)

@@ -25,21 +25,22 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-// answer is that to one call of a reflector: an error, a page or events. A watch ends after its events if closed says so, else with its ctx.
+// answer is the answer to one call of a reflector: an error, a page or events. If closed is set, a watch ends after its events, otherwise
+// with its context.
 type answer struct {
 	err    error
 	page   *corev1.PodList
 	events []watch.Event
 	closed bool
-	// late has a page come once nobody waits for it any more.
+	// late delays a page until the caller no longer waits for it.
 	late bool
 }
 
-// scripted is an API server that gives one answer after another, and what became of them.
+// scripted is an API server that gives one answer after the other, and a log of what the reflector did with them.
 type scripted struct {
 	answers []answer
 	lists   int
-	failing bool // was told so last
+	failing bool // the last reported error was not nil
 
 	lock  sync.Mutex
 	log   []string
@@ -52,7 +53,7 @@ func (s *scripted) logf(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-// next is the answer to a call; a watch without events follows those of the script.
+// next returns the answer to a call. After the last answer, it returns a watch without events.
 func (s *scripted) next(options metav1.ListOptions) answer {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -89,7 +90,7 @@ func (s *scripted) watch(_ context.Context, options metav1.ListOptions) (watch.I
 	return w, nil
 }
 
-// recordedList writes down what a tracker would take in.
+// recordedList logs what a tracker would get.
 type recordedList struct {
 	*scripted
 	number int
@@ -116,10 +117,10 @@ func (l *recordedList) End(resourceVersion uint64, _ time.Time) {
 // Abandon implements List.
 func (l *recordedList) Abandon(time.Time) { l.logf("abandon %d", l.number) }
 
-// observed runs a reflector until it waits for more than it is told, and stops it.
+// observed runs a reflector until it has used all answers, and returns the log.
 func (s *scripted) observed(t *testing.T) []string {
 	defer func(handlers []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = handlers }(utilruntime.ErrorHandlers)
-	utilruntime.ErrorHandlers = nil // They pace errors by the real time, and so would sleep for decades of the time of synctest.
+	utilruntime.ErrorHandlers = nil // The handlers wait in real time, which would be decades in the time of synctest.
 	synctest.Test(t, func(t *testing.T) {
 		stream := &listStream{
 			lister: s.list, watcher: s.watch, now: time.Now,
@@ -175,7 +176,7 @@ func addedMany(n int) (out []watch.Event) {
 	return out
 }
 
-// ended are the initial events of a watch, with the bookmark that ends them.
+// ended returns the initial events of a watch, with the bookmark that ends them.
 func ended(events []watch.Event, version string) []watch.Event {
 	end := pod("", version)
 	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
@@ -202,27 +203,27 @@ func TestListStream(t *testing.T) {
 		answers []answer
 		want    []string
 	}{
-		"streamed, and followed": {
+		"streamed, then watched": {
 			[]answer{{events: append(ended(added("a", "b"), "7"), watch.Event{Type: watch.Modified, Object: pod("a", "8")},
 				watch.Event{Type: watch.Deleted, Object: pod("b", "9")})}},
 			[]string{"begin 1", "add to 1: a b", "end 1 at 7", "upsert a", "remove b", "stopped"},
 		},
-		"streamed, none": {[]answer{{events: ended(nil, "7")}}, []string{"begin 1", "end 1 at 7", "stopped"}},
+		"streamed, nothing": {[]answer{{events: ended(nil, "7")}}, []string{"begin 1", "end 1 at 7", "stopped"}},
 		"streamed, many": {
 			[]answer{{events: ended(addedMany(2*pageSize+1), "7")}},
 			[]string{"begin 1", "add to 1: 500 objects", "add to 1: 500 objects", "add to 1: pod-1000", "end 1 at 7", "stopped"},
 		},
-		"streamed, with changes on the way": {
+		"streamed, with changes meanwhile": {
 			[]answer{{events: ended(append(added("a", "b"), watch.Event{Type: watch.Bookmark, Object: pod("", "3")},
 				watch.Event{Type: watch.Modified, Object: pod("a", "4")}, watch.Event{Type: watch.Deleted, Object: pod("b", "5")},
 				added("c")[0]), "7")}},
 			[]string{"begin 1", "add to 1: 3 objects", "remove b", "add to 1: c", "end 1 at 7", "stopped"},
 		},
-		"streamed, with what cannot be read": {
+		"streamed, with an unreadable object": {
 			[]answer{{events: ended(append(added("a"), watch.Event{Type: watch.Added, Object: pod("bad", "x")}, added("b")[0]), "7")}},
 			[]string{"begin 1", "add to 1: a b", "end 1 at 7", "stopped"},
 		},
-		"a stream that fails is begun again": {
+		"a stream that fails is repeated": {
 			[]answer{{events: append(addedMany(pageSize+1), failure)}, {events: ended(added("a", "b"), "9")}},
 			[]string{
 				"begin 1", "add to 1: 500 objects", "report: too old", "abandon 1",
@@ -240,7 +241,7 @@ func TestListStream(t *testing.T) {
 			[]answer{{events: addedMany(pageSize + 1)}},
 			[]string{"begin 1", "add to 1: 500 objects", "report: not all objects were listed", "abandon 1", "stopped"},
 		},
-		"an observed resource, listed anew": {
+		"an observed resource, listed again": {
 			[]answer{{events: append(ended(added("a"), "7"), failure)}, {events: ended(added("b"), "9")}},
 			[]string{"begin 1", "add to 1: a", "end 1 at 7", "begin 2", "add to 2: b", "end 2 at 9", "stopped"},
 		},
@@ -257,7 +258,7 @@ func TestListStream(t *testing.T) {
 			},
 			[]string{"report: no streams", "begin 1", "report: <nil>", "add to 1: a b", "add to 1: c", "end 1 at 7", "upsert d", "stopped"},
 		},
-		"pages that expire are begun again": {
+		"pages that expire are listed again": {
 			[]answer{
 				{err: noStreams}, {page: page("next", "7", pod("a", "1"))}, {err: expired},
 				{page: page("next", "9", pod("b", "8"))}, {page: page("", "9", pod("c", "1"))},
@@ -289,7 +290,7 @@ func TestListStream(t *testing.T) {
 	}
 }
 
-// TestListsInPages: whatever a reflector asks for, no answer has all objects, and the pages are of one version.
+// TestListsInPages: whatever the reflector asks for, no answer has all objects, and all pages have the same version.
 func TestListsInPages(t *testing.T) {
 	s := &scripted{answers: []answer{
 		{err: noStreams}, {page: page("next", "7", pod("a", "1"))}, {page: page("", "7")}, {err: expired},

@@ -35,13 +35,13 @@ import (
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
-// pagesOnly are the policies of a fake clientset, which cannot stream lists.
+// pagesOnly is the client of a fake clientset, which cannot stream lists.
 type pagesOnly struct{ gcclient.GcV1alpha1Interface }
 
-// IsWatchListSemanticsUnSupported is what client-go asks of clients.
+// IsWatchListSemanticsUnSupported implements an interface that client-go looks for.
 func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-// observed is an observer that runs, and the cluster that it observes.
+// observed is a running observer, and the cluster that it observes.
 type observed struct {
 	*testing.T
 	*Observer
@@ -82,7 +82,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 	return o
 }
 
-// run runs the observer until the test ends, and has it observe a namespace.
+// run runs the observer until the test ends, and creates a namespace.
 func (o *observed) run() {
 	o.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,13 +102,13 @@ func (o *observed) run() {
 	}
 }
 
-// until waits for a condition of what goes on beside the test.
+// until waits for a condition that other goroutines make true.
 func (o *observed) until(what string, condition func() bool) {
 	o.Helper()
 	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 30*time.Second, true,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
-		o.Fatalf("it never came that %s", what)
+		o.Fatalf("timed out: %s", what)
 	}
 }
 
@@ -129,7 +129,7 @@ func (o *observed) watched(n int, resources ...string) {
 	})
 }
 
-// watches are those of a resource of all namespaces that the cluster was asked for.
+// watches returns how many watches of a resource in all namespaces were started.
 func (o *observed) watches(resource string) (n int) {
 	for _, r := range o.cluster.Requests(resource) {
 		if r.Options.Watch && r.Namespace == "" {
@@ -162,7 +162,7 @@ func (o *observed) delete(policy string) {
 	}
 }
 
-// due is how many objects a policy finds due.
+// due returns how many objects are due according to the report of a policy.
 func (o *observed) due(policy string) int64 {
 	for _, r := range o.Tracker.Reports(testbuilders.Home) {
 		if r.Stored.Name == policy {
@@ -173,11 +173,11 @@ func (o *observed) due(policy string) int64 {
 }
 
 func TestObservesWhatPoliciesName(t *testing.T) {
-	t.Run("lists are streamed", func(t *testing.T) { observesWhatPoliciesName(t, false) })
-	t.Run("lists come in pages", func(t *testing.T) { observesWhatPoliciesName(t, true) })
+	t.Run("lists are streamed", func(t *testing.T) { testObservesWhatPoliciesName(t, false) })
+	t.Run("lists come in pages", func(t *testing.T) { testObservesWhatPoliciesName(t, true) })
 }
 
-func observesWhatPoliciesName(t *testing.T, pagesOnly bool) {
+func testObservesWhatPoliciesName(t *testing.T, pagesOnly bool) {
 	cluster := fakecluster.New(
 		testbuilders.Job("a").Complete(testbuilders.Now).Obj(),
 		testbuilders.Job("of-cron").Complete(testbuilders.Now).ControlledBy("batch/v1", "CronJob", "c").Obj(),
@@ -189,14 +189,14 @@ func observesWhatPoliciesName(t *testing.T, pagesOnly bool) {
 	o := newObservedOf(t, cluster)
 	o.run()
 	if n := o.watches("jobs"); n != 0 {
-		t.Error("Jobs are watched, though no policy names them")
+		t.Error("Jobs are watched, but no policy names them")
 	}
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs)))
 	o.watched(1, "jobs", "cronjobs")
 	o.tracks(2)
-	o.until("the Job that the CronJob does not count on is due", func() bool { return o.due("p") == 1 })
+	o.until("the Job without a CronJob is due", func() bool { return o.due("p") == 1 })
 	if n := o.watches("pods"); n != 0 {
-		t.Error("Pods are watched, though no policy names them")
+		t.Error("Pods are watched, but no policy names them")
 	}
 	o.create(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.watched(1, "pods")
@@ -211,7 +211,7 @@ func observesWhatPoliciesName(t *testing.T, pagesOnly bool) {
 	o.cluster.Delete(testbuilders.Job("new").Obj())
 	o.tracks(3)
 	o.cluster.Delete(testbuilders.CronJob("c"))
-	o.until("the Job of the CronJob is left to it", func() bool { return o.due("p") == 1 })
+	o.until("the Job of the CronJob is left to its owner", func() bool { return o.due("p") == 1 })
 }
 
 func TestStopsAndStartsWithTheCoverage(t *testing.T) {
@@ -233,8 +233,8 @@ func TestStopsAndStartsWithTheCoverage(t *testing.T) {
 	o.until("the Job is due", func() bool { return o.due("p") == 1 })
 }
 
-// TestListsANamespaceBesideTheWatch: a policy in a namespace that the watch has passed over has it listed, page by page, until
-// that succeeds. Its objects are newer than the list of all namespaces, which may end later.
+// TestListsANamespaceBesideTheWatch: if the watch has passed over a namespace, a policy there causes a list of the namespace in pages,
+// until that succeeds. Its objects are newer than the list of all namespaces, which may end later.
 func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	o := newObserved(t, testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	var mu sync.Mutex
@@ -267,7 +267,7 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	o.watched(1, "jobs", "pods")
 	o.tracks(1)
 	o.create(testbuilders.Policy("p").In("team-b").Default("0s"))
-	o.until("the list is to be repeated", o.clock.HasWaiters)
+	o.until("the list waits for its next attempt", o.clock.HasWaiters)
 	o.clock.Step(time.Second)
 	o.tracks(4)
 	mu.Lock()
@@ -281,7 +281,7 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	}
 }
 
-func TestTellsWhatItCannotObserve(t *testing.T) {
+func TestReportsErrors(t *testing.T) {
 	o := newObserved(t, testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj())
 	var forbidden atomic.Bool
 	forbidden.Store(true)
@@ -293,19 +293,19 @@ func TestTellsWhatItCannotObserve(t *testing.T) {
 	})
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
-	o.until("the policy says why it deletes nothing", func() bool {
+	o.until("the report says why the policy deletes nothing", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return len(reports) == 1 && reports[0].Unobserved == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
 	})
 	forbidden.Store(false)
-	o.until("it deletes again", func() bool {
+	o.until("the policy deletes again", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return reports[0].Unobserved == "" && reports[0].Held == 0 && reports[0].Due == 1
 	})
 }
 
-// TestTellsThatItCannotObserveQuotas: a policy says so whose limit is a share of one.
-func TestTellsThatItCannotObserveQuotas(t *testing.T) {
+// TestReportsErrorsOfQuotas: they are in the reports of policies with a percentage of a quota.
+func TestReportsErrorsOfQuotas(t *testing.T) {
 	o := newObserved(t)
 	var forbidden atomic.Bool
 	forbidden.Store(true)
@@ -321,45 +321,45 @@ func TestTellsThatItCannotObserveQuotas(t *testing.T) {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return reports[0].QuotaDoubt
 	}
-	o.until("the policy says why it deletes nothing", func() bool {
+	o.until("the report says why the policy deletes nothing", func() bool {
 		return len(o.Tracker.Reports(testbuilders.Home)) == 1 && doubt() == "resourcequotas cannot be observed: no right to list quotas"
 	})
 	forbidden.Store(false)
-	o.until("it deletes again", func() bool { return doubt() == "" })
+	o.until("the policy deletes again", func() bool { return doubt() == "" })
 }
 
-// TestQuotasAreBelievedWhenHeardOf: between a call that succeeds and what it brings, the quotas are those from before. A bookmark is a
-// sign of life, however soon it comes after another.
-func TestQuotasAreBelievedWhenHeardOf(t *testing.T) {
+// TestQuotasAreTrustedAfterAnEvent: after an error, quotas are trusted only after an event or a bookmark, because a successful call alone
+// brings nothing new. Every bookmark counts, however soon it follows another.
+func TestQuotasAreTrustedAfterAnEvent(t *testing.T) {
 	o := newObserved(t)
 	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
 	o.Tracker.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
 	o.Tracker.SetPolicy(p, testbuilders.Now)
-	call, sink := o.reportErrors(kinds.ResourceQuotas), o.quotaSink()
-	believed := func() bool { return o.Tracker.Reports(testbuilders.Home)[0].QuotaDoubt == "" }
+	call, sink := o.observingErrors(kinds.ResourceQuotas), o.quotaSink()
+	trusted := func() bool { return o.Tracker.Reports(testbuilders.Home)[0].QuotaDoubt == "" }
 	for version := range 2 {
 		call(t.Context(), errors.New("connection refused"))
-		if call(t.Context(), nil); believed() {
-			t.Fatal("believed once a call succeeded")
+		if call(t.Context(), nil); trusted() {
+			t.Fatal("trusted once a call succeeded")
 		}
-		if err := sink.Bookmark(strconv.Itoa(version)); err != nil || !believed() {
-			t.Fatal("not believed after a bookmark", err)
+		if err := sink.Bookmark(strconv.Itoa(version)); err != nil || !trusted() {
+			t.Fatal("not trusted after a bookmark", err)
 		}
 	}
 	o.Tracker.Expire(testbuilders.Now.Add(freshness.StaleAfter - 1))
-	if !believed() {
-		t.Error("not believed after a short silence")
+	if !trusted() {
+		t.Error("not trusted after a short silence")
 	}
 	o.Tracker.Expire(testbuilders.Now.Add(freshness.StaleAfter))
-	if believed() {
-		t.Error("believed after a long silence")
+	if trusted() {
+		t.Error("trusted after a long silence")
 	}
-	if err := sink.Bookmark("9"); err != nil || !believed() {
-		t.Error("not believed after a bookmark", err)
+	if err := sink.Bookmark("9"); err != nil || !trusted() {
+		t.Error("not trusted after a bookmark", err)
 	}
 }
 
-func TestFollowsPoliciesAndNamespaces(t *testing.T) {
+func TestObservesPoliciesAndNamespaces(t *testing.T) {
 	o := newObserved(t, testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	o.run()
 	o.create(testbuilders.Policy("p").Default("0s"))
@@ -383,5 +383,5 @@ func TestFollowsPoliciesAndNamespaces(t *testing.T) {
 	if err := namespaces.Delete(context.Background(), testbuilders.Home, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	o.until("the namespace is gone", func() bool { return closed() == "NamespaceUnknown" })
+	o.until("the namespace is removed", func() bool { return closed() == "NamespaceUnknown" })
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
-// recorded is a sink that writes down what it passes on.
+// recorded returns a sink, and the log of what it passes on.
 func recorded() (*sink[*facts.Compact], *[]string) {
 	var log []string
 	write := func(what string) func(*facts.Compact) {
@@ -40,7 +40,7 @@ func recorded() (*sink[*facts.Compact], *[]string) {
 	}, &log
 }
 
-func TestSinkReducesOnTheWayIn(t *testing.T) {
+func TestSinkReducesObjects(t *testing.T) {
 	s, log := recorded()
 	small, err := s.Transformer()(testbuilders.Job("a").Complete(testbuilders.Now).Obj())
 	if _, ok := small.(*facts.Compact); !ok || err != nil {
@@ -48,7 +48,7 @@ func TestSinkReducesOnTheWayIn(t *testing.T) {
 	}
 	again, err := s.Transformer()(small)
 	if again != small || err != nil {
-		t.Fatalf("what was reduced became %v, %v", again, err)
+		t.Fatalf("a reduced object became %v, %v", again, err)
 	}
 	for _, err := range []error{
 		s.Replace([]any{small, testbuilders.Pod("b").Version("2").Obj()}, "7"),
@@ -76,7 +76,7 @@ func TestSinkReducesOnTheWayIn(t *testing.T) {
 	}
 }
 
-func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
+func TestSinkLeavesOutUnreadableObjects(t *testing.T) {
 	s, log := recorded()
 	bad := testbuilders.Pod("bad").Version("x").Obj()
 	if err := s.Replace([]any{bad, testbuilders.Pod("good").Obj(), &corev1.Secret{}, "nonsense"}, "7"); err != nil {
@@ -84,7 +84,7 @@ func TestSinkLeavesOutWhatItCannotRead(t *testing.T) {
 	}
 	for what, do := range map[string]func(any) error{"Add": s.Add, "Update": s.Update, "Delete": s.Delete} {
 		if do(bad) == nil {
-			t.Errorf("%s of what cannot be read is no error", what)
+			t.Errorf("%s of an unreadable object returns no error", what)
 		}
 	}
 	if want := []string{"replace 1@7", "with pods/good@1"}; !slices.Equal(*log, want) {
@@ -109,8 +109,8 @@ func TestSinksRefuseOtherKinds(t *testing.T) {
 	}
 }
 
-// TestEachKindIsTakenIn: as facts if policies can name it, otherwise as what it is observed for.
-func TestEachKindIsTakenIn(t *testing.T) {
+// TestEachKindHasASink: kinds that policies can name become facts, and the others are observed for another purpose.
+func TestEachKindHasASink(t *testing.T) {
 	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
 	resources := append(kinds.Deletable(), kinds.ResourceQuotas)
 	for _, resource := range kinds.Deletable() {
@@ -121,8 +121,8 @@ func TestEachKindIsTakenIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, only := o.dependencies[resource]; only == k.Deletable() {
-			t.Errorf("%s: policies can name it: %t, it is only observed: %t", resource, k.Deletable(), only)
+		if _, only := o.observed[resource]; only == k.Deletable() {
+			t.Errorf("%s: deletable: %t, only observed: %t", resource, k.Deletable(), only)
 		}
 	}
 }

@@ -38,7 +38,7 @@ var (
 	stripped = strippedDecoder{whole}
 )
 
-// encoded is an object as the API server sends it.
+// encoded returns an object as the API server sends it.
 func encoded(t testing.TB, object runtime.Object) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -62,7 +62,7 @@ func decoded(t testing.TB, by runtime.Decoder, data []byte) runtime.Object {
 	return object
 }
 
-// blank takes away what is unread.
+// blank removes all unread fields.
 func blank(object runtime.Object) {
 	switch o := object.(type) {
 	case *batchv1.Job:
@@ -98,8 +98,8 @@ func pointers[T any](all []T) []*T {
 	return out
 }
 
-// TestThinLeavesOutNothingElse fills objects at random: no more is missing than what is said to be unread, and no less.
-func TestThinLeavesOutNothingElse(t *testing.T) {
+// TestStripUnread fills objects at random: stripUnread removes exactly the unread fields.
+func TestStripUnread(t *testing.T) {
 	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs)
 	for _, empty := range []runtime.Object{&batchv1.Job{}, &batchv1.CronJob{}, &corev1.Pod{}, &corev1.ResourceQuota{}} {
 		full := 0
@@ -126,8 +126,8 @@ func TestThinLeavesOutNothingElse(t *testing.T) {
 	}
 }
 
-// TestThinReads: what facts are made of is there.
-func TestThinReads(t *testing.T) {
+// TestStrippedFacts: a stripped object becomes the same fact.
+func TestStrippedFacts(t *testing.T) {
 	for _, object := range []runtime.Object{
 		testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now).Obj(),
 		testbuilders.Pod("b").Label("app", "train").Obj(),
@@ -142,8 +142,8 @@ func TestThinReads(t *testing.T) {
 	}
 }
 
-// TestThinReadsWhetherAPodEnds: of its spec no more than that is there.
-func TestThinReadsWhetherAPodEnds(t *testing.T) {
+// TestStrippedRestartPolicy: the restart policy is the only field of the spec of a Pod that is not removed.
+func TestStrippedRestartPolicy(t *testing.T) {
 	for policy, want := range map[corev1.RestartPolicy]bool{corev1.RestartPolicyAlways: true, corev1.RestartPolicyOnFailure: false} {
 		got, err := Reduce(decoded(t, stripped, encoded(t, testbuilders.Pod("a").TTL("1h").Restarts(policy).Obj())))
 		if err != nil || got.Fact().Endless != want {
@@ -152,8 +152,8 @@ func TestThinReadsWhetherAPodEnds(t *testing.T) {
 	}
 }
 
-// TestThinLeavesErrorsToTheDecoder cuts an answer off everywhere.
-func TestThinLeavesErrorsToTheDecoder(t *testing.T) {
+// TestStrippedErrors: the decoder returns the same errors for an answer that is cut off, wherever that is.
+func TestStrippedErrors(t *testing.T) {
 	data := encoded(t, templated("a"))
 	for n := range data {
 		_, _, wrong := stripped.Decode(data[:n], nil, nil)
@@ -164,7 +164,7 @@ func TestThinLeavesErrorsToTheDecoder(t *testing.T) {
 	}
 }
 
-// templated is a Job as there are many: with the template that it was made from, and two owners of its fields.
+// templated returns a typical Job, with a template and two managers of its fields.
 func templated(name string) *batchv1.Job {
 	job := testbuilders.Job(name).Label("app", "train").Complete(testbuilders.Now).Obj()
 	job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": string(job.UID)}}
@@ -190,8 +190,8 @@ func templated(name string) *batchv1.Job {
 	return job
 }
 
-// TestClientsThinLists: in the form that the server chooses.
-func TestClientsThinLists(t *testing.T) {
+// TestClientsStripLists: in each content type that the server may choose.
+func TestClientsStripLists(t *testing.T) {
 	list := &batchv1.JobList{Items: []batchv1.Job{*templated("a"), *templated("b")}}
 	for contentType, containers := range map[string]int{runtime.ContentTypeProtobuf: 0, runtime.ContentTypeJSON: 1} {
 		info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
@@ -218,7 +218,7 @@ func TestClientsThinLists(t *testing.T) {
 	}
 }
 
-// countedReads tells how often it is read, and gives what there is at that time.
+// countedReads counts its reads. Each returns what is available.
 type countedReads struct {
 	io.Reader
 	reads int
@@ -235,7 +235,7 @@ type answering struct{ *http.Response }
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
 
-// TestLargeReads: many small reads are one of what is below, and none waits for more than it needs.
+// TestLargeReads: many small reads become one large read of the connection, and none waits for more than is available.
 func TestLargeReads(t *testing.T) {
 	body, more := net.Pipe()
 	counted := &countedReads{Reader: body}
@@ -245,7 +245,7 @@ func TestLargeReads(t *testing.T) {
 	}
 	sent := bytes.Repeat([]byte("frame"), 1000)
 	go func() {
-		_, _ = more.Write(sent) // Nothing follows, and nothing is closed.
+		_, _ = more.Write(sent) // The pipe stays open.
 	}()
 	got := make([]byte, len(sent))
 	for i := 0; i < len(got); i += 5 {
@@ -254,11 +254,11 @@ func TestLargeReads(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(got, sent) || counted.reads != 1 {
-		t.Errorf("%d bytes were read with %d reads, like those sent: %v", len(got), counted.reads, bytes.Equal(got, sent))
+		t.Errorf("%d bytes in %d reads, equal to what was sent: %v", len(got), counted.reads, bytes.Equal(got, sent))
 	}
 }
 
-// BenchmarkDecode is of a small Job, reduced.
+// BenchmarkDecode decodes and reduces a small Job.
 func BenchmarkDecode(b *testing.B) {
 	data := encoded(b, templated("a"))
 	for name, by := range map[string]runtime.Decoder{"whole": whole, "stripped": stripped} {

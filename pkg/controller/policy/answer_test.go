@@ -40,7 +40,7 @@ type answer struct {
 	after  string
 }
 
-// decide asks where nothing but policies of the namespace has a say.
+// decide decides with policies of the namespace only.
 func decide(f *lifecycle.Fact, owner lifecycle.OwnerState, voters []*policy.Policy) (policy.Resolution, policy.Decision) {
 	var matches policy.Matches
 	matches.Ask(f, voters, nil, nil, nil)
@@ -48,7 +48,7 @@ func decide(f *lifecycle.Fact, owner lifecycle.OwnerState, voters []*policy.Poli
 	return standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, now)
 }
 
-// decideAnswer asks as the tracker does: policies in the order of their names, without those that preview.
+// decideAnswer decides as the engine does: with the enforcing policies, by name.
 func decideAnswer(
 	t *testing.T,
 	f *lifecycle.Fact,
@@ -75,7 +75,7 @@ func decideAnswer(
 
 func policies(all ...*testbuilders.PolicyBuilder) []*testbuilders.PolicyBuilder { return all }
 
-// job and pod finished an hour ago.
+// job and pod return objects that finished an hour ago.
 func job(name string) *testbuilders.JobBuilder { return testbuilders.Job(name).Complete(finished) }
 func pod(name string) *testbuilders.PodBuilder { return testbuilders.Pod(name).Succeeded(finished) }
 
@@ -192,7 +192,7 @@ func TestAnnotations(t *testing.T) {
 	notDue := func(after string) answer { return answer{wait, policy.ReasonNotDue, "p/default", after} }
 	invalid := func(after string) answer { return answer{hold, policy.ReasonInvalidAnnotation, "p/default", after} }
 	never := answer{keep, policy.ReasonNever, "p/default", ""}
-	// Three answers for each case: with ExtendOnly, Any and Ignore. The policy says 30m, so all are due but for their annotations.
+	// Three answers for each case: with ExtendOnly, Any and Ignore. The policy says 30m, so without annotations all objects are due.
 	for name, c := range map[string]struct {
 		job                     *testbuilders.JobBuilder
 		extendOnly, any, ignore answer
@@ -365,8 +365,8 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// BenchmarkResolve decides for a Job by two policies with three rules each, as often as a change of either does for all Jobs. The
-// allocations are those of the slice of votes, which the tracker uses again.
+// BenchmarkResolve decides for a Job by two policies with three rules each, as happens for every Job if one of them changes. The
+// allocations are those of the slice of votes, which the engine uses again.
 func BenchmarkResolve(b *testing.B) {
 	var voters []*policy.Policy
 	for _, name := range []string{"a", "b"} {

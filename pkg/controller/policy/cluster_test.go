@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// cluster is a cluster policy for every namespace, changed.
+// cluster returns a cluster policy for all namespaces, after a change of its spec.
 func cluster(change func(*gc.ClusterCleanupPolicySpec)) *gc.ClusterCleanupPolicy {
 	p := &gc.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "uid-c", Generation: 2},
@@ -68,7 +68,7 @@ func TestCompileCluster(t *testing.T) {
 	}
 }
 
-func TestCompileClusterRefusesWhatItCannotRead(t *testing.T) {
+func TestCompileClusterErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy *gc.ClusterCleanupPolicy
 		want   string
@@ -106,7 +106,7 @@ func TestCompileClusterRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// TestStrictest: of several cluster policies the strictest bound holds, and one that previews binds nothing.
+// TestStrictest: the strictest bound of several cluster policies applies. Previews set no bounds.
 func TestStrictest(t *testing.T) {
 	compile := func(p *gc.ClusterCleanupPolicy) *policy.Policy {
 		c, err := policy.CompileCluster(p)

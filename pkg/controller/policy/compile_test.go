@@ -25,7 +25,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestCompileRefusesWhatItCannotRead(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	badSelector := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	rule := func(r *testbuilders.RuleBuilder) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("good", "1h"), r)

@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// lookups counts how often a label is asked for, which each rule of these does once.
+// lookups counts how often a label is read, which each of the rules does once.
 type lookups struct {
 	labels.Set
 	n int
@@ -27,7 +27,7 @@ func (l *lookups) Get(key string) string { l.n++; return l.Set.Get(key) }
 
 func (l *lookups) Lookup(key string) (string, bool) { l.n++; return l.Set.Lookup(key) }
 
-// TestPreviewsVoteBesideOthers decides for a Job as if one that previews had a vote, and asks no policy twice for that.
+// TestPreviewsVoteBesideOthers: a decision as if a Preview had a vote asks no policy twice.
 func TestPreviewsVoteBesideOthers(t *testing.T) {
 	one := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
 		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("app", "x"))
@@ -51,7 +51,7 @@ func TestPreviewsVoteBesideOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		own, previews, cluster, clusterPreviews []*policy.Policy
 		annotation                              string
-		want                                    []string // who would decide, and when, for each that previews
+		want                                    []string // who would decide, and when, for each Preview
 	}{
 		"a later answer wins":                    {own: own(one("b", "1h")), previews: own(one("c", "2h")), want: []string{"c 2h0m0s"}},
 		"an earlier one does not":                {own: own(one("b", "3h")), previews: own(one("c", "2h")), want: []string{"b 3h0m0s"}},

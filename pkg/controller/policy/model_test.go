@@ -17,8 +17,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// The model below works out what the documentation of the API says, sentence by sentence, from texts and whole seconds
-// alone. It shares no code with what it is held against.
+// The model below computes what the documentation of the API says, sentence by sentence, from texts and whole seconds. It shares no code
+// with the package.
 
 const forever = 1 << 40 // seconds
 
@@ -88,7 +88,7 @@ func answerOf(o modelObject, all []modelPolicy) modelAnswer {
 			mode = p.annotation
 		}
 	}
-	switch { // What is no candidate.
+	switch { // These are not candidates.
 	case by == "":
 		return modelAnswer{policy.Ignore, policy.ReasonNoPolicy, "", -1}
 	case !o.finished:
@@ -136,7 +136,7 @@ func answerOfPolicy(o modelObject, p modelPolicy) (name string, ttl int, withOwn
 	return "default", modelTTLs[p.defaultTTL], true, true
 }
 
-// annotated: what the annotations make of a TTL.
+// annotated returns when an object is due after its annotations have changed a TTL.
 func annotated(o modelObject, ttl int, mode gc.AnnotationTTLMode) (due int, invalid bool) {
 	due = ttl
 	if mode == gc.AnnotationIgnore {
@@ -288,7 +288,7 @@ func realObject(o modelObject) *lifecycle.Fact {
 	})
 }
 
-// shaped is what the builders of Jobs and Pods have in common.
+// shaped is the interface of the builders of Jobs and Pods.
 type shaped[B any] interface {
 	Label(key, value string) B
 	Created(time.Time) B

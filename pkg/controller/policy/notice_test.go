@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// limited are the guardrails of a cluster policy "limits".
+// limited returns the guardrails of a cluster policy "limits".
 func limited(t *testing.T, g gc.Guardrails) policy.Bounds {
 	t.Helper()
 	p, err := policy.CompileCluster(&gc.ClusterCleanupPolicy{
@@ -32,7 +32,7 @@ func limited(t *testing.T, g gc.Guardrails) policy.Bounds {
 	return policy.BoundsOf([]*policy.Policy{p})
 }
 
-// TestNotices: whoever annotates an object is told if that cannot be read, or does not do what it says.
+// TestNotices: an object gets a notice if its annotation is invalid, or does not have the effect that it asks for.
 func TestNotices(t *testing.T) {
 	const (
 		ignored = string(policy.ReasonAnnotationIgnored) + " by p: "

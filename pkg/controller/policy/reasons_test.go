@@ -44,7 +44,7 @@ func declared(t *testing.T) map[string]policy.Reason {
 	return out
 }
 
-// TestReasonsAreAll: what is missing from Reasons has no code, so that a record would lose it.
+// TestReasonsAreAll: a reason that is missing from Reasons has no code, so a record could not store it.
 func TestReasonsAreAll(t *testing.T) {
 	want := sets.New(policy.Reasons...).Insert(policy.ReasonThrottled, policy.ReasonAnnotationIgnored)
 	got := sets.New[policy.Reason]()
@@ -62,8 +62,8 @@ func TestReasonsAreAll(t *testing.T) {
 	}
 }
 
-// TestReasonsHaveExamples: each reason is expected by a case of docs/semantics.md. Those that follow from what happened before, and not
-// from the state of the cluster, are expected by a test of the engine: as an argument of decided, or in a row of a table.
+// TestReasonsHaveExamples: each reason is in a case of docs/semantics.md. Reasons that depend on earlier events, and not on the state of
+// the cluster, are in a test of the engine: as an argument of decided, or in a row of a table.
 func TestReasonsHaveExamples(t *testing.T) {
 	found := sets.New[policy.Reason]()
 	cases, err := model.Cases()

@@ -23,7 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
-// about is what an event stands on, and what it says.
+// about describes events: the regarded object, and the note.
 func about(all []event) []string {
 	var out []string
 	for _, e := range all {
@@ -37,17 +37,18 @@ func about(all []event) []string {
 	return out
 }
 
-func (o *office) tells(got []event, want ...string) {
+func (o *fixture) wantEvents(got []event, want ...string) {
 	o.Helper()
 	if got := about(got); !slices.Equal(got, want) {
-		o.Errorf("tells\n%q\nwant\n%q", got, want)
+		o.Errorf("events\n%q\nwant\n%q", got, want)
 	}
 }
 
-// TestClusterPoliciesAreToldOfInNamespaces: who may see nothing but a namespace learns there what a cluster policy deletes and holds.
-func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
-	o := &office{T: t}
-	all := newCorrelator()
+// TestEventsOfClusterPoliciesInNamespaces: people who can see only one namespace get events there about what a cluster policy deletes and
+// holds.
+func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
+	o := &fixture{T: t}
+	all := newTeller()
 	gone := func(namespace, name, rule string) deletion.Gone {
 		f := testbuilders.Job(name).In(namespace).Fact()
 		return deletion.Gone{
@@ -55,12 +56,12 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 		}
 	}
 	now := testbuilders.Now
-	all.addGone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
-	o.tells(all.dueDeletions(now, 1+2),
+	all.gone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
+	o.wantEvents(all.deletions(now, 1+2),
 		"batch/v1 Job team-a/b: Normal Deleted: Deleted 2 jobs.batch by rule default of ClusterCleanupPolicy defaults",
 		"batch/v1 Job team-b/c: Normal Deleted: Deleted 1 jobs.batch by the ceiling of ClusterCleanupPolicy defaults",
 		"policy defaults: Normal Deleted: Deleted 1 jobs.batch by the ceiling, 2 jobs.batch by rule default")
-	o.tells(all.dueDeletions(now.Add(sumFor), 10))
+	o.wantEvents(all.deletions(now.Add(sumFor), 10))
 
 	all.addGone([]deletion.Gone{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
 	if first, rest := all.dueDeletions(now.Add(2*sumFor), 2), all.dueDeletions(now.Add(2*sumFor), 2); len(first) != 2 || len(rest) != 1 {
@@ -85,22 +86,22 @@ func TestClusterPoliciesAreToldOfInNamespaces(t *testing.T) {
 		out, _ := all.dueWarnings(r, at.Time)
 		return out
 	}
-	o.tells(warn(metav1.NewTime(now)))
+	o.wantEvents(warn(metav1.NewTime(now)))
 	const approve = "kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="
 	b := "In namespace team-b, 60 objects wait for approval, because a change. To look at them: kubectl get pods -n team-b; to approve: " + approve + "5f3c"
 	c := "In namespace team-c, 1 object waits for approval, because another. To look at them: kubectl get jobs.batch,pods -n team-c; to approve: " + approve + "7d1e"
-	o.tells(warn(metav1.NewTime(now.Add(warnAfter))),
+	o.wantEvents(warn(metav1.NewTime(now.Add(settleFor))),
 		"batch/v1 Job team-b/c: Warning Held: ClusterCleanupPolicy defaults: "+b,
 		"policy defaults: Warning Held: "+b+"; "+c,
 		"policy defaults: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more",
 		"v1 Pod team-a/p: Warning Refused: ClusterCleanupPolicy defaults: Held, Refused: team-a/pods/p (no) and 1 more")
 	all.forget("team-a", nil)
-	o.tells(warn(metav1.NewTime(now.Add(warnAfter + repeatAfter/2))))
+	o.wantEvents(warn(metav1.NewTime(now.Add(settleFor + repeatAfter/2))))
 }
 
-// TestEventOnAnObject: the policy is what is related.
+// TestEventOnAnObject: the policy is the related object of the event.
 func TestEventOnAnObject(t *testing.T) {
-	o := newOffice(t)
+	o := newFixture(t)
 	e := event{
 		subject: subject{types.NamespacedName{Name: "defaults"}, "uid"}, object: reference(gc.ResourceJobs, "team-a", "a", "uid-a"),
 		kind: corev1.EventTypeNormal, reason: "Deleted", note: "Deleted",
@@ -115,9 +116,9 @@ func TestEventOnAnObject(t *testing.T) {
 	}
 }
 
-// TestNoticesAreWrittenOnce: on the object, by whatever replica, and few at a time.
+// TestNoticesAreWrittenOnce: a notice is an event on the object. The name of the event is the same on all replicas, so that it exists once.
 func TestNoticesAreWrittenOnce(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("1h"))
+	o := newFixture(t, testbuilders.Policy("p").Default("1h"))
 	short := testbuilders.Job("short").TTL("10m").Fact()
 	o.upsert(short)
 	_, events := o.after(time.Second)
@@ -130,7 +131,7 @@ func TestNoticesAreWrittenOnce(t *testing.T) {
 		!strings.Contains(e.Note, `ttl: "10m" has no effect`) {
 		t.Errorf("wrote %+v", e)
 	}
-	o.upsert(testbuilders.Job("short").TTL("10m").Complete(testbuilders.Now).Fact()) // It is looked at again.
+	o.upsert(testbuilders.Job("short").TTL("10m").Complete(testbuilders.Now).Fact()) // The object is judged again.
 	if _, events := o.after(time.Minute); len(events) != 1 || events[0].Name != e.Name {
 		t.Errorf("wrote %+v, not the same as before", events)
 	}
@@ -141,9 +142,10 @@ func TestNoticesAreWrittenOnce(t *testing.T) {
 	o.writes(time.Minute, nil, nil)
 }
 
-// TestNoticesLeaveTheBudgetToOthers, whoever annotates how many objects in how many namespaces.
+// TestNoticesLeaveTheBudgetToOthers: however many objects are annotated in however many namespaces, only a part of the budget is spent on
+// notices.
 func TestNoticesLeaveTheBudgetToOthers(t *testing.T) {
-	o := newOffice(t)
+	o := newFixture(t)
 	o.Tracker.SetClusterPolicy(&gc.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "uid", Generation: 1, ResourceVersion: "1"},
 		Spec: gc.ClusterCleanupPolicySpec{
@@ -157,17 +159,17 @@ func TestNoticesLeaveTheBudgetToOthers(t *testing.T) {
 			o.upsert(testbuilders.Job(fmt.Sprint(team, "-", i)).In(team).TTL("10 m").Fact())
 		}
 	}
-	told := map[string]int{}
+	notices := map[string]int{}
 	for range 2 {
 		_, events := o.after(time.Second)
 		if len(events) != noticesMost {
 			t.Errorf("wrote %d events, want %d", len(events), noticesMost)
 		}
 		for _, e := range events {
-			told[e.Namespace]++
+			notices[e.Namespace]++
 		}
 	}
-	if len(told) != 2*noticesMost {
-		t.Errorf("told %v, want each namespace once", told)
+	if len(notices) != 2*noticesMost {
+		t.Errorf("notices are %v, want each namespace once", notices)
 	}
 }

@@ -95,7 +95,7 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// TestManyHolds: each message has room for so many; all are in the status.
+// TestManyHolds: each message names a limited number of holds. All holds are in the status.
 func TestManyHolds(t *testing.T) {
 	r := report.Report{Stored: policy.StoredOf(testbuilders.Policy("p").Obj()), UnlistedHolds: 9}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
@@ -111,7 +111,7 @@ func TestManyHolds(t *testing.T) {
 	}
 }
 
-// TestSuspendedAndThrottled: conditions of their own tell of what slows a policy down, from when they are true for the first time.
+// TestSuspendedAndThrottled: the conditions Suspended and Throttled exist once they have been true.
 func TestSuspendedAndThrottled(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{

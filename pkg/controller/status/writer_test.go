@@ -10,166 +10,24 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/time/rate"
 	batchv1 "k8s.io/api/batch/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/tracker"
-	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 )
 
-// office is a writer, the tracker that it reads from, and what it wrote. Statuses that it writes come back to the tracker as
-// they would by the watch.
-type office struct {
-	*testing.T
-	*Writer
-	Tracker  *tracker.Tracker
-	clock    *clocktesting.FakePassiveClock
-	patches  []clienttesting.PatchAction
-	wrote    chan string   // may be nil
-	takes    time.Duration // that each patch takes
-	refuse   error         // what patches are answered
-	cluster  *fake.Clientset
-	policies map[string]*gc.CleanupPolicy
-	version  uint64
-}
-
-func newOffice(t *testing.T, policies ...*testbuilders.PolicyBuilder) *office {
-	o := &office{
-		T:        t,
-		clock:    clocktesting.NewFakePassiveClock(testbuilders.Now),
-		cluster:  fake.NewClientset(),
-		policies: map[string]*gc.CleanupPolicy{},
-	}
-	client := gcfake.NewSimpleClientset()
-	client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		patch := action.(clienttesting.PatchAction)
-		o.patches = append(o.patches, patch)
-		o.clock.SetTime(o.clock.Now().Add(o.takes))
-		if patch.GetNamespace() == "" {
-			return true, &v1alpha1.ClusterCleanupPolicy{}, o.refuse
-		}
-		if o.wrote != nil {
-			o.wrote <- patch.GetName()
-		}
-		return true, &v1alpha1.CleanupPolicy{}, o.refuse
-	})
-	o.Tracker = tracker.New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, nil)
-	o.Writer = New(
-		Config{
-			Tracker:  o.Tracker,
-			Policies: client.GcV1alpha1(),
-			Events:   o.cluster,
-			Clock:    o.clock,
-			Instance: "replica-1",
-		},
-	)
-	o.Tracker.ReplacePolicies(nil, "", testbuilders.Now)
-	o.Tracker.ReplaceClusterPolicies(nil, "", testbuilders.Now)
-	o.Tracker.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "", testbuilders.Now)
-	o.Tracker.ReplaceCronJobs(nil, testbuilders.Now)
-	for _, p := range policies {
-		o.policy(p.Obj())
-	}
-	return o
-}
-
-func (o *office) policy(p *gc.CleanupPolicy) {
-	o.policies[p.Name] = p
-	o.Tracker.SetPolicy(p, o.clock.Now())
-	for resource := range o.Tracker.Coverage() {
-		o.Tracker.BeginMerge(resource, testbuilders.Home).End(true, o.clock.Now())
-	}
-}
-
-func (o *office) upsert(all ...*lifecycle.Fact) {
-	for _, f := range all {
-		o.version++
-		f.ResourceVersion = o.version
-		o.Tracker.Upsert(facts.Compress(f), o.clock.Now())
-	}
-}
-
-// after lets time pass, flushes, and returns the patches of statuses and the events that were written.
-func (o *office) after(d time.Duration) (patches []clienttesting.PatchAction, events []eventsv1.Event) {
-	o.Helper()
-	o.clock.SetTime(o.clock.Now().Add(d))
-	o.patches = nil
-	o.cluster.ClearActions()
-	o.flush(context.Background())
-	for _, action := range o.cluster.Actions() {
-		events = append(events, *action.(clienttesting.CreateAction).GetObject().(*eventsv1.Event))
-	}
-	return o.patches, events
-}
-
-// comeBack has the tracker see what was patched.
-func (o *office) comeBack(patches []clienttesting.PatchAction) {
-	o.Helper()
-	for _, patch := range patches {
-		var versioned v1alpha1.CleanupPolicy
-		if err := json.Unmarshal(patch.GetPatch(), &versioned); err != nil {
-			o.Fatal(err)
-		}
-		p := o.policies[patch.GetName()].DeepCopy()
-		if err := v1alpha1.Convert_v1alpha1_CleanupPolicyStatus_To_gc_CleanupPolicyStatus(&versioned.Status, &p.Status, nil); err != nil {
-			o.Fatal(err)
-		}
-		o.policy(p)
-	}
-}
-
-func names(patches []clienttesting.PatchAction) []string {
-	var out []string
-	for _, p := range patches {
-		out = append(out, p.GetName())
-	}
-	return out
-}
-
-func notes(events []eventsv1.Event) []string {
-	var out []string
-	for _, e := range events {
-		out = append(out, e.Type+" "+e.Reason+": "+e.Note)
-	}
-	return out
-}
-
-func (o *office) writes(d time.Duration, wantPatches []string, wantNotes []string) {
-	o.Helper()
-	patches, events := o.after(d)
-	if got := names(patches); !slices.Equal(got, wantPatches) {
-		o.Fatalf("wrote the status of %q, want %q", got, wantPatches)
-	}
-	if got := notes(events); !slices.Equal(got, wantNotes) {
-		o.Fatalf("wrote events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wantNotes, "\n"))
-	}
-	o.comeBack(patches)
-}
-
 func TestPatch(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("1h").Generation(2))
+	o := newFixture(t, testbuilders.Policy("p").Default("1h").Generation(2))
 	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact())
 	patches, _ := o.after(time.Second)
 	if len(patches) != 1 {
@@ -184,7 +42,7 @@ func TestPatch(t *testing.T) {
 	if err := json.Unmarshal(p.GetPatch(), &got); err != nil {
 		t.Fatal(err)
 	}
-	// What is not there is taken away by null, and the UID keeps the patch from a policy of the same name.
+	// null removes a field that is unset now. The UID prevents a patch of another policy with that name.
 	if err := json.Unmarshal([]byte(`{"metadata": {"uid": "uid-p"}, "status": {
 		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "deleted": 0,
 		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null, "unlistedHolds": 0, "ceilings": null,
@@ -197,8 +55,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-func TestStatusIsWrittenOnceItChanges(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").For("pods")))
+func TestStatusIsWrittenWhenItChanges(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").For("pods")))
 	o.writes(0, []string{"p", "q"}, nil)
 	o.writes(time.Second, nil, nil)
 	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact())
@@ -207,9 +65,9 @@ func TestStatusIsWrittenOnceItChanges(t *testing.T) {
 	o.writes(time.Second, nil, nil)
 }
 
-// TestCountsAreGathered: while many objects are being deleted, counts wait for three seconds, and all else is written at once.
+// TestCountsAreGathered: while many objects are being deleted, counts are written every three seconds, and everything else at once.
 func TestCountsAreGathered(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("0s"))
+	o := newFixture(t, testbuilders.Policy("p").Default("0s"))
 	o.writes(0, []string{"p"}, nil)
 	due := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -217,13 +75,13 @@ func TestCountsAreGathered(t *testing.T) {
 		}
 	}
 	due(0, many)
-	o.writes(time.Second, []string{"p"}, nil) // These are few.
+	o.writes(time.Second, []string{"p"}, nil) // That is not many yet.
 	due(many, many+1)
 	o.writes(0, nil, nil)
 	for range 2 {
 		o.writes(time.Second, nil, nil)
 	}
-	o.writes(time.Second, []string{"p"}, nil) // Nothing else changed, so what waits is remembered.
+	o.writes(time.Second, []string{"p"}, nil) // The counts are remembered although nothing else changed.
 	if got := o.policies["p"].Status.Due; got != many+1 {
 		t.Errorf("wrote that %d are due", got)
 	}
@@ -231,7 +89,7 @@ func TestCountsAreGathered(t *testing.T) {
 	due(many+1, many+2)
 	o.writes(time.Second, nil, nil)
 	o.policy(testbuilders.Policy("p").Default("0s").Generation(2).Obj())
-	o.writes(time.Second, []string{"p"}, nil) // A new generation, and what has waited with it.
+	o.writes(time.Second, []string{"p"}, nil) // The new generation, together with the counts.
 	if got := o.policies["p"].Status; got.Due != many+2 || got.ObservedGeneration != 2 {
 		t.Errorf("wrote %+v", got)
 	}
@@ -240,18 +98,18 @@ func TestCountsAreGathered(t *testing.T) {
 	due(many+2, many+3)
 	o.writes(time.Second, nil, nil)
 	pod := testbuilders.Pod("held").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now)
-	o.upsert(pod.Fact()) // The text of the condition tells of it, which waits too.
+	o.upsert(pod.Fact()) // It changes the message of a condition, which is delayed too.
 	o.writes(time.Second, nil, nil)
 	for i := range many + 3 {
 		o.Tracker.Remove(facts.Compress(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Fact()), o.clock.Now())
 	}
-	o.writes(time.Second, []string{"p"}, nil) // Little is left.
-	if len(o.delayed) > 0 {
-		t.Errorf("%v still wait", o.delayed)
+	o.writes(time.Second, []string{"p"}, nil) // No longer many.
+	if len(o.gathering) > 0 {
+		t.Errorf("%v are still gathered", o.gathering)
 	}
 }
 
-// TestOnlyCounts: whoever takes over must find a hold in the status, and people act on conditions.
+// TestOnlyCounts: only counts are delayed: a new leader needs the holds in the status, and people act on conditions.
 func TestOnlyCounts(t *testing.T) {
 	at := func(hour int) *metav1.Time {
 		return &metav1.Time{Time: testbuilders.Now.Add(time.Duration(hour) * time.Hour)}
@@ -301,142 +159,29 @@ func TestOnlyCounts(t *testing.T) {
 	}
 }
 
-func TestStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("1h"))
+func TestFailedWritesAreRepeated(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Default("1h"))
 	o.refuse = errors.New("etcd is away")
 	for range 3 {
 		if patches, _ := o.after(time.Second); len(patches) != 1 {
 			t.Fatalf("%d patches", len(patches))
 		}
 	}
-	o.refuse = apierrors.NewNotFound(schema.GroupResource{Resource: "cleanuppolicies"}, "p") // Its namespace goes, say.
+	o.refuse = apierrors.NewNotFound(schema.GroupResource{Resource: "cleanuppolicies"}, "p") // For example, because its namespace is removed.
 	o.after(time.Second)
 	if patches, _ := o.after(time.Second); len(patches) != 0 {
-		t.Errorf("%d patches for a policy that is gone", len(patches))
+		t.Errorf("%d patches for a removed policy", len(patches))
 	}
 }
 
-func TestNothingIsWrittenOverAPolicyThatIsNotUnderstood(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Annotated(gc.AnnotationUnreadable, "why"))
+func TestUnreadablePoliciesAreNotWritten(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Annotated(gc.AnnotationUnreadable, "why"))
 	o.writes(time.Second, nil, nil)
 }
 
-func TestWarnings(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("0s"))
-	pod := func() *testbuilders.PodBuilder {
-		return testbuilders.Pod("a").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now)
-	}
-	o.upsert(pod().Fact())
-	const held = "Warning Uncounted: Held, Uncounted: pods/a (the Job controller has not counted this Pod yet)"
-	o.writes(0, []string{"p"}, nil) // It may pass.
-	o.writes(warnAfter-1, nil, nil)
-	o.writes(1, nil, []string{held})
-	o.upsert(pod().Label("new", "state").Fact())
-	o.writes(repeatAfter-1, nil, nil) // Once.
-	o.upsert(pod().Fact())
-	o.writes(1, nil, []string{held}) // And again while it stands.
-
-	o.upsert(testbuilders.Pod("a").TTL("1h").Succeeded(o.clock.Now()).Fact())
-	o.writes(time.Second, []string{"p"}, nil)
-	o.upsert(pod().Fact())
-	o.writes(time.Second, []string{"p"}, nil) // Another time, so it settles again.
-	o.writes(warnAfter, nil, []string{held})
-	o.Tracker.RemovePolicy(o.policies["p"], o.clock.Now())
-	o.writes(time.Second, nil, nil)
-	if n := len(o.correlator.warnings); n != 0 {
-		t.Errorf("%d warnings of a policy that is gone are remembered", n)
-	}
-}
-
-func TestWhatWaitsForAFinalizerIsToldOf(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("0s"))
-	o.upsert(
-		testbuilders.Job("a").Complete(testbuilders.Now).Finalizer("example.com/f").Terminating().Fact(),
-		testbuilders.Pod("b").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now).Fact(),
-	)
-	o.after(0)
-	_, events := o.after(warnAfter)
-	got := notes(events)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "Warning Uncounted: Held, Uncounted: pods/b") ||
-		got[1] != `Warning Terminating: Being deleted, Terminating: jobs.batch/a (waits for finalizers ["example.com/f"])` {
-		t.Errorf("got %q", got)
-	}
-}
-
-func gone(policy, rule string, facts ...*lifecycle.Fact) []deletion.Gone {
-	var out []deletion.Gone
-	for _, f := range facts {
-		out = append(out, deletion.Gone{Order: &deletion.Order{
-			Fact: f, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: policy}, PolicyUID: testbuilders.UID(policy), Rule: rule,
-		}})
-	}
-	return out
-}
-
-func TestDeletionsAreSummedUp(t *testing.T) {
-	o := newOffice(t)
-	job, pod := testbuilders.Job("a").Fact(), testbuilders.Pod("a").Fact()
-	o.Gone(gone("p", "default", job))
-	o.writes(0, nil, []string{"Normal Deleted: Deleted 1 jobs.batch by rule default"}) // The first at once.
-	o.Gone(gone("p", "default", job, pod, job))
-	o.Gone(gone("p", "a-rule", pod))
-	o.Gone(nil)
-	o.writes(sumFor-1, nil, nil)
-	o.writes(1, nil, []string{"Normal Deleted: Deleted 1 pods by rule a-rule, 2 jobs.batch by rule default, 1 pods by rule default"})
-	o.writes(sumFor, nil, nil)
-	if len(o.correlator.sums) != 0 {
-		t.Error("sums of policies that delete nothing are kept")
-	}
-	o.Gone(gone("p", "default", job))
-	o.Gone(gone("q", "default", pod))
-	_, events := o.after(time.Second)
-	if got := notes(events); len(got) != 2 {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestEvent(t *testing.T) {
-	long := strings.Repeat("é", noteMost)
-	for name, c := range map[string]struct {
-		policy, note, wantName, wantNote string
-	}{
-		"as a rule":                           {"p", "Deleted", "p.", "Deleted"},
-		"a long name":                         {strings.Repeat("x", 253), "Deleted", strings.Repeat("x", 200) + ".", "Deleted"},
-		"a long name, cut where none may end": {strings.Repeat("x", 198) + ".-" + strings.Repeat("x", 53), "Deleted", strings.Repeat("x", 198) + ".", "Deleted"},
-		"a long note, cut between characters": {"p", long, "p.", strings.Repeat("é", (noteMost-3)/2) + "..."},
-		"a note that just fits":               {"p", long[:noteMost], "p.", long[:noteMost]},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := newOffice(t)
-			e := event{
-				subject: subject{types.NamespacedName{Namespace: testbuilders.Home, Name: c.policy}, "uid-p"},
-				kind:    "Normal",
-				reason:  "Deleted",
-				note:    c.note,
-			}
-			if err := o.createEvent(context.Background(), e); err != nil {
-				t.Fatal(err)
-			}
-			got := o.cluster.Actions()[0].(clienttesting.CreateAction).GetObject().(*eventsv1.Event)
-			if want := fmt.Sprintf("%s%x", c.wantName, testbuilders.Now.UnixNano()); got.Name != want {
-				t.Errorf("it is called %s, want %s", got.Name, want)
-			}
-			if got.Note != c.wantNote || len(got.Note) > noteMost || !utf8.ValidString(got.Note) {
-				t.Errorf("it says %q", got.Note)
-			}
-			r := got.Regarding
-			if got.Namespace != testbuilders.Home || got.Type != "Normal" || got.Reason != "Deleted" || got.Action != "Cleanup" ||
-				got.ReportingController != "gc.winnow.dev/winnow" || got.ReportingInstance != "replica-1" || !got.EventTime.Time.Equal(testbuilders.Now) ||
-				r.APIVersion != "gc.winnow.dev/v1alpha1" || r.Kind != "CleanupPolicy" || r.Namespace != testbuilders.Home || r.Name != c.policy || r.UID != "uid-p" {
-				t.Errorf("got %+v", got)
-			}
-		})
-	}
-}
-
-// TestBudget: statuses and events spend from one budget, and what it does not reach for is written later.
+// TestBudget: statuses and events share one budget, and what exceeds it is written later.
 func TestBudget(t *testing.T) {
-	o := newOffice(
+	o := newFixture(
 		t,
 		testbuilders.Policy("a").Default("1h"),
 		testbuilders.Policy("b").Default("1h"),
@@ -456,7 +201,7 @@ func TestBudget(t *testing.T) {
 	o.upsert(testbuilders.Job("x").Complete(testbuilders.Now).Fact())
 	o.flush(ctx)
 	if n := len(o.patches); n != 3 {
-		t.Errorf("wrote %d statuses beyond the budget", n-3)
+		t.Errorf("wrote %d statuses above the budget", n-3)
 	}
 	o.Writer.budget = rate.NewLimiter(rate.Inf, 1)
 	o.flush(ctx)
@@ -465,9 +210,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestTurns: while more waits than can be written at once, everybody has a turn, and cluster policies wait for nobody.
+// TestTurns: while more is to be written than the budget allows, the namespaces take turns, and cluster policies are always first.
 func TestTurns(t *testing.T) {
-	o := newOffice(t)
+	o := newFixture(t)
 	o.takes = flushEvery * 2 / 5
 	for _, ns := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		p := testbuilders.Policy("of-" + ns).Default("1h").Obj()
@@ -481,14 +226,14 @@ func TestTurns(t *testing.T) {
 	if patches, _ := o.after(0); !slices.Equal(names(patches), []string{"everywhere", "everywhere", "of-g"}) {
 		t.Errorf("wrote the status of %q, want the cluster policy first, and then the newest specs", names(patches))
 	}
-	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() { // Nobody waits for any of them any more.
+	for _, ok := o.Tracker.PopUrgent(); ok; _, ok = o.Tracker.PopUrgent() { // Nothing is urgent any more.
 	}
 	o.pending.Insert("", "g")
 	for _, want := range [][]string{{"everywhere", "of-a", "of-b"}, {"everywhere", "of-c", "of-d"}, {"everywhere", "of-e", "of-f"}} {
 		if patches, _ := o.after(0); !slices.Equal(names(patches), want) {
 			t.Errorf("wrote the status of %q, want %q", names(patches), want)
 		}
-		o.pending.Insert("") // It changes all the time.
+		o.pending.Insert("") // The cluster policy changes again.
 	}
 	o.pending.Insert("a", "b")
 	if patches, _ := o.after(0); !slices.Equal(names(patches), []string{"everywhere", "of-g", "of-a"}) {
@@ -496,9 +241,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func TestRunWritesAllThatIsKnownAtItsStart(t *testing.T) {
-	o := newOffice(t, testbuilders.Policy("p").Default("1h"))
-	o.Tracker.TakeDirty() // By the leader before, say.
+func TestRunWritesEverythingAtItsStart(t *testing.T) {
+	o := newFixture(t, testbuilders.Policy("p").Default("1h"))
+	o.Tracker.TakeDirty() // As if a former leader had written the statuses.
 	o.wrote = make(chan string, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
