@@ -21,20 +21,13 @@ import (
 // TestFollowersEndHolds: a follower ends the holds that the leader has ended, even if it knows older objects than the leader. It does not
 // attribute objects that came due by time to a change.
 func TestFollowersEndHolds(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.Follow()
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.policy(ttlPolicy("10m", 2))
 	id := w.oneHold("p", 4).ID
-	w.policy(
-		ttlPolicy(
-			"10m",
-			2,
-		).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: id, Namespace: testbuilders.Home, Objects: 4}}}),
-	)
+	w.policy(ttlPolicy("10m", 2).Status(statusOf(2, gc.PolicyHold{ID: id, Namespace: testbuilders.Home, Objects: 4})))
 	w.oneHold("p", 4)
-	w.policy(ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
+	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
 	w.noHolds("p")
 	w.Lead()
 	w.confirmFresh()
@@ -44,10 +37,8 @@ func TestFollowersEndHolds(t *testing.T) {
 // TestALongLivedFollower: generation 2 is held, and generation 3 makes nothing due; then objects come due by time, and generation 4 changes
 // nothing. A replica that only followed must delete these objects when it leads.
 func TestALongLivedFollower(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.Follow()
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.policy(ttlPolicy("10m", 2))
 	w.policy(ttlPolicy("1h", 3))
 	w.pass(30*time.Minute + time.Second)
@@ -74,9 +65,7 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 		w.observeClusterPolicy(p)
 		for i := range namespaces {
 			name := name(i)
-			for _, job := range names(name+"-", 2) {
-				w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
-			}
+			w.jobsIn(name, 2, time.Hour)
 		}
 		w.listCovered()
 		w.confirmFresh()
@@ -95,15 +84,13 @@ func TestUnlistedHoldsAreKept(t *testing.T) {
 
 // TestStatusOfHoldsIsRepaired: the leader overwrites what somebody else writes into status.holds.
 func TestStatusOfHoldsIsRepaired(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.Lead()
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.policy(ttlPolicy("10m", 2))
 	want := w.oneHold("p", 4)
-	w.policy(ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{want}}))
+	w.policy(ttlPolicy("10m", 2).Status(statusOf(2, want)))
 	w.TakeDirty()
-	w.policy(ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
+	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
 	if !slices.Contains(w.TakeDirty(), testbuilders.Home) {
 		t.Errorf("the status of namespace %s is not written again", testbuilders.Home)
 	}
@@ -124,9 +111,9 @@ func TestARestartNeedsAllApprovals(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.observePolicy(
-		own().Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{hold("1", ""), hold("2", testbuilders.Home+"/other")}}),
+		own().Status(statusOf(1, hold("1", ""), hold("2", testbuilders.Home+"/other"))),
 	)
-	w.observePolicy(other().Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{hold("2", "")}}))
+	w.observePolicy(other().Status(statusOf(1, hold("2", ""))))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.listCovered()
 	w.confirmFresh()
@@ -142,14 +129,12 @@ func TestARestartNeedsAllApprovals(t *testing.T) {
 // TestAHoldThatComesBackToAStatus: somebody removes a hold from the status, and the leader writes it again: a follower adopts the hold
 // again.
 func TestAHoldThatComesBackToAStatus(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.Follow()
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
 	w.policy(ttlPolicy("10m", 2))
-	listed := gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{w.oneHold("p", 4)}}
+	listed := statusOf(2, w.oneHold("p", 4))
 	w.policy(ttlPolicy("10m", 2).Status(listed))
-	w.policy(ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
+	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
 	w.policy(ttlPolicy("10m", 2).Status(listed))
 	w.Lead()
 	w.confirmFresh()
@@ -162,12 +147,10 @@ func TestAHoldThatComesBackToAStatus(t *testing.T) {
 func TestListsComeInAnyOrder(t *testing.T) {
 	for name, policiesFirst := range map[string]bool{"policies first": true, "namespaces first": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
-			w.ReplaceCronJobs(nil, w.now)
+			w := restarted(t, time.Time{})
 			w.ReplacePolicies(nil, w.next(), w.now)
 			p := ttlClusterPolicy("c", "10m", 2)
-			p.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
+			p.Status = statusOf(1)
 			lists := []func(){
 				func() {
 					w.ReplaceNamespaces(
@@ -198,21 +181,15 @@ func TestListsComeInAnyOrder(t *testing.T) {
 func TestAHoldIsListedOnce(t *testing.T) {
 	w := newWorld(t)
 	c := ttlClusterPolicy("c", "10m", 2)
-	c.Status = gc.CleanupPolicyStatus{
-		ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: "Y", Objects: 8}, {ID: "X", Namespace: "ns-0", Objects: 4}},
-	}
+	c.Status = statusOf(2, gc.PolicyHold{ID: "Y", Objects: 8}, gc.PolicyHold{ID: "X", Namespace: "ns-0", Objects: 4})
 	all := []string{"ns-0", "ns-a", "ns-b"}
 	for _, ns := range all {
 		w.observeNamespace(ns)
 	}
 	w.observeClusterPolicy(c)
-	w.observePolicy(testbuilders.Policy("a1").In("ns-a").Default("10m").Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: "ns-a", Policy: "c", Objects: 4}},
-	}))
+	w.observePolicy(testbuilders.Policy("a1").In("ns-a").Default("10m").Status(statusOf(1, gc.PolicyHold{ID: "Y", Namespace: "ns-a", Policy: "c", Objects: 4})))
 	for _, ns := range all {
-		for _, name := range names(ns+"-", 4) {
-			w.upsert(testbuilders.Job(name).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
-		}
+		w.jobsIn(ns, 4, time.Hour)
 	}
 	w.listCovered()
 	ids := sets.New[string]()
@@ -227,16 +204,13 @@ func TestAHoldIsListedOnce(t *testing.T) {
 // TestAHoldOfAnUnselectedNamespace: if a policy no longer selects the namespace of its hold, the policy that decides there becomes the
 // owner.
 func TestAHoldOfAnUnselectedNamespace(t *testing.T) {
-	w := newWorld(t)
-	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
-	w.ReplaceCronJobs(nil, w.now)
+	w := restarted(t, time.Time{})
 	c := ttlClusterPolicy("c", "10m", 3)
 	c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "one"}}
-	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 3}
+	c.Status = statusOf(3)
 	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
-	w.ReplacePolicies([]*gc.CleanupPolicy{ttlPolicy("10m", 1).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "Y", Namespace: testbuilders.Home, Policy: "c", Objects: 4}},
-	}).Obj()}, w.next(), w.now)
+	p := ttlPolicy("10m", 1).Status(statusOf(1, gc.PolicyHold{ID: "Y", Namespace: testbuilders.Home, Policy: "c", Objects: 4})).Obj()
+	w.ReplacePolicies([]*gc.CleanupPolicy{p}, w.next(), w.now)
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, w.next())}, w.next(), w.now)
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.listCovered()
@@ -248,10 +222,7 @@ func TestAHoldOfAnUnselectedNamespace(t *testing.T) {
 // TestDueOfAPreviewThatWasHeld: what a preview would delete under an adopted hold can be listed before the preview is judged again.
 func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 	status := func(of string) gc.CleanupPolicyStatus {
-		return gc.CleanupPolicyStatus{
-			ObservedGeneration: 1,
-			Holds:              []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of}},
-		}
+		return statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Policy: of})
 	}
 	w := newWorld(t)
 	w.observePolicy(testbuilders.Policy("z").Rules(testbuilders.Rule("r", "10m").Labelled("of", "z")).Status(status("")))

@@ -28,9 +28,7 @@ func TestAnApprovalInAdvanceCoversNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, p())
-			w.config.HoldAbove = 2
-			w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+			w := newHoldWorld(t, p())
 			w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, id))
 			w.confirmFresh()
 			if name == "approved with the change" {
@@ -134,7 +132,7 @@ func TestResourcesOfAnAdoptedHold(t *testing.T) {
 	}
 	since := &metav1.Time{Time: w.now}
 	listed := []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Resources: []string{gc.ResourcePods}, Since: since}}
-	w.observePolicy(rules(1, "never").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: listed}))
+	w.observePolicy(rules(1, "never").Status(statusOf(1, listed...)))
 	for _, n := range names("pod-", 4) {
 		w.upsert(testbuilders.Pod(n).Failed(w.now.Add(-time.Hour)).Fact())
 	}

@@ -220,9 +220,7 @@ func TestStoppedDeletionsAreAssessedWhenTheyResume(t *testing.T) {
 	}
 	for name, s := range stops {
 		t.Run(name+", by time", func(t *testing.T) {
-			w := newWorld(t, ttlPolicy("1h", 1))
-			w.config.HoldAbove = 2
-			w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+			w := newHoldWorld(t, ttlPolicy("1h", 1))
 			s.stop(w)
 			w.pass(time.Hour)
 			s.resume(w)

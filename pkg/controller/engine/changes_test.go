@@ -96,9 +96,7 @@ func TestThePolicyThatStopsIsNamed(t *testing.T) {
 // TestLaterObjectsKeepNoHold: an adopted hold ends with its last member, although the policy has other due objects.
 func TestLaterObjectsKeepNoHold(t *testing.T) {
 	w := newWorld(t)
-	w.observePolicy(ttlPolicy("10m", 1).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1}},
-	}))
+	w.observePolicy(ttlPolicy("10m", 1).Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})))
 	w.upsert(job(time.Hour, "a"))
 	w.listCovered()
 	w.oneHold("p", 1)
@@ -127,7 +125,7 @@ func TestAnEndedHoldIsNotAdoptedAgain(t *testing.T) {
 	w.removed(names("z-", 4)...)
 	w.noHolds("z")
 	listed[0].Policy = testbuilders.Home + "/z"
-	w.policy(p.Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: listed}))
+	w.policy(p.Status(statusOf(1, listed...)))
 	w.Lead()
 	w.confirmFresh()
 	w.takes("b-0")

@@ -22,9 +22,7 @@ import (
 // TestAnApprovalOnAnotherPolicy: the ID of a hold in the annotation of another policy approves nothing.
 func TestAnApprovalOnAnotherPolicy(t *testing.T) {
 	other := testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such"))
-	w := newWorld(t, ttlPolicy("1h", 1), other)
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1), other)
 	w.policy(ttlPolicy("10m", 2))
 	w.policy(other.Annotated(gc.AnnotationApprovedHold, w.oneHold("p", 4).ID))
 	w.confirmFresh()
@@ -34,9 +32,7 @@ func TestAnApprovalOnAnotherPolicy(t *testing.T) {
 
 // TestAnExtendedHoldNeedsAnotherApproval: an approval of a hold does not cover objects that a later change added.
 func TestAnExtendedHoldNeedsAnotherApproval(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.upsert(jobs(15*time.Minute, names("b-", 4)...)...)
 	w.policy(ttlPolicy("25m", 2))
 	before := w.oneHold("p", 4)
@@ -223,9 +219,7 @@ func TestAHoldOfAllNamespacesIsReassigned(t *testing.T) {
 // TestAClockInDoubtEndsNoHold: while the clock is in doubt, objects that are not due by that clock stay held, and are reported.
 func TestAClockInDoubtEndsNoHold(t *testing.T) {
 	start := func(t *testing.T) (*world, string) {
-		w := newWorld(t, ttlPolicy("1h", 1))
-		w.config.HoldAbove = 2
-		w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+		w := newHoldWorld(t, ttlPolicy("1h", 1))
 		w.policy(ttlPolicy("10m", 2))
 		id := w.oneHold("p", 4).ID
 		w.now = w.now.Add(-25 * time.Minute)
@@ -277,7 +271,7 @@ func TestApprovalsInAdvanceOfAChangeOfANamespace(t *testing.T) {
 			w.namespace(testbuilders.Home, gc.LabelProtected, "true")
 			id := approval.HoldID(testbuilders.UID("p"), c.namespace, c.change)
 			w.policy(testbuilders.Policy("p").In(c.namespace).Default("10m").Annotated(gc.AnnotationApprovedHold, id).
-				Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+				Status(statusOf(1)))
 			for _, name := range names("a-", 4) {
 				w.upsert(testbuilders.Job(name).In(c.namespace).Complete(w.now.Add(-time.Hour)).Fact())
 			}
@@ -323,9 +317,7 @@ func TestHoldsReportsWhetherItIsComplete(t *testing.T) {
 // TestSinceIsNotBeforeTheChange: a status has whole seconds, and an object that finished within that second may be a member, so the time is
 // rounded up. Of two times, the later one is used.
 func TestSinceIsNotBeforeTheChange(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.now = w.now.Add(300 * time.Millisecond)
 	w.policy(ttlPolicy("10m", 2))
 	if h := w.oneHold("p", 4); h.Since == nil || !h.Since.Time.Equal(testbuilders.Now.Add(time.Second)) {

@@ -23,6 +23,20 @@ func holdID(generation int64) string {
 	return approval.HoldID(uid, testbuilders.Home, approval.GenerationID(uid, generation))
 }
 
+// statusOf returns the status of a policy that a leader has observed at a generation, with these holds.
+func statusOf(generation int64, holds ...gc.PolicyHold) gc.CleanupPolicyStatus {
+	return gc.CleanupPolicyStatus{ObservedGeneration: generation, Holds: holds}
+}
+
+// newHoldWorld returns a world in which changes that make more than two objects due are held. It has Jobs a-0 to a-3, which finished 30
+// minutes ago.
+func newHoldWorld(t *testing.T, policies ...*testbuilders.PolicyBuilder) *world {
+	w := newWorld(t, policies...)
+	w.config.HoldAbove = 2
+	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	return w
+}
+
 // names returns n names that begin with prefix.
 func names(prefix string, n int) []string {
 	var out []string
@@ -184,9 +198,7 @@ func TestTotalOfAllNamespaces(t *testing.T) {
 	for i := range namespaces {
 		name := fmt.Sprint("ns-", i)
 		w.namespace(name)
-		for _, job := range names(name+"-", each) {
-			w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
-		}
+		w.jobsIn(name, each, time.Hour)
 	}
 	p := ttlClusterPolicy("c", "10m", 2)
 	w.clusterPolicy(p)
@@ -273,9 +285,7 @@ func TestAChangePastTheAPIIsHeld(t *testing.T) {
 
 // TestAContentThatComesBack: the approval of a spec that was changed past the API does not cover the same spec when it returns later.
 func TestAContentThatComesBack(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.policy(ttlPolicy("10m", 1))
 	id := w.oneHold("p", 4).ID
 	w.policy(ttlPolicy("10m", 1).Annotated(gc.AnnotationApprovedHold, id))
@@ -300,7 +310,7 @@ func TestAPolicyThatIsWrittenBack(t *testing.T) {
 	w.confirmFresh()
 	w.takes()
 	id := holdID(1)
-	saved := ttlPolicy("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}).Annotated(gc.AnnotationApprovedHold, id)
+	saved := ttlPolicy("10m", 1).Status(statusOf(1)).Annotated(gc.AnnotationApprovedHold, id)
 	w.policy(saved)
 	w.confirmFresh()
 	w.takes()
@@ -331,11 +341,9 @@ func TestWindowsAreForgotten(t *testing.T) {
 // TestAPolicyThatCanBeReadAgain: the objects of a policy that becomes readable again are assessed, although its generation was held or
 // approved before.
 func TestAPolicyThatCanBeReadAgain(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.policy(ttlPolicy("10m", 2))
-	listed := gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: []gc.PolicyHold{w.oneHold("p", 4)}}
+	listed := statusOf(2, w.oneHold("p", 4))
 	w.policy(ttlPolicy("10m", 2).Status(listed).Annotated(gc.AnnotationUnreadable, "unknown field"))
 	w.confirmFresh()
 	w.takes()

@@ -382,13 +382,8 @@ func TestAnUnseenChange(t *testing.T) {
 		"the status counts them":   {last: testbuilders.Now, due: 4, held: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
-			w.SetLastRun(c.last)
-			w.ReplaceCronJobs(nil, w.now)
-			m := testbuilders.Namespace(testbuilders.Home, w.next())
-			w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
-			w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
+			w := restarted(t, c.last)
+			w.listNamespaces(testbuilders.Home)
 			p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due})
 			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
 			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)

@@ -30,9 +30,7 @@ func TestATotalIsNotLost(t *testing.T) {
 	for i := range namespaces {
 		name := fmt.Sprint("ns-", i)
 		w.namespace(name)
-		for _, job := range names(name+"-", each) {
-			w.upsert(testbuilders.Job(job).In(name).Complete(w.now.Add(-time.Hour)).Fact())
-		}
+		w.jobsIn(name, each, time.Hour)
 	}
 	w.cronJobsListed = false
 	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
@@ -113,7 +111,7 @@ func TestAnUnseenChangeHasATotal(t *testing.T) {
 		all = append(all, m)
 	}
 	c := ttlClusterPolicy("c", "10m", 1)
-	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
+	c.Status = statusOf(1)
 	w.ReplaceNamespaces(all, w.next(), w.now)
 	w.ReplacePolicies(nil, w.next(), w.now)
 	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
@@ -142,7 +140,7 @@ func TestMaxHolds(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.config.HoldAbove = 2
-	w.observePolicy(of("z", "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: listed}))
+	w.observePolicy(of("z", "10m").Status(statusOf(1, listed...)))
 	w.upsert(job("z-0", "z"))
 	w.policy(of("p", "never"))
 	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != approval.MaxHolds {
@@ -185,11 +183,9 @@ func TestManyChangesAreJoined(t *testing.T) {
 
 // TestSnapshotDuringAHold: a hold that begins while objects are copied is not in the copy, and the copy does not use it.
 func TestSnapshotDuringAHold(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne")))
-	w.observePolicy(ttlPolicy("1h", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+	w.observePolicy(ttlPolicy("1h", 1).Status(statusOf(1)))
 	w.cronJobsListed = false // A change is pending, so that clearances are copied.
 	w.observePolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
 	w.setBudget(1)

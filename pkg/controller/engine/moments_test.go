@@ -18,10 +18,8 @@ import (
 // TestAnObservedChangeIsAssessed: a new generation is assessed although its status says that it was observed, because a slow watch may
 // deliver both at once.
 func TestAnObservedChangeIsAssessed(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
-	w.policy(ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{ObservedGeneration: 2}))
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
+	w.policy(ttlPolicy("10m", 2).Status(statusOf(2)))
 	w.confirmFresh()
 	w.takes()
 	w.oneHold("p", 4)
@@ -29,9 +27,7 @@ func TestAnObservedChangeIsAssessed(t *testing.T) {
 
 // TestTheFirstOfSeveralChangesCounts: objects that come due between two changes that are assessed together are attributed to the first.
 func TestTheFirstOfSeveralChangesCounts(t *testing.T) {
-	w := newWorld(t, ttlPolicy("never", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("never", 1))
 	w.cronJobsListed = false
 	w.policy(ttlPolicy("1h", 2))
 	w.now = w.now.Add(31 * time.Minute) // Nobody calls Expire.
@@ -55,9 +51,7 @@ func TestObjectsDueAtTheTimeOfAChange(t *testing.T) {
 
 // TestTheHoldOfAPolicyThatCanBeReadAgain: its ID is not the one of the generation, which may have been approved.
 func TestTheHoldOfAPolicyThatCanBeReadAgain(t *testing.T) {
-	w := newWorld(t, ttlPolicy("10m", 2).Annotated(gc.AnnotationUnreadable, "unknown field"))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("10m", 2).Annotated(gc.AnnotationUnreadable, "unknown field"))
 	w.observePolicy(ttlPolicy("10m", 2))
 	for _, f := range jobs(30*time.Minute, names("a-", 4)...) { // Its resources are listed again.
 		w.upsert(f)

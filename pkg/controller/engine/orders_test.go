@@ -15,6 +15,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
+// newOrderWorld returns a world with Job a, which is due, and an order for it.
+func newOrderWorld(t *testing.T) *world {
+	w := newWorld(t, ttlPolicy("0s", 1))
+	w.upsert(job(0, "a"))
+	w.takes("a")
+	return w
+}
+
 // TestAnswers: each answer of the server that does not delete the object holds the object for a while.
 func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -72,9 +80,7 @@ func TestRefusalsBackOff(t *testing.T) {
 
 func TestConflicts(t *testing.T) {
 	t.Run("the newer version was observed meanwhile, and is judged at once", func(t *testing.T) {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.upsert(job(0, "a"))
 		w.takes()
 		w.done("a", deletion.Conflict)
@@ -84,9 +90,7 @@ func TestConflicts(t *testing.T) {
 		}
 	})
 	t.Run("the newer version is judged when it is observed", func(t *testing.T) {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.done("a", deletion.Conflict)
 		w.takes()
 		w.upsert(job(0, "a"))
@@ -96,18 +100,14 @@ func TestConflicts(t *testing.T) {
 		}
 	})
 	t.Run("the newer version is kept", func(t *testing.T) {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.upsert(testbuilders.Job("a").Complete(w.now).TTL("1h").Fact())
 		w.done("a", deletion.Conflict)
 		w.decided("a", policy.Wait, policy.ReasonNotDue)
 		w.takes()
 	})
 	t.Run("the refused version is never tried without a read, whatever happens to the policy", func(t *testing.T) {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.done("a", deletion.Conflict)
 		w.policy(ttlPolicy("1h", 2))
 		w.policy(ttlPolicy("0s", 3))
@@ -117,9 +117,7 @@ func TestConflicts(t *testing.T) {
 		}
 	})
 	t.Run("a refused version that is still the newest is not tried", func(t *testing.T) {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.done("a", deletion.Conflict)
 		w.pass(time.Second)
 		w.takes("a")
@@ -184,9 +182,7 @@ func TestConflicts(t *testing.T) {
 // TestRetake: Retake judges the version that was read before a delete.
 func TestRetake(t *testing.T) {
 	reread := func(t *testing.T) (*world, *deletion.Order) {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.done("a", deletion.Unknown)
 		w.pass(time.Second)
 		w.takes("a")
@@ -298,9 +294,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, ttlPolicy("0s", 1))
-			w.upsert(job(0, "a"))
-			w.takes("a")
+			w := newOrderWorld(t)
 			order := w.orders["a"]
 			w.pass(time.Second)
 			c.happens(w)
@@ -325,9 +319,7 @@ func TestDeletionsCountOnceTheyAreSeen(t *testing.T) {
 
 func TestTerminatingObjectsAreNotDeletedAgain(t *testing.T) {
 	for _, o := range []deletion.Outcome{deletion.Accepted, deletion.NotFound} {
-		w := newWorld(t, ttlPolicy("0s", 1))
-		w.upsert(job(0, "a"))
-		w.takes("a")
+		w := newOrderWorld(t)
 		w.done("a", o)
 		w.counts("p", counts{candidates: 1, due: 1})
 		w.pass(time.Hour)

@@ -18,7 +18,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// restarted returns a world with a new engine, which knows only when a controller last ran. At most two objects may become due at once.
+// restarted returns a world with a new engine, which knows only when a controller last ran; zero if none did. At most two objects may
+// become due at once.
 func restarted(t *testing.T, last time.Time) *world {
 	w := newWorld(t)
 	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
@@ -28,15 +29,20 @@ func restarted(t *testing.T, last time.Time) *world {
 	return w
 }
 
-// lists ends the first lists of namespaces and policies.
-func (w *world) lists(namespaces []string, all ...*testbuilders.PolicyBuilder) {
-	var found []*metav1.PartialObjectMetadata
-	for _, name := range namespaces {
+// listNamespaces ends the first list of namespaces.
+func (w *world) listNamespaces(names ...string) {
+	var all []*metav1.PartialObjectMetadata
+	for _, name := range names {
 		m := testbuilders.Namespace(name, w.next(), "kubernetes.io/metadata.name", name)
 		w.namespaces[types.NamespacedName{Name: name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
-		found = append(found, m)
+		all = append(all, m)
 	}
-	w.ReplaceNamespaces(found, w.next(), w.now)
+	w.ReplaceNamespaces(all, w.next(), w.now)
+}
+
+// lists ends the first lists of namespaces and policies.
+func (w *world) lists(namespaces []string, all ...*testbuilders.PolicyBuilder) {
+	w.listNamespaces(namespaces...)
 	var policies []*gc.CleanupPolicy
 	for _, b := range all {
 		p := b.Version(w.next()).Obj()
@@ -81,9 +87,8 @@ func TestUnseenChangesAfterARestart(t *testing.T) {
 		}
 		return out
 	}
-	other := testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since}},
-	})
+	other := testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
+		Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since}))
 	for name, c := range map[string]struct {
 		last     time.Duration // ago
 		policies []*testbuilders.PolicyBuilder
@@ -140,7 +145,7 @@ func TestUnseenChangesAfterARestart(t *testing.T) {
 func TestUnseenChangesAreCountedByNamespace(t *testing.T) {
 	w := restarted(t, testbuilders.Now)
 	c := ttlClusterPolicy("c", "10m", 1)
-	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 1}
+	c.Status = statusOf(1)
 	w.observeClusterPolicy(c)
 	w.lists([]string{"x", "y"})
 	w.jobsIn("x", 2, time.Hour)
@@ -196,7 +201,7 @@ func TestUnseenChangesInAllNamespaces(t *testing.T) {
 // TestUnseenChangesDoNotCountLater: a change after a restart is assessed without the objects that were cleared at the restart.
 func TestUnseenChangesDoNotCountLater(t *testing.T) {
 	w := restarted(t, testbuilders.Now)
-	w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1}))
+	w.lists([]string{testbuilders.Home}, ttlPolicy("30m", 1).Status(statusOf(1)))
 	w.upsert(jobs(time.Hour, "a", "b")...)
 	w.upsert(job(20*time.Minute, "c"))
 	w.listCovered()
@@ -211,9 +216,7 @@ func TestUnseenChangesDoNotCountLater(t *testing.T) {
 func TestARestartKeepsHolds(t *testing.T) {
 	since := metav1.NewTime(testbuilders.Now.Add(-20 * time.Minute))
 	w := restarted(t, testbuilders.Now.Add(-time.Hour))
-	w.lists([]string{testbuilders.Home}, ttlPolicy("10m", 2).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since}},
-	}))
+	w.lists([]string{testbuilders.Home}, ttlPolicy("10m", 2).Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 4, Since: &since})))
 	w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 	w.upsert(job(15*time.Minute, "b")) // It finished after the change for which the hold is.
 	w.listCovered()
@@ -231,9 +234,7 @@ func TestHoldsOfAClusterPolicyInAnyOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := restarted(t, testbuilders.Now.Add(-time.Hour))
 			c := ttlClusterPolicy("c", "10m", 2)
-			c.Status = gc.CleanupPolicyStatus{
-				ObservedGeneration: 2, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1}},
-			}
+			c.Status = statusOf(2, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})
 			all := []func(){
 				func() { w.lists([]string{testbuilders.Home}) },
 				func() { w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now) },
@@ -255,12 +256,9 @@ func TestHoldsOfAClusterPolicyInAnyOrder(t *testing.T) {
 // deleted before all objects are listed, and objects that come later are deleted when they are due.
 func TestPossibleMembersAreKeptUntilSearched(t *testing.T) {
 	w := newWorld(t)
-	w.observePolicy(testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1}},
-	}))
-	w.observePolicy(testbuilders.Policy("own").Default("10m").Status(gc.CleanupPolicyStatus{
-		ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "X", Namespace: testbuilders.Home, Objects: 1, Policy: testbuilders.Home + "/other"}},
-	}))
+	w.observePolicy(testbuilders.Policy("other").Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
+		Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})))
+	w.observePolicy(testbuilders.Policy("own").Default("10m").Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1, Policy: testbuilders.Home + "/other"})))
 	w.upsert(job(time.Hour, "a"))
 	w.confirmFresh()
 	w.takes()
@@ -275,18 +273,13 @@ func TestPossibleMembersAreKeptUntilSearched(t *testing.T) {
 func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
 	for _, first := range []string{"own", "other"} {
 		t.Run(first+" first", func(t *testing.T) {
-			own := testbuilders.Policy("own").Default("10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Holds: []gc.PolicyHold{
-				{
-					ID:        "own",
-					Namespace: testbuilders.Home,
-					Objects:   2,
-				}, {ID: "other", Namespace: testbuilders.Home, Objects: 2, Policy: testbuilders.Home + "/other"},
-			}})
+			own := testbuilders.Policy("own").Default("10m").Status(statusOf(1,
+				gc.PolicyHold{ID: "own", Namespace: testbuilders.Home, Objects: 2},
+				gc.PolicyHold{ID: "other", Namespace: testbuilders.Home, Objects: 2, Policy: testbuilders.Home + "/other"},
+			))
 			other := testbuilders.Policy("other").
 				Rules(testbuilders.Rule("r", "10m").Labelled("none", "such")).
-				Status(gc.CleanupPolicyStatus{
-					ObservedGeneration: 1, Holds: []gc.PolicyHold{{ID: "other", Namespace: testbuilders.Home, Objects: 2}},
-				})
+				Status(statusOf(1, gc.PolicyHold{ID: "other", Namespace: testbuilders.Home, Objects: 2}))
 			w := newWorld(t)
 			w.observePolicy(own)
 			w.observePolicy(other)

@@ -48,9 +48,7 @@ func TestANamespaceThatIsObservedLate(t *testing.T) {
 
 // TestAStaleListOfNamespaces: a namespace that a list leaves out by mistake keeps its holds.
 func TestAStaleListOfNamespaces(t *testing.T) {
-	w := newWorld(t, ttlPolicy("1h", 1))
-	w.config.HoldAbove = 2
-	w.upsert(jobs(30*time.Minute, names("a-", 4)...)...)
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
 	w.policy(ttlPolicy("10m", 2))
 	id := w.oneHold("p", 4).ID
 	w.ReplaceNamespaces(nil, w.next(), w.now)
@@ -74,9 +72,7 @@ func TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies(t *testing.T) {
 	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
 	w.namespace("b")
 	for _, ns := range []string{testbuilders.Home, "b"} {
-		for _, n := range names(ns+"-", 4) {
-			w.upsert(testbuilders.Job(n).In(ns).Complete(w.now.Add(-time.Hour)).Fact())
-		}
+		w.jobsIn(ns, 4, time.Hour)
 	}
 	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
 	w.confirmFresh()
@@ -86,7 +82,7 @@ func TestAnUnknownNamespaceKeepsHoldsOfClusterPolicies(t *testing.T) {
 		t.Fatalf("the holds are %+v", holds)
 	}
 	c := ttlClusterPolicy("c", "10m", 2)
-	c.Status = gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: holds}
+	c.Status = statusOf(2, holds...)
 	w.clusterPolicy(c)
 	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace("b", w.next())}, w.next(), w.now)
 	w.namespaces[types.NamespacedName{Name: "b"}] = w.Engine.namespaces["b"].revision
@@ -132,9 +128,8 @@ func TestAnUnknownNamespaceIsNotAssessedAgain(t *testing.T) {
 func TestARestartHoldsInLateNamespaces(t *testing.T) {
 	for _, how := range []string{"unknown at first", "not selected at first"} {
 		t.Run(how, func(t *testing.T) {
-			w := newWorld(t)
-			w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: -1})
-			w.ReplaceCronJobs(nil, w.now)
+			w := restarted(t, time.Time{})
+			w.config.HoldAbove = 10
 			c := ttlClusterPolicy("c", "10m", 2)
 			if how != "unknown at first" {
 				c.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
@@ -199,13 +194,8 @@ func TestAnUnknownNamespaceHoldsUpNoOther(t *testing.T) {
 
 // TestNewNamespacesDelayNoOther: after a restart, a namespace that is not listed yet does not delay the assessment of others.
 func TestNewNamespacesDelayNoOther(t *testing.T) {
-	w := newWorld(t)
-	w.driver = newDriver(Config{HoldAbove: 2, HoldAboveTotal: -1})
-	w.SetLastRun(w.now.Add(-time.Minute))
-	w.ReplaceCronJobs(nil, w.now)
-	m := testbuilders.Namespace(testbuilders.Home, w.next())
-	w.namespaces[home] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
-	w.ReplaceNamespaces([]*metav1.PartialObjectMetadata{m}, w.next(), w.now)
+	w := restarted(t, testbuilders.Now.Add(-time.Minute))
+	w.listNamespaces(testbuilders.Home)
 	allListed(w.driver)
 	for _, ns := range []string{testbuilders.Home, "new"} {
 		w.observeNamespace(ns)
@@ -228,7 +218,7 @@ func TestAStaleListOfPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.Lead()
 	p := func() *testbuilders.PolicyBuilder {
-		return ttlPolicy("10m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1})
+		return ttlPolicy("10m", 1).Status(statusOf(1))
 	}
 	w.policy(p())
 	w.config.HoldAbove = 2
