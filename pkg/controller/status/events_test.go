@@ -48,7 +48,7 @@ func (o *fixture) wantEvents(got []event, want ...string) {
 // holds.
 func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 	o := &fixture{T: t}
-	all := newTeller()
+	all := newCorrelator()
 	gone := func(namespace, name, rule string) deletion.Gone {
 		f := testbuilders.Job(name).In(namespace).Fact()
 		return deletion.Gone{
@@ -56,16 +56,16 @@ func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 		}
 	}
 	now := testbuilders.Now
-	all.gone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
-	o.wantEvents(all.deletions(now, 1+2),
+	all.addGone([]deletion.Gone{gone("team-a", "a", "default"), gone("team-a", "b", "default"), gone("team-b", "c", "")})
+	o.wantEvents(all.dueDeletions(now, 1+2),
 		"batch/v1 Job team-a/b: Normal Deleted: Deleted 2 jobs.batch by rule default of ClusterCleanupPolicy defaults",
 		"batch/v1 Job team-b/c: Normal Deleted: Deleted 1 jobs.batch by the ceiling of ClusterCleanupPolicy defaults",
 		"policy defaults: Normal Deleted: Deleted 1 jobs.batch by the ceiling, 2 jobs.batch by rule default")
-	o.wantEvents(all.deletions(now.Add(sumFor), 10))
+	o.wantEvents(all.dueDeletions(now.Add(sumFor), 10))
 
 	all.addGone([]deletion.Gone{gone("team-a", "d", "default"), gone("team-b", "e", "default")})
 	if first, rest := all.dueDeletions(now.Add(2*sumFor), 2), all.dueDeletions(now.Add(2*sumFor), 2); len(first) != 2 || len(rest) != 1 {
-		t.Errorf("tells %d and then %d of three, want 2 and 1", len(first), len(rest))
+		t.Errorf("%d events and then %d of three, want 2 and 1", len(first), len(rest))
 	}
 
 	p := &gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "defaults", UID: "uid"}}
@@ -90,13 +90,13 @@ func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 	const approve = "kubectl annotate --overwrite clustercleanuppolicies.gc.winnow.dev defaults gc.winnow.dev/approved-hold="
 	b := "In namespace team-b, 60 objects wait for approval, because a change. To look at them: kubectl get pods -n team-b; to approve: " + approve + "5f3c"
 	c := "In namespace team-c, 1 object waits for approval, because another. To look at them: kubectl get jobs.batch,pods -n team-c; to approve: " + approve + "7d1e"
-	o.wantEvents(warn(metav1.NewTime(now.Add(settleFor))),
+	o.wantEvents(warn(metav1.NewTime(now.Add(warnAfter))),
 		"batch/v1 Job team-b/c: Warning Held: ClusterCleanupPolicy defaults: "+b,
 		"policy defaults: Warning Held: "+b+"; "+c,
 		"policy defaults: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more",
 		"v1 Pod team-a/p: Warning Refused: ClusterCleanupPolicy defaults: Held, Refused: team-a/pods/p (no) and 1 more")
 	all.forget("team-a", nil)
-	o.wantEvents(warn(metav1.NewTime(now.Add(settleFor + repeatAfter/2))))
+	o.wantEvents(warn(metav1.NewTime(now.Add(warnAfter + repeatAfter/2))))
 }
 
 // TestEventOnAnObject: the policy is the related object of the event.

@@ -29,7 +29,7 @@ func TestWarnings(t *testing.T) {
 	o.upsert(pod().Fact())
 	const held = "Warning Uncounted: Held, Uncounted: pods/a (the Job controller has not counted this Pod yet)"
 	o.writes(0, []string{"p"}, nil) // The reason may be gone soon.
-	o.writes(settleFor-1, nil, nil)
+	o.writes(warnAfter-1, nil, nil)
 	o.writes(1, nil, []string{held})
 	o.upsert(pod().Label("new", "state").Fact())
 	o.writes(repeatAfter-1, nil, nil) // It is not repeated yet.
@@ -40,10 +40,10 @@ func TestWarnings(t *testing.T) {
 	o.writes(time.Second, []string{"p"}, nil)
 	o.upsert(pod().Fact())
 	o.writes(time.Second, []string{"p"}, nil) // The object is held again, so the wait starts again.
-	o.writes(settleFor, nil, []string{held})
+	o.writes(warnAfter, nil, []string{held})
 	o.Tracker.RemovePolicy(o.policies["p"], o.clock.Now())
 	o.writes(time.Second, nil, nil)
-	if n := len(o.teller.heard); n != 0 {
+	if n := len(o.correlator.warnings); n != 0 {
 		t.Errorf("%d warnings of a removed policy are remembered", n)
 	}
 }
@@ -55,7 +55,7 @@ func TestWarningOfAFinalizer(t *testing.T) {
 		testbuilders.Pod("b").Finalizer(batchv1.JobTrackingFinalizer).Succeeded(testbuilders.Now).Fact(),
 	)
 	o.after(0)
-	_, events := o.after(settleFor)
+	_, events := o.after(warnAfter)
 	got := notes(events)
 	if len(got) != 2 || !strings.HasPrefix(got[0], "Warning Uncounted: Held, Uncounted: pods/b") ||
 		got[1] != `Warning Terminating: Being deleted, Terminating: jobs.batch/a (waits for finalizers ["example.com/f"])` {
@@ -84,7 +84,7 @@ func TestDeletionsAreSummedUp(t *testing.T) {
 	o.writes(sumFor-1, nil, nil)
 	o.writes(1, nil, []string{"Normal Deleted: Deleted 1 pods by rule a-rule, 2 jobs.batch by rule default, 1 pods by rule default"})
 	o.writes(sumFor, nil, nil)
-	if len(o.teller.sums) != 0 {
+	if len(o.correlator.sums) != 0 {
 		t.Error("sums of policies that delete nothing are kept")
 	}
 	o.Gone(gone("p", "default", job))

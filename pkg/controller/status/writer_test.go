@@ -65,8 +65,8 @@ func TestStatusIsWrittenWhenItChanges(t *testing.T) {
 	o.writes(time.Second, nil, nil)
 }
 
-// TestCountsAreGathered: while many objects are being deleted, counts are written every three seconds, and everything else at once.
-func TestCountsAreGathered(t *testing.T) {
+// TestCountsAreDelayed: while many objects are being deleted, counts are written every three seconds, and everything else at once.
+func TestCountsAreDelayed(t *testing.T) {
 	o := newFixture(t, testbuilders.Policy("p").Default("0s"))
 	o.writes(0, []string{"p"}, nil)
 	due := func(from, to int) {
@@ -104,8 +104,8 @@ func TestCountsAreGathered(t *testing.T) {
 		o.Tracker.Remove(facts.Compress(testbuilders.Job(fmt.Sprint("j", i)).Complete(testbuilders.Now).Fact()), o.clock.Now())
 	}
 	o.writes(time.Second, []string{"p"}, nil) // No longer many.
-	if len(o.gathering) > 0 {
-		t.Errorf("%v are still gathered", o.gathering)
+	if len(o.delayed) > 0 {
+		t.Errorf("%v still wait", o.delayed)
 	}
 }
 
