@@ -174,9 +174,9 @@ func (f *fakeTracker) Next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (f *fakeTracker) NeedsRead(by time.Time) (busy bool) {
-	f.do(func() { busy = f.due > 0 || len(f.underway) > 0 || f.later > 0 && !f.next.After(by) })
-	return busy
+func (f *fakeTracker) NeedsRead(by time.Time) (needs bool) {
+	f.do(func() { needs = f.due > 0 || len(f.underway) > 0 || f.later > 0 && !f.next.After(by) })
+	return needs
 }
 
 func (f *fakeTracker) ConfirmFresh(r freshness.ConsistentRead, now time.Time) (agrees bool) {

@@ -103,7 +103,7 @@ func TestChangesBeforeTake(t *testing.T) {
 			}
 			w.takes()
 			if c.action != policy.Hold && w.NeedsRead(w.now) {
-				t.Error("the engine is busy with nothing to do")
+				t.Error("a read is needed with nothing to do")
 			}
 		})
 	}

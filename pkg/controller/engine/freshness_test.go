@@ -274,28 +274,28 @@ func TestOnlyTheFirstTimerHasAnEffect(t *testing.T) {
 	}
 }
 
-func TestBusy(t *testing.T) {
+func TestNeedsRead(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1))
 	if w.NeedsRead(w.now.Add(1000 * time.Hour)) {
-		t.Error("busy with nothing")
+		t.Error("needs a read with nothing")
 	}
 	w.upsert(job(0, "a"))
 	if w.NeedsRead(w.now.Add(time.Hour - 1)) {
-		t.Error("busy before the object is due")
+		t.Error("needs a read before the object is due")
 	}
 	if !w.NeedsRead(w.now.Add(time.Hour)) {
-		t.Error("not busy when the object is due")
+		t.Error("needs no read when the object is due")
 	}
 	w.pass(time.Hour)
 	if !w.NeedsRead(w.now) {
-		t.Error("not busy with an object in the queue")
+		t.Error("needs no read with an object in the queue")
 	}
 	w.takes("a")
 	if !w.NeedsRead(w.now) {
-		t.Error("not busy with an order in flight")
+		t.Error("needs no read with an order in flight")
 	}
 	w.done("a", deletion.Accepted)
 	if w.NeedsRead(w.now) {
-		t.Error("busy with an object that is being deleted")
+		t.Error("needs a read with an object that is being deleted")
 	}
 }

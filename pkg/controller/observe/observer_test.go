@@ -335,7 +335,7 @@ func TestQuotasAreTrustedAfterAnEvent(t *testing.T) {
 	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)).Obj()
 	o.Tracker.SetNamespace(testbuilders.Namespace(testbuilders.Home, "1"), testbuilders.Now)
 	o.Tracker.SetPolicy(p, testbuilders.Now)
-	call, sink := o.observingErrors(kinds.ResourceQuotas), o.quotaSink()
+	call, sink := o.reportErrors(kinds.ResourceQuotas), o.quotaSink()
 	trusted := func() bool { return o.Tracker.Reports(testbuilders.Home)[0].QuotaDoubt == "" }
 	for version := range 2 {
 		call(t.Context(), errors.New("connection refused"))

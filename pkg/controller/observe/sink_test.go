@@ -121,8 +121,8 @@ func TestEachKindHasASink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, only := o.observed[resource]; only == k.Deletable() {
-			t.Errorf("%s: deletable: %t, only observed: %t", resource, k.Deletable(), only)
+		if _, only := o.dependencies[resource]; only == k.Deletable() {
+			t.Errorf("%s: deletable: %t, a dependency: %t", resource, k.Deletable(), only)
 		}
 	}
 }
