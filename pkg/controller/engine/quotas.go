@@ -85,8 +85,8 @@ func (e *Engine) ReplaceQuotas(all []*Quota, now time.Time) {
 		listed[q.NamespacedName] = true
 		changed.Insert(e.setQuota(q))
 	}
-	for _, known := range slices.Collect(maps.Values(e.quotas.byNamespace)) {
-		for _, q := range slices.Collect(maps.Values(known)) {
+	for _, quotas := range slices.Collect(maps.Values(e.quotas.byNamespace)) {
+		for _, q := range slices.Collect(maps.Values(quotas)) {
 			if !listed[q.NamespacedName] {
 				changed.Insert(e.removeQuota(q))
 			}
@@ -107,13 +107,13 @@ func (e *Engine) ForgetQuotas() {
 
 // setQuota stores a state of a quota, and returns the namespace if its objects must be judged again; nil otherwise.
 func (e *Engine) setQuota(q *Quota) *namespace {
-	known := e.quotas.byNamespace[q.Namespace]
-	if known == nil {
-		known = map[string]*Quota{}
-		e.quotas.byNamespace[q.Namespace] = known
+	quotas := e.quotas.byNamespace[q.Namespace]
+	if quotas == nil {
+		quotas = map[string]*Quota{}
+		e.quotas.byNamespace[q.Namespace] = quotas
 	}
-	before := known[q.Name]
-	known[q.Name] = q
+	before := quotas[q.Name]
+	quotas[q.Name] = q
 	if before != nil && maps.Equal(before.Counts, q.Counts) {
 		return nil
 	}
