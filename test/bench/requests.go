@@ -17,8 +17,8 @@ import (
 
 func byWinnow(e *cluster.AuditEvent) bool { return strings.HasPrefix(e.UserAgent, "winnow") }
 
-// byNative reports whether the TTL-after-finished controller of Kubernetes sent a request. Each controller of the controller manager has its
-// own user (--use-service-account-credentials).
+// byNative reports whether the TTL-after-finished controller of Kubernetes sent a request. Each controller of the controller manager has
+// its own user (--use-service-account-credentials).
 func byNative(e *cluster.AuditEvent) bool {
 	return e.User.Username == "system:serviceaccount:kube-system:ttl-after-finished-controller"
 }

@@ -43,8 +43,8 @@ type assessed struct {
 }
 
 // Assess returns for each batch the hold under which its objects must wait; nil if none of them needs an approval. A batch must wait if it
-// exceeds a limit, together with the other batches and with recent changes, and is not approved. Assess adds the batches that exceed no limit, except those of unseen changes, to recent and to the
-// windows of their namespaces.
+// exceeds a limit, together with the other batches and with recent changes, and is not approved. Assess adds the batches that exceed no
+// limit, except those of unseen changes, to recent and to the windows of their namespaces.
 func Assess(batches []*Batch, recent Recent, now time.Time) []*Hold {
 	maps.DeleteFunc(recent, func(_ types.UID, w *Window) bool { return w.Sum(now) == 0 })
 	all := make([]*assessed, len(batches))

@@ -24,11 +24,11 @@ type orders interface {
 	// Next returns the earliest time at which Expire or Take has something to do; false if there is none. That may also be when a watch has
 	// been silent for too long, or when the pace of a namespace allows the next delete.
 	Next() (time.Time, bool)
-	// NeedsRead reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks are in
-	// doubt.
+	// NeedsRead reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks
+	// are in doubt.
 	NeedsRead(by time.Time) bool
-	// ConfirmFresh reports whether memory is at least as new as a reading. Take and Retake return orders only if that was so for a reading that
-	// began less than freshness.For ago.
+	// ConfirmFresh reports whether memory is at least as new as a reading. Take and Retake return orders only if that was so for a reading
+	// that began less than freshness.For ago.
 	ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool
 	Take(now time.Time) (*deletion.Order, bool)
 	// Retake returns the order that replaces o, for the state that was read; false if that state must not be deleted now.

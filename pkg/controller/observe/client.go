@@ -21,8 +21,8 @@ import (
 )
 
 // Client lists and watches any resource of the table of kinds. Answers in protobuf lose their unread fields before they are decoded
-// (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more than everything else. Answers
-// in JSON are decoded in full.
+// (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more than everything else.
+// Answers in JSON are decoded in full.
 type Client struct{ rest rest.Interface }
 
 // NewClient makes a Client.

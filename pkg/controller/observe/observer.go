@@ -96,7 +96,8 @@ func (o *Observer) Run(ctx context.Context) {
 		newListWatch(policies.List, policies.Watch, unreported), o.Policies), &v1alpha1.CleanupPolicy{}, o.policySink())
 	clusterPolicies := o.Policies.ClusterCleanupPolicies()
 	runReflector(ctx, &always, "clustercleanuppolicies", cache.ToListWatcherWithWatchListSemantics(
-		newListWatch(clusterPolicies.List, clusterPolicies.Watch, unreported), o.Policies), &v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
+		newListWatch(clusterPolicies.List, clusterPolicies.Watch, unreported), o.Policies),
+		&v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
 	runReflector(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
 		newListWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {

@@ -53,8 +53,8 @@ func (o *Observer) reportObserving(resource string) func(context.Context, error)
 	}
 }
 
-// reportErrors is like reportObserving, but ignores success. The tracker learns only from the first event of the watch that the resource can
-// be observed again, because until then it still has the old objects.
+// reportErrors is like reportObserving, but ignores success. The tracker learns only from the first event of the watch that the resource
+// can be observed again, because until then it still has the old objects.
 func (o *Observer) reportErrors(resource string) func(context.Context, error) {
 	report := o.reportObserving(resource)
 	return func(ctx context.Context, err error) {

@@ -30,7 +30,8 @@ func (t *Tracker) Next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// NeedsRead reports whether anything is to be deleted by a given time or is being deleted, or a consistent read is needed for another reason.
+// NeedsRead reports whether anything is to be deleted by a given time or is being deleted, or a consistent read is needed for another
+// reason.
 func (t *Tracker) NeedsRead(by time.Time) bool {
 	return call(t, func(e *engine.Engine) bool { return e.NeedsRead(by) })
 }
