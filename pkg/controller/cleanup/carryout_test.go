@@ -112,7 +112,7 @@ func TestCarryOutReadsFirst(t *testing.T) {
 		"gone":                         {func(w *world) { delete(w.jobs, "a") }, deletion.NotFound, 0},
 		"it cannot be read":            {func(w *world) { w.before[getA] = func() int { return http.StatusForbidden } }, deletion.Unknown, 0},
 		"the reading lapses meanwhile": {func(w *world) { w.before[getA] = func() int { w.time.Step(freshness.For); return 0 } }, deletion.Released, 0},
-		"the namespace goes meanwhile": {func(w *world) {
+		"the namespace is removed meanwhile": {func(w *world) {
 			w.before[getA] = func() int {
 				w.tracker.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, "2"), w.time.Now())
 				return 0

@@ -60,7 +60,7 @@ func (l *fakedLoop) run(t *testing.T, beside func()) {
 			t.Errorf("%d orders were never ended", n)
 		}
 		if l.reader.underway > 0 {
-			t.Error("it returned while a reading was under way")
+			t.Error("it returned while a reading was in flight")
 		}
 	})
 }
@@ -275,7 +275,7 @@ func (f *fakeReader) read(_ context.Context, began time.Time) (out freshness.Con
 			f.Error("a reading began in the future")
 		}
 		if f.underway++; f.underway > 1 {
-			f.Error("two readings are under way")
+			f.Error("two readings are in flight")
 		}
 		f.begun = append(f.begun, time.Now())
 	})

@@ -86,8 +86,8 @@ func TestReadFails(t *testing.T) {
 		"the namespaces fail":           {fails(namespacesPath), "reading namespaces: ", nil},
 		"the Lease fails":               {fails(leasePath), "reading lease: ", nil},
 		"there is no Lease":             {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, "reading lease: ", nil},
-		"somebody else holds the Lease": {func(w *world) { w.holder = &other }, "reading lease: ", errNotLeading},
-		"nobody holds the Lease":        {func(w *world) { w.holder = nil }, "reading lease: ", errNotLeading},
+		"another replica has the Lease": {func(w *world) { w.holder = &other }, "reading lease: ", errNotLeading},
+		"no replica has the Lease":      {func(w *world) { w.holder = nil }, "reading lease: ", errNotLeading},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -101,7 +101,7 @@ func TestReadFails(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nobody is elected", func(t *testing.T) {
+	t.Run("without an election", func(t *testing.T) {
 		w := newWorld(t)
 		w.reader.election.LeaderElect, w.holder = false, &other
 		if _, err := w.reader.read(context.Background(), testbuilders.Now); err != nil || w.requests("GET "+leasePath) != 0 {
@@ -121,8 +121,8 @@ func TestLastLed(t *testing.T) {
 		"never renewed":       {func(*world) {}, time.Time{}, false},
 		"no Lease":            {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, time.Time{}, false},
 		"it cannot be read":   {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusForbidden }) }, time.Time{}, true},
-		"nobody is elected":   {func(w *world) { w.renewed, w.config.LeaderElection.LeaderElect = &renewed, false }, time.Time{}, false},
-		"somebody else holds": {func(w *world) { other := "replica-2"; w.holder, w.renewed = &other, &renewed }, renewed.Time, false},
+		"without an election": {func(w *world) { w.renewed, w.config.LeaderElection.LeaderElect = &renewed, false }, time.Time{}, false},
+		"another replica":     {func(w *world) { other := "replica-2"; w.holder, w.renewed = &other, &renewed }, renewed.Time, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -239,3 +239,41 @@ func TestDueOfAPreviewThatWasHeld(t *testing.T) {
 		t.Errorf("%d objects are due, want 8", n)
 	}
 }
+
+// TestLaterObjectsKeepNoHold: an adopted hold ends with its last member, although the policy has other due objects.
+func TestLaterObjectsKeepNoHold(t *testing.T) {
+	w := newWorld(t)
+	w.observePolicy(ttlPolicy("10m", 1).Status(statusOf(1, gc.PolicyHold{ID: "X", Namespace: testbuilders.Home, Objects: 1})))
+	w.upsert(job(time.Hour, "a"))
+	w.listCovered()
+	w.oneHold("p", 1)
+	w.upsert(job(time.Hour, "later"))
+	w.confirmFresh()
+	w.takes()
+	w.removed("a")
+	w.noHolds("p")
+	w.takes("later")
+}
+
+// TestAnEndedHoldIsNotAdoptedAgain: a hold that has ended on this replica is not adopted from the delayed status of another policy.
+func TestAnEndedHoldIsNotAdoptedAgain(t *testing.T) {
+	z := func(generation int64, ttl gc.TTL) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("z").Rules(testbuilders.Rule("r", ttl).Labelled("of", "z")).Generation(generation)
+	}
+	p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "10m").Labelled("of", "b"))
+	w := newWorld(t, z(1, "1h"), p)
+	w.config.HoldAbove = 2
+	w.Follow()
+	w.upsert(partJobs("z", 4)...)
+	w.policy(z(2, "10m"))
+	listed := []gc.PolicyHold{w.oneHold("z", 4)}
+	w.policy(z(2, "10m").Status(gc.CleanupPolicyStatus{ObservedGeneration: 2, Holds: slices.Clone(listed)}))
+	w.upsert(partJobs("b", 1)...)
+	w.removed(names("z-", 4)...)
+	w.noHolds("z")
+	listed[0].Policy = testbuilders.Home + "/z"
+	w.policy(p.Status(statusOf(1, listed...)))
+	w.Lead()
+	w.confirmFresh()
+	w.takes("b-0")
+}

@@ -38,7 +38,7 @@ func TestAnApprovalInAdvanceCoversNothing(t *testing.T) {
 			w.takes()
 			h := w.oneHold("p", 4)
 			if h.ID == id {
-				t.Fatalf("the hold has the id that was approved: %+v", h)
+				t.Fatalf("the hold has the ID that was approved: %+v", h)
 			}
 			w.policy(ttlPolicy("10m", 2).Annotated(gc.AnnotationApprovedHold, id+","+h.ID))
 			w.takes(names("a-", 4)...)

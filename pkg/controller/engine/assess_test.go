@@ -6,14 +6,12 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -130,121 +128,6 @@ func TestAGuardrailOfAllNamespacesIsAssessedInAll(t *testing.T) {
 	}
 }
 
-// TestTheStrictestTotalApplies: the smallest total of its namespaces applies to a change.
-func TestTheStrictestTotalApplies(t *testing.T) {
-	for _, strict := range []string{"x", "y", "z"} {
-		t.Run(strict, func(t *testing.T) {
-			w := newWorld(t)
-			w.config.HoldAboveTotal = 1000
-			guard := guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Total: new(int64(5))}})
-			guard.Name, guard.UID, guard.Spec.NamespaceSelector.MatchLabels = "guard", "uid-guard", map[string]string{"strict": "yes"}
-			w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
-			w.clusterPolicy(guard)
-			for _, ns := range []string{"x", "y", "z"} {
-				w.namespace(ns)
-				w.jobsIn(ns, 2, time.Hour)
-			}
-			w.namespace(strict, "strict", "yes")
-			w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
-			w.confirmFresh()
-			w.takes()
-			w.heldInAll(6)
-		})
-	}
-}
-
-// TestAChangeIsAssessedInAllItsNamespacesAtOnce: while a change reaches a namespace that is not listed yet, it deletes nothing in the other
-// namespaces.
-func TestAChangeIsAssessedInAllItsNamespacesAtOnce(t *testing.T) {
-	w := newWorld(t)
-	w.config.HoldAboveTotal = 6
-	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
-	w.namespace("x")
-	w.jobsIn("x", 5, time.Hour)
-	w.observeNamespace("y")
-	w.observeClusterPolicy(ttlClusterPolicy("c", "10m", 2))
-	w.confirmFresh()
-	w.takes()
-	w.jobsIn("y", 5, time.Hour)
-	w.listCovered()
-	w.confirmFresh()
-	w.takes()
-	w.heldInAll(10)
-}
-
-// TestAChangeWaitsForAllUnderItsCeiling: a change is not assessed while another namespace under the same ceiling is not listed yet.
-func TestAChangeWaitsForAllUnderItsCeiling(t *testing.T) {
-	w := newWorld(t, ttlPolicy("never", 1))
-	w.clusterPolicy(jobCeiling(1, 4))
-	w.upsert(job(time.Hour, "a"))
-	w.observeNamespace("y")
-	w.observePolicy(ttlPolicy("10m", 2))
-	w.confirmFresh()
-	w.takes()
-	const why = "Winnow has not listed all namespaces that share a ceiling with this one yet"
-	if got := w.explain(w.records.get("uid-a")).Detail; got != why {
-		t.Errorf("a is held with detail %q", got)
-	}
-	w.listCovered()
-	w.confirmFresh()
-	w.takes("a")
-}
-
-// TestANamespaceIsRemovedBeforeItIsListed: a change that waits until a namespace is listed is assessed when the namespace is removed.
-func TestANamespaceIsRemovedBeforeItIsListed(t *testing.T) {
-	w := newWorld(t)
-	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
-	w.upsert(jobs(time.Hour, "a")...)
-	w.observeNamespace("gone")
-	w.observePolicy(testbuilders.Policy("p").In("gone").Default("1h"))
-	w.observeClusterPolicy(ttlClusterPolicy("c", "10m", 2))
-	w.decided("a", policy.Hold, policy.ReasonUnobserved)
-	w.RemoveNamespace(testbuilders.Namespace("gone", w.next()), w.now)
-	w.decided("a", policy.Delete, policy.ReasonExpired)
-}
-
-// TestStoppedDeletionsAreAssessedWhenTheyResume: objects that become due while deletions are stopped, by time or by changes, are attributed
-// to the change that ends the stop.
-func TestStoppedDeletionsAreAssessedWhenTheyResume(t *testing.T) {
-	stops := map[string]struct{ stop, resume func(w *world) }{
-		"suspended": {
-			func(w *world) { w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{SuspendAll: true})) },
-			func(w *world) { w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{})) },
-		},
-		"an unreadable policy": {
-			func(w *world) { w.policy(testbuilders.Policy("bad").Default("1y")) },
-			func(w *world) {
-				w.policy(testbuilders.Policy("bad").Rules(testbuilders.Rule("r", "1h").Labelled("no", "such")).Generation(2))
-			},
-		},
-	}
-	for name, s := range stops {
-		t.Run(name+", by time", func(t *testing.T) {
-			w := newHoldWorld(t, ttlPolicy("1h", 1))
-			s.stop(w)
-			w.pass(time.Hour)
-			s.resume(w)
-			w.confirmFresh()
-			w.takes()
-			w.oneHold("p", 4)
-		})
-		t.Run(name+", by changes", func(t *testing.T) {
-			w := newWorld(t, ttlPolicy("never", 1))
-			w.config.HoldAbove = 2
-			w.upsert(jobs(2*time.Hour, names("a-", 2)...)...)
-			w.upsert(jobs(time.Hour, names("b-", 2)...)...)
-			s.stop(w)
-			w.policy(ttlPolicy("90m", 2))
-			w.pass(approval.WindowLength)
-			w.policy(ttlPolicy("30m", 3))
-			s.resume(w)
-			w.confirmFresh()
-			w.takes()
-			w.oneHold("p", 4)
-		})
-	}
-}
-
 // TestAChangeElsewhereIsAssessedUnderTheCeiling: objects that a change in another namespace puts above a ceiling are held like the objects
 // of that namespace.
 func TestAChangeElsewhereIsAssessedUnderTheCeiling(t *testing.T) {
@@ -340,44 +223,6 @@ func TestTheLastChangeIsNamed(t *testing.T) {
 	if why := w.oneHold("p", 4).Why; why != "generation 2 of cleanuppolicies.gc.winnow.dev/q made more objects due at once than --default-hold-above allows (2 in ten minutes)" {
 		t.Errorf("the reason of the hold is %s", why)
 	}
-}
-
-// TestHoldsNameTheirLimit: a hold names the exceeded limit, and where it is set.
-func TestHoldsNameTheirLimit(t *testing.T) {
-	number := func(n int64) *int64 { return &n }
-	for name, tc := range map[string]struct {
-		above *gc.HoldAbove
-		want  string
-	}{
-		"a flag":            {nil, "--default-hold-above allows (3 in ten minutes)"},
-		"a cluster policy":  {&gc.HoldAbove{Objects: number(2)}, "spec.guardrails.holdAbove.objects of clustercleanuppolicies.gc.winnow.dev/all allows (2 in ten minutes)"},
-		"of all namespaces": {&gc.HoldAbove{Total: number(1)}, "spec.guardrails.holdAbove.total of clustercleanuppolicies.gc.winnow.dev/all allows (1 in ten minutes)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.config.HoldAbove = 3
-			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{HoldAbove: tc.above}))
-			w.clusterPolicy(ttlClusterPolicy("p", "never", 1))
-			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
-			p := ttlClusterPolicy("p", "10m", 2)
-			w.clusterPolicy(p)
-			all, _ := w.Holds(p)
-			if len(all) != 1 || !strings.HasSuffix(all[0].Why, " made more objects due at once than "+tc.want) {
-				t.Errorf("got %+v, want %s", all, tc.want)
-			}
-		})
-	}
-}
-
-// TestALimitOfZero: a limit of 0 holds every object that a change makes due.
-func TestALimitOfZero(t *testing.T) {
-	w := newWorld(t, ttlPolicy("never", 1))
-	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{HoldAbove: &gc.HoldAbove{Objects: new(int64(0))}}))
-	w.upsert(job(time.Hour, "a"))
-	w.policy(ttlPolicy("10m", 2))
-	w.confirmFresh()
-	w.takes()
-	w.oneHold("p", 1)
 }
 
 // TestApprovedObjectsDoNotCount: objects that were approved do not count together with the objects of the next change.

@@ -17,7 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 )
 
-func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
+func TestTakeNeedsAFreshReading(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1))
 	w.fresh.Revoke() // As after a start.
 	w.upsert(jobs(0, "a", "b", "c", "d")...)
@@ -59,7 +59,7 @@ func TestNothingIsTakenWithoutAFreshReading(t *testing.T) {
 	}
 }
 
-func TestAnOrderSaysUntilWhenItMayBeSent(t *testing.T) {
+func TestOrdersHaveADeadline(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1))
 	w.upsert(job(0, "a"))
 	w.now = w.now.Add(time.Second / 2)

@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
@@ -355,4 +356,54 @@ func TestAPolicyThatCanBeReadAgain(t *testing.T) {
 	w.confirmFresh()
 	w.takes()
 	w.oneHold("p", 4)
+}
+
+// TestMaxHolds: a namespace can have about 250 holds. One more is joined with the last of them, and no approval of either covers both.
+func TestMaxHolds(t *testing.T) {
+	var listed []gc.PolicyHold
+	for i := range approval.MaxHolds + 3 {
+		listed = append(listed, gc.PolicyHold{ID: fmt.Sprint("id-", i), Namespace: testbuilders.Home, Objects: 1})
+	}
+	of := func(name string, ttl gc.TTL) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy(name).Rules(testbuilders.Rule("r", ttl).Labelled("of", name))
+	}
+	job := func(name, of string) *lifecycle.Fact {
+		return testbuilders.Job(name).Label("of", of).Complete(testbuilders.Now.Add(-30 * time.Minute)).Fact()
+	}
+	w := newWorld(t)
+	w.config.HoldAbove = 2
+	w.observePolicy(of("z", "10m").Status(statusOf(1, listed...)))
+	w.upsert(job("z-0", "z"))
+	w.policy(of("p", "never"))
+	if n := len(w.Engine.namespaces[testbuilders.Home].holds); n != approval.MaxHolds {
+		t.Fatalf("there are %d holds, want %d", n, approval.MaxHolds)
+	}
+	for _, name := range names("p-", 4) {
+		w.upsert(job(name, "p"))
+	}
+	last := w.Engine.namespaces[testbuilders.Home].holds[approval.MaxHolds-1].ID
+	w.policy(of("p", "10m").Generation(2))
+	listed = w.report("p").Holds
+	if len(listed) != 1 || listed[0].Objects != 4 || listed[0].Policy != testbuilders.Home+"/z" {
+		t.Fatalf("policy p reports %+v", listed)
+	}
+	if id := listed[0].ID; id == last || id == holdID(2) {
+		t.Errorf("the joined hold has the ID %s of one of them", id)
+	}
+	w.observePolicy(of("z", "10m").Annotated(gc.AnnotationApprovedHold, listed[0].ID))
+	w.confirmFresh()
+	w.takes(names("p-", 4)...)
+}
+
+// TestTheHoldOfAPolicyThatCanBeReadAgain: its ID is not the one of the generation, which may have been approved.
+func TestTheHoldOfAPolicyThatCanBeReadAgain(t *testing.T) {
+	w := newHoldWorld(t, ttlPolicy("10m", 2).Annotated(gc.AnnotationUnreadable, "unknown field"))
+	w.observePolicy(ttlPolicy("10m", 2))
+	for _, f := range jobs(30*time.Minute, names("a-", 4)...) { // Its resources are listed again.
+		w.upsert(f)
+	}
+	w.listCovered()
+	if id := w.oneHold("p", 4).ID; id == holdID(2) {
+		t.Errorf("the hold has the ID %s of the generation", id)
+	}
 }

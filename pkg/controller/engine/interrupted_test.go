@@ -5,12 +5,14 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -60,7 +62,7 @@ func TestNothingIsAssessedDuringARelist(t *testing.T) {
 		return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "").WithoutTTL().Keeping(n)).Generation(generation)
 	}
 	for name, c := range map[string]struct{ before, meanwhile func(*world) }{
-		"a change comes":        {func(*world) {}, func(w *world) { w.policy(keeping(2, 2)) }},
+		"a change is made":      {func(*world) {}, func(w *world) { w.policy(keeping(2, 2)) }},
 		"a hold is reported":    {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.Reports(testbuilders.Home) }},
 		"a held policy changes": {func(w *world) { w.policy(keeping(2, 2)) }, func(w *world) { w.policy(keeping(2, 3)) }},
 	} {
@@ -232,5 +234,100 @@ func TestFollowersKeepNoReports(t *testing.T) {
 	w.Lead()
 	if !w.dirty.HasAll("", testbuilders.Home) {
 		t.Errorf("a new leader reports only %v", w.dirty)
+	}
+}
+
+// TestQueuedObjectsAreNotTakenWhileJudging: objects that are due by the former bounds wait until all objects that count with them have been
+// judged by the new ones, whether they were queued before or meanwhile.
+func TestQueuedObjectsAreNotTakenWhileJudging(t *testing.T) {
+	for name, before := range map[string]func(w *world) func(){
+		"queued before": func(*world) func() { return func() {} },
+		"queued meanwhile": func(w *world) func() {
+			w.takes("new")
+			return func() {
+				if o, ok := w.orders["new"]; ok {
+					delete(w.orders, "new")
+					w.Release(o, w.now)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.clusterPolicy(jobCeiling(1, 1))
+			w.upsert(job(time.Minute, "new"), testbuilders.Job("kept").TTL("never").Complete(w.now.Add(-12*time.Hour)).Fact())
+			for _, name := range names("running-", 20) {
+				w.upsert(testbuilders.Job(name).Fact())
+			}
+			w.confirmFresh()
+			w.decided("new", policy.Delete, policy.ReasonOverCeiling)
+			meanwhile := before(w)
+			w.setBudget(1)
+			bounds := guardrailPolicy(1, gc.Guardrails{MaxTTL: new(gc.TTL("1h")), AllowNever: new(false)})
+			bounds.Name, bounds.UID = "bounds", "uid-bounds"
+			w.clusterPolicy(bounds)
+			turns := 0
+			for ; w.Incomplete(testbuilders.Home); turns++ {
+				meanwhile()
+				w.noneTaken()
+				w.Step(w.now)
+			}
+			if turns < 10 {
+				t.Fatalf("there were only %d interruptions", turns)
+			}
+			w.takes("kept")
+		})
+	}
+}
+
+// TestPostponedWorkIsDone: if an event affects more objects than the budget allows, Step judges the others.
+func TestPostponedWorkIsDone(t *testing.T) {
+	t.Run("dependents", func(t *testing.T) {
+		w := newWorld(
+			t,
+			testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods).Dependents(gc.DependentsAfterOwnerFinished)),
+		)
+		w.upsert(testbuilders.Job("owner").Fact())
+		for _, name := range names("pod-", 10) {
+			w.upsert(podOf("owner", name).Succeeded(w.now.Add(-time.Minute)).Fact())
+		}
+		w.setBudget(1)
+		w.upsert(testbuilders.Job("owner").Complete(w.now).Fact())
+		w.stepAll()
+		w.confirmFresh()
+		w.takes(names("pod-", 10)...)
+	})
+	t.Run("objects above a ceiling, then not, then again", func(t *testing.T) {
+		w := newWorld(t)
+		w.fill("x", 10)
+		w.fill("y", 10)
+		p := jobCeiling(1, 10)
+		p.Spec.NamespaceSelector.MatchLabels = map[string]string{"team": "c"}
+		w.clusterPolicy(p)
+		w.namespace("x", "team", "c")
+		w.policy(testbuilders.Policy("q").In("y").Default("never"))
+		w.upsertAgain("x", "y")
+		w.setBudget(1)
+		for _, c := range []struct {
+			label  string
+			action policy.Action
+		}{{"c", policy.Delete}, {"none", policy.Keep}, {"c", policy.Delete}} {
+			w.observeNamespace("y", "team", c.label)
+			w.stepAll()
+			for _, name := range []string{"x-5", "x-6", "x-7", "x-8", "x-9"} {
+				if d := w.records.get(testbuilders.UID(name)).decision(); d.Action != c.action {
+					t.Errorf("with label %s, the decision for %s is %+v", c.label, name, d)
+				}
+			}
+		}
+	})
+}
+
+// upsertAgain makes the engine observe objects of namespaces that were not covered before.
+func (w *world) upsertAgain(namespaces ...string) {
+	for _, f := range w.facts {
+		if slices.Contains(namespaces, f.Namespace) {
+			w.Upsert(facts.Compress(f), w.now)
+		}
 	}
 }

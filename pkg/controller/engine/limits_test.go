@@ -96,7 +96,7 @@ func (w *world) left() map[string]int {
 	return out
 }
 
-func TestCeilingEndsAtTheShares(t *testing.T) {
+func TestCeilingKeepsTheShares(t *testing.T) {
 	w := newWorld(t)
 	w.config.HoldAbove = -1
 	w.fill("a", 10)
@@ -287,7 +287,7 @@ func quota(n int64) *Quota {
 	})
 }
 
-func TestQuotasMoveLimits(t *testing.T) {
+func TestQuotasChangeLimits(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("half", "").For(gc.ResourceJobs).WithoutTTL().KeepingPercent(50)))
 	w.upsert(jobs(time.Minute, "a", "b", "c")...)
 	w.takes()
@@ -307,103 +307,6 @@ func TestQuotasMoveLimits(t *testing.T) {
 	w.RemoveQuota(quota(6), w.now)
 	w.upsert(jobs(time.Minute, "d", "e")...)
 	w.takes()
-}
-
-func TestPace(t *testing.T) {
-	w := newWorld(t, ttlPolicy("0s", 1))
-	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(60))}))
-	w.upsert(jobs(time.Minute, "a", "b", "c", "d", "e")...)
-	w.confirmFresh()
-	taken := func() int {
-		n := 0
-		for _, ok := w.Take(w.now); ok; _, ok = w.Take(w.now) {
-			n++
-		}
-		return n
-	}
-	if n := taken(); n != 1 {
-		t.Fatalf("%d deletes at once, want 1", n)
-	}
-	if got := w.report("p").Paced; len(got) != 1 {
-		t.Errorf("paced in %q", got)
-	}
-	if next, ok := w.Next(); !ok || next.Sub(w.now) > time.Second {
-		t.Errorf("the next time is %s", next)
-	}
-	for range 4 {
-		w.pass(time.Second)
-		if n := taken(); n != 1 {
-			t.Fatalf("%d deletes in a second, want 1", n)
-		}
-	}
-	if got := w.report("p").Paced; len(got) != 0 {
-		t.Errorf("paced in %q, but nothing is left", got)
-	}
-}
-
-// TestPaceIsGivenBack: an order that ends without a DELETE delays no other object of its namespace.
-func TestPaceIsGivenBack(t *testing.T) {
-	for name, end := range map[string]func(*world, *deletion.Order){
-		"released": func(w *world, o *deletion.Order) { w.Release(o, w.now) },
-		"gone when it was read": func(w *world, o *deletion.Order) {
-			w.Done(o, deletion.Result{Outcome: deletion.NotFound, NotSent: true}, w.now)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, ttlPolicy("0s", 1))
-			w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{MaxDeletionsPerMinute: new(int64(1))}))
-			w.upsert(jobs(time.Minute, "a", "b")...)
-			w.confirmFresh()
-			first, ok := w.Take(w.now)
-			if _, second := w.Take(w.now); !ok || second {
-				t.Fatalf("first: %v, second: %v", ok, second)
-			}
-			end(w, first)
-			if _, ok := w.Take(w.now); !ok {
-				t.Error("the next object waits for the pace")
-			}
-			if _, ok := w.Take(w.now); ok {
-				t.Error("the pace allows two deletions at once")
-			}
-		})
-	}
-}
-
-// TestAnUnseenChange: after a start, objects that were due before, and that no status counts, are attributed to an unseen change.
-func TestAnUnseenChange(t *testing.T) {
-	for name, c := range map[string]struct {
-		last time.Time // when a controller last ran
-		due  int64     // in the status
-		held bool
-	}{
-		"no controller ran before": {held: false},
-		"they came due since":      {last: testbuilders.Now.Add(-time.Hour), held: false},
-		"they were due before":     {last: testbuilders.Now, held: true},
-		"the status counts them":   {last: testbuilders.Now, due: 4, held: false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := restarted(t, c.last)
-			w.listNamespaces(testbuilders.Home)
-			p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due})
-			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
-			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
-			allListed(w.driver) // Policies come last.
-			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
-			w.listCovered()
-			w.confirmFresh()
-			if !c.held {
-				w.takes("a", "b", "c", "d")
-				return
-			}
-			w.takes()
-			r := w.report("p")
-			if len(r.Holds) != 1 || r.Holds[0].Objects != 4 {
-				t.Fatalf("the holds are %+v", r.Holds)
-			}
-			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
-			w.takes("a", "b", "c", "d")
-		})
-	}
 }
 
 // TestDeletedObjectsTakeNoShareOfANewGeneration: objects that one generation of a ceiling has deleted, or will delete, take no share under

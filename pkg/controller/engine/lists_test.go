@@ -45,18 +45,18 @@ func TestBrokenList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ttlPolicy("1h", 1))
-			w.upsert(job(0, "stays"), job(0, "goes"))
+			w.upsert(job(0, "kept"), job(0, "removed"))
 			broken := w.BeginList(gc.ResourceJobs)
-			broken.Add(compressed(w.facts["goes"]), w.now)
+			broken.Add(compressed(w.facts["removed"]), w.now)
 			end(w, broken)
-			w.known("stays", "goes")
-			w.Replace(gc.ResourceJobs, compressed(w.facts["stays"]), w.version, w.now)
-			w.known("stays")
-			broken.Add(compressed(w.facts["goes"]), w.now) // It is too late.
+			w.known("kept", "removed")
+			w.Replace(gc.ResourceJobs, compressed(w.facts["kept"]), w.version, w.now)
+			w.known("kept")
+			broken.Add(compressed(w.facts["removed"]), w.now) // It is too late.
 			if broken.End(w.version, w.now) {
 				t.Error("a broken list continues")
 			}
-			w.known("stays")
+			w.known("kept")
 		})
 	}
 }

@@ -51,7 +51,7 @@ func TestPoliciesAreAskedOnce(t *testing.T) {
 		"a new state":                        {func(w *world) { w.upsert(mine("1", time.Hour).Label("run", "2").Fact()) }, 1},
 		"one that runs":                      {func(w *world) { w.upsert(testbuilders.Job("runs").Label("app", "mine").Fact()) }, 1},
 		"one that pushes one out of pools":   {func(w *world) { w.upsert(mine("new", 0).Fact()) }, 2},
-		"one that nobody matches":            {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
+		"one that no policy matches":         {func(w *world) { w.upsert(testbuilders.Job("other").Complete(w.now).Fact()) }, 1},
 		"one that is removed":                {func(w *world) { w.removed("1") }, 0},
 		"time":                               {func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.Expire(w.now) }, known},
 		"a policy: all counted, then judged": {func(w *world) { w.policy(crowd(12, 3, "20d", known)[4].Generation(2)) }, 2 * known},
@@ -106,7 +106,7 @@ func TestBudgetIsKept(t *testing.T) {
 	const objects, most = 12, 3
 	for name, do := range map[string]func(*world){
 		"a policy changes": func(w *world) { w.observePolicy(ttlPolicy("20d", 2)) },
-		"a ceiling comes":  func(w *world) { w.observeClusterPolicy(jobCeiling(1, objects/2)) },
+		"a new ceiling":    func(w *world) { w.observeClusterPolicy(jobCeiling(1, objects/2)) },
 		"a list":           func(w *world) { w.Replace(gc.ResourceJobs, w.listing(objects), w.version, w.now) },
 		"a merge":          func(w *world) { w.add(w.BeginMerge(gc.ResourceJobs, testbuilders.Home), w.listing(objects), w.now) },
 		"time":             func(w *world) { w.now = w.now.Add(31 * 24 * time.Hour); w.expireAll() },

@@ -286,6 +286,6 @@ func TestUncoveredObjectsAreDropped(t *testing.T) {
 	w.done("j", deletion.Accepted)
 	w.forgotten()
 	if gone := w.TakeGone(); len(gone) != 0 {
-		t.Errorf("got %v, which nobody saw removed", gone)
+		t.Errorf("got %v, but no removal was observed", gone)
 	}
 }

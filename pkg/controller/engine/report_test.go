@@ -239,19 +239,6 @@ func TestDirty(t *testing.T) {
 	}
 }
 
-func TestGroupString(t *testing.T) {
-	for want, g := range map[string]report.Group{
-		"Refused: pods/a":                                    {Reason: "Refused", Object: "pods/a", Count: 1},
-		"Refused: pods/a (no)":                               {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 1},
-		"Refused: pods/a (no) and 2 more":                    {Reason: "Refused", Object: "pods/a", Detail: "no", Count: 3},
-		"Refused: pods/a (" + strings.Repeat("é", 512) + ")": {Reason: "Refused", Object: "pods/a", Detail: strings.Repeat("é", 100000), Count: 1},
-	} {
-		if got := g.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 // TestGroupNamesTheFirst: a group names its first object, in whatever order objects are counted.
 func TestGroupNamesTheFirst(t *testing.T) {
 	w := newWorld(t, ttlPolicy("0s", 1))
@@ -279,5 +266,20 @@ func TestReportsCreateNoNamespace(t *testing.T) {
 	}
 	if len(reporting.Reports()) != 1 || len(w.Engine.namespaces) != 0 {
 		t.Errorf("%d reports, and %d namespaces are known", len(reporting.Reports()), len(w.Engine.namespaces))
+	}
+}
+
+// TestHeldObjectsOfAPreview: a Preview reports as held what would be held if it enforced, and nothing is due once the policy is removed.
+func TestHeldObjectsOfAPreview(t *testing.T) {
+	w := newWorld(t, ttlPolicy("0s", 1).Preview(), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "never").Labelled("no", "such")))
+	w.upsert(jobs(time.Minute, "a", "b")...)
+	w.counts("p", counts{candidates: 2, due: 2})
+	w.clusterPolicy(guardrailPolicy(1, gc.Guardrails{SuspendAll: true}))
+	w.counts("p", counts{candidates: 2, due: 2, held: 2})
+	w.clusterPolicy(guardrailPolicy(2, gc.Guardrails{}))
+	w.counts("p", counts{candidates: 2, due: 2})
+	w.removePolicy(ttlPolicy("0s", 1))
+	if due := w.Due(); len(due) != 0 {
+		t.Errorf("%d objects are due by a policy that is gone", len(due))
 	}
 }

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -126,7 +127,7 @@ func TestUnseenChangesAfterARestart(t *testing.T) {
 			append(jobs(time.Hour, four...), jobs(15*time.Minute, "x", "y", "z")...),
 			[]string{"x", "y", "z"},
 		},
-		"a generation that nobody observed": {
+		"a generation that was not observed": {
 			15 * time.Minute, []*testbuilders.PolicyBuilder{ttlPolicy("50m", 2).Status(status(0, 0))}, jobs(time.Hour, four...), nil,
 		},
 	} {
@@ -298,6 +299,73 @@ func TestOneOfTwoApprovalsIsNotEnough(t *testing.T) {
 			w.policy(all[1])
 			w.confirmFresh()
 			w.takes("a", "b")
+		})
+	}
+}
+
+// TestAnUnseenChangeHasATotal: objects of an unseen change count together in all namespaces, too.
+func TestAnUnseenChangeHasATotal(t *testing.T) {
+	const namespaces, each = 10, 9
+	w := newWorld(t)
+	w.driver = newDriver(Config{HoldAbove: 10, HoldAboveTotal: 40})
+	w.SetLastRun(w.now.Add(-time.Minute))
+	w.ReplaceCronJobs(nil, w.now)
+	var all []*metav1.PartialObjectMetadata
+	w.namespaces = revisions{}
+	for i := range namespaces {
+		m := testbuilders.Namespace(fmt.Sprint("ns-", i), w.next())
+		w.namespaces[types.NamespacedName{Name: m.Name}] = freshness.Revision{UID: m.UID, Version: m.ResourceVersion}
+		all = append(all, m)
+	}
+	c := ttlClusterPolicy("c", "10m", 1)
+	c.Status = statusOf(1)
+	w.ReplaceNamespaces(all, w.next(), w.now)
+	w.ReplacePolicies(nil, w.next(), w.now)
+	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
+	w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
+	for i := range namespaces {
+		for _, n := range names(fmt.Sprint("ns-", i, "-"), each) {
+			w.upsert(testbuilders.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
+		}
+	}
+	w.listCovered()
+	w.confirmFresh()
+	w.takes()
+}
+
+// TestAnUnseenChange: after a start, objects that were due before, and that no status counts, are attributed to an unseen change.
+func TestAnUnseenChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		last time.Time // when a controller last ran
+		due  int64     // in the status
+		held bool
+	}{
+		"no controller ran before": {held: false},
+		"they came due since":      {last: testbuilders.Now.Add(-time.Hour), held: false},
+		"they were due before":     {last: testbuilders.Now, held: true},
+		"the status counts them":   {last: testbuilders.Now, due: 4, held: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := restarted(t, c.last)
+			w.listNamespaces(testbuilders.Home)
+			p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due})
+			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
+			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
+			allListed(w.driver) // Policies come last.
+			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
+			w.listCovered()
+			w.confirmFresh()
+			if !c.held {
+				w.takes("a", "b", "c", "d")
+				return
+			}
+			w.takes()
+			r := w.report("p")
+			if len(r.Holds) != 1 || r.Holds[0].Objects != 4 {
+				t.Fatalf("the holds are %+v", r.Holds)
+			}
+			w.policy(p.Annotated(gc.AnnotationApprovedHold, r.Holds[0].ID))
+			w.takes("a", "b", "c", "d")
 		})
 	}
 }

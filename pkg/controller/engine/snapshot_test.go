@@ -53,3 +53,30 @@ func TestSnapshotInSteps(t *testing.T) {
 		t.Errorf("copied %d objects, cut: %t; want 5 of them", len(s.Facts), s.Cut)
 	}
 }
+
+// TestSnapshotDuringAHold: a hold that begins while objects are copied is not in the copy, and the copy does not use it.
+func TestSnapshotDuringAHold(t *testing.T) {
+	w := newHoldWorld(t, ttlPolicy("1h", 1))
+	w.policy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").Labelled("no", "ne")))
+	w.observePolicy(ttlPolicy("1h", 1).Status(statusOf(1)))
+	w.cronJobsListed = false // A change is pending, so that clearances are copied.
+	w.observePolicy(testbuilders.Policy("q").Rules(testbuilders.Rule("r", "2h").Labelled("no", "ne")).Generation(2))
+	w.setBudget(1)
+	done := false
+	w.interrupt = func() {
+		if !done {
+			done = true
+			w.observePolicy(ttlPolicy("10m", 2))
+			w.ReplaceCronJobs(nil, w.now)
+			w.stepAll()
+		}
+	}
+	s := w.Snapshot(gc.PolicyChange{Before: ttlPolicy("1h", 1).Obj(), After: ttlPolicy("2h", 2).Obj()}, 100, w.now)
+	if !done {
+		t.Fatal("the copy was not interrupted")
+	}
+	t.Logf("held %d, copied %v", len(w.Engine.namespaces[testbuilders.Home].holds), s.driver.namespaces[testbuilders.Home].copiedClearances)
+	for _, k := range s.Facts {
+		s.driver.Upsert(k, w.now)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 // Unknown namespaces: observed late, or left out of a list.
@@ -235,4 +236,56 @@ func TestAStaleListOfPolicies(t *testing.T) {
 	w.confirmFresh()
 	w.takes()
 	w.oneHold("p", 4)
+}
+
+// TestARemovedNamespaceUnderACeiling: objects that exceed a ceiling are not attributed to a namespace under the ceiling that was removed
+// before.
+func TestARemovedNamespaceUnderACeiling(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAbove = 0
+	w.clusterPolicy(jobCeiling(1, 2))
+	w.namespace("y")
+	w.policy(testbuilders.Policy("kept").In("y").Default("never"))
+	w.RemoveNamespace(testbuilders.Namespace("y", w.next()), w.now)
+	delete(w.namespaces, types.NamespacedName{Name: "y"})
+	w.upsert(job(time.Minute, "a"), job(time.Hour, "b"), job(2*time.Hour, "c"))
+	w.confirmFresh()
+	w.takes("c")
+}
+
+// TestObjectsOutliveTheirNamespace: objects stay known if a list leaves out their namespace.
+func TestObjectsOutliveTheirNamespace(t *testing.T) {
+	w := newWorld(t)
+	w.clusterPolicy(jobCeiling(1, 0))
+	w.upsert(job(time.Hour, "a"))
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
+	w.decided("a", policy.Ignore, policy.ReasonNamespaceUnknown)
+	w.namespace(testbuilders.Home)
+	w.confirmFresh()
+	w.takes("a")
+}
+
+// TestAPolicyChangesInAnUnknownNamespace: a policy that changes while a list leaves out its namespace does not change a hold of another
+// policy there.
+func TestAPolicyChangesInAnUnknownNamespace(t *testing.T) {
+	own := func(generation int64) *testbuilders.PolicyBuilder {
+		return testbuilders.Policy("own").Rules(testbuilders.Rule("r", "never").For(gc.ResourceJobs)).Generation(generation)
+	}
+	w := newWorld(t, own(1))
+	w.config.HoldAbove = 2
+	w.clusterPolicy(ttlClusterPolicy("c", "never", 1))
+	for _, name := range names("pod-", 4) {
+		w.upsert(testbuilders.Pod(name).Succeeded(w.now.Add(-time.Hour)).Fact())
+	}
+	w.clusterPolicy(ttlClusterPolicy("c", "10m", 2))
+	before := w.Reports("")[0].Holds
+	w.RemoveNamespace(testbuilders.Namespace(testbuilders.Home, w.next()), w.now)
+	w.policy(own(2))
+	w.namespace(testbuilders.Home)
+	w.confirmFresh()
+	w.takes()
+	after := w.Reports("")[0].Holds
+	if len(before) != 1 || len(after) != 1 || after[0].ID != before[0].ID || after[0].Objects != 4 {
+		t.Errorf("the holds were %+v and are %+v", before, after)
+	}
 }

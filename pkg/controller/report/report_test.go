@@ -24,6 +24,9 @@ func TestGroupString(t *testing.T) {
 		"Refused: pods/a (" + strings.Repeat("x", 512) + ")": {
 			Reason: policy.ReasonRefused, Object: "pods/a", Detail: strings.Repeat("x", 513), Count: 1,
 		},
+		"Refused: pods/a (" + strings.Repeat("é", 512) + ")": {
+			Reason: policy.ReasonRefused, Object: "pods/a", Detail: strings.Repeat("é", 100000), Count: 1,
+		},
 	} {
 		if got := g.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -58,7 +58,7 @@ func TestChangesBeforeTake(t *testing.T) {
 		"the object is kept":          {func(w *world) { w.upsert(due().TTL("never").Fact()) }, policy.Keep, policy.ReasonNever},
 		"the object is kept until":    {func(w *world) { w.upsert(due().KeepUntil("2026-03-01T13:00:00Z").Fact()) }, policy.Wait, policy.ReasonNotDue},
 		"its annotation is malformed": {func(w *world) { w.upsert(due().TTL("?").Fact()) }, policy.Hold, policy.ReasonInvalidAnnotation},
-		"its label goes":              {func(w *world) { w.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
+		"its label is removed":        {func(w *world) { w.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Fact()) }, policy.Ignore, policy.ReasonNoPolicy},
 		"somebody deletes it":         {func(w *world) { w.upsert(due().Terminating().Fact()) }, policy.Await, policy.ReasonTerminating},
 		"the policy is lengthened":    {func(w *world) { w.policy(testbuilders.Policy("p").Default("2h").Generation(2)) }, policy.Wait, policy.ReasonNotDue},
 		"the policy is lengthened past the API, under its generation": {func(w *world) {
@@ -274,7 +274,7 @@ func TestUnusedNamespacesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestPoliciesFromANewList(t *testing.T) {
+func TestReplacePolicies(t *testing.T) {
 	w := newWorld(t, ttlPolicy("1h", 1), testbuilders.Policy("q").Default("never"))
 	w.upsert(job(2*time.Hour, "a"))
 	w.decided("a", policy.Keep, policy.ReasonNever)
@@ -341,4 +341,34 @@ func TestASuspendedPolicy(t *testing.T) {
 	w.policy(p(3, true))
 	w.decided("p-0", policy.Hold, policy.ReasonSuspended)
 	w.oneHold("p", 3)
+}
+
+// TestThePolicyThatStopsIsNamed: if several policies stop deletions, the first by name is reported.
+func TestThePolicyThatStopsIsNamed(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("0s"), testbuilders.Policy("x").Default("1y"), testbuilders.Policy("y").Default("1y"))
+	w.upsert(job(time.Hour, "a"))
+	if got := w.explain(w.records.get("uid-a")).Detail; got[:len("policy team-a/x:")] != "policy team-a/x:" {
+		t.Errorf("a is held with detail %q", got)
+	}
+	w = newWorld(t, testbuilders.Policy("p").Default("0s"))
+	for _, name := range []string{"b", "a", "c"} {
+		p := guardrailPolicy(1, gc.Guardrails{SuspendAll: true})
+		p.Name, p.UID = name, testbuilders.UID(name)
+		w.clusterPolicy(p)
+	}
+	w.upsert(job(time.Hour, "a"))
+	if got := w.explain(w.records.get("uid-a")).Detail; got != "cluster policy a stops all deletions in this namespace" {
+		t.Errorf("a is held with detail %q", got)
+	}
+}
+
+// TestTheNextTimeIsTheEarliest: a later time of a Preview does not hide an earlier one.
+func TestTheNextTimeIsTheEarliest(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Default("2h").Preview())
+	w.upsert(job(0, "a"))
+	if next, ok := w.Next(); !ok || !next.Equal(testbuilders.Now.Add(time.Hour)) {
+		t.Errorf("the next time is %s, %v", next, ok)
+	}
+	w.pass(time.Hour)
+	w.takes("a")
 }
