@@ -41,12 +41,12 @@ func TestPoolRanks(t *testing.T) {
 		"fewer than the limit":         {3, []finished{{"a", 1}, {"b", 2}}, ""},
 		"as many as the limit":         {2, []finished{{"a", 1}, {"b", 2}}, ""},
 		"the oldest goes":              {2, []finished{{"a", 1}, {"b", 3}, {"c", 2}}, "b"},
-		"whenever it came":             {2, []finished{{"b", 3}, {"a", 1}, {"c", 2}}, "b"},
-		"the one inserted is over":     {1, []finished{{"a", 1}, {"b", 2}}, "b"},
-		"a microsecond decides":        {1, []finished{{"b", 1}, {"a", 2}}, "a"},
-		"of one time, the larger UID":  {1, []finished{{"b", 1}, {"a", 1}, {"c", 1}}, "b c"},
+		"inserted in another order":    {2, []finished{{"b", 3}, {"a", 1}, {"c", 2}}, "b"},
+		"the last one is over":         {1, []finished{{"a", 1}, {"b", 2}}, "b"},
+		"a microsecond apart":          {1, []finished{{"b", 1}, {"a", 2}}, "a"},
+		"at the same time, by UID":     {1, []finished{{"b", 1}, {"a", 1}, {"c", 1}}, "b c"},
 		"nothing is kept by a limit 0": {0, []finished{{"a", 1}, {"b", 2}}, "a b"},
-		"below 0 is 0":                 {-1, []finished{{"a", 1}}, "a"},
+		"a negative limit is 0":        {-1, []finished{{"a", 1}}, "a"},
 		"no limit":                     {capacity.Unlimited, []finished{{"a", 1}, {"b", 2}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,14 +72,14 @@ func TestKeptMembersRankFirst(t *testing.T) {
 		c.Insert("a", m)
 	}
 	if !old.Over() || older.Over() || newest.Over() {
-		t.Errorf("over are old: %v, older, which is kept: %v, newest: %v", old.Over(), older.Over(), newest.Over())
+		t.Errorf("over: old %v, older, which is kept, %v, newest %v", old.Over(), older.Over(), newest.Over())
 	}
 	c = capacity.NewCeiling(1, ignore[string])
 	for _, m := range []*capacity.Member[string]{old, older, newest} {
 		c.Insert("a", m)
 	}
 	if older.Over() || !newest.Over() {
-		t.Errorf("over are the one that is kept: %v, newest: %v", older.Over(), newest.Over())
+		t.Errorf("over: older, which is kept, %v, newest %v", older.Over(), newest.Over())
 	}
 }
 
@@ -118,7 +118,7 @@ func TestMembersMove(t *testing.T) {
 	}
 }
 
-// TestCeilingShares changes the sizes of groups one after the other and looks at how many of each are kept.
+// TestCeilingShares changes the sizes of groups one after the other, and checks how many members of each are kept.
 func TestCeilingShares(t *testing.T) {
 	type step struct {
 		total int
@@ -126,7 +126,7 @@ func TestCeilingShares(t *testing.T) {
 		kept  []int
 	}
 	for name, steps := range map[string][]step{
-		"the small lose nothing, and what rounding leaves over goes to the first by name": {
+		"small groups keep everything, and the remainder is for the first by name": {
 			{600, []int{10, 200, 3000}, []int{10, 200, 390}},
 			{600, []int{10, 200, 3000, 500}, []int{10, 197, 197, 196}},
 			{600, []int{10, 200, 3000}, []int{10, 200, 390}},
@@ -144,12 +144,12 @@ func TestCeilingShares(t *testing.T) {
 			{31, []int{10, 200, 3000}, []int{10, 11, 10}},
 			{32, []int{10, 200, 3000}, []int{10, 11, 11}},
 		},
-		"nothing under nothing fits": {
+		"a total of zero": {
 			{0, nil, nil},
 			{0, []int{1}, []int{0}},
 			{0, []int{0}, []int{0}},
 		},
-		"equals lose alike": {
+		"equal groups": {
 			{10, []int{5, 5}, []int{5, 5}},
 			{10, []int{5, 6}, []int{5, 5}},
 			{10, []int{6, 6}, []int{5, 5}},
@@ -157,14 +157,14 @@ func TestCeilingShares(t *testing.T) {
 			{12, []int{6, 6}, []int{6, 6}},
 			{12, []int{6, 6, 6}, []int{4, 4, 4}},
 		},
-		"the rest is passed on": {
+		"what one group does not need is for the others": {
 			{5, []int{0, 4, 4}, []int{0, 3, 2}},
 			{5, []int{4, 4, 4}, []int{2, 2, 1}},
 			{5, []int{1, 4, 4}, []int{1, 2, 2}},
 			{6, []int{1, 4, 4}, []int{1, 3, 2}},
 			{6, []int{1, 2, 4}, []int{1, 2, 3}},
 		},
-		"a group goes and comes back": {
+		"a group is removed and added again": {
 			{4, []int{4, 4}, []int{2, 2}},
 			{4, []int{4, 0}, []int{4, 0}},
 			{4, []int{4, 1}, []int{3, 1}},
@@ -202,7 +202,7 @@ func TestCeilingShares(t *testing.T) {
 	}
 }
 
-// resize lets the newest of a group leave, or newer ones come.
+// resize removes the newest members of a group, or adds newer ones.
 func resize(c *capacity.Ceiling[int], group int, members []*capacity.Member[int], size int) []*capacity.Member[int] {
 	for len(members) > size {
 		members[len(members)-1].Leave()
@@ -225,7 +225,7 @@ func count(members []*capacity.Member[int]) (kept int) {
 	return kept
 }
 
-// TestMembersAreSmall: there may be a million.
+// TestMembersAreSmall: there may be a million members.
 func TestMembersAreSmall(t *testing.T) {
 	if size := unsafe.Sizeof(capacity.Member[*int]{}); size > 48 {
 		t.Errorf("a member takes %d bytes, more than 48", size)
@@ -234,7 +234,7 @@ func TestMembersAreSmall(t *testing.T) {
 
 const benchMembers = 100_000
 
-// randomMembers makes the members of a benchmark, finished in random order.
+// randomMembers returns the members of a benchmark, which finished in random order.
 func randomMembers() []*capacity.Member[int] {
 	random := rand.New(rand.NewPCG(1, 2))
 	members := make([]*capacity.Member[int], benchMembers)
@@ -244,7 +244,7 @@ func randomMembers() []*capacity.Member[int] {
 	return members
 }
 
-// BenchmarkPool takes one out and puts it back, in a pool half of which is over.
+// BenchmarkPool removes a member and inserts it again, in a pool half of which is over.
 func BenchmarkPool(b *testing.B) {
 	p, members := capacity.NewPool(benchMembers/2, ignore[int]), randomMembers()
 	for _, m := range members {
@@ -257,11 +257,11 @@ func BenchmarkPool(b *testing.B) {
 	}
 }
 
-// BenchmarkCeiling takes one out and puts it back, under a ceiling for half of a thousand groups of 1 to 199. What it costs
-// beyond that of a pool is that of the members that the level flips.
+// BenchmarkCeiling removes a member and inserts it again, under a ceiling for half of a thousand groups of 1 to 199 members. It takes
+// longer than BenchmarkPool because other members change when the level does.
 func BenchmarkCeiling(b *testing.B) {
-	flips := 0
-	c, members := capacity.NewCeiling(benchMembers/2, func(*capacity.Member[int]) { flips++ }), randomMembers()
+	changes := 0
+	c, members := capacity.NewCeiling(benchMembers/2, func(*capacity.Member[int]) { changes++ }), randomMembers()
 	groups := make([]string, 0, benchMembers)
 	for i := 0; len(groups) < benchMembers; i++ {
 		groups = append(groups, slices.Repeat([]string{strconv.Itoa(i)}, min(1+i%199, benchMembers-len(groups)))...)
@@ -269,11 +269,11 @@ func BenchmarkCeiling(b *testing.B) {
 	for i, m := range members {
 		c.Insert(groups[i], m)
 	}
-	flips = 0
+	changes = 0
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i = (i + 1) % benchMembers {
 		members[i].Leave()
 		c.Insert(groups[i], members[i])
 	}
-	b.ReportMetric(float64(flips)/float64(b.N), "flips/op")
+	b.ReportMetric(float64(changes)/float64(b.N), "changes/op")
 }

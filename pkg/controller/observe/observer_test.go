@@ -281,23 +281,29 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	}
 }
 
-func TestReportsErrors(t *testing.T) {
-	o := newObserved(t, testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj())
+// forbid makes the API server answer requests for a resource with an error, until allow is called.
+func (o *observed) forbid(resource string, err error) (allow func()) {
 	var forbidden atomic.Bool
 	forbidden.Store(true)
 	o.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
-		if r.Resource == "jobs" && forbidden.Load() {
-			return nil, errors.New("no right to list jobs")
+		if r.Resource == resource && forbidden.Load() {
+			return nil, err
 		}
 		return nil, nil
 	})
+	return func() { forbidden.Store(false) }
+}
+
+func TestReportsErrors(t *testing.T) {
+	o := newObserved(t, testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj())
+	allow := o.forbid("jobs", errors.New("no right to list jobs"))
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.until("the report says why the policy deletes nothing", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return len(reports) == 1 && reports[0].Unobserved == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
 	})
-	forbidden.Store(false)
+	allow()
 	o.until("the policy deletes again", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
 		return reports[0].Unobserved == "" && reports[0].Held == 0 && reports[0].Due == 1
@@ -307,14 +313,7 @@ func TestReportsErrors(t *testing.T) {
 // TestReportsErrorsOfQuotas: they are in the reports of policies with a percentage of a quota.
 func TestReportsErrorsOfQuotas(t *testing.T) {
 	o := newObserved(t)
-	var forbidden atomic.Bool
-	forbidden.Store(true)
-	o.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
-		if r.Resource == "resourcequotas" && forbidden.Load() {
-			return nil, errors.New("no right to list quotas")
-		}
-		return nil, nil
-	})
+	allow := o.forbid("resourcequotas", errors.New("no right to list quotas"))
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
 	doubt := func() string {
@@ -324,7 +323,7 @@ func TestReportsErrorsOfQuotas(t *testing.T) {
 	o.until("the report says why the policy deletes nothing", func() bool {
 		return len(o.Tracker.Reports(testbuilders.Home)) == 1 && doubt() == "resourcequotas cannot be observed: no right to list quotas"
 	})
-	forbidden.Store(false)
+	allow()
 	o.until("the policy deletes again", func() bool { return doubt() == "" })
 }
 

@@ -28,8 +28,8 @@ func ticking() func() time.Time {
 	}
 }
 
-// begun returns a tracker that knows one namespace with a policy and Jobs.
-func begun(clock func() time.Time, jobs int) *Tracker {
+// newTracker returns a tracker with one namespace, a policy and Jobs.
+func newTracker(clock func() time.Time, jobs int) *Tracker {
 	t := New(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, clock)
 	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
 	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
@@ -63,7 +63,7 @@ func received(c <-chan struct{}) bool {
 
 // TestSignals: an effect is received once, however many events have it.
 func TestSignals(t *testing.T) {
-	tr := begun(ticking(), 0)
+	tr := newTracker(ticking(), 0)
 	if !received(tr.CoverageChanged()) || received(tr.CoverageChanged()) || !received(tr.Changed()) || received(tr.Changed()) {
 		t.Error("a first policy changes the coverage and what is due, once")
 	}
@@ -105,10 +105,10 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse: whatever is called at the same time, all events have been taken in afterwards.
+// TestConcurrentUse: whichever methods are called at the same time, no event is lost.
 func TestConcurrentUse(t *testing.T) {
 	const jobs = 4 * clockEvery
-	tr, now := begun(time.Now, jobs), testbuilders.Now
+	tr, now := newTracker(time.Now, jobs), testbuilders.Now
 	var group sync.WaitGroup
 	for _, do := range []func(i int){
 		func(i int) { tr.Upsert(job(jobs+i, 2), now) },
@@ -164,7 +164,7 @@ func TestConcurrentUse(t *testing.T) {
 
 // TestSnapshotEndsWithItsContext: a copy is cut when its context ends.
 func TestSnapshotEndsWithItsContext(t *testing.T) {
-	tr := begun(ticking(), 3*clockEvery)
+	tr := newTracker(ticking(), 3*clockEvery)
 	change := gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}
 	for checks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
 		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: checks}, change, 1000, testbuilders.Now)
