@@ -200,7 +200,7 @@ func TestAssessTotal(t *testing.T) {
 	})
 }
 
-// TestAssessApproved: an approval covers exactly what its author could see.
+// TestAssessApproved: an approval covers exactly the objects that its author could see.
 func TestAssessApproved(t *testing.T) {
 	id, all := HoldID("p", "a", "edit"), HoldID("c", "", "wide")
 	join := Changes{relax, edit}.join().ID
@@ -250,7 +250,7 @@ func TestAssessApproved(t *testing.T) {
 	})
 }
 
-// TestAssessUnseen: of a change that nobody saw, only overdue objects count that the last status did not count.
+// TestAssessUnseen: only overdue objects that the last status did not count are attributed to an unseen change.
 func TestAssessUnseen(t *testing.T) {
 	assess(t, map[string]assessCase{
 		"nothing overdue":       {batches: []*Batch{of("a", 100, unseen).overdue(0, 100)}, want: []want{free}},

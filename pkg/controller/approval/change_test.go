@@ -108,7 +108,7 @@ func TestSetObserved(t *testing.T) {
 	}
 }
 
-// TestShown: people are told of the last change that somebody saw.
+// TestShown: people are told of the last change that is not unseen.
 func TestShown(t *testing.T) {
 	for want, all := range map[string]Changes{
 		"a":  {{ID: "a"}},

@@ -23,7 +23,7 @@ func TestOutcomesHaveNames(t *testing.T) {
 	}
 }
 
-// TestLapsed: an order ends by whichever clock is ahead.
+// TestLapsed: an order lapses by the clock that is ahead.
 func TestLapsed(t *testing.T) {
 	begun := time.Now()
 	o := Order{Until: begun.Add(time.Second)}
@@ -42,7 +42,7 @@ func TestLapsed(t *testing.T) {
 	}
 }
 
-// TestRetry: what a failed delete of version 5 means for the next one.
+// TestRetry: how a failed delete of version 5 affects the next one.
 func TestRetry(t *testing.T) {
 	for name, c := range map[string]struct {
 		result Result
@@ -91,7 +91,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRecordRead: what was read may be deleted, unless the server has refused that very state.
+// TestRecordRead: the version that was read may be deleted, unless the server has refused that version.
 func TestRecordRead(t *testing.T) {
 	var r Retry
 	r.Failed(Result{Outcome: Unknown}, 5, 5, now)

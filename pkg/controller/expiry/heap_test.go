@@ -25,7 +25,7 @@ type key struct {
 func (k *key) HeapIndex() int     { return k.index }
 func (k *key) SetHeapIndex(i int) { k.index = i }
 
-// named is a heap of keys, by their names.
+// named is a heap of keys by name.
 type named struct {
 	Heap[*key]
 	keys map[string]*key
@@ -43,7 +43,7 @@ func (n *named) key(name string) *key {
 func (n *named) set(name string, at time.Time) { n.Set(n.key(name), at) }
 func (n *named) remove(name string)            { n.Remove(n.key(name)) }
 
-// popAll takes out what is due at a time.
+// popAll pops all entries that are due at a time.
 func popAll(h *named, now time.Time) []string {
 	var out []string
 	for k, ok := h.PopDue(now); ok; k, ok = h.PopDue(now) {

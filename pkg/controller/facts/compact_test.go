@@ -24,7 +24,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// plain is a fact with its labels as a map, so that it can be compared.
+// plain returns a fact with its labels as a map, so that it can be compared.
 func plain(f *lifecycle.Fact, keys ...string) lifecycle.Fact {
 	out, set := *f, labels.Set{}
 	for _, key := range keys {
@@ -36,8 +36,8 @@ func plain(f *lifecycle.Fact, keys ...string) lifecycle.Fact {
 	return out
 }
 
-// TestKeptSaysAllOfTheFact: whatever it says, and whatever was kept before.
-func TestKeptSaysAllOfTheFact(t *testing.T) {
+// TestCompactHasTheWholeFact: Fact returns every field of the fact, whatever else was compressed before.
+func TestCompactHasTheWholeFact(t *testing.T) {
 	testbuilders.Checks(t, 2000)
 	rapid.Check(t, func(t *rapid.T) {
 		f := model.DrawObject(t, testbuilders.Now, rapid.IntRange(0, 9).Draw(t, "i"))
@@ -70,13 +70,13 @@ func TestKeptSaysAllOfTheFact(t *testing.T) {
 			t.Fatalf("kept\n%+v as\n%+v", want, k)
 		}
 		if again := facts.Compress(k.Fact()); !reflect.DeepEqual(again, k) {
-			t.Fatalf("kept %+v anew as %+v", k, again)
+			t.Fatalf("compressed %+v again as %+v", k, again)
 		}
 	})
 }
 
-// TestKeptIsSmall: there may be a million.
-func TestKeptIsSmall(t *testing.T) {
+// TestCompactIsSmall: there may be a million facts.
+func TestCompactIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(facts.Compact{}); size > 48 {
 		t.Errorf("%d bytes, more than 48", size)
 	}
@@ -94,8 +94,8 @@ func TestKeptIsSmall(t *testing.T) {
 	}
 }
 
-// TestOwnLabelsAreNoReasonToShareNothing: the API server labels Jobs that have no labels with their own UID and name.
-func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
+// TestGeneratedLabelsAreShared: the API server labels Jobs without labels with their own UID and name.
+func TestGeneratedLabelsAreShared(t *testing.T) {
 	var kept []*facts.Compact
 	for _, name := range []string{"a", "b"} {
 		kept = append(
@@ -121,7 +121,7 @@ func TestOwnLabelsAreNoReasonToShareNothing(t *testing.T) {
 	}
 }
 
-// TestScheduledJobsShareTheirCronJob: each is scheduled for a time of its own, which its name says.
+// TestScheduledJobsShareTheirCronJob: each Job has a scheduled time of its own, which is part of its name.
 func TestScheduledJobsShareTheirCronJob(t *testing.T) {
 	run := func(name string, at time.Time) *facts.Compact {
 		return facts.Compress(testbuilders.Job(name).ControlledBy("batch/v1", "CronJob", "nightly").Created(at.Add(time.Second)).
@@ -140,8 +140,8 @@ func TestScheduledJobsShareTheirCronJob(t *testing.T) {
 	}
 }
 
-// TestWhatObjectsHaveInCommonGoesWithTheLast: labels may be different for each of the objects that come and go.
-func TestWhatObjectsHaveInCommonGoesWithTheLast(t *testing.T) {
+// TestSharedPartsAreForgotten: the parts that objects share are forgotten with the last object, although each object may have other labels.
+func TestSharedPartsAreForgotten(t *testing.T) {
 	eventually(t, 0) // Of other tests, which would be forgotten while this one counts.
 	all := map[int]*facts.Compact{}
 	for i := range 100 {
@@ -155,7 +155,7 @@ func TestWhatObjectsHaveInCommonGoesWithTheLast(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// eventually waits until the garbage collector has found out what is in use no more, and it is forgotten.
+// eventually waits until the garbage collector has found that a shared part is unused, and it is forgotten.
 func eventually(t *testing.T, interned int) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {

@@ -47,7 +47,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestConfirmAVersion: where only a version was read, memory must have seen it, whatever memory has.
+// TestConfirmAVersion: if only a version was read, memory must have observed that version. Its contents do not matter.
 func TestConfirmAVersion(t *testing.T) {
 	for name, c := range map[string]struct {
 		seen, version string
@@ -75,7 +75,7 @@ func TestConfirmAVersion(t *testing.T) {
 	}
 }
 
-// TestConfirmWaits: a read that does not agree yet is compared again once memory has moved, and until then at no cost.
+// TestConfirmWaits: a reading that memory is behind is compared again after the next event, and not before.
 func TestConfirmWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		move func(*Freshness)
@@ -123,7 +123,7 @@ func TestConfirmWaits(t *testing.T) {
 	}
 }
 
-// TestEachCollectionMustAgree: one that does not is enough.
+// TestEachCollectionMustAgree: memory is not fresh if it is behind in one collection.
 func TestEachCollectionMustAgree(t *testing.T) {
 	for _, other := range []Collection{Policies, ClusterPolicies, Namespaces} {
 		var f Freshness
@@ -155,7 +155,7 @@ func TestWhatEndsFreshness(t *testing.T) {
 	}
 }
 
-// TestNothingIsListedAtFirst, and memory never goes back but by a list.
+// TestNothingIsListedAtFirst: no collection is listed at first, and only a list sets memory back.
 func TestNothingIsListedAtFirst(t *testing.T) {
 	var f Freshness
 	for i, c := range []Collection{Policies, ClusterPolicies, Namespaces} {
@@ -190,7 +190,7 @@ func TestWatches(t *testing.T) {
 		t.Error("stale too soon")
 	}
 	if !w.Expire(now.Add(StaleAfter)) || w.Expire(now.Add(StaleAfter)) || w.Stale("pods") == "" {
-		t.Error("stale once, and told once")
+		t.Error("a watch becomes stale once")
 	}
 	if _, ok := w.Next(); ok {
 		t.Error("what is stale does not go stale")

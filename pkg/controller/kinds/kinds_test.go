@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// TestTable: each row says the same of its kind everywhere, and owners are in the table too.
+// TestTable: each row is consistent, and the owners of each kind are in the table too.
 func TestTable(t *testing.T) {
 	for _, k := range table {
 		if want := strings.TrimSuffix(k.Plural+"."+k.GroupVersionKind.Group, "."); k.Resource != want {

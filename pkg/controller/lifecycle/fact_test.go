@@ -92,7 +92,7 @@ func TestController(t *testing.T) {
 			&lifecycle.Owner{GroupKind: schema.GroupKind{Group: "batch", Kind: "Job"}, Name: "j", UID: "uid-j"}},
 		"a kind of the core group": {testbuilders.Pod("a").ControlledBy("v1", "ReplicationController", "r"),
 			&lifecycle.Owner{GroupKind: schema.GroupKind{Kind: "ReplicationController"}, Name: "r", UID: "uid-r"}},
-		"a group that cannot be read is nobody's": {testbuilders.Pod("a").ControlledBy("batch/v1/x", "Job", "j"),
+		"a malformed group is no known owner": {testbuilders.Pod("a").ControlledBy("batch/v1/x", "Job", "j"),
 			&lifecycle.Owner{GroupKind: schema.GroupKind{Group: "batch/v1/x", Kind: "Job"}, Name: "j", UID: "uid-j"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestFinalizers(t *testing.T) {
 		waits       []string
 	}{
 		"none":                                          {testbuilders.Job("a"), "", nil},
-		"of somebody else":                              {testbuilders.Job("a").Finalizer(other), "", nil},
+		"another finalizer":                             {testbuilders.Job("a").Finalizer(other), "", nil},
 		"orphan asks for that":                          {testbuilders.Job("a").Finalizer(other, "orphan"), metav1.DeletePropagationOrphan, nil},
 		"foregroundDeletion asks for that":              {testbuilders.Job("a").Finalizer("foregroundDeletion", other), metav1.DeletePropagationForeground, nil},
 		"of an object that is being deleted":            {testbuilders.Job("a").Terminating().Finalizer(other, "orphan"), metav1.DeletePropagationOrphan, []string{other, "orphan"}},
@@ -130,7 +130,7 @@ func TestFinalizers(t *testing.T) {
 	}
 }
 
-// TestContradictoryFinalizers: no propagation keeps both.
+// TestContradictoryFinalizers: no propagation keeps both finalizers.
 func TestContradictoryFinalizers(t *testing.T) {
 	for _, finalizers := range [][]string{{"orphan", "foregroundDeletion"}, {"foregroundDeletion", "example.com/other", "orphan"}} {
 		f := testbuilders.Job("a").Finalizer(finalizers...).Fact()

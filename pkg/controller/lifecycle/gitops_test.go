@@ -71,7 +71,7 @@ func TestApplied(t *testing.T) {
 			testbuilders.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/x").Annotation(helmRelease, "web").Annotation(helmReleaseN, "team-a").Fact(),
 			`Helm release "team-a/web"`},
 
-		"whoever has a controller goes with it": {
+		"an object with a controller": {
 			testbuilders.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").ControlledBy("batch/v1", "CronJob", "c").Fact(), ""},
 		"an owner that does not control changes nothing": {
 			testbuilders.Job("migrate").Annotation(tracking, "web:batch/Job:team-a/migrate").OwnedBy("v1", "ConfigMap", "c").Fact(), `Argo CD app "web"`},

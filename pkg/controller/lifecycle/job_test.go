@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// end is what a fact says of the end of an object.
+// end is the part of a fact about the end of an object.
 type end struct {
 	finished bool
 	outcome  gc.Outcome

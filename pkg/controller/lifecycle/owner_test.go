@@ -15,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// observed is what the tests know of controllers.
+// observed implements Owners for the tests.
 type observed struct {
 	jobs     map[types.UID]*lifecycle.Fact
 	cronJobs map[types.UID]*lifecycle.CronJob
@@ -37,7 +37,7 @@ func TestStateOfOwner(t *testing.T) {
 			"uid-running":  testbuilders.Job("running").Fact(),
 			"uid-finished": testbuilders.Job("finished").Complete(testbuilders.Now).Fact(),
 			"uid-abroad":   testbuilders.Job("abroad").In("team-b").Complete(testbuilders.Now).Fact(),
-			"uid-again":    nil, // A Job of the name exists, of another UID.
+			"uid-again":    nil, // There is a Job with this name and another UID.
 			"uid-again-2":  testbuilders.Job("again").WithUID("uid-again-2").Complete(testbuilders.Now).Fact(),
 		},
 		cronJobs: map[types.UID]*lifecycle.CronJob{
@@ -75,7 +75,7 @@ func TestStateOfOwner(t *testing.T) {
 		"a DaemonSet":                 {testbuilders.Pod("a").ControlledBy("apps/v1", "DaemonSet", "d").Fact(), lifecycle.OwnerNone},
 		"a ReplicaSet of another group": {
 			testbuilders.Pod("a").ControlledBy("example.com/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerUnknown},
-		"a kind that nobody observes": {
+		"a kind that is not observed": {
 			testbuilders.Job("a").ControlledBy("jobset.x-k8s.io/v1alpha2", "JobSet", "s").Fact(), lifecycle.OwnerUnknown},
 		"a group that cannot be read": {testbuilders.Pod("a").ControlledBy("batch/v1/x", "Job", "running").Fact(), lifecycle.OwnerUnknown},
 	} {
@@ -87,7 +87,7 @@ func TestStateOfOwner(t *testing.T) {
 	}
 }
 
-// TestJobsThatACronJobHasNotListed: a CronJob counts on a Job that is scheduled for later than it has noted.
+// TestJobsThatACronJobHasNotListed: a CronJob still needs a Job that was scheduled later than its last recorded time.
 func TestJobsThatACronJobHasNotListed(t *testing.T) {
 	earlier, last, later := testbuilders.Now.Add(-48*time.Hour), testbuilders.Now.Add(-24*time.Hour), testbuilders.Now
 	for name, c := range map[string]struct {

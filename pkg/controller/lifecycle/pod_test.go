@@ -66,32 +66,32 @@ func TestFinishOfPods(t *testing.T) {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, later).
 				Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),
 			end{true, gc.OutcomeFailed, later, ""}},
-		"evicted, never ready: nobody knows": {
+		"evicted, never ready: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionFalse, start),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"evicted before it was taken up, without a word: nobody knows": {
+		"evicted before the kubelet saw it, without a status: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Condition(corev1.PodReady, corev1.ConditionFalse, at),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"evicted, still called ready: nobody knows": {
+		"evicted, still ready: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Condition(corev1.PodReady, corev1.ConditionTrue, at),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"nothing at all: nobody knows": {testbuilders.Pod("a").Phase(corev1.PodFailed), end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"a container that ended at no time: nobody knows": {
+		"nothing at all: unknown": {testbuilders.Pod("a").Phase(corev1.PodFailed), end{true, gc.OutcomeFailed, time.Time{}, untold}},
+		"a container that ended at no time: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodSucceeded).Containers(testbuilders.Ended(time.Time{})), end{true, gc.OutcomeSucceeded, time.Time{}, untold}},
-		"lost with its node: one container reported, Ready tells of the others": {
+		"lost with its node: one container has a status, Ready has the time of the others": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Containers(testbuilders.Ended(at), testbuilders.Ended(time.Time{})).
 				Condition(corev1.PodReady, corev1.ConditionFalse, later),
 			end{true, gc.OutcomeFailed, later, ""}},
-		"lost with its node, and no word of the other container: nobody knows": {
+		"lost with its node, without a status of the other container: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at)).Containers(testbuilders.Ended(later), testbuilders.Ended(time.Time{})),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"lost while it ran: nobody knows": {
+		"lost while it ran: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at)).Containers(testbuilders.Running()),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"lost while an init container ran, after another: nobody knows": {
+		"lost while an init container ran, after another: unknown": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Started(start).Init(testbuilders.Ended(at), testbuilders.Running()).Containers(testbuilders.Waiting()),
 			end{true, gc.OutcomeFailed, time.Time{}, untold}},
-		"lost while its sidecar ran on: nobody knows": {
+		"lost while its sidecar ran on: unknown": {
 			testbuilders.Pod("a").Failed(at).Started(start).Init(testbuilders.Running()), end{true, gc.OutcomeFailed, time.Time{}, untold}},
 		"lost while it ran, and taken for disrupted": {
 			testbuilders.Pod("a").Phase(corev1.PodFailed).Containers(testbuilders.Running()).Condition(corev1.DisruptionTarget, corev1.ConditionTrue, at),

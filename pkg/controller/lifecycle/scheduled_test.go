@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestScheduledAfter: however a fact tells for when its Job was scheduled, the answer is the same; also where clocks differ, so that a Job
-// seems to be older than its schedule.
+// TestScheduledAfter: the answer is the same for every form of the scheduled time, even if clocks differ, so that a Job seems older than
+// its schedule.
 func TestScheduledAfter(t *testing.T) {
 	scheduled := time.Unix(29_538_900*60, 0).UTC()
 	for name, created := range map[string]time.Time{"in time": scheduled, "late": scheduled.Add(time.Hour), "early": scheduled.Add(-time.Hour)} {

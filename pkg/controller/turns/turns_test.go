@@ -20,7 +20,7 @@ func (e *entry) Before(o *entry) bool { return e.name < o.name }
 func (e *entry) LaneIndex() int       { return e.index }
 func (e *entry) SetLaneIndex(i int)   { e.index = i }
 
-// lanes has the entries of a lane for each string, which names them.
+// lanes is a queue with a lane for each string, and an entry for each letter of it.
 type lanes struct {
 	Queue[*entry]
 	lanes   []*Lane[*entry]
@@ -44,7 +44,7 @@ func newLanes(all ...string) *lanes {
 
 func (q *lanes) remove(name string) { q.Remove(q.lane[name], q.entries[name]) }
 
-// pops takes out all whose turn it is at a time.
+// pops pops all entries that a queue allows at a time.
 func (q *lanes) pops(at time.Time) string {
 	out := ""
 	for e, ok := q.Pop(at); ok; e, ok = q.Pop(at) {
@@ -62,8 +62,8 @@ func TestOrder(t *testing.T) {
 		"without one":                      {func(q *lanes) { q.remove("b") }, "axcyz"},
 		"one is removed twice":             {func(q *lanes) { q.remove("b"); q.remove("b") }, "axcyz"},
 		"a lane that is empty has no turn": {func(q *lanes) { q.remove("a"); q.remove("b"); q.remove("c") }, "xyz"},
-		"one that comes back queues anew":  {func(q *lanes) { q.remove("a"); q.Push(q.lane["a"], q.entries["a"]) }, "axbycz"},
-		"a lane that comes back queues anew": {func(q *lanes) {
+		"an entry is pushed again":         {func(q *lanes) { q.remove("a"); q.Push(q.lane["a"], q.entries["a"]) }, "axbycz"},
+		"the entries of a lane are pushed again": {func(q *lanes) {
 			for _, name := range []string{"a", "b", "c"} {
 				q.remove(name)
 			}
@@ -99,7 +99,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRest: a lane has its turn again when its pace allows it, and rests no more once nothing waits in it.
+// TestRest: a lane rests until its pace allows another deletion, and does not rest without entries.
 func TestRest(t *testing.T) {
 	q := newLanes("ab")
 	l := q.lanes[0]
@@ -142,7 +142,7 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// TestPace: after a pause a second's worth may go at once, and then so many in a minute.
+// TestPace: after a pause, the deletions of one second are allowed at once, and after that so many per minute.
 func TestPace(t *testing.T) {
 	for perMinute, want := range map[int]int{1: 1, 60: 1, 600: 10, 6000: 100} {
 		var l Lane[*entry]
