@@ -29,8 +29,8 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 		testbuilders.Job("due").Complete(w.now.Add(-time.Hour)).Fact(),
 		testbuilders.Job("failed").Failed(w.now.Add(-time.Hour)).Fact(),
 		testbuilders.Job("train").Label("app", "train").Complete(w.now.Add(-time.Hour)).Fact(),
-		testbuilders.Job("odd").TTL("?").Complete(w.now.Add(-time.Hour)).Fact(),
-		testbuilders.Job("odd-2").TTL("??").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("malformed").TTL("?").Complete(w.now.Add(-time.Hour)).Fact(),
+		testbuilders.Job("malformed-2").TTL("??").Complete(w.now.Add(-time.Hour)).Fact(),
 		testbuilders.Job("old").Complete(time.Time{}).Fact(),
 		testbuilders.Job("going").Complete(w.now.Add(-time.Hour)).Terminating().Finalizer("example.com/f").Fact(),
 		podOf("running", "left").Fact(),
@@ -48,7 +48,7 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	w.holds("p", report.Group{Reason: policy.ReasonFinishTimeUnknown, Detail: "its condition Complete has no transition time", Object: "jobs.batch/old", Count: 1},
-		report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-odd")).Detail, Object: "jobs.batch/odd", Count: 2})
+		report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-malformed")).Detail, Object: "jobs.batch/malformed", Count: 2})
 	want := []report.Group{{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/going", Count: 1}}
 	if !slices.Equal(p.AwaitingByReason, want) {
 		t.Errorf("awaits %+v", p.AwaitingByReason)

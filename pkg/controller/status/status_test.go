@@ -23,7 +23,7 @@ var now = metav1.NewTime(testbuilders.Now)
 
 func TestCondition(t *testing.T) {
 	held := report.Group{Reason: policy.ReasonRefused, Object: "pods/a", Detail: "no", Count: 2}
-	odd := report.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
+	malformed := report.Group{Reason: policy.ReasonInvalidAnnotation, Object: "jobs.batch/b", Count: 1}
 	going := report.Group{
 		Reason: policy.ReasonTerminating,
 		Object: "jobs.batch/c",
@@ -54,7 +54,7 @@ func TestCondition(t *testing.T) {
 		"previewing":                  {preview, report.Report{}, "True", "Previewing", "Counts objects, deletes nothing."},
 		"an empty spec":               {testbuilders.Policy("p"), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
 		"an empty spec that previews": {testbuilders.Policy("p").Preview(), report.Report{DoesNothing: true}, "True", "DoesNothing", "Does nothing: set ttlAfterFinished, capacity or rules."},
-		"what is held does not make it less ready": {enforcing, report.Report{HeldByReason: []report.Group{odd, held}, AwaitingByReason: []report.Group{going}}, "True", "Enforcing",
+		"what is held does not make it less ready": {enforcing, report.Report{HeldByReason: []report.Group{malformed, held}, AwaitingByReason: []report.Group{going}}, "True", "Enforcing",
 			`Deletes what is due. Held, InvalidAnnotation: jobs.batch/b. Held, Refused: pods/a (no) and 1 more. Being deleted, Terminating: jobs.batch/c (waits for finalizers ["example.com/f"]).`},
 		"a right is missing": {enforcing, report.Report{HeldByReason: []report.Group{held, unauthorized(1)}}, "False", "Unauthorized",
 			"1 object due: Winnow may not delete them. Missing permission: kubectl auth can-i delete pods -n team-a"},
