@@ -231,15 +231,18 @@ func TestEffects(t *testing.T) {
 	if !w.TakeEffects().Coverage || w.TakeEffects().Coverage {
 		t.Error("a first policy changes the coverage, once")
 	}
-	for name, do := range map[string]func(){
-		"an object":   func() { w.upsert(job(2*time.Hour, "a")) },
-		"a reading":   func() { w.confirmFresh() },
-		"a policy":    func() { w.policy(ttlPolicy("2h", 2)) },
-		"a namespace": func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") },
+	for _, event := range []struct {
+		name string
+		do   func()
+	}{
+		{"an object", func() { w.upsert(job(2*time.Hour, "a")) }},
+		{"a reading", func() { w.confirmFresh() }},
+		{"a policy", func() { w.policy(ttlPolicy("2h", 2)) }},
+		{"a protected namespace", func() { w.namespace(testbuilders.Home, gc.LabelProtected, "true") }},
 	} {
 		w.TakeEffects()
-		if do(); w.TakeEffects() != (Effects{Due: true}) {
-			t.Errorf("the effect of %s is not only Due", name)
+		if event.do(); w.TakeEffects() != (Effects{Due: true}) {
+			t.Errorf("the effect of %s is not only Due", event.name)
 		}
 	}
 	w.upsert(job(0, "c"))
