@@ -80,7 +80,7 @@ func TestRetry(t *testing.T) {
 				(!paused || reason != c.reason || detail != "words") {
 				t.Errorf("paused %v until %v: %s, %q", paused, until, reason, detail)
 			}
-			if got := r.NeedsRead(5); got != c.read {
+			if got := r.NeedsGet(5); got != c.read {
 				t.Errorf("to be read before the next delete: %v", got)
 			}
 			r.Updated()
@@ -95,20 +95,20 @@ func TestRetry(t *testing.T) {
 func TestRecordRead(t *testing.T) {
 	var r Retry
 	r.Failed(Result{Outcome: Unknown}, 5, 5, now)
-	if !r.RecordRead(5) || r.NeedsRead(5) {
+	if !r.RecordRead(5) || r.NeedsGet(5) {
 		t.Error("it was read, and may be deleted")
 	}
 	r.Failed(Result{Outcome: Conflict}, 5, 5, now)
 	if r.RecordRead(5) || !r.RecordRead(6) {
 		t.Error("the state that was refused may not be deleted, a newer one may")
 	}
-	if r.Reset(); !r.NeedsRead(5) || r.NeedsRead(6) {
+	if r.Reset(); !r.NeedsGet(5) || r.NeedsGet(6) {
 		t.Error("a state that was refused stays refused, and nothing else is remembered")
 	}
 	for range readAfterConflicts {
 		r.Failed(Result{Outcome: Conflict}, 6, 7, now)
 	}
-	if !r.NeedsRead(7) {
+	if !r.NeedsGet(7) {
 		t.Error("after so many conflicts each state is read first")
 	}
 }

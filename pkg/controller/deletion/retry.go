@@ -97,8 +97,8 @@ func (r *Retry) RecordRead(version uint64) (mayDelete bool) {
 // Reset forgets the failures, because the object is no longer due. Only the resource version of the last conflict remains.
 func (r *Retry) Reset() { *r = Retry{rejectedVersion: r.rejectedVersion} }
 
-// NeedsRead reports whether the object, known at a resource version, must be read before the next DELETE.
-func (r *Retry) NeedsRead(version uint64) bool {
+// NeedsGet reports whether the object, known at a resource version, must be read before the next DELETE.
+func (r *Retry) NeedsGet(version uint64) bool {
 	return r.reread || r.conflicts >= readAfterConflicts || version == r.rejectedVersion
 }
 

@@ -62,7 +62,7 @@ func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	return &deletion.Order{
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  e.fresh.Until(),
-		Reread: rec.extra != nil && rec.extra.retry.NeedsRead(rec.ResourceVersion),
+		Reread: rec.extra != nil && rec.extra.retry.NeedsGet(rec.ResourceVersion),
 	}, true
 }
 
