@@ -70,7 +70,12 @@ func soak(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.stop()) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.keepEvidence(context.WithoutCancel(ctx)))
+		}
+		err = errors.Join(err, w.stop())
+	}()
 	judging, end := context.WithCancel(ctx)
 	defer end()
 	go w.judge.run(judging)

@@ -175,7 +175,11 @@ func (w *world) quiet(ctx context.Context) error {
 	defer w.governor.writing.Unlock()
 	w.driver.gate.Lock()
 	defer w.driver.gate.Unlock()
-	return w.missed(ctx)
+	err := w.missed(ctx)
+	if err != nil {
+		err = errors.Join(err, w.keepEvidence(ctx)) // Now, while it is still so.
+	}
+	return err
 }
 
 // missed looks twice for what is due and still there, while nothing happens but time. Right after a restart it looks again.
