@@ -47,6 +47,9 @@ type crowds struct {
 	driver   *driver
 	governor *governor
 
+	// keepEvidence is called when a crowd fails.
+	keepEvidence func(context.Context) error
+
 	seen, held, approved, undone atomic.Int64
 }
 
@@ -60,7 +63,7 @@ func (c *crowds) run(whole context.Context, r *rand.Rand, prefix string) error {
 		life, namespace := rand.New(rand.NewPCG(r.Uint64(), 0)), fmt.Sprintf("%s-crowd-%d", prefix, n)
 		go func() {
 			if err := c.crowd(ctx, life, namespace); err != nil && ctx.Err() == nil {
-				stop(fmt.Errorf("%s: %w", namespace, err))
+				stop(errors.Join(fmt.Errorf("%s: %w", namespace, err), c.keepEvidence(ctx)))
 			}
 			running <- struct{}{}
 		}()

@@ -28,6 +28,9 @@ const (
 	judgeLag = 5 * time.Second
 	// together are DELETEs that are judged by one recomputation, where that is enough.
 	together = 100 * time.Millisecond
+	// judgeMost is for how long DELETEs are judged before the audit log is read again. If many objects need a recomputation of their own,
+	// judging falls behind, but the history must not: whoever waits for something to be gone asks the history.
+	judgeMost = 2 * time.Second
 	// faultsMost is how many are told.
 	faultsMost = 20
 )
@@ -86,8 +89,12 @@ func (j *judge) run(ctx context.Context) {
 		j.lock.Lock()
 		j.pull()
 		now := time.Now()
-		j.judge(now.Add(-judgeLag))
-		past := now.Add(-lags[len(lags)-1] - 2*judgeLag)
+		j.judge(now.Add(-judgeLag), now.Add(judgeMost))
+		past := now
+		if len(j.pending) > 0 && j.pending[0].at.Before(past) {
+			past = j.pending[0].at
+		}
+		past = past.Add(-lags[len(lags)-1] - 2*judgeLag)
 		j.history.forget(past)
 		maps.DeleteFunc(j.done, func(_ types.UID, at time.Time) bool { return at.Before(past) })
 		j.lock.Unlock()
@@ -99,7 +106,8 @@ func (j *judge) finish() (verdict, []string) {
 	j.lock.Lock()
 	defer j.lock.Unlock()
 	j.pull()
-	j.judge(time.Now())
+	now := time.Now()
+	j.judge(now, now.Add(time.Hour))
 	return j.verdict, j.faults
 }
 
@@ -157,9 +165,16 @@ func preconditions(e *cluster.AuditEvent) (types.UID, uint64, error) {
 	return *p.UID, version, err
 }
 
-// judge judges the requests until a time.
-func (j *judge) judge(until time.Time) {
-	for len(j.pending) > 0 && j.pending[0].at.Before(until) {
+// read brings the history up to date with the audit log.
+func (j *judge) read() {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	j.pull()
+}
+
+// judge judges the requests that were received until a time, but ends at the deadline.
+func (j *judge) judge(until, deadline time.Time) {
+	for len(j.pending) > 0 && j.pending[0].at.Before(until) && time.Now().Before(deadline) {
 		first := j.pending[0].at
 		n := slices.IndexFunc(j.pending, func(d deletion) bool { return d.at.After(first.Add(together)) || !d.at.Before(until) })
 		if n < 0 {

@@ -219,7 +219,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay()
 			c.play(p)
-			p.judge.judge(at(60))
+			p.judge.judge(at(60), time.Now().Add(time.Hour))
 			switch {
 			case c.want == "" && len(p.judge.faults) > 0:
 				t.Errorf("right, but found: %v", p.judge.faults)

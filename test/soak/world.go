@@ -81,7 +81,7 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	}
 	w.driver = &driver{kube: kube, history: w.history}
 	w.governor = newGovernor(kube, clients.GcV1alpha1(), w.history)
-	w.crowds = &crowds{driver: w.driver, governor: w.governor}
+	w.crowds = &crowds{driver: w.driver, governor: w.governor, keepEvidence: w.keepEvidence}
 	w.judge = newJudge(w.cluster, w.history)
 	return w.populate(ctx)
 }
@@ -212,6 +212,7 @@ func (w *world) due(ctx context.Context) (map[types.UID]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.judge.read() // An object whose owner is gone is not due.
 	return w.history.overdue(time.Now(), w.governor.now, there), nil
 }
 
