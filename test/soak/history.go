@@ -84,6 +84,11 @@ func (c change) clone() change {
 	return c
 }
 
+// countTogether reports whether one limit may count the objects of two namespaces: it is one namespace, or both are under the ceiling.
+func (c change) countTogether(a, b string) bool {
+	return a == b || c.namespaces[a][boundLabel] == "yes" && c.namespaces[b][boundLabel] == "yes"
+}
+
 func newChange() change {
 	return change{
 		policies: map[types.NamespacedName]*gc.CleanupPolicy{}, cluster: map[string]*gc.ClusterCleanupPolicy{},

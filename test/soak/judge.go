@@ -232,7 +232,9 @@ func (j *judge) judgeAlone(d deletion, fact *lifecycle.Fact) {
 		for _, first := range []bool{false, true} {
 			for _, c := range changes {
 				w := j.history.world(d.at, c, view{lag, first})
-				w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool { return f.UID == d.uid }), fact)
+				w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool {
+					return f.UID == d.uid || !c.countTogether(f.Namespace, fact.Namespace)
+				}), fact)
 				answer := w.Answers()[d.uid]
 				if answer.Action == oracle.Delete {
 					j.verdict.behind[lag]++
