@@ -1,0 +1,148 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expressions
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// Object is one state of an object that expressions read, and the cost that they may still cause together. Only one goroutine may use it.
+type Object struct {
+	activation map[string]any
+	budget     uint64
+}
+
+// NewObject wraps the content of an object, for example of an Unstructured. The expressions of one object may cost as much as the match
+// conditions of a ValidatingAdmissionPolicy may for one request, about a quarter of a second.
+func NewObject(content map[string]any) *Object {
+	return &Object{
+		activation: map[string]any{variable: types.DefaultTypeAdapter.NativeToValue(content)},
+		budget:     celconfig.RuntimeCELCostBudgetMatchConditions,
+	}
+}
+
+// Bool evaluates an expression that was compiled for Bool.
+func (e *Expression) Bool(o *Object) (bool, error) {
+	value, err := e.evaluate(Bool, o)
+	if err != nil {
+		return false, err
+	}
+	result, ok := value.Value().(bool)
+	if !ok {
+		return false, e.wrongType(value)
+	}
+	return result, nil
+}
+
+// Time evaluates an expression that was compiled for Time. The time is zero if the expression evaluates to null.
+func (e *Expression) Time(o *Object) (time.Time, error) {
+	value, err := e.evaluate(Time, o)
+	if err != nil {
+		return time.Time{}, err
+	}
+	switch value := value.(type) {
+	case types.Null:
+		return time.Time{}, nil
+	case types.Timestamp:
+		return value.Time.UTC(), nil
+	case types.String:
+		at, err := time.Parse(time.RFC3339, string(value))
+		if err != nil {
+			return time.Time{}, e.failed(err)
+		}
+		return at.UTC(), nil
+	}
+	return time.Time{}, e.wrongType(value)
+}
+
+// Duration evaluates an expression that was compiled for Duration. It returns nil if the expression evaluates to null. A negative duration
+// is an error.
+func (e *Expression) Duration(o *Object) (*time.Duration, error) {
+	value, err := e.evaluate(Duration, o)
+	if err != nil {
+		return nil, err
+	}
+	var d time.Duration
+	switch value := value.(type) {
+	case types.Null:
+		return nil, nil
+	case types.Duration:
+		d = value.Duration
+	case types.Int:
+		d, err = seconds(float64(value))
+	case types.Uint:
+		d, err = seconds(float64(value))
+	case types.Double:
+		d, err = seconds(float64(value))
+	case types.String:
+		d, err = time.ParseDuration(string(value))
+	default:
+		return nil, e.wrongType(value)
+	}
+	if err == nil && d < 0 {
+		err = fmt.Errorf("the duration %s is negative", d)
+	}
+	if err != nil {
+		return nil, e.failed(err)
+	}
+	return &d, nil
+}
+
+// maxSeconds is how many seconds a time.Duration can have.
+const maxSeconds = math.MaxInt64 / int64(time.Second)
+
+func seconds(n float64) (time.Duration, error) {
+	if math.IsNaN(n) || math.Abs(n) > float64(maxSeconds) {
+		return 0, fmt.Errorf("%v seconds are out of range", n)
+	}
+	whole, fraction := math.Modf(n)
+	return time.Duration(whole)*time.Second + time.Duration(fraction*float64(time.Second)), nil
+}
+
+var errOtherResult = errors.New("it was compiled for another result")
+
+// evaluate subtracts the cost from the budget of the object. Once the budget is used up, every evaluation fails.
+func (e *Expression) evaluate(want Result, o *Object) (ref.Val, error) {
+	if e.result != want {
+		return nil, e.failed(errOtherResult)
+	}
+	if o.budget == 0 {
+		return nil, e.failed(ErrOutOfBudget)
+	}
+	value, details, err := e.program.Eval(o.activation)
+	var cost *uint64
+	if details != nil {
+		cost = details.ActualCost()
+	}
+	switch {
+	case cost == nil:
+		o.budget = 0
+		if err == nil {
+			err = fmt.Errorf("%w: its cost is not known", ErrOutOfBudget)
+		}
+	case *cost > o.budget:
+		o.budget, err = 0, ErrOutOfBudget
+	default:
+		o.budget -= *cost
+	}
+	if err != nil {
+		return nil, e.failed(err)
+	}
+	return value, nil
+}
+
+func (e *Expression) failed(err error) error {
+	return fmt.Errorf("expression '%s' resulted in error: %w", e.text, err)
+}
+
+func (e *Expression) wrongType(value ref.Val) error {
+	return e.failed(checkType(value.Type().(*types.Type), e.result))
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package expressions compiles and evaluates CEL over one variable, object. The environment, the cost limits and the errors are those of
+// the match conditions of a ValidatingAdmissionPolicy, so that an expression means the same in both.
+package expressions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// variable is the name of the object in expressions.
+const variable = "object"
+
+// Result is what an expression must evaluate to.
+type Result int
+
+const (
+	// Bool is true or false.
+	Bool Result = iota
+	// Time is a timestamp, an RFC 3339 string, or null if the time is not known.
+	Time
+	// Duration is a duration, a number of seconds, a string such as "1h", or null if there is none.
+	Duration
+)
+
+// returnTypes are the types that an expression may have when it is compiled. A field of the object has the type dyn, because the schema is
+// not known. It is allowed where several types are, and its value is checked when the expression is evaluated.
+var returnTypes = map[Result][]*cel.Type{
+	Bool:     {cel.BoolType},
+	Time:     {cel.TimestampType, cel.StringType, cel.DynType, cel.NullType},
+	Duration: {cel.DurationType, cel.IntType, cel.UintType, cel.DoubleType, cel.StringType, cel.DynType, cel.NullType},
+}
+
+// environments returns the environments for new and for stored expressions. They are built when they are first needed, because that takes
+// some milliseconds.
+var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0), // The variable is always there.
+		EnvOptions:        []cel.EnvOption{cel.Variable(variable, cel.DynType)},
+	}, environment.StrictCostOpt)
+})
+
+// Expression is a compiled expression. Several goroutines may evaluate it at the same time.
+type Expression struct {
+	text    string
+	result  Result
+	program cel.Program
+	fields  [][]string
+}
+
+// New compiles an expression that a user writes. It accepts only what the previous minor version of Kubernetes knows as well, so that a
+// rollback can still read the expression.
+func New(text string, result Result) (*Expression, error) {
+	return compile(text, result, environment.NewExpressions)
+}
+
+// Stored compiles an expression that was accepted before.
+func Stored(text string, result Result) (*Expression, error) {
+	return compile(text, result, environment.StoredExpressions)
+}
+
+func compile(text string, result Result, from environment.Type) (*Expression, error) {
+	set, err := environments()
+	if err != nil {
+		return nil, fmt.Errorf("environment misconfigured: %w", err)
+	}
+	env, err := set.Env(from)
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(text)
+	if issues != nil {
+		return nil, errors.New("compilation failed: " + issues.String())
+	}
+	if err := checkType(ast.OutputType(), result); err != nil {
+		return nil, err
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		return nil, fmt.Errorf("program instantiation failed: %w", err)
+	}
+	return &Expression{text: text, result: result, program: program, fields: fieldsOf(ast.NativeRep().Expr())}, nil
+}
+
+// checkType returns an error if no value of the type can be a result. The words are those of ValidatingAdmissionPolicy.
+func checkType(got *cel.Type, result Result) error {
+	allowed := returnTypes[result]
+	switch {
+	case slices.ContainsFunc(allowed, got.IsExactType):
+		return nil
+	case len(allowed) == 1:
+		return fmt.Errorf("must evaluate to %v but got %v", allowed[0], got)
+	}
+	return fmt.Errorf("must evaluate to one of %v but got %v", allowed, got)
+}
+
+// String returns the expression as written.
+func (e *Expression) String() string { return e.text }
+
+// Fields returns the paths of the object that the expression reads, as Union returns them.
+func (e *Expression) Fields() [][]string { return e.fields }
+
+// ErrOutOfBudget is what an evaluation returns if the object has no budget left.
+var ErrOutOfBudget = apiservercel.ErrOutOfBudget

@@ -1,0 +1,281 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expressions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// TestCompile: errors are those of ValidatingAdmissionPolicy, with the position.
+func TestCompile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text   string
+		result Result
+		err    string // part of it; empty if it compiles
+	}{
+		"a comparison":                    {"object.status.phase == 'Failed'", Bool, ""},
+		"optional fields":                 {"object.?status.phase.orValue('') in ['Succeeded', 'Failed']", Bool, ""},
+		"a library of Kubernetes":         {"quantity('1Gi').isGreaterThan(quantity('1Mi'))", Bool, ""},
+		"a field is not known to be bool": {"object.spec.suspend", Bool, "must evaluate to bool but got dyn"},
+		"a string is not bool":            {"'true'", Bool, "must evaluate to bool but got string"},
+		"an unknown variable": {
+			"object.a == 1 && oldObject.b == 2", Bool,
+			"compilation failed: ERROR: <input>:1:18: undeclared reference to 'oldObject' (in container '')\n" +
+				" | object.a == 1 && oldObject.b == 2\n" +
+				" | .................^"},
+		"on another line": {"true &&\n  foo()", Bool, "<input>:2:6: undeclared reference to 'foo'"},
+		"syntax":          {"object.a ==", Bool, "compilation failed: ERROR: <input>:1:12: Syntax error"},
+		"empty":           {"", Bool, "compilation failed: ERROR: <input>:1:0: Syntax error"},
+		"a bad pattern":   {"'a'.matches('[')", Bool, "invalid matches argument"},
+		"no clock":        {"now() > timestamp('2026-01-01T00:00:00Z')", Bool, "undeclared reference to 'now'"},
+		"a field as time": {"object.status.completionTime", Time, ""},
+		"a timestamp":     {"timestamp(object.status.completionTime)", Time, ""},
+		"a string":        {"'2026-01-01T00:00:00Z'", Time, ""},
+		"no time":         {"null", Time, ""},
+		"a number is no time": {
+			"1", Time, "must evaluate to one of [google.protobuf.Timestamp string dyn null_type] but got int"},
+		"an optional is no time": {"object.?status.at", Time, "but got optional_type(dyn)"},
+		"seconds":                {"3600", Duration, ""},
+		"a field as duration":    {"object.spec.ttlSecondsAfterFinished", Duration, ""},
+		"a duration":             {"duration('1h')", Duration, ""},
+		"perhaps a duration":     {"object.?spec.ttl.orValue(null)", Duration, ""},
+		"a list is no duration":  {"[1]", Duration, "but got list(int)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, compile := range []func(string, Result) (*Expression, error){New, Stored} {
+				e, err := compile(tc.text, tc.result)
+				switch {
+				case tc.err == "" && (err != nil || e.String() != tc.text):
+					t.Errorf("got %v, %v", e, err)
+				case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
+					t.Errorf("got error %v, want %s", err, tc.err)
+				}
+			}
+		})
+	}
+}
+
+var content = map[string]any{
+	"metadata": map[string]any{"name": "a", "labels": map[string]any{"app.kubernetes.io/name": "web"}},
+	"spec": map[string]any{
+		"ttl": int64(60), "fraction": 1.5, "text": "1h30m", "zero": int64(0), "negative": int64(-1), "nothing": nil, "huge": 1e300,
+		"list": []any{int64(1), int64(2)},
+	},
+	"status": map[string]any{"phase": "Failed", "at": "2026-03-01T14:00:00+02:00", "soon": "soon", "done": true},
+}
+
+func TestEvaluate(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for text, tc := range map[string]struct {
+		result Result
+		want   any
+		err    string
+	}{
+		"object.status.phase == 'Failed'":                           {Bool, true, ""},
+		"has(object.status.other)":                                  {Bool, false, ""},
+		"object.?status.other.orValue('') == 'x'":                   {Bool, false, ""},
+		"object.metadata.labels['app.kubernetes.io/name'] == 'web'": {Bool, true, ""},
+		"object.spec.list.exists(x, x == 2)":                        {Bool, true, ""},
+		"object.spec.ttl > 59.5":                                    {Bool, true, ""},
+		"object.status.other == 'x'":                                {Bool, nil, "expression 'object.status.other == 'x'' resulted in error: no such key: other"},
+		"object.status.phase.other == 'x'":                          {Bool, nil, "resulted in error"},
+		"object.status.at":                                          {Time, at, ""},
+		"timestamp(object.status.at)":                               {Time, at, ""},
+		"object.spec.nothing":                                       {Time, time.Time{}, ""},
+		"object.?status.other.orValue(null)":                        {Time, time.Time{}, ""},
+		"object.status.soon":                                        {Time, nil, `cannot parse "soon"`},
+		"object.spec.ttl":                                           {Time, nil, "but got int"},
+		"object.spec['ttl']":                                        {Duration, time.Minute, ""},
+		"object.spec.fraction":                                      {Duration, 1500 * time.Millisecond, ""},
+		"object.spec.text":                                          {Duration, 90 * time.Minute, ""},
+		"object.spec.zero":                                          {Duration, time.Duration(0), ""},
+		"duration(object.spec.text)":                                {Duration, 90 * time.Minute, ""},
+		"60u":                                                       {Duration, time.Minute, ""},
+		"null":                                                      {Duration, nil, ""},
+		"object.spec.negative":                                      {Duration, nil, "negative"},
+		"'-1h'":                                                     {Duration, nil, "negative"},
+		"object.spec.huge":                                          {Duration, nil, "out of range"},
+		"9223372036854775807":                                       {Duration, nil, "out of range"},
+		"object.status.phase":                                       {Duration, nil, "invalid duration"},
+		"object.status.done":                                        {Duration, nil, "but got bool"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			e, err := New(text, tc.result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := evaluate(e, tc.result)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("got %v, error %v, want %s", got, err, tc.err)
+				}
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("got %v, %v, want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func evaluate(e *Expression, result Result) (any, error) {
+	o := NewObject(content)
+	switch result {
+	case Bool:
+		return e.Bool(o)
+	case Time:
+		return e.Time(o)
+	case Duration:
+		d, err := e.Duration(o)
+		if d == nil {
+			return nil, err
+		}
+		return *d, err
+	}
+	return nil, errors.New("unknown result")
+}
+
+func TestAnotherResult(t *testing.T) {
+	e, err := New("true", Bool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Time(NewObject(content)); !errors.Is(err, errOtherResult) {
+		t.Errorf("a condition was evaluated as a time: %v", err)
+	}
+}
+
+// expensive costs about n*n.
+func expensive(t *testing.T) *Expression {
+	t.Helper()
+	e, err := New("object.items.all(a, object.items.all(b, a + b >= 0))", Bool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func items(n int) map[string]any {
+	list := make([]any, n)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	return map[string]any{"items": list}
+}
+
+// TestCostOfOneCall: one evaluation costs at most celconfig.PerCallLimit.
+func TestCostOfOneCall(t *testing.T) {
+	e := expensive(t)
+	if ok, err := e.Bool(NewObject(items(100))); !ok || err != nil {
+		t.Errorf("a hundred items: %t, %v", ok, err)
+	}
+	o := NewObject(items(2000))
+	if ok, err := e.Bool(o); ok || err == nil || !strings.Contains(err.Error(), "cost limit exceeded") {
+		t.Errorf("two thousand items: %t, %v", ok, err)
+	}
+	if used := celconfig.RuntimeCELCostBudgetMatchConditions - o.budget; used < celconfig.PerCallLimit || used > 2*celconfig.PerCallLimit {
+		t.Errorf("a call that was cut off used %d of the budget", used)
+	}
+}
+
+// TestBudgetOfOneObject: all expressions of an object share its budget, and nothing is evaluated once it is used up.
+func TestBudgetOfOneObject(t *testing.T) {
+	e, o := expensive(t), NewObject(items(300))
+	calls := 0
+	for ; calls < 100; calls++ {
+		if _, err := e.Bool(o); err != nil {
+			if !errors.Is(err, ErrOutOfBudget) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if calls < 2 || calls == 100 {
+		t.Errorf("%d calls were within the budget", calls)
+	}
+	cheap, err := New("true", Bool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cheap.Bool(o); !errors.Is(err, ErrOutOfBudget) {
+		t.Errorf("without a budget: %v", err)
+	}
+	if ok, err := cheap.Bool(NewObject(items(300))); !ok || err != nil {
+		t.Errorf("another object: %t, %v", ok, err)
+	}
+}
+
+// TestLargeObject: an object of a megabyte fails neither by time nor by cost if little of it is read.
+func TestLargeObject(t *testing.T) {
+	e, err := New("object.status.phase == 'Failed' && object.spec.text.size() > 0", Bool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := NewObject(map[string]any{
+		"spec": map[string]any{"text": strings.Repeat("x", 1<<20)}, "status": map[string]any{"phase": "Failed"},
+	})
+	if ok, err := e.Bool(o); !ok || err != nil {
+		t.Errorf("got %t, %v", ok, err)
+	}
+}
+
+func TestFields(t *testing.T) {
+	for text, want := range map[string]string{
+		"true":                       "[]",
+		"object.status.phase == 'a'": "[[status phase]]",
+		"has(object.status.phase)":   "[[status phase]]",
+		"object.?status.phase.orValue('') == 'a'":                                                                 "[[status phase]]",
+		"object.?status.?phase.hasValue()":                                                                        "[[status phase]]",
+		"object['status'][?'phase'].orValue('') == object.status.other":                                           "[[status other] [status phase]]",
+		"object.spec.a == object.spec":                                                                            "[[spec]]",
+		"object.spec[object.metadata.name] == 1":                                                                  "[[metadata name] [spec]]",
+		"object.status.conditions.exists(c, c.type == 'A')":                                                       "[[status conditions]]",
+		"object.status.conditions[0].type == 'A'":                                                                 "[[status conditions]]",
+		"object.?status.conditions.orValue([]).all(c, c.type == object.spec.type)":                                "[[spec type] [status conditions]]",
+		"object == object":                                                                                        "[[]]",
+		"dyn(object).spec.a == 1":                                                                                 "[[]]",
+		"[object].exists(o, o.spec.a == 1)":                                                                       "[[]]",
+		"{'a': object.spec.b}.a == 1 && object.spec.bc == 1":                                                      "[[spec b] [spec bc]]",
+		"{object.spec.b: 1}.size() == 1":                                                                          "[[spec b]]",
+		"object.spec.list.exists(object, object.a == 1)":                                                          "[[a] [spec list]]",
+		"(object.spec.a ? object.spec.b : object.spec.c).d == 1":                                                  "[[spec a] [spec b] [spec c]]",
+		"object.metadata.name.startsWith('a')":                                                                    "[[metadata name]]",
+		"object.metadata.labels['a/b'] == 'c' && 'd' in object.metadata.annotations":                              "[[metadata annotations] [metadata labels a/b]]",
+		"object.status.map.transformList(k, v, k == object.spec.key).size() == 1":                                 "[[spec key] [status map]]",
+		"object.?status.map.optMap(m, m.a + object.spec.b).orValue(0) == 1 && object.status.?other.orValue(true)": "[[spec b] [status map] [status other]]",
+	} {
+		e, err := New(text, Bool)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := fmt.Sprint(e.Fields()); got != want {
+			t.Errorf("%s\nreads %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestUnion(t *testing.T) {
+	a := [][]string{{"spec", "ttl"}, {"status", "phase"}, {"a", "b"}}
+	b := [][]string{{"status"}, {"spec", "ttl"}, {"a", "bc"}, {"a", "b", "c"}}
+	if got, want := fmt.Sprint(Union(a, b)), "[[a b] [a bc] [spec ttl] [status]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := Union(a, [][]string{{}}); len(got) != 1 || len(got[0]) != 0 {
+		t.Errorf("with the whole object: %v", got)
+	}
+	if got := Union(); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+	if !slices.Equal(a[0], []string{"spec", "ttl"}) {
+		t.Errorf("the argument became %v", a)
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package expressions
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// fieldsOf returns the paths of the object that an expression reads. A path ends where the expression does more with a value than to select
+// a field of it, for example where it takes an element of a list or a key that is not constant. All below the path counts as read.
+func fieldsOf(e ast.Expr) [][]string {
+	var read [][]string
+	collect(e, &read)
+	return Union(read)
+}
+
+func collect(e ast.Expr, read *[][]string) {
+	if path, ok := pathOf(e); ok {
+		*read = append(*read, path)
+		return
+	}
+	for _, child := range children(e) {
+		collect(child, read)
+	}
+}
+
+// pathOf returns the path of an expression that only selects fields of the object, one after the other. The variable of a macro may hide
+// the object. Then a path that is not read is returned in addition to what the macro iterates over, which does no harm.
+func pathOf(e ast.Expr) ([]string, bool) {
+	operand, key, ok := selected(e)
+	if !ok {
+		return []string{}, e.Kind() == ast.IdentKind && e.AsIdent() == variable
+	}
+	path, ok := pathOf(operand)
+	return append(path, key), ok
+}
+
+// selected returns the operand and the key of an expression that selects a field by a constant key: a.b, has(a.b), a["b"], a.?b, a[?"b"].
+func selected(e ast.Expr) (operand ast.Expr, key string, ok bool) {
+	switch e.Kind() { //nolint:exhaustive // No other kind selects a field.
+	case ast.SelectKind:
+		s := e.AsSelect()
+		return s.Operand(), s.FieldName(), true
+	case ast.CallKind:
+		c := e.AsCall()
+		switch c.FunctionName() {
+		case operators.Index, operators.OptIndex, operators.OptSelect:
+		default:
+			return nil, "", false
+		}
+		if args := c.Args(); len(args) == 2 && args[1].Kind() == ast.LiteralKind {
+			key, ok := args[1].AsLiteral().(types.String)
+			return args[0], string(key), ok
+		}
+	}
+	return nil, "", false
+}
+
+func children(e ast.Expr) []ast.Expr {
+	switch e.Kind() { //nolint:exhaustive // The other kinds have no children.
+	case ast.SelectKind:
+		return []ast.Expr{e.AsSelect().Operand()}
+	case ast.CallKind:
+		c := e.AsCall()
+		if c.IsMemberFunction() {
+			return append([]ast.Expr{c.Target()}, c.Args()...)
+		}
+		return c.Args()
+	case ast.ListKind:
+		return e.AsList().Elements()
+	case ast.MapKind:
+		var out []ast.Expr
+		for _, entry := range e.AsMap().Entries() {
+			out = append(out, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+		return out
+	case ast.StructKind:
+		var out []ast.Expr
+		for _, field := range e.AsStruct().Fields() {
+			out = append(out, field.AsStructField().Value())
+		}
+		return out
+	case ast.ComprehensionKind:
+		c := e.AsComprehension()
+		return []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
+	}
+	return nil
+}
+
+// Union returns the sorted paths that cover all of sets: each path once, and none below another. The path of the whole object is empty.
+func Union(sets ...[][]string) [][]string {
+	all := slices.Concat(sets...)
+	slices.SortFunc(all, slices.Compare)
+	var out [][]string
+	for _, path := range all {
+		if len(out) == 0 || !covers(out[len(out)-1], path) {
+			out = append(out, slices.Clone(path))
+		}
+	}
+	return out
+}
+
+// covers reports whether path is a, or below it.
+func covers(a, path []string) bool {
+	return len(a) <= len(path) && slices.Equal(a, path[:len(a)])
+}
