@@ -1,0 +1,72 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+const (
+	// ConditionAccepted is the type of the condition that is True if this version understands the lifecycle.
+	ConditionAccepted = "Accepted"
+	// ConditionEstablished is the type of the condition that is True while the cluster serves the resource.
+	ConditionEstablished = "Established"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ResourceLifecycle says when the objects of one resource have finished. Its name is the name of the resource, as "resource.group".
+type ResourceLifecycle struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	Spec   ResourceLifecycleSpec
+	Status ResourceLifecycleStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ResourceLifecycleList is a list of ResourceLifecycles.
+type ResourceLifecycleList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []ResourceLifecycle
+}
+
+// ResourceLifecycleSpec has CEL expressions over the variable object. If one fails for an object, or has the wrong type, then the object is
+// held.
+type ResourceLifecycleSpec struct {
+	// Finished says when an object has finished.
+	Finished FinishedExpressions
+	// NativeTTL evaluates to how long after its finish the object's own controller deletes it: a duration, or seconds; null for never. If
+	// empty, no object has such a time.
+	NativeTTL string
+	// Dependents says what may happen to finished objects that an object of this resource controls.
+	Dependents LifecycleDependents
+}
+
+// FinishedExpressions say whether, how and when an object has finished. All are required.
+type FinishedExpressions struct {
+	// When evaluates to whether the object has finished. The others are evaluated only if it has.
+	When string
+	// Succeeded evaluates to whether the outcome is OutcomeSucceeded.
+	Succeeded string
+	// At evaluates to the finish time: a timestamp, or an RFC 3339 string; null if it is not known.
+	At string
+}
+
+// LifecycleDependents says what may happen to finished objects that an object of the resource controls.
+type LifecycleDependents string
+
+const (
+	// LifecycleLeaveToOwner leaves them to their owner, unless a rule says AfterOwnerFinished and the owner has finished.
+	LifecycleLeaveToOwner LifecycleDependents = "LeaveToOwner"
+	// LifecycleIndependent treats them as if they had no owner.
+	LifecycleIndependent LifecycleDependents = "Independent"
+)
+
+// ResourceLifecycleStatus is what Winnow observed.
+type ResourceLifecycleStatus struct {
+	// Conditions are Accepted and Established.
+	Conditions []metav1.Condition
+}
