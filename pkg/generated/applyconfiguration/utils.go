@@ -37,12 +37,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.ClusterCleanupPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterCleanupPolicySpec"):
 		return &gcv1alpha1.ClusterCleanupPolicySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FinishedExpressions"):
+		return &gcv1alpha1.FinishedExpressionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Guardrails"):
 		return &gcv1alpha1.GuardrailsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HoldAbove"):
 		return &gcv1alpha1.HoldAboveApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PolicyHold"):
 		return &gcv1alpha1.PolicyHoldApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ResourceLifecycle"):
+		return &gcv1alpha1.ResourceLifecycleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ResourceLifecycleSpec"):
+		return &gcv1alpha1.ResourceLifecycleSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ResourceLifecycleStatus"):
+		return &gcv1alpha1.ResourceLifecycleStatusApplyConfiguration{}
 
 	}
 	return nil

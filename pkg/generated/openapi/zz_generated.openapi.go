@@ -32,9 +32,14 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref),
 		v1alpha1.ClusterCleanupPolicyList{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref),
 		v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref),
+		v1alpha1.FinishedExpressions{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref),
 		v1alpha1.Guardrails{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
 		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
 		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
+		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
+		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
+		v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref),
+		v1alpha1.ResourceLifecycleStatus{}.OpenAPIModelName():  schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref),
 		resource.Quantity{}.OpenAPIModelName():                 schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -834,6 +839,50 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 	}
 }
 
+func schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FinishedExpressions say whether, how and when an object has finished.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"when": {
+						SchemaProps: spec.SchemaProps{
+							Description: "when is an expression for whether the object has finished, for example \"object.?status.phase.orValue('') in ['Succeeded', 'Failed']\". An object may have no status yet. The other expressions are evaluated only for objects that have finished.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"succeeded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "succeeded is an expression for whether the outcome is Succeeded; otherwise it is Failed. For example \"object.status.phase == 'Succeeded'\".",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is an expression for when the object finished: a timestamp, an RFC 3339 string, or null if that is not known. Winnow does not delete an object whose finish time is not known. For example \"object.status.finishedAt\".",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"when", "succeeded", "at"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_gc_v1alpha1_Guardrails(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1022,6 +1071,185 @@ func schema_pkg_apis_gc_v1alpha1_PolicyHold(ref common.ReferenceCallback) common
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them. Its name is the name of the resource, as \"resource.group\": workflows.argoproj.io. It replaces the built-in lifecycle of that resource, if there is one.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is the name of the resource, as \"resource.group\".",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says when the objects have finished.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what Winnow observed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ResourceLifecycleStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName(), v1alpha1.ResourceLifecycleStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceLifecycleList is a list of ResourceLifecycles.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the lifecycles.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceLifecycle{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResourceLifecycle{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceLifecycleSpec says when the objects of the resource have finished. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"finished": {
+						SchemaProps: spec.SchemaProps{
+							Description: "finished says whether, how and when an object has finished.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.FinishedExpressions{}.OpenAPIModelName()),
+						},
+					},
+					"nativeTTL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nativeTTL is an expression for how long after its finish the object's own controller deletes the object: a duration, a number of seconds, a string such as \"1h\", or null if it does not. Winnow then deletes the object at that time too, if a policy matches it. If unset, the controller deletes no object.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dependents": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dependents says when to delete a finished object whose controller is of this resource. With LeaveToOwner (the default), it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent, it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates it again.\n\nPossible enum values:\n - `\"Independent\"` deletes it as if it had no owner.\n - `\"LeaveToOwner\"` leaves it to its owner.",
+							Default:     "LeaveToOwner",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Independent", "LeaveToOwner"},
+						},
+					},
+				},
+				Required: []string{"finished"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.FinishedExpressions{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceLifecycleStatus is what Winnow observed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions are Accepted and Established. Accepted is True if this version of Winnow understands the lifecycle. Established is True while the cluster serves the resource.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Condition{}.OpenAPIModelName()},
 	}
 }
 

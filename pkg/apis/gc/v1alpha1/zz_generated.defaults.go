@@ -20,6 +20,8 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&CleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_CleanupPolicyList(obj.(*CleanupPolicyList)) })
 	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicy{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicy(obj.(*ClusterCleanupPolicy)) })
 	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicyList(obj.(*ClusterCleanupPolicyList)) })
+	scheme.AddTypeDefaultingFunc(&ResourceLifecycle{}, func(obj interface{}) { SetObjectDefaults_ResourceLifecycle(obj.(*ResourceLifecycle)) })
+	scheme.AddTypeDefaultingFunc(&ResourceLifecycleList{}, func(obj interface{}) { SetObjectDefaults_ResourceLifecycleList(obj.(*ResourceLifecycleList)) })
 	return nil
 }
 
@@ -49,5 +51,18 @@ func SetObjectDefaults_ClusterCleanupPolicyList(in *ClusterCleanupPolicyList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_ClusterCleanupPolicy(a)
+	}
+}
+
+func SetObjectDefaults_ResourceLifecycle(in *ResourceLifecycle) {
+	if in.Spec.Dependents == "" {
+		in.Spec.Dependents = "LeaveToOwner"
+	}
+}
+
+func SetObjectDefaults_ResourceLifecycleList(in *ResourceLifecycleList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_ResourceLifecycle(a)
 	}
 }

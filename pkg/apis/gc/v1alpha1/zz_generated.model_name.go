@@ -64,6 +64,11 @@ func (in ClusterCleanupPolicySpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FinishedExpressions) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.FinishedExpressions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Guardrails) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.Guardrails"
 }
@@ -76,4 +81,24 @@ func (in HoldAbove) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PolicyHold) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.PolicyHold"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceLifecycle) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ResourceLifecycle"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceLifecycleList) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ResourceLifecycleList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceLifecycleSpec) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ResourceLifecycleSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceLifecycleStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ResourceLifecycleStatus"
 }

@@ -57,6 +57,21 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
 			}
 		})
+	// type ResourceLifecycle
+	scheme.AddValidationFunc(
+		(*ResourceLifecycle)(nil),
+		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
+			switch op.Request.SubresourcePath() {
+			case "/", "/status":
+				return Validate_ResourceLifecycle(
+					ctx, op, nil, /* fldPath */
+					obj.(*ResourceLifecycle),
+					safe.Cast[*ResourceLifecycle](oldObj))
+			}
+			return field.ErrorList{
+				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
+			}
+		})
 	return nil
 }
 
@@ -1674,6 +1689,111 @@ func Validate_DependentsPolicy(
 	return errs
 }
 
+// Validate_FinishedExpressions validates an instance of FinishedExpressions according
+// to declarative validation rules in the API schema.
+func Validate_FinishedExpressions(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *FinishedExpressions) (errs field.ErrorList) {
+
+	{ // field FinishedExpressions.When
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *FinishedExpressions) *string {
+				return &oldObj.When
+			})
+		errs = append(errs, fn(fldPath.Child("when"), &obj.When, oldVal, oldObj != nil)...)
+	}
+
+	{ // field FinishedExpressions.Succeeded
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *FinishedExpressions) *string {
+				return &oldObj.Succeeded
+			})
+		errs = append(errs, fn(fldPath.Child("succeeded"), &obj.Succeeded, oldVal, oldObj != nil)...)
+	}
+
+	{ // field FinishedExpressions.At
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *FinishedExpressions) *string {
+				return &oldObj.At
+			})
+		errs = append(errs, fn(fldPath.Child("at"), &obj.At, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 var symbolsForGitOpsManagedPolicy = sets.New(GitOpsManagedDelete, GitOpsManagedHold)
 
 // Validate_GitOpsManagedPolicy validates an instance of GitOpsManagedPolicy according
@@ -1993,6 +2113,21 @@ func Validate_HoldAbove(
 	return errs
 }
 
+var symbolsForLifecycleDependents = sets.New(LifecycleIndependent, LifecycleLeaveToOwner)
+
+// Validate_LifecycleDependents validates an instance of LifecycleDependents according
+// to declarative validation rules in the API schema.
+func Validate_LifecycleDependents(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *LifecycleDependents) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForLifecycleDependents, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 var symbolsForOutcome = sets.New(OutcomeFailed, OutcomeSucceeded)
 
 // Validate_Outcome validates an instance of Outcome according
@@ -2224,6 +2359,198 @@ func Validate_PolicyMode(
 
 	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForPolicyMode, nil); len(e) != 0 {
 		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
+// Validate_ResourceLifecycle validates an instance of ResourceLifecycle according
+// to declarative validation rules in the API schema.
+func Validate_ResourceLifecycle(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ResourceLifecycle) (errs field.ErrorList) {
+
+	// field ResourceLifecycle.TypeMeta has no validation
+	// field ResourceLifecycle.ObjectMeta has no validation
+
+	{ // field ResourceLifecycle.Spec
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *ResourceLifecycleSpec,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_ResourceLifecycleSpec(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycle) *ResourceLifecycleSpec {
+				return &oldObj.Spec
+			})
+		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ResourceLifecycle.Status
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *ResourceLifecycleStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_ResourceLifecycleStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycle) *ResourceLifecycleStatus {
+				return &oldObj.Status
+			})
+		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_ResourceLifecycleSpec validates an instance of ResourceLifecycleSpec according
+// to declarative validation rules in the API schema.
+func Validate_ResourceLifecycleSpec(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ResourceLifecycleSpec) (errs field.ErrorList) {
+
+	{ // field ResourceLifecycleSpec.Finished
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *FinishedExpressions,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_FinishedExpressions(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycleSpec) *FinishedExpressions {
+				return &oldObj.Finished
+			})
+		errs = append(errs, fn(fldPath.Child("finished"), &obj.Finished, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ResourceLifecycleSpec.NativeTTL
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycleSpec) *string {
+				return &oldObj.NativeTTL
+			})
+		errs = append(errs, fn(fldPath.Child("nativeTTL"), &obj.NativeTTL, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ResourceLifecycleSpec.Dependents
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *LifecycleDependents,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			// optional fields with default values are effectively required
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_LifecycleDependents(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycleSpec) *LifecycleDependents {
+				return &oldObj.Dependents
+			})
+		errs = append(errs, fn(fldPath.Child("dependents"), &obj.Dependents, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_ResourceLifecycleStatus validates an instance of ResourceLifecycleStatus according
+// to declarative validation rules in the API schema.
+func Validate_ResourceLifecycleStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ResourceLifecycleStatus) (errs field.ErrorList) {
+
+	{ // field ResourceLifecycleStatus.Conditions
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []v1.Condition,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycleStatus) []v1.Condition {
+				return oldObj.Conditions
+			})
+		errs = append(errs, fn(fldPath.Child("conditions"), obj.Conditions, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -44,6 +44,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Gc().V1alpha1().CleanupPolicies().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clustercleanuppolicies"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Gc().V1alpha1().ClusterCleanupPolicies().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("resourcelifecycles"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Gc().V1alpha1().ResourceLifecycles().Informer()}, nil
 
 	}
 

@@ -16,3 +16,7 @@ type CleanupPolicyNamespaceListerExpansion interface{}
 // ClusterCleanupPolicyListerExpansion allows custom methods to be added to
 // ClusterCleanupPolicyLister.
 type ClusterCleanupPolicyListerExpansion interface{}
+
+// ResourceLifecycleListerExpansion allows custom methods to be added to
+// ResourceLifecycleLister.
+type ResourceLifecycleListerExpansion interface{}

@@ -15,6 +15,8 @@ type Interface interface {
 	CleanupPolicies() TypedCleanupPolicyInformer
 	// ClusterCleanupPolicies returns a ClusterCleanupPolicyInformer.
 	ClusterCleanupPolicies() TypedClusterCleanupPolicyInformer
+	// ResourceLifecycles returns a ResourceLifecycleInformer.
+	ResourceLifecycles() TypedResourceLifecycleInformer
 }
 
 type version struct {
@@ -36,4 +38,9 @@ func (v *version) CleanupPolicies() TypedCleanupPolicyInformer {
 // ClusterCleanupPolicies returns a TypedClusterCleanupPolicyInformer.
 func (v *version) ClusterCleanupPolicies() TypedClusterCleanupPolicyInformer {
 	return &clusterCleanupPolicyInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// ResourceLifecycles returns a TypedResourceLifecycleInformer.
+func (v *version) ResourceLifecycles() TypedResourceLifecycleInformer {
+	return &resourceLifecycleInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

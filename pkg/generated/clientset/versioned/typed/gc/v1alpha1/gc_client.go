@@ -17,6 +17,7 @@ type GcV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	CleanupPoliciesGetter
 	ClusterCleanupPoliciesGetter
+	ResourceLifecyclesGetter
 }
 
 // GcV1alpha1Client is used to interact with features provided by the gc.winnow.dev group.
@@ -30,6 +31,10 @@ func (c *GcV1alpha1Client) CleanupPolicies(namespace string) CleanupPolicyInterf
 
 func (c *GcV1alpha1Client) ClusterCleanupPolicies() ClusterCleanupPolicyInterface {
 	return newClusterCleanupPolicies(c)
+}
+
+func (c *GcV1alpha1Client) ResourceLifecycles() ResourceLifecycleInterface {
+	return newResourceLifecycles(c)
 }
 
 // NewForConfig creates a new GcV1alpha1Client for the given config.

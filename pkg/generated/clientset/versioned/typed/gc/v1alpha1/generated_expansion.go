@@ -8,3 +8,5 @@ package v1alpha1
 type CleanupPolicyExpansion interface{}
 
 type ClusterCleanupPolicyExpansion interface{}
+
+type ResourceLifecycleExpansion interface{}

@@ -23,6 +23,10 @@ func (c *FakeGcV1alpha1) ClusterCleanupPolicies() v1alpha1.ClusterCleanupPolicyI
 	return newFakeClusterCleanupPolicies(c)
 }
 
+func (c *FakeGcV1alpha1) ResourceLifecycles() v1alpha1.ResourceLifecycleInterface {
+	return newFakeResourceLifecycles(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeGcV1alpha1) RESTClient() rest.Interface {
