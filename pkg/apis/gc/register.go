@@ -29,6 +29,9 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{})
+	scheme.AddKnownTypes(
+		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
+		&ResourceLifecycle{}, &ResourceLifecycleList{},
+	)
 	return nil
 }

@@ -34,6 +34,10 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
 			r.GitOpsManaged = oneOf(c, gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
 		},
+		func(s *gc.ResourceLifecycleSpec, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Dependents = oneOf(c, gc.LifecycleLeaveToOwner, gc.LifecycleIndependent)
+		},
 	}
 }
 

@@ -44,7 +44,7 @@ func TestStored(t *testing.T) {
 	Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 	pretty := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Pretty: true})
-	for _, kind := range []string{"cleanuppolicy", "clustercleanuppolicy"} {
+	for _, kind := range []string{"cleanuppolicy", "clustercleanuppolicy", "resourcelifecycle"} {
 		stored, err := os.ReadFile("testdata/" + kind + ".v1alpha1.json")
 		if err != nil {
 			t.Fatal(err)
@@ -84,6 +84,27 @@ func TestDefaults(t *testing.T) {
 		Rules:         []gc.CleanupRule{{Name: "a", Capacity: &gc.Capacity{PercentOfQuota: &half}}},
 	}
 	if diff := cmp.Diff(want, obj.(*gc.ClusterCleanupPolicy).Spec); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+}
+
+// TestDefaultsOfLifecycles reads a lifecycle with as little as can be written.
+func TestDefaultsOfLifecycles(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	obj, err := runtime.Decode(
+		codecs.UniversalDecoder(gc.SchemeGroupVersion),
+		[]byte(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "ResourceLifecycle",
+		"spec": {"finished": {"when": "true", "succeeded": "true", "at": "null"}}}`),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gc.ResourceLifecycleSpec{
+		Finished: gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}, Dependents: gc.LifecycleLeaveToOwner,
+	}
+	if diff := cmp.Diff(want, obj.(*gc.ResourceLifecycle).Spec); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
 }

@@ -36,7 +36,10 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{})
+	scheme.AddKnownTypes(
+		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
+		&ResourceLifecycle{}, &ResourceLifecycleList{},
+	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }
@@ -45,6 +48,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 	for kind, labels := range map[string][]string{
 		"CleanupPolicy":        {"metadata.name", "metadata.namespace", "spec.mode"},
 		"ClusterCleanupPolicy": {"metadata.name", "spec.mode"},
+		"ResourceLifecycle":    {"metadata.name"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			if slices.Contains(labels, label) {

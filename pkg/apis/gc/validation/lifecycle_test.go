@@ -1,0 +1,127 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+func workflows(change func(*gc.ResourceLifecycle)) *gc.ResourceLifecycle {
+	l := &gc.ResourceLifecycle{
+		ObjectMeta: metav1.ObjectMeta{Name: "workflows.argoproj.io"},
+		Spec: gc.ResourceLifecycleSpec{
+			Finished: gc.FinishedExpressions{
+				When:      "object.?status.phase.orValue('') in ['Succeeded', 'Failed', 'Error']",
+				Succeeded: "object.status.phase == 'Succeeded'",
+				At:        "object.status.finishedAt",
+			},
+			NativeTTL: "object.?spec.ttlStrategy.secondsAfterCompletion.orValue(null)",
+		},
+	}
+	change(l)
+	return l
+}
+
+func TestLifecycles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*gc.ResourceLifecycle)
+		errs   []string // what each contains
+	}{
+		"valid":                {func(*gc.ResourceLifecycle) {}, nil},
+		"without a native TTL": {func(l *gc.ResourceLifecycle) { l.Spec.NativeTTL = "" }, nil},
+		"without expressions": {func(l *gc.ResourceLifecycle) { l.Spec.Finished = gc.FinishedExpressions{At: " "} }, []string{
+			"spec.finished.when: Required value: set an expression", "spec.finished.succeeded: Required value: set an expression",
+			"spec.finished.at: Required value: set an expression",
+		}},
+		"expressions that do not compile": {
+			func(l *gc.ResourceLifecycle) {
+				l.Spec.Finished = gc.FinishedExpressions{When: "object.status.phase", Succeeded: "obj.status", At: "1"}
+				l.Spec.NativeTTL = "object."
+			},
+			[]string{
+				`spec.finished.when: Invalid value: "object.status.phase": must evaluate to bool but got dyn`,
+				`spec.finished.succeeded: Invalid value: "obj.status": compilation failed: ERROR: <input>:1:1: undeclared reference to 'obj'`,
+				`spec.finished.at: Invalid value: "1": must evaluate to one of`,
+				`spec.nativeTTL: Invalid value: "object.": compilation failed: ERROR: <input>:1:8: Syntax error`,
+			},
+		},
+		"a long expression": {
+			func(l *gc.ResourceLifecycle) {
+				l.Spec.Finished.When = "true" + strings.Repeat(" ", maxExpressionLength)
+			},
+			[]string{"spec.finished.when: Too long: may not be more than 4096 bytes"}},
+		"a bad name": {
+			func(l *gc.ResourceLifecycle) { l.Name = "Workflows_argoproj" }, []string{`metadata.name: Invalid value: "Workflows_argoproj": a lowercase`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkErrors(t, ValidateResourceLifecycle(workflows(tc.change)), tc.errs)
+		})
+	}
+}
+
+func checkErrors(t *testing.T, errs field.ErrorList, want []string) {
+	t.Helper()
+	for i, err := range errs {
+		if i >= len(want) || !strings.Contains(err.Error(), want[i]) {
+			t.Errorf("unexpected: %v", err)
+		}
+	}
+	if len(errs) < len(want) {
+		t.Errorf("got %d errors %v, want %q", len(errs), errs, want)
+	}
+}
+
+func TestLifecycleNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"workflows.argoproj.io":           "",
+		"jobs.batch":                      "",
+		"pods":                            "",
+		"configmaps":                      "",
+		"jobs.batch.volcano.sh":           "",
+		"deployments.apps":                "",
+		"events.example.com":              "", // Not those of Kubernetes.
+		"jobs":                            `did you mean "jobs.batch"?`,
+		"job.batch":                       `did you mean "jobs.batch"?`,
+		"workflows.v1alpha1.argoproj.io":  "must not contain a version",
+		"namespaces":                      "is never deleted",
+		"pv":                              "is never deleted",
+		"leases.coordination.k8s.io":      "is never deleted",
+		"roles.rbac.authorization.k8s.io": "is never deleted",
+		"customresourcedefinitions.apiextensions.k8s.io": "is never deleted",
+		"pods.metrics.k8s.io":                            "is never deleted",
+		"cleanuppolicies.gc.winnow.dev":                  "is never deleted",
+		"storedcleanuppolicies.internal.gc.winnow.dev":   "is never deleted",
+	} {
+		errs := ValidateResourceLifecycle(workflows(func(l *gc.ResourceLifecycle) { l.Name = name }))
+		switch {
+		case want == "" && len(errs) > 0:
+			t.Errorf("%s: %v", name, errs)
+		case want != "" && (len(errs) != 1 || errs[0].Field != "metadata.name" || !strings.Contains(errs[0].Detail, want)):
+			t.Errorf("%s: got %v, want %s", name, errs, want)
+		}
+	}
+}
+
+// TestLifecycleUpdates: what was accepted once stays valid, though a newer environment might refuse it.
+func TestLifecycleUpdates(t *testing.T) {
+	old := workflows(func(*gc.ResourceLifecycle) {})
+	if errs := ValidateResourceLifecycleUpdate(old, old); len(errs) > 0 {
+		t.Error(errs)
+	}
+	changed := workflows(func(l *gc.ResourceLifecycle) { l.Spec.Finished.When = "object.status.done" })
+	checkErrors(t, ValidateResourceLifecycleUpdate(changed, old), []string{"spec.finished.when: Invalid value"})
+}
+
+func TestLifecycleStatus(t *testing.T) {
+	s := &gc.ResourceLifecycleStatus{Conditions: []metav1.Condition{{Type: "Accepted"}}}
+	if errs := ValidateResourceLifecycleStatus(s); len(errs) == 0 || !strings.HasPrefix(errs[0].Field, "status.conditions[0]") {
+		t.Errorf("got %v", errs)
+	}
+}
