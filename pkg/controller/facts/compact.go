@@ -44,7 +44,7 @@ func Compress(f *lifecycle.Fact) *Compact {
 // isRare reports whether a fact has any field for which Compact has none.
 func isRare(f *lifecycle.Fact) bool {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
-	return annotated || f.Terminating || f.Uncounted || f.Doubt != "" || f.Contradictory
+	return annotated || f.Terminating || f.Uncounted || f.Doubt != "" || f.Failed != "" || f.Contradictory
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.

@@ -49,6 +49,9 @@ func TestCompactHasTheWholeFact(t *testing.T) {
 		case 3:
 			f.Created = time.Date(2106, 2, 7, 6, 28, 16, 0, time.UTC)
 		}
+		if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
+			f.Failed = "spec.finished.when: no such key: status"
+		}
 		keys := []string{"app", "run", "own"}
 		if own := rapid.SampledFrom([]string{"", "none", f.Name, string(f.UID)}).Draw(t, "own"); own != "none" {
 			f.Labels = labels.Merge(plain(f, keys...).Labels.(labels.Set), labels.Set{"own": own})

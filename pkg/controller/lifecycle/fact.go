@@ -28,7 +28,7 @@ const (
 // Fact is everything that decisions need to know of one object. It is immutable: a newer state of the object is a new fact. Package facts
 // has the compact form in which facts are stored.
 type Fact struct {
-	// Resource is the name that policies use: gc.ResourceJobs or gc.ResourcePods.
+	// Resource is the name that policies use: "resource.group".
 	Resource        string
 	Namespace, Name string
 	UID             types.UID
@@ -47,6 +47,9 @@ type Fact struct {
 	FinishedAt time.Time
 	// Doubt is why FinishedAt cannot be trusted; empty if it can.
 	Doubt string
+	// Failed is why an expression of the lifecycle failed; empty if none did. Then it is not known whether the object has finished, and
+	// Finished is not set.
+	Failed string
 
 	// NativeTTL is ttlSecondsAfterFinished of the object's own spec; nil if it is not set.
 	NativeTTL *time.Duration
@@ -77,6 +80,9 @@ type Owner struct {
 	Name string
 	UID  types.UID
 }
+
+// FromMetadata reduces an object of which only the metadata is known. Such an object does not finish.
+func FromMetadata(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) { return newFact(resource, kind, m) }
 
 // newFact reduces the metadata of an object. It fails if the resource version is not a decimal number, as KEP-5504 guarantees.
 func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) {
@@ -122,16 +128,16 @@ func annotation(m *metav1.ObjectMeta, key string) *string {
 	if !ok {
 		return nil
 	}
-	v = truncate(v)
+	v = truncate(v, maxAnnotationLength)
 	return &v
 }
 
 // truncate shortens a value that is too long to be valid. Otherwise anybody who may annotate objects could fill the memory.
-func truncate(v string) string {
-	if len(v) <= maxAnnotationLength {
+func truncate(v string, length int) string {
+	if len(v) <= length {
 		return v
 	}
-	return strings.ToValidUTF8(v[:maxAnnotationLength], "") + "..."
+	return strings.ToValidUTF8(v[:length], "") + "..."
 }
 
 // finish records the end of the execution. A time before the object's creation is not trusted: it is a mistake, or somebody wants the

@@ -56,4 +56,4 @@ func argoApp(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	return app
 }
 
-func quote(s string) string { return strconv.Quote(truncate(s)) }
+func quote(s string) string { return strconv.Quote(truncate(s, maxAnnotationLength)) }
