@@ -66,7 +66,7 @@ func (c *Compiled) Fields() [][]string { return c.fields }
 // Independent reports whether finished objects that an object of this resource controls count as objects without an owner.
 func (c *Compiled) Independent() bool { return c.dependents == gc.LifecycleIndependent }
 
-// Fact reduces an object.
+// Fact reduces an object that has at least Fields and MetadataFields.
 func (c *Compiled) Fact(object *unstructured.Unstructured) (*Fact, error) {
 	m := struct {
 		metav1.ObjectMeta `json:"metadata"`
@@ -75,16 +75,11 @@ func (c *Compiled) Fact(object *unstructured.Unstructured) (*Fact, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m); err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	return c.FactOf(&m.ObjectMeta, object.Object)
-}
-
-// FactOf reduces an object of which content has at least Fields.
-func (c *Compiled) FactOf(m *metav1.ObjectMeta, content map[string]any) (*Fact, error) {
-	f, err := newFact(c.resource, c.kind, m)
+	f, err := newFact(c.resource, c.kind, &m.ObjectMeta)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.evaluate(f, expressions.NewObject(content)); err != nil {
+	if err := c.evaluate(f, expressions.NewObject(object.Object)); err != nil {
 		f.Failed = truncate(err.Error(), maxFailedLength)
 	}
 	return f, nil

@@ -81,8 +81,26 @@ type Owner struct {
 	UID  types.UID
 }
 
+// MetadataFields returns the paths of the metadata that facts need. Other annotations and managedFields can be large.
+func MetadataFields() [][]string {
+	var out [][]string
+	for _, field := range []string{
+		"creationTimestamp", "deletionTimestamp", "finalizers", "labels", "name", "namespace", "ownerReferences", "resourceVersion", "uid",
+	} {
+		out = append(out, []string{"metadata", field})
+	}
+	for _, key := range []string{
+		gc.AnnotationTTL, gc.AnnotationKeepUntil, argoTrackingID, argoHook, helmRelease + "name", helmRelease + "namespace",
+	} {
+		out = append(out, []string{"metadata", "annotations", key})
+	}
+	return out
+}
+
 // FromMetadata reduces an object of which only the metadata is known. Such an object does not finish.
-func FromMetadata(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) { return newFact(resource, kind, m) }
+func FromMetadata(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) {
+	return newFact(resource, kind, m)
+}
 
 // newFact reduces the metadata of an object. It fails if the resource version is not a decimal number, as KEP-5504 guarantees.
 func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fact, error) {

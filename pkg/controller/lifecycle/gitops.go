@@ -17,6 +17,9 @@ const (
 	argoHook       = "argocd.argoproj.io/hook"
 )
 
+// helmRelease begins the annotations of Helm that name the release and its namespace.
+const helmRelease = "meta.helm.sh/release-"
+
 // appliedBy returns which tool applied an object and would create it again, by the labels and annotations that each tool sets; empty if
 // none did. They are often copied along with templates, so they count only if they are complete and, if they name an object, name this one.
 func appliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
@@ -33,7 +36,7 @@ func appliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	}{
 		{"Flux Kustomization ", m.Labels, "kustomize.toolkit.fluxcd.io/"},
 		{"Flux HelmRelease ", m.Labels, "helm.toolkit.fluxcd.io/"},
-		{"Helm release ", m.Annotations, "meta.helm.sh/release-"},
+		{"Helm release ", m.Annotations, helmRelease},
 	} {
 		name, namespace := tool.values[tool.prefix+"name"], tool.values[tool.prefix+"namespace"]
 		if name != "" && namespace != "" {
