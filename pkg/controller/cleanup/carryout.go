@@ -20,7 +20,7 @@ import (
 func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
 	if order.Reread {
-		read, err := l.deleter.Read(requests, order.Fact)
+		read, err := l.deleter.Read(requests, order)
 		switch {
 		case err != nil:
 			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: err.Error()}})

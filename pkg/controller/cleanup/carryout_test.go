@@ -174,8 +174,8 @@ func (f fixedAnswer) Delete(context.Context, *deletion.Order) deleter.Answer {
 	return deleter.Answer(f)
 }
 
-func (f fixedAnswer) Read(_ context.Context, fact *lifecycle.Fact) (*lifecycle.Fact, error) {
-	return fact, nil
+func (f fixedAnswer) Read(_ context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
+	return o.Fact, nil
 }
 
 // TestCarryOutIsNotCutOff: the outcome of a request that is cut off would be unknown, so the request is completed.

@@ -330,12 +330,12 @@ func (f *fakeDeleter) Delete(_ context.Context, o *deletion.Order) deleter.Answe
 	return deleter.Answer{Result: result, Overloaded: result.Outcome == deletion.RetryLater}
 }
 
-func (f *fakeDeleter) Read(_ context.Context, fact *lifecycle.Fact) (*lifecycle.Fact, error) {
+func (f *fakeDeleter) Read(_ context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
 	var takes time.Duration
 	f.do(func() { takes = f.reads() })
 	time.Sleep(takes)
 	if takes > time.Second {
 		return nil, errors.New("no answer")
 	}
-	return fact, nil
+	return o.Fact, nil
 }

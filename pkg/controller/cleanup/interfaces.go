@@ -62,5 +62,5 @@ type consistentReader interface {
 type sender interface {
 	Delete(ctx context.Context, o *deletion.Order) deleter.Answer
 	// Read returns the newest state of an object; nil if there is no object with this name and UID.
-	Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact, error)
+	Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error)
 }

@@ -22,7 +22,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -73,12 +72,8 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	if missing := d.rights.knownMissing(o.Fact, d.clock.Now()); missing != "" {
 		return notSent(deletion.Unauthorized, missing)
 	}
-	kind, err := kinds.For(o.Fact.Resource)
-	if err != nil {
-		return notSent(deletion.Refused, err.Error())
-	}
 	version := fmt.Sprint(o.Fact.ResourceVersion)
-	err = d.request(http.MethodDelete, kind, o.Fact).
+	err := d.request(http.MethodDelete, o).
 		SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, comment(o))).
 		Body(&metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
@@ -100,30 +95,26 @@ func comment(o *deletion.Order) string {
 	return fmt.Sprintf("policy=%s; rule=%s", name, o.Rule)
 }
 
-// Read gets the newest state of an object. It returns nil without an error if there is no object with this name and UID.
-func (d *Deleter) Read(ctx context.Context, f *lifecycle.Fact) (*lifecycle.Fact, error) {
+// Read gets the newest state of the object of an order. It returns nil without an error if there is no object with this name and UID.
+func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	kind, err := kinds.For(f.Resource)
-	if err != nil {
-		return nil, err
-	}
-	object := kind.New()
-	if err := d.request(http.MethodGet, kind, f).Do(ctx).Into(object); apierrors.IsNotFound(err) {
+	object := o.Kind.New()
+	if err := d.request(http.MethodGet, o).Do(ctx).Into(object); apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	read, err := kinds.Fact(object)
-	if err != nil || read.UID != f.UID {
+	read, err := o.Kind.Fact(object)
+	if err != nil || read.UID != o.Fact.UID {
 		return nil, err
 	}
 	return read, nil
 }
 
-// request returns a request for the object of f, without retries: the engine decides when to try again.
-func (d *Deleter) request(verb string, k *kinds.Kind, f *lifecycle.Fact) *rest.Request {
-	return d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(k.Path(f.Namespace, f.Name)...).MaxRetries(0)
+// request returns a request for the object of an order, without retries: the engine decides when to try again.
+func (d *Deleter) request(verb string, o *deletion.Order) *rest.Request {
+	return d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(o.Kind.Path(o.Fact.Namespace, o.Fact.Name)...).MaxRetries(0)
 }
 
 // noAnswer returns why there was no answer, without the addresses of the connection. They differ each time, so the status of the policy

@@ -17,12 +17,17 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 func order(f *lifecycle.Fact, propagation metav1.DeletionPropagation) *deletion.Order {
+	kind, err := kinds.Builtin().For(f.Resource)
+	if err != nil {
+		panic(err)
+	}
 	return &deletion.Order{
-		Fact: f, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}, Rule: "keep-failures", Propagation: propagation,
+		Kind: kind, Fact: f, Policy: types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}, Rule: "keep-failures", Propagation: propagation,
 		Until: testbuilders.Now.Add(time.Hour),
 	}
 }
@@ -261,7 +266,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			s.answer = c.answer
-			read, err := New(s.client, "winnow", fixedClock()).Read(context.Background(), c.asked)
+			read, err := New(s.client, "winnow", fixedClock()).Read(context.Background(), order(c.asked, ""))
 			if (err != nil) != c.fails || (read != nil) != c.found {
 				t.Fatalf("got %+v, %v", read, err)
 			}

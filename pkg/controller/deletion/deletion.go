@@ -10,11 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // Order is a DELETE to be sent, for exactly the state that was judged.
 type Order struct {
+	Kind *kinds.Kind
 	Fact *lifecycle.Fact
 	// Policy has no namespace if it is a cluster policy. Rule is empty if a ceiling of the policy decides.
 	Policy      types.NamespacedName

@@ -16,7 +16,7 @@ import (
 
 // updateCoverage covers these resources in the namespace, with those that may own their objects, and no others.
 func (e *Engine) updateCoverage(ns *namespace, resources sets.Set[string], now time.Time) {
-	resources.Insert(kinds.WithOwners(resources.UnsortedList()...)...)
+	resources.Insert(e.kinds.WithOwners(resources.UnsortedList()...)...)
 	covered := make(map[string]Covering, len(resources))
 	for resource := range resources {
 		covered[resource] = ns.covered[resource]

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
 )
@@ -54,6 +55,7 @@ type Effects struct {
 type Engine struct {
 	config    Config
 	protected sets.Set[string]
+	kinds     *kinds.Table
 	lastRun   time.Time // when a controller was last seen to run before this one
 
 	records         index
@@ -113,6 +115,7 @@ type Engine struct {
 func New(c Config) *Engine {
 	return &Engine{
 		config:       c,
+		kinds:        kinds.Builtin(),
 		protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
 		records:      newIndex(),
 		cronJobs:     map[types.UID]*lifecycle.CronJob{},
@@ -139,6 +142,9 @@ func (e *Engine) TakeEffects() Effects {
 	e.effects = Effects{}
 	return out
 }
+
+// Kinds returns the table of the resources that are known.
+func (e *Engine) Kinds() *kinds.Table { return e.kinds }
 
 // spent adds work to the current call, and reports whether its budget is spent.
 func (e *Engine) spent(work int) bool { return e.config.Spent != nil && e.config.Spent(work) }

@@ -59,7 +59,12 @@ func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	if d = e.applyHolds(rec, r, d, now); d.Action != policy.Delete {
 		return nil, false
 	}
+	kind, err := e.kinds.For(rec.Resource)
+	if err != nil {
+		return nil, false // holdDelete holds the record.
+	}
 	return &deletion.Order{
+		Kind: kind,
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  e.fresh.Until(),
 		Reread: rec.extra != nil && rec.extra.retry.NeedsGet(rec.ResourceVersion),

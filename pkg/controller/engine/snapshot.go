@@ -51,6 +51,7 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(
 	config := e.config
 	config.Spent = spent
 	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts, needs: e.needs(change)}
+	s.Engine.kinds = e.kinds
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(slices.Clone(*w))
@@ -148,7 +149,7 @@ func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 		ps := &policyState{}
 		e.compile(ps, Observe(p))
 		for ns := range e.affected(ps, p.GetNamespace()) {
-			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(resourcesOf(ps.compiled))
+			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(e.resourcesOf(ps.compiled))
 		}
 	}
 	if change.Policy().GetNamespace() == "" { // A policy of one namespace changes the shares of others too little to copy them all.
@@ -181,12 +182,12 @@ func (e *Engine) sharingCeilings(all map[*namespace]sets.Set[string]) []*namespa
 }
 
 // resourcesOf returns the resources that must be known for a policy, including Jobs as owners of Pods.
-func resourcesOf(p *policy.Policy) sets.Set[string] {
+func (e *Engine) resourcesOf(p *policy.Policy) sets.Set[string] {
 	out := sets.New[string]()
 	if p == nil {
 		return out
 	}
-	out.Insert(kinds.WithOwners(p.Resources()...)...)
+	out.Insert(e.kinds.WithOwners(p.Resources()...)...)
 	if len(p.QuotaResources()) > 0 {
 		out.Insert(kinds.ResourceQuotas)
 	}

@@ -32,7 +32,7 @@ func (e *Engine) Unheard(resource string) {
 
 // unobserved returns why the objects of a resource, or those that may own them, cannot be observed; empty if they can.
 func (e *Engine) unobserved(resource string) string {
-	k, err := kinds.For(resource)
+	k, err := e.kinds.For(resource)
 	if err != nil {
 		return err.Error()
 	}
@@ -47,7 +47,7 @@ func (e *Engine) unobserved(resource string) string {
 // an old state does no harm, because a delete has the precondition that the object has not changed.
 func (e *Engine) staleView(rec *record, reason policy.Reason) string {
 	if c := rec.Controller; c != nil {
-		if why := e.watches.Stale(kinds.ForOwner(c.GroupKind)); why != "" {
+		if why := e.watches.Stale(e.kinds.ForOwner(c.GroupKind)); why != "" {
 			return why
 		}
 	}

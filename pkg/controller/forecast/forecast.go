@@ -20,7 +20,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
@@ -123,7 +122,8 @@ var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look
 func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyForecast {
 	now := f.Clock.Now()
 	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
-	listed := f.list(listCtx, snapshot.Missing)
+	a.kinds = snapshot.Engine.Kinds()
+	listed := f.list(listCtx, a.kinds, snapshot.Missing)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
 	t := trial{Engine: snapshot.Engine, now: now}
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
@@ -160,7 +160,7 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
 	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
 	t.byKind = map[string][]*facts.Compact{}
-	for _, resource := range kinds.Deletable() {
+	for _, resource := range t.Kinds().Deletable() {
 		t.byKind[resource] = nil
 	}
 	for _, k := range slices.Concat(snapshot.Facts, listed.kept) {

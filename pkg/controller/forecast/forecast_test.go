@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -66,7 +67,7 @@ func (w *world) with(policies ...metav1.Object) *world {
 	for _, object := range w.objects {
 		switch object := object.(type) {
 		case *batchv1.Job, *corev1.Pod:
-			kept, _ := observe.Reduce(object)
+			kept, _ := observe.Reduce(kindOf(object), object)
 			facts[kept.Resource] = append(facts[kept.Resource], kept)
 		case *batchv1.CronJob:
 			cronJobs = append(cronJobs, lifecycle.FromCronJob(object))
@@ -414,4 +415,17 @@ func begun(t *tracker.Tracker) *tracker.Tracker {
 	t.ReplacePolicies(nil, "", testbuilders.Now)
 	t.ReplaceClusterPolicies(nil, "", testbuilders.Now)
 	return t
+}
+
+// kindOf returns the kind of a Job or Pod.
+func kindOf(object any) *kinds.Kind {
+	resource := gc.ResourceJobs
+	if _, ok := object.(*corev1.Pod); ok {
+		resource = gc.ResourcePods
+	}
+	k, err := kinds.Builtin().For(resource)
+	if err != nil {
+		panic(err)
+	}
+	return k
 }

@@ -42,15 +42,16 @@ type listing struct {
 // lister collects one listing. The lock protects it.
 type lister struct {
 	*Forecaster
-	lock sync.Mutex
+	kinds *kinds.Table
+	lock  sync.Mutex
 	listing
 }
 
 var errEnough = errors.New("enough objects were looked at")
 
 // list lists all resources concurrently until ctx ends.
-func (f *Forecaster) list(ctx context.Context, missing map[string][]string) *listing {
-	l := &lister{Forecaster: f}
+func (f *Forecaster) list(ctx context.Context, table *kinds.Table, missing map[string][]string) *listing {
+	l := &lister{Forecaster: f, kinds: table}
 	var group sync.WaitGroup
 	for resource, namespaces := range missing {
 		group.Go(func() { l.read(ctx, resource, namespaces) })
@@ -82,18 +83,18 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 
 // readNamespace lists the objects of one namespace, or of all, page by page.
 func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
-	kind, err := kinds.For(resource)
+	kind, err := l.kinds.For(resource)
 	if err != nil {
 		return err
 	}
 	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false
 	ended := metav1.ListOptions{FieldSelector: kind.Ended}
-	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.add(object, wanted) })
+	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.add(kind, object, wanted) })
 }
 
 // add reduces an object and adds it to the listing, except an object that has not finished, which no decision depends on.
-func (l *lister) add(object runtime.Object, wanted sets.Set[string]) error {
+func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[string]) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if l.counted == l.listedMost {
@@ -109,7 +110,7 @@ func (l *lister) add(object runtime.Object, wanted sets.Set[string]) error {
 	case *corev1.ResourceQuota:
 		l.quotas = append(l.quotas, engine.QuotaOf(object))
 	default:
-		kept, err := observe.Reduce(object)
+		kept, err := observe.Reduce(k, object)
 		if err != nil {
 			return err
 		}

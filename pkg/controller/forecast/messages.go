@@ -25,6 +25,7 @@ const fewMost = 3
 // account is the result of a forecast.
 type account struct {
 	gc.PolicyChange
+	kinds *kinds.Table
 	fresh []engine.Due
 	// still are objects that wait for the same approval as before the change.
 	still []engine.Due
@@ -248,7 +249,7 @@ func (a *account) count(all []engine.Due) string {
 	}
 	var parts []string
 	for _, resource := range slices.Sorted(maps.Keys(resources)) {
-		parts = append(parts, number(resources[resource], kindOf(resource)))
+		parts = append(parts, number(resources[resource], a.kindOf(resource)))
 	}
 	line := strings.Join(parts, " and ")
 	if a.incomplete {
@@ -261,8 +262,8 @@ func (a *account) count(all []engine.Due) string {
 }
 
 // kindOf returns the kind of a resource.
-func kindOf(resource string) string {
-	k, err := kinds.For(resource)
+func (a *account) kindOf(resource string) string {
+	k, err := a.kinds.For(resource)
 	if err != nil {
 		return resource
 	}

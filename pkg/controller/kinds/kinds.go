@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kinds is the one table of the resources that Winnow observes: those that policies can name, their owners, and ResourceQuotas. A
-// resource that is not in the table is an error. The package is pure.
+// resource that is not in the table is an error. The table changes while Winnow runs, as custom resources come and go, so it is a value. The
+// package is pure.
 package kinds
 
 import (
@@ -38,65 +39,73 @@ type Kind struct {
 	// New returns an empty object.
 	New func() runtime.Object
 
-	// fact reduces an object; ok is false for another Go type. It is nil for a resource that policies cannot name.
-	fact func(object any) (f *lifecycle.Fact, ok bool, err error)
+	// fact reduces an object. It is nil for a resource that policies cannot name.
+	fact func(object any) (*lifecycle.Fact, error)
 }
 
-var table = []*Kind{{
+// Table has the resources that are known at a time. It never changes: when a resource comes, goes or gets another lifecycle, there is a new
+// table. A Kind that has not changed is the same in both.
+type Table struct {
+	kinds  map[string]*Kind // by resource
+	owners map[schema.GroupKind]string
+}
+
+// Builtin returns the table of the resources that every cluster has.
+func Builtin() *Table { return builtin }
+
+var builtin = NewTable(&Kind{
 	Resource: gc.ResourceJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job"), Plural: "jobs",
 	Owners: []string{CronJobs},
 	New:    func() runtime.Object { return &batchv1.Job{} }, fact: from(lifecycle.FromJob),
-}, {
+}, &Kind{
 	Resource: gc.ResourcePods, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods",
 	Owners: []string{gc.ResourceJobs},
 	Ended:  "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown",
 	New:    func() runtime.Object { return &corev1.Pod{} }, fact: from(lifecycle.FromPod),
-}, {
+}, &Kind{
 	Resource: CronJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("CronJob"), Plural: "cronjobs",
 	New: func() runtime.Object { return &batchv1.CronJob{} },
-}, {
+}, &Kind{
 	Resource: ResourceQuotas, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ResourceQuota"), Plural: "resourcequotas",
 	New: func() runtime.Object { return &corev1.ResourceQuota{} },
-}}
+})
 
-func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle.Fact, bool, error) {
-	return func(object any) (*lifecycle.Fact, bool, error) {
+func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle.Fact, error) {
+	return func(object any) (*lifecycle.Fact, error) {
 		o, ok := object.(*O)
 		if !ok {
-			return nil, false, nil
+			return nil, fmt.Errorf("objects of type %T are not known", object)
 		}
-		f, err := reduce(o)
-		return f, true, err
+		return reduce(o)
 	}
 }
 
+// NewTable returns a table with some kinds. Of several with the same resource, the last counts.
+func NewTable(all ...*Kind) *Table {
+	t := &Table{kinds: make(map[string]*Kind, len(all)), owners: make(map[schema.GroupKind]string, len(all))}
+	for _, k := range all {
+		t.kinds[k.Resource], t.owners[k.GroupVersionKind.GroupKind()] = k, k.Resource
+	}
+	return t
+}
+
 // For returns the kind of a resource.
-func For(resource string) (*Kind, error) {
-	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.Resource == resource }); i >= 0 {
-		return table[i], nil
+func (t *Table) For(resource string) (*Kind, error) {
+	if k, ok := t.kinds[resource]; ok {
+		return k, nil
 	}
 	return nil, fmt.Errorf("resource %q is not known", resource)
 }
 
 // ForOwner returns the resource of an owner; empty if owners of this kind are not observed.
-func ForOwner(owner schema.GroupKind) string {
-	if i := slices.IndexFunc(table, func(k *Kind) bool { return k.GroupVersionKind.GroupKind() == owner }); i >= 0 {
-		return table[i].Resource
-	}
-	return ""
-}
+func (t *Table) ForOwner(owner schema.GroupKind) string { return t.owners[owner] }
 
-// Fact reduces an object of any kind that policies can name.
-func Fact(object any) (*lifecycle.Fact, error) {
-	for _, k := range table {
-		if !k.Deletable() {
-			continue
-		}
-		if f, ok, err := k.fact(object); ok {
-			return f, err
-		}
+// Fact reduces an object of the kind.
+func (k *Kind) Fact(object any) (*lifecycle.Fact, error) {
+	if !k.Deletable() {
+		return nil, fmt.Errorf("%s have no facts", k.Resource)
 	}
-	return nil, fmt.Errorf("objects of type %T are not known", object)
+	return k.fact(object)
 }
 
 // Deletable reports whether policies can name the resource.
@@ -118,24 +127,25 @@ func (k *Kind) Path(namespace, name string) []string {
 	return path
 }
 
-// Deletable returns the resources that policies can name.
-func Deletable() []string {
+// Deletable returns the resources that policies can name, sorted.
+func (t *Table) Deletable() []string {
 	var out []string
-	for _, k := range table {
+	for resource, k := range t.kinds {
 		if k.Deletable() {
-			out = append(out, k.Resource)
+			out = append(out, resource)
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
 // WithOwners adds to resources their owners that policies can name, and the owners of these.
-func WithOwners(resources ...string) []string {
+func (t *Table) WithOwners(resources ...string) []string {
 	out := slices.Clone(resources)
 	for i := 0; i < len(out); i++ {
-		for _, owner := range ownersOf(out[i], true) {
-			if !slices.Contains(out, owner) {
-				out = append(out, owner)
+		for _, owner := range t.ownersOf(out[i], true) {
+			if !slices.Contains(out, owner.Resource) {
+				out = append(out, owner.Resource)
 			}
 		}
 	}
@@ -143,16 +153,17 @@ func WithOwners(resources ...string) []string {
 }
 
 // ObservedOwners returns the owners of a resource that policies cannot name.
-func ObservedOwners(resource string) []string { return ownersOf(resource, false) }
+func (t *Table) ObservedOwners(resource string) []*Kind { return t.ownersOf(resource, false) }
 
 // ownersOf returns the owners of a resource that policies can name, or those that policies cannot name.
-func ownersOf(resource string, deletable bool) []string {
-	k, err := For(resource)
-	if err != nil {
-		return nil
+func (t *Table) ownersOf(resource string, deletable bool) []*Kind {
+	var out []*Kind
+	if k, ok := t.kinds[resource]; ok {
+		for _, owner := range k.Owners {
+			if o, ok := t.kinds[owner]; ok && o.Deletable() == deletable {
+				out = append(out, o)
+			}
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(k.Owners), func(owner string) bool {
-		o, err := For(owner)
-		return err != nil || o.Deletable() != deletable
-	})
+	return out
 }

@@ -17,7 +17,7 @@ import (
 
 // TestTable: each row is consistent, and the owners of each kind are in the table too.
 func TestTable(t *testing.T) {
-	for _, k := range table {
+	for _, k := range builtin.kinds {
 		if want := strings.TrimSuffix(k.Plural+"."+k.GroupVersionKind.Group, "."); k.Resource != want {
 			t.Errorf("%s: its plural and group are %s", k.Resource, want)
 		}
@@ -25,31 +25,31 @@ func TestTable(t *testing.T) {
 		if err != nil || !slices.Contains(gvks, k.GroupVersionKind) {
 			t.Errorf("%s: New makes %v, %v", k.Resource, gvks, err)
 		}
-		if got := ForOwner(k.GroupVersionKind.GroupKind()); got != k.Resource {
+		if got := builtin.ForOwner(k.GroupVersionKind.GroupKind()); got != k.Resource {
 			t.Errorf("%s: as an owner it is %q", k.Resource, got)
 		}
 		for _, owner := range k.Owners {
-			if _, err := For(owner); err != nil {
+			if _, err := builtin.For(owner); err != nil {
 				t.Errorf("%s: owner: %v", k.Resource, err)
 			}
 		}
-		if f, err := Fact(k.New()); (f != nil) != (err == nil && k.Deletable()) || f != nil && f.Resource != k.Resource {
+		if f, err := k.Fact(k.New()); (f != nil) != (err == nil && k.Deletable()) || f != nil && f.Resource != k.Resource {
 			t.Errorf("%s: its fact is %+v, %v", k.Resource, f, err)
 		}
 	}
-	if got := Deletable(); !slices.Equal(got, gc.DefaultResources()) {
+	if got := builtin.Deletable(); !slices.Equal(got, gc.DefaultResources()) {
 		t.Errorf("policies can name %v, and their defaults are for %v", got, gc.DefaultResources())
 	}
 }
 
 func TestUnknown(t *testing.T) {
-	if k, err := For("secrets"); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
+	if k, err := builtin.For("secrets"); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
 		t.Errorf("got %v, %v", k, err)
 	}
-	if got := ForOwner(schema.GroupKind{Group: "example.com", Kind: "Job"}); got != "" {
+	if got := builtin.ForOwner(schema.GroupKind{Group: "example.com", Kind: "Job"}); got != "" {
 		t.Errorf("a Job of another group is %q", got)
 	}
-	if f, err := Fact(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "Secret") {
+	if f, err := builtin.kinds[gc.ResourcePods].Fact(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("got %v, %v", f, err)
 	}
 }
@@ -63,7 +63,7 @@ func TestPath(t *testing.T) {
 		{gc.ResourcePods, "ns", "", "/api/v1/namespaces/ns/pods"},
 		{gc.ResourcePods, "", "", "/api/v1/pods"},
 	} {
-		k, err := For(tc.resource)
+		k, err := builtin.For(tc.resource)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestObservedOwners(t *testing.T) {
 	for resource, want := range map[string][]string{
 		gc.ResourceJobs: {CronJobs}, gc.ResourcePods: {}, CronJobs: {}, ResourceQuotas: {},
 	} {
-		if got := ObservedOwners(resource); !slices.Equal(got, want) {
+		if got := resources(builtin.ObservedOwners(resource)); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", resource, got, want)
 		}
 	}
@@ -92,8 +92,16 @@ func TestWithOwners(t *testing.T) {
 		"and quotas":           {[]string{ResourceQuotas, gc.ResourcePods}, []string{ResourceQuotas, gc.ResourcePods, gc.ResourceJobs}},
 		"and one that is none": {[]string{"secrets", gc.ResourcePods}, []string{"secrets", gc.ResourcePods, gc.ResourceJobs}},
 	} {
-		if got := WithOwners(c.resources...); !slices.Equal(got, c.want) {
+		if got := builtin.WithOwners(c.resources...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+func resources(all []*Kind) []string {
+	var out []string
+	for _, k := range all {
+		out = append(out, k.Resource)
+	}
+	return out
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
@@ -21,6 +22,8 @@ type Tracker interface {
 	// Coverage is by resource and namespace; CoverageChanged says when to ask for it again.
 	Coverage() map[string]map[string]engine.Covering
 	CoverageChanged() <-chan struct{}
+	// Kinds is the table that the coverage refers to.
+	Kinds() *kinds.Table
 
 	watched
 	objects

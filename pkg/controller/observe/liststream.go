@@ -39,6 +39,7 @@ type listStream struct {
 	lister  cache.ListWithContextFunc
 	watcher cache.WatchFuncWithContext
 	report  func(context.Context, error) // whether the resource can be observed
+	reduce  func(object any) (*facts.Compact, error)
 	begin   func() List
 	remove  func(*facts.Compact)
 	now     func() time.Time
@@ -60,7 +61,7 @@ func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Ob
 		l, err := s.lister(ctx, options)
 		s.answered(ctx, err, options.Continue == "")
 		return l, err
-	}, s.add)
+	}, s.reduce, s.add)
 	if err != nil {
 		s.breakOff(ctx, err)
 	}
@@ -130,7 +131,7 @@ func endsInitialEvents(bookmark watch.Event) bool {
 // take adds the object of an event to a page, and returns the page for the next event. Objects may change and be removed before the initial
 // events end.
 func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
-	k, err := Reduce(e.Object)
+	k, err := s.reduce(e.Object)
 	if err != nil {
 		skipped(e.Object, err)
 		return page
@@ -214,7 +215,8 @@ const pageSize = 500
 
 // eachPage lists objects page by page, as they were at one resource version, and returns that version.
 func eachPage(
-	ctx context.Context, list func(context.Context, metav1.ListOptions) (runtime.Object, error), add func([]*facts.Compact),
+	ctx context.Context, list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+	reduce func(object any) (*facts.Compact, error), add func([]*facts.Compact),
 ) (resourceVersion string, err error) {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -228,7 +230,7 @@ func eachPage(
 		}
 		page := make([]*facts.Compact, 0, meta.LenList(l))
 		err = meta.EachListItem(l, func(object runtime.Object) error {
-			if k, err := Reduce(object); err != nil {
+			if k, err := reduce(object); err != nil {
 				skipped(object, err)
 			} else {
 				page = append(page, k)

@@ -135,10 +135,11 @@ func (s *scripted) observed(t *testing.T) []string {
 				s.logf("begin %d", s.lists)
 				return &recordedList{scripted: s, number: s.lists}
 			},
+			reduce: reducePod,
 			remove: func(k *facts.Compact) { s.logf("remove %s", k.Name()) },
 		}
 		sink := &sink[*facts.Compact]{
-			reduce: Reduce, upsert: func(k *facts.Compact) { s.logf("upsert %s", k.Name()) }, remove: stream.remove,
+			reduce: reducePod, upsert: func(k *facts.Compact) { s.logf("upsert %s", k.Name()) }, remove: stream.remove,
 			replace: func(all []*facts.Compact, rv string) {
 				if len(all) > 0 {
 					t.Errorf("the reflector has %d objects", len(all))

@@ -54,12 +54,14 @@ type dependency struct {
 	forget    func()
 }
 
-// reflection is the running reflector of a resource, with the reflectors of the owners of its objects. covered are the namespaces whose
-// objects the reflector has listed, or a merge.
+// reflection is the running reflector of a resource, with those of the owners that policies cannot name.
 type reflection struct {
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
+	kind   *kinds.Kind // nil if the resource is not in the table, so that no reflector runs
+	owners []*kinds.Kind
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	// covered are the namespaces whose objects the reflector has listed, or a merge.
 	covered map[string]engine.Covering
 }
 
@@ -101,7 +103,7 @@ func (o *Observer) Run(ctx context.Context) {
 	runReflector(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
 		newListWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
-		o.cover(ctx, o.Tracker.Coverage())
+		o.cover(ctx, o.Tracker.Kinds(), o.Tracker.Coverage())
 		select {
 		case <-ctx.Done():
 			return
@@ -119,17 +121,17 @@ func runReflector(
 }
 
 // cover starts and stops reflectors, and lists what the running ones have skipped, so that the tracker has the objects of every namespace
-// that a policy covers.
-func (o *Observer) cover(ctx context.Context, coverage map[string]map[string]engine.Covering) {
+// that a policy covers. The reflector of a kind that has changed in the table starts again.
+func (o *Observer) cover(ctx context.Context, table *kinds.Table, coverage map[string]map[string]engine.Covering) {
 	for resource, r := range o.running {
-		if len(coverage[resource]) == 0 {
+		if k, _ := table.For(resource); len(coverage[resource]) == 0 || k != r.kind {
 			o.stop(resource, r)
 		}
 	}
 	for resource, namespaces := range coverage {
 		r, ok := o.running[resource]
 		if !ok {
-			o.running[resource] = o.start(ctx, resource, namespaces)
+			o.running[resource] = o.start(ctx, table, resource, namespaces)
 			continue
 		}
 		o.extend(ctx, resource, r, namespaces)
@@ -154,40 +156,46 @@ func (o *Observer) extend(ctx context.Context, resource string, r *reflection, n
 	case skipsNone:
 	case len(added) > mergeMost: // No watch runs until the new list ends, so the resource may count as stale.
 		r.end()
-		o.running[resource] = o.start(ctx, resource, namespaces)
-	default:
+		r.ctx, r.cancel = context.WithCancel(ctx)
+		o.startReflectors(r)
+	case r.kind != nil:
 		for _, ns := range added {
-			r.done.Go(func() { o.merge(r.ctx, resource, ns) })
+			r.done.Go(func() { o.merge(r.ctx, r.kind, ns) })
 		}
 	}
 }
 
-func (o *Observer) start(ctx context.Context, resource string, namespaces map[string]engine.Covering) *reflection {
+func (o *Observer) start(ctx context.Context, table *kinds.Table, resource string, namespaces map[string]engine.Covering) *reflection {
 	r := &reflection{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	o.startReflector(r, resource)
-	for _, owner := range kinds.ObservedOwners(resource) {
-		o.startReflector(r, owner)
+	var err error
+	if r.kind, err = table.For(resource); err != nil {
+		o.Tracker.Observing(resource, err, o.Clock.Now())
+		return r
 	}
+	r.owners = table.ObservedOwners(resource)
+	o.startReflectors(r)
 	return r
 }
 
-// startReflector starts the reflector of one resource.
-func (o *Observer) startReflector(r *reflection, resource string) {
-	k, err := kinds.For(resource)
-	if err != nil {
-		o.Tracker.Observing(resource, err, o.Clock.Now())
-		return
+func (o *Observer) startReflectors(r *reflection) {
+	o.startReflector(r, r.kind)
+	for _, owner := range r.owners {
+		o.startReflector(r, owner)
 	}
+}
+
+// startReflector starts the reflector of one kind.
+func (o *Observer) startReflector(r *reflection, k *kinds.Kind) {
 	list, watch := o.Client.Lister(k, metav1.NamespaceAll), o.Client.Watcher(k)
-	if d, ok := o.dependencies[resource]; ok {
-		runReflector(r.ctx, &r.done, resource, newListWatch(list, watch, d.observing), k.New(), d.sink())
+	if d, ok := o.dependencies[k.Resource]; ok {
+		runReflector(r.ctx, &r.done, k.Resource, newListWatch(list, watch, d.observing), k.New(), d.sink())
 		return
 	}
-	stream := o.newListStream(resource, list, watch)
+	stream := o.newListStream(k, list, watch)
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
-		runReflector(r.ctx, &reflector, resource, stream.listWatch(), k.New(), o.factSink(resource, stream))
+		runReflector(r.ctx, &reflector, k.Resource, stream.listWatch(), k.New(), o.factSink(k, stream))
 		reflector.Wait()
 		stream.stop()
 	})
@@ -204,11 +212,17 @@ func (r *reflection) end() {
 func (o *Observer) stop(resource string, r *reflection) {
 	r.end()
 	delete(o.running, resource)
-	for _, resource := range append(kinds.ObservedOwners(resource), resource) {
-		o.Tracker.Unheard(resource)
-		if d, ok := o.dependencies[resource]; ok {
-			d.forget()
-		}
+	o.forget(resource)
+	for _, owner := range r.owners {
+		o.forget(owner.Resource)
+	}
+}
+
+// forget tells the tracker that a resource is no longer observed.
+func (o *Observer) forget(resource string) {
+	o.Tracker.Unheard(resource)
+	if d, ok := o.dependencies[resource]; ok {
+		d.forget()
 	}
 }
 
@@ -220,22 +234,19 @@ func (o *Observer) stopAll() {
 
 // merge lists the objects of one namespace, and retries until it succeeds. When a policy first covers a namespace, the running watch has
 // already skipped its objects.
-func (o *Observer) merge(ctx context.Context, resource, namespace string) {
-	merge := o.Tracker.BeginMerge(resource, namespace)
+func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
+	merge := o.Tracker.BeginMerge(k.Resource, namespace)
 	complete := false
 	defer func() { merge.End(complete, o.Clock.Now()) }()
-	k, err := kinds.For(resource)
-	if err != nil {
-		return // The tracker was told when the resource should have been watched.
-	}
+	reduce := func(object any) (*facts.Compact, error) { return Reduce(k, object) }
 	list, retry := o.Client.Lister(k, namespace), time.Second
 	for ctx.Err() == nil {
-		_, err := eachPage(ctx, list, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
+		_, err := eachPage(ctx, list, reduce, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {
 			return
 		}
 		klog.FromContext(ctx).
-			Error(err, "Cannot list the objects of a namespace, trying again", "resource", resource, "namespace", namespace)
+			Error(err, "Cannot list the objects of a namespace, trying again", "resource", k.Resource, "namespace", namespace)
 		select {
 		case <-ctx.Done():
 		case <-o.Clock.After(retry):

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -29,7 +30,7 @@ func recorded() (*sink[*facts.Compact], *[]string) {
 		}
 	}
 	return &sink[*facts.Compact]{
-		reduce: Reduce, upsert: write("upsert"), remove: write("remove"),
+		reduce: func(object any) (*facts.Compact, error) { return Reduce(kindOf(object), object) }, upsert: write("upsert"), remove: write("remove"),
 		replace: func(all []*facts.Compact, rv string) {
 			log = append(log, fmt.Sprintf("replace %d@%s", len(all), rv))
 			for _, f := range all {
@@ -97,11 +98,12 @@ func TestSinkLeavesOutUnreadableObjects(t *testing.T) {
 
 func TestSinksRefuseOtherKinds(t *testing.T) {
 	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
+	jobs := kindOf(&batchv1.Job{})
 	for name, reduce := range map[string]func(any) error{
 		"policies":   func(x any) error { _, err := o.policySink().reduce(x); return err },
 		"namespaces": func(x any) error { _, err := o.namespaceSink().reduce(x); return err },
 		"cron jobs":  func(x any) error { _, err := o.cronJobSink().reduce(x); return err },
-		"facts":      func(x any) error { _, err := o.factSink(gc.ResourceJobs, &listStream{}).reduce(x); return err },
+		"facts":      func(x any) error { _, err := o.factSink(jobs, o.newListStream(jobs, nil, nil)).reduce(x); return err },
 	} {
 		if err := reduce(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "*v1.Secret") {
 			t.Errorf("%s took a Secret: %v", name, err)
@@ -112,12 +114,15 @@ func TestSinksRefuseOtherKinds(t *testing.T) {
 // TestEachKindHasASink: kinds that policies can name become facts, and the others are observed for another purpose.
 func TestEachKindHasASink(t *testing.T) {
 	o := New(Config{Tracker: tracker.New(engine.Config{}, nil), Clock: clocktesting.NewFakeClock(testbuilders.Now)})
-	resources := append(kinds.Deletable(), kinds.ResourceQuotas)
-	for _, resource := range kinds.Deletable() {
-		resources = append(resources, kinds.ObservedOwners(resource)...)
+	table := kinds.Builtin()
+	resources := append(table.Deletable(), kinds.ResourceQuotas)
+	for _, resource := range table.Deletable() {
+		for _, owner := range table.ObservedOwners(resource) {
+			resources = append(resources, owner.Resource)
+		}
 	}
 	for _, resource := range resources {
-		k, err := kinds.For(resource)
+		k, err := table.For(resource)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,3 +131,18 @@ func TestEachKindHasASink(t *testing.T) {
 		}
 	}
 }
+
+// kindOf returns the kind of a Job or Pod.
+func kindOf(object any) *kinds.Kind {
+	resource := gc.ResourceJobs
+	if _, ok := object.(*corev1.Pod); ok {
+		resource = gc.ResourcePods
+	}
+	k, err := kinds.Builtin().For(resource)
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+func reducePod(object any) (*facts.Compact, error) { return Reduce(kindOf(&corev1.Pod{}), object) }

@@ -69,23 +69,24 @@ func (o *Observer) reportErrors(resource string) func(context.Context, error) {
 func unreported(context.Context, error) {}
 
 // newListStream returns the listStream of a resource, which hands its lists to the tracker.
-func (o *Observer) newListStream(resource string, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
+func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
 	return &listStream{
-		lister: lister, watcher: watcher, report: o.reportObserving(resource),
-		begin:  func() List { return o.Tracker.BeginList(resource) },
+		lister: lister, watcher: watcher, report: o.reportObserving(k.Resource),
+		begin:  func() List { return o.Tracker.BeginList(k.Resource) },
+		reduce: func(object any) (*facts.Compact, error) { return Reduce(k, object) },
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
 	}
 }
 
 // factSink takes in what follows a list. The objects of the list itself go through the stream.
-func (o *Observer) factSink(resource string, stream *listStream) *sink[*facts.Compact] {
+func (o *Observer) factSink(k *kinds.Kind, stream *listStream) *sink[*facts.Compact] {
 	return &sink[*facts.Compact]{
-		reduce:  Reduce,
+		reduce:  stream.reduce,
 		upsert:  func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
 		remove:  stream.remove,
 		replace: func(_ []*facts.Compact, rv string) { stream.end(rv) }, // The stream has passed on the objects.
-		heard:   o.heard(resource),
+		heard:   o.heard(k.Resource),
 	}
 }
 
@@ -103,9 +104,9 @@ func (o *Observer) heard(resource string) func() {
 	}
 }
 
-// Reduce returns the compact fact of an object.
-func Reduce(object any) (*facts.Compact, error) {
-	f, err := kinds.Fact(object)
+// Reduce returns the compact fact of an object of a kind.
+func Reduce(k *kinds.Kind, object any) (*facts.Compact, error) {
+	f, err := k.Fact(object)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ type subject struct {
 
 // correlator combines deletions into few events, and says when warnings are due. It is safe for concurrent use.
 type correlator struct {
+	kinds    func() *kinds.Table
 	mu       *sync.Mutex
 	sums     map[sumKey]*deletions
 	warnings map[warningKey]*warning
@@ -84,8 +85,8 @@ type warningKey struct {
 // warning says since when its reason exists, and when an event was last returned for it; zero if never.
 type warning struct{ since, returned time.Time }
 
-func newCorrelator() correlator {
-	return correlator{mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, warnings: map[warningKey]*warning{}}
+func newCorrelator(kinds func() *kinds.Table) correlator {
+	return correlator{kinds: kinds, mu: &sync.Mutex{}, sums: map[sumKey]*deletions{}, warnings: map[warningKey]*warning{}}
 }
 
 // addGone counts deletions whose objects are gone.
@@ -98,7 +99,7 @@ func (c *correlator) addGone(all []deletion.Gone) {
 		if g.Policy.Namespace == "" {
 			within := c.sum(sumKey{of, g.Fact.Namespace})
 			within.add(&g)
-			within.last = reference(g.Fact.Resource, g.Fact.Namespace, g.Fact.Name, g.Fact.UID)
+			within.last = c.reference(g.Fact.Resource, g.Fact.Namespace, g.Fact.Name, g.Fact.UID)
 		}
 	}
 }
@@ -150,9 +151,9 @@ func (k sumKey) by() string {
 }
 
 // reference returns a reference to an object. uid is empty if it is not known.
-func reference(resource, namespace, name string, uid types.UID) *corev1.ObjectReference {
+func (c *correlator) reference(resource, namespace, name string, uid types.UID) *corev1.ObjectReference {
 	out := &corev1.ObjectReference{Namespace: namespace, Name: name, UID: uid}
-	if k, err := kinds.For(resource); err == nil {
+	if k, err := c.kinds().For(resource); err == nil {
 		out.APIVersion, out.Kind = k.GroupVersionKind.ToAPIVersionAndKind()
 	}
 	return out
@@ -189,7 +190,7 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 		case due:
 			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, g, holds)}
 			if within != "" {
-				e.object = objectOf(g)
+				e.object = c.objectOf(g)
 				e.note = fmt.Sprintf("ClusterCleanupPolicy %s: %s", r.Stored.Name, e.note)
 			}
 			out = append(out, e)
@@ -240,18 +241,18 @@ func note(r *report.Report, g report.Group, holds []gc.PolicyHold) string {
 }
 
 // objectOf returns a reference to the first object of a group of a cluster policy.
-func objectOf(g report.Group) *corev1.ObjectReference {
+func (c *correlator) objectOf(g report.Group) *corev1.ObjectReference {
 	namespace, object, _ := strings.Cut(g.Object, "/")
 	resource, name, _ := strings.Cut(object, "/")
-	return reference(resource, namespace, name, "")
+	return c.reference(resource, namespace, name, "")
 }
 
 // noticeEvent returns the event on an object whose annotation has no effect, or cannot be read.
-func noticeEvent(n *engine.Notice) event {
+func (c *correlator) noticeEvent(n *engine.Notice) event {
 	f := n.Fact
 	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.UID), string(n.Reason), n.Text}, "\n")))
 	return event{
-		subject: subject{n.Policy, n.PolicyUID}, object: reference(f.Resource, f.Namespace, f.Name, f.UID),
+		subject: subject{n.Policy, n.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
 		kind: corev1.EventTypeWarning, reason: string(n.Reason), note: n.Text, id: hex.EncodeToString(sum[:8]),
 	}
 }

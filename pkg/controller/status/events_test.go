@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
@@ -48,7 +49,7 @@ func (o *fixture) wantEvents(got []event, want ...string) {
 // holds.
 func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 	o := &fixture{T: t}
-	all := newCorrelator()
+	all := newCorrelator(kinds.Builtin)
 	gone := func(namespace, name, rule string) deletion.Gone {
 		f := testbuilders.Job(name).In(namespace).Fact()
 		return deletion.Gone{
@@ -103,7 +104,7 @@ func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 func TestEventOnAnObject(t *testing.T) {
 	o := newFixture(t)
 	e := event{
-		subject: subject{types.NamespacedName{Name: "defaults"}, "uid"}, object: reference(gc.ResourceJobs, "team-a", "a", "uid-a"),
+		subject: subject{types.NamespacedName{Name: "defaults"}, "uid"}, object: o.correlator.reference(gc.ResourceJobs, "team-a", "a", "uid-a"),
 		kind: corev1.EventTypeNormal, reason: "Deleted", note: "Deleted",
 	}
 	if err := o.createEvent(t.Context(), e); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
@@ -54,6 +55,8 @@ type Tracker interface {
 	// Incomplete reports whether Reports would know only a part.
 	Incomplete(namespace string) bool
 	Reports(namespace string) []report.Report
+	// Kinds is the table of the resources of the objects.
+	Kinds() *kinds.Table
 	TakeNotices(most int, now time.Time) (out []engine.Notice, dropped int)
 }
 
@@ -82,7 +85,7 @@ type Writer struct {
 func New(c Config) *Writer {
 	return &Writer{
 		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), delayed: map[string]time.Time{},
-		correlator: newCorrelator(),
+		correlator: newCorrelator(c.Tracker.Kinds),
 	}
 }
 
@@ -139,7 +142,7 @@ func (w *Writer) flushEvents(ctx context.Context) {
 	notices, dropped := w.Tracker.TakeNotices(noticesMost, w.Clock.Now())
 	metrics.StatusWrites.WithLabelValues("event", "dropped").Add(float64(dropped))
 	for i := range notices {
-		e := noticeEvent(&notices[i])
+		e := w.correlator.noticeEvent(&notices[i])
 		w.write(ctx, "event", func() error { return w.createEvent(ctx, e) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
 const (
@@ -41,6 +42,9 @@ func New(c engine.Config, clock func() time.Time) *Tracker {
 	t.engine = engine.New(c)
 	return t
 }
+
+// Kinds returns the table of the resources that are known.
+func (t *Tracker) Kinds() *kinds.Table { return call(t, (*engine.Engine).Kinds) }
 
 // Changed receives when the dispatch has something to do; see engine.Effects.
 func (t *Tracker) Changed() <-chan struct{} { return t.due }
