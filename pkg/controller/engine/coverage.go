@@ -14,9 +14,24 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
-// updateCoverage covers these resources in the namespace, with those that may own their objects, and no others.
-func (e *Engine) updateCoverage(ns *namespace, resources sets.Set[string], now time.Time) {
-	resources.Insert(e.kinds.WithOwners(resources.UnsortedList()...)...)
+// coverOwner covers the resource of the controller of a record, if it is known when objects of that resource have finished.
+func (e *Engine) coverOwner(rec *record, now time.Time) {
+	if k := e.observedOwner(rec); k != nil && k.Finishes && !rec.ns.covers(k.Resource) {
+		e.updateCoverage(rec.ns, rec.ns.named, now)
+	}
+}
+
+// updateCoverage covers the resources in the namespace that its policies name, with those that may own their objects, and no others.
+func (e *Engine) updateCoverage(ns *namespace, named sets.Set[string], now time.Time) {
+	ns.named = named
+	resources := sets.New(e.kinds.WithOwners(named.UnsortedList()...)...)
+	if len(named) > 0 {
+		for kind := range ns.owners {
+			if k := e.kinds.ForOwner(kind); k != nil && k.Finishes {
+				resources.Insert(k.Resource)
+			}
+		}
+	}
 	covered := make(map[string]Covering, len(resources))
 	for resource := range resources {
 		covered[resource] = ns.covered[resource]

@@ -109,7 +109,7 @@ func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision,
 	hold := func(reason policy.Reason, detail string) policy.Decision {
 		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
 	}
-	held, unobserved, stale := rec.heldBy(r.Policy.UID), e.unobserved(rec.Resource), e.staleView(rec, d.Reason)
+	held, unobserved, stale := rec.heldBy(r.Policy.UID), e.unobservedFor(rec), e.staleView(rec, d.Reason)
 	switch {
 	case ns.stopped(r.Policy):
 		return hold(ns.stopReason(r.Policy))

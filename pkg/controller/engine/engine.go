@@ -9,10 +9,10 @@ package engine
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/expiry"
@@ -149,10 +149,16 @@ func (e *Engine) Kinds() *kinds.Table { return e.kinds }
 // spent adds work to the current call, and reports whether its budget is spent.
 func (e *Engine) spent(work int) bool { return e.config.Spent != nil && e.config.Spent(work) }
 
-// Job implements lifecycle.Owners.
-func (e *Engine) Job(uid types.UID) (namespace string, finished, ok bool) {
+// Finishes implements lifecycle.Owners.
+func (e *Engine) Finishes(kind schema.GroupKind) (finishes, independent bool) {
+	k := e.kinds.ForOwner(kind)
+	return k != nil && k.Finishes, k != nil && k.Independent
+}
+
+// Finisher implements lifecycle.Owners.
+func (e *Engine) Finisher(kind schema.GroupKind, uid types.UID) (namespace string, finished, ok bool) {
 	rec := e.records.get(uid)
-	if rec == nil || rec.Resource != gc.ResourceJobs {
+	if rec == nil || rec.Resource != e.kinds.ForOwner(kind).Resource {
 		return "", false, false
 	}
 	return rec.Namespace, rec.Finished, true

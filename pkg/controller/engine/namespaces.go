@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -36,6 +37,9 @@ type namespace struct {
 	// covered are the resources whose objects are observed. listed are those of which all objects are known, if the Covering is the same.
 	covered, listed map[string]Covering
 	merges          map[*Merge]bool // that have not ended
+	// named are the resources that policies name. owners counts the records by the kind of their controller.
+	named  sets.Set[string]
+	owners map[schema.GroupKind]int
 
 	records          []*record
 	wantsDeleteCount int // how many records have wantsDelete
@@ -74,7 +78,7 @@ func (e *Engine) namespace(name string) *namespace {
 	if !ok {
 		ns = &namespace{
 			name: name, pools: map[poolKey]*pool{}, covered: map[string]Covering{},
-			listed: map[string]Covering{}, merges: map[*Merge]bool{},
+			listed: map[string]Covering{}, merges: map[*Merge]bool{}, owners: map[schema.GroupKind]int{},
 			formerHoldAbove: policy.NoHoldAbove, derived: derived{bounds: policy.NoBounds},
 		}
 		e.namespaces[name] = ns

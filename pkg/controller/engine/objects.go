@@ -49,6 +49,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	if changed {
 		e.queueNotice(rec)
 	}
+	e.coverOwner(rec, now)
 	e.judge(rec, now)
 	e.judgeDependents(rec.UID(), now)
 }
@@ -120,6 +121,7 @@ func (e *Engine) link(rec *record) {
 		e.dependents[c.UID] = sets.New[*record]()
 	}
 	e.dependents[c.UID].Insert(rec)
+	rec.ns.owners[c.GroupKind]++
 }
 
 // unlink removes the record from the dependents of its controller.
@@ -127,6 +129,9 @@ func (e *Engine) unlink(rec *record) {
 	c := rec.Controller
 	if c == nil {
 		return
+	}
+	if rec.ns.owners[c.GroupKind]--; rec.ns.owners[c.GroupKind] == 0 {
+		delete(rec.ns.owners, c.GroupKind)
 	}
 	siblings := e.dependents[c.UID]
 	siblings.Delete(rec)

@@ -30,7 +30,24 @@ func (e *Engine) Unheard(resource string) {
 	e.watches.Forget(resource)
 }
 
-// unobserved returns why the objects of a resource, or those that may own them, cannot be observed; empty if they can.
+// observedOwner returns the kind of the controller of a record; nil if it has none, or one of a kind that is not in the table.
+func (e *Engine) observedOwner(rec *record) *kinds.Kind {
+	if rec.Controller == nil {
+		return nil
+	}
+	return e.kinds.ForOwner(rec.Controller.GroupKind)
+}
+
+// unobservedFor returns why a record, or what may own it, cannot be observed; empty if that is not so.
+func (e *Engine) unobservedFor(rec *record) string {
+	why := e.unobserved(rec.Resource)
+	if owner := e.observedOwner(rec); owner != nil {
+		why = cmp.Or(why, e.watches.Failing(owner.Resource))
+	}
+	return why
+}
+
+// unobserved returns why the objects of a resource, or those that may own them in every cluster, cannot be observed; empty if they can.
 func (e *Engine) unobserved(resource string) string {
 	k, err := e.kinds.For(resource)
 	if err != nil {
@@ -46,8 +63,8 @@ func (e *Engine) unobserved(resource string) string {
 // staleView returns why memory of other objects is too old to delete an object because of them; empty if it is not. For the object itself
 // an old state does no harm, because a delete has the precondition that the object has not changed.
 func (e *Engine) staleView(rec *record, reason policy.Reason) string {
-	if c := rec.Controller; c != nil {
-		if why := e.watches.Stale(e.kinds.ForOwner(c.GroupKind)); why != "" {
+	if owner := e.observedOwner(rec); owner != nil {
+		if why := e.watches.Stale(owner.Resource); why != "" {
 			return why
 		}
 	}

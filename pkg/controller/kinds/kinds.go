@@ -39,6 +39,10 @@ type Kind struct {
 	// New returns an empty object.
 	New func() runtime.Object
 
+	// Finishes says that it is known when objects of the kind have finished. Independent says that what they control is independent of
+	// them; see gc.LifecycleIndependent.
+	Finishes, Independent bool
+
 	// fact reduces an object. It is nil for a resource that policies cannot name.
 	fact func(object any) (*lifecycle.Fact, error)
 }
@@ -47,7 +51,7 @@ type Kind struct {
 // table. A Kind that has not changed is the same in both.
 type Table struct {
 	kinds  map[string]*Kind // by resource
-	owners map[schema.GroupKind]string
+	owners map[schema.GroupKind]*Kind
 }
 
 // Builtin returns the table of the resources that every cluster has.
@@ -55,13 +59,13 @@ func Builtin() *Table { return builtin }
 
 var builtin = NewTable(&Kind{
 	Resource: gc.ResourceJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job"), Plural: "jobs",
-	Owners: []string{CronJobs},
-	New:    func() runtime.Object { return &batchv1.Job{} }, fact: from(lifecycle.FromJob),
+	Owners: []string{CronJobs}, Finishes: true,
+	New: func() runtime.Object { return &batchv1.Job{} }, fact: from(lifecycle.FromJob),
 }, &Kind{
 	Resource: gc.ResourcePods, GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods",
-	Owners: []string{gc.ResourceJobs},
-	Ended:  "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown",
-	New:    func() runtime.Object { return &corev1.Pod{} }, fact: from(lifecycle.FromPod),
+	Owners: []string{gc.ResourceJobs}, Finishes: true,
+	Ended: "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown",
+	New:   func() runtime.Object { return &corev1.Pod{} }, fact: from(lifecycle.FromPod),
 }, &Kind{
 	Resource: CronJobs, GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("CronJob"), Plural: "cronjobs",
 	New: func() runtime.Object { return &batchv1.CronJob{} },
@@ -82,9 +86,9 @@ func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle
 
 // NewTable returns a table with some kinds. Of several with the same resource, the last counts.
 func NewTable(all ...*Kind) *Table {
-	t := &Table{kinds: make(map[string]*Kind, len(all)), owners: make(map[schema.GroupKind]string, len(all))}
+	t := &Table{kinds: make(map[string]*Kind, len(all)), owners: make(map[schema.GroupKind]*Kind, len(all))}
 	for _, k := range all {
-		t.kinds[k.Resource], t.owners[k.GroupVersionKind.GroupKind()] = k, k.Resource
+		t.kinds[k.Resource], t.owners[k.GroupVersionKind.GroupKind()] = k, k
 	}
 	return t
 }
@@ -97,8 +101,8 @@ func (t *Table) For(resource string) (*Kind, error) {
 	return nil, fmt.Errorf("resource %q is not known", resource)
 }
 
-// ForOwner returns the resource of an owner; empty if owners of this kind are not observed.
-func (t *Table) ForOwner(owner schema.GroupKind) string { return t.owners[owner] }
+// ForOwner returns the kind of an owner; nil if it is not in the table.
+func (t *Table) ForOwner(owner schema.GroupKind) *Kind { return t.owners[owner] }
 
 // Fact reduces an object of the kind.
 func (k *Kind) Fact(object any) (*lifecycle.Fact, error) {

@@ -25,8 +25,8 @@ func TestTable(t *testing.T) {
 		if err != nil || !slices.Contains(gvks, k.GroupVersionKind) {
 			t.Errorf("%s: New makes %v, %v", k.Resource, gvks, err)
 		}
-		if got := builtin.ForOwner(k.GroupVersionKind.GroupKind()); got != k.Resource {
-			t.Errorf("%s: as an owner it is %q", k.Resource, got)
+		if got := builtin.ForOwner(k.GroupVersionKind.GroupKind()); got != k {
+			t.Errorf("%s: as an owner it is %v", k.Resource, got)
 		}
 		for _, owner := range k.Owners {
 			if _, err := builtin.For(owner); err != nil {
@@ -46,8 +46,8 @@ func TestUnknown(t *testing.T) {
 	if k, err := builtin.For("secrets"); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
 		t.Errorf("got %v, %v", k, err)
 	}
-	if got := builtin.ForOwner(schema.GroupKind{Group: "example.com", Kind: "Job"}); got != "" {
-		t.Errorf("a Job of another group is %q", got)
+	if got := builtin.ForOwner(schema.GroupKind{Group: "example.com", Kind: "Job"}); got != nil {
+		t.Errorf("a Job of another group is %v", got)
 	}
 	if f, err := builtin.kinds[gc.ResourcePods].Fact(&corev1.Secret{}); err == nil || !strings.Contains(err.Error(), "Secret") {
 		t.Errorf("got %v, %v", f, err)

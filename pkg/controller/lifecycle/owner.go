@@ -48,25 +48,34 @@ var ignoresFinished = map[schema.GroupKind]bool{
 
 // Owners looks up observed controllers by UID, because a name may be used again.
 type Owners interface {
-	// Job returns the namespace of a Job, and whether it has finished; ok is false if it is not known.
-	Job(types.UID) (namespace string, finished, ok bool)
+	// Finishes reports whether it is known of objects of a kind when they have finished, and whether what they control is independent of
+	// them; see gc.LifecycleIndependent.
+	Finishes(schema.GroupKind) (finishes, independent bool)
+	// Finisher returns the namespace of an object of such a kind, and whether it has finished; ok is false if no object of the kind is known
+	// by the UID.
+	Finisher(schema.GroupKind, types.UID) (namespace string, finished, ok bool)
 	// CronJob returns nil if the CronJob is not known.
 	CronJob(types.UID) *CronJob
 }
 
 // StateOfOwner returns what the controller of f means for the deletion of f. A CronJob does not need the Jobs that it no longer lists as
-// active. A ReplicaSet, StatefulSet or DaemonSet needs no finished Pods. A Job needs its Pods until it has finished. An owner in another
-// namespace counts as absent, as it does for the garbage collector.
+// active. A ReplicaSet, StatefulSet or DaemonSet needs no finished Pods. A Job, or another object that finishes, needs what it controls until
+// it has finished, unless its lifecycle says that this is independent. An owner in another namespace counts as absent, as it does for the
+// garbage collector.
 func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	switch {
 	case f.Controller == nil, ignoresFinished[f.Controller.GroupKind]:
 		return OwnerNone
-	case f.Controller.GroupKind == kindJob:
-		return stateOfJob(f, owners)
 	case f.Controller.GroupKind == kindCronJob:
 		return stateOfCronJob(f, owners)
 	}
-	return OwnerUnknown
+	switch finishes, independent := owners.Finishes(f.Controller.GroupKind); {
+	case !finishes:
+		return OwnerUnknown
+	case independent:
+		return OwnerNone
+	}
+	return stateOfFinisher(f, owners)
 }
 
 // stateOfCronJob is StateOfOwner for a CronJob. The CronJob controller creates a Job first. Then it adds the Job to status.active and sets
@@ -116,9 +125,9 @@ func ScheduleInName(job, cronJob string) time.Time {
 	return time.Unix(int64(minutes)*60, 0).UTC()
 }
 
-// stateOfJob is StateOfOwner for a Job.
-func stateOfJob(f *Fact, owners Owners) OwnerState {
-	namespace, finished, ok := owners.Job(f.Controller.UID)
+// stateOfFinisher is StateOfOwner for a Job, or another object that finishes.
+func stateOfFinisher(f *Fact, owners Owners) OwnerState {
+	namespace, finished, ok := owners.Finisher(f.Controller.GroupKind, f.Controller.UID)
 	switch {
 	case !ok || namespace != f.Namespace:
 		return OwnerAbsent

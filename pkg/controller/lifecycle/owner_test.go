@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -17,23 +18,33 @@ import (
 
 // observed implements Owners for the tests.
 type observed struct {
-	jobs     map[types.UID]*lifecycle.Fact
-	cronJobs map[types.UID]*lifecycle.CronJob
+	finishers map[types.UID]*lifecycle.Fact
+	cronJobs  map[types.UID]*lifecycle.CronJob
 }
 
-func (o observed) Job(uid types.UID) (namespace string, finished, ok bool) {
-	job := o.jobs[uid]
-	if job == nil {
+func (o observed) Finishes(kind schema.GroupKind) (finishes, independent bool) {
+	switch kind {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return true, false
+	case schema.GroupKind{Group: "example.com", Kind: "Sweep"}:
+		return true, true
+	}
+	return false, false
+}
+
+func (o observed) Finisher(_ schema.GroupKind, uid types.UID) (namespace string, finished, ok bool) {
+	f := o.finishers[uid]
+	if f == nil {
 		return "", false, false
 	}
-	return job.Namespace, job.Finished, true
+	return f.Namespace, f.Finished, true
 }
 
 func (o observed) CronJob(uid types.UID) *lifecycle.CronJob { return o.cronJobs[uid] }
 
 func TestStateOfOwner(t *testing.T) {
 	owners := observed{
-		jobs: map[types.UID]*lifecycle.Fact{
+		finishers: map[types.UID]*lifecycle.Fact{
 			"uid-running":  testbuilders.Job("running").Fact(),
 			"uid-finished": testbuilders.Job("finished").Complete(testbuilders.Now).Fact(),
 			"uid-abroad":   testbuilders.Job("abroad").In("team-b").Complete(testbuilders.Now).Fact(),
@@ -77,6 +88,8 @@ func TestStateOfOwner(t *testing.T) {
 			testbuilders.Pod("a").ControlledBy("example.com/v1", "ReplicaSet", "r").Fact(), lifecycle.OwnerUnknown},
 		"a kind that is not observed": {
 			testbuilders.Job("a").ControlledBy("jobset.x-k8s.io/v1alpha2", "JobSet", "s").Fact(), lifecycle.OwnerUnknown},
+		"a kind whose dependents are independent": {
+			testbuilders.Job("a").ControlledBy("example.com/v1", "Sweep", "gone").Fact(), lifecycle.OwnerNone},
 		"a group that cannot be read": {testbuilders.Pod("a").ControlledBy("batch/v1/x", "Job", "running").Fact(), lifecycle.OwnerUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
