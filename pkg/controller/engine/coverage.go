@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
@@ -19,6 +20,53 @@ func (e *Engine) coverOwner(rec *record, now time.Time) {
 	if k := e.observedOwner(rec); k != nil && k.Finishes && !rec.ns.covers(k.Resource) {
 		e.updateCoverage(rec.ns, rec.ns.named, now)
 	}
+}
+
+// SetKinds replaces the table of kinds. The objects of a kind that is new or has changed are listed again, and what becomes due by that is
+// attributed to the source of the kind. Until StartObserving no object of the resource is used, because it may be one of the earlier kind.
+func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
+	before := e.kinds
+	e.kinds, e.asked.rec = t, nil
+	changed := t.Changed(before)
+	e.outdated = e.outdated.Union(changed)
+	var all []*namespace
+	for _, ns := range e.namespaces {
+		affected := ns.dependsOn(before).Union(ns.dependsOn(t)).Intersection(changed)
+		if len(affected) == 0 {
+			continue
+		}
+		all = append(all, ns)
+		for resource := range affected {
+			delete(ns.covered, resource)
+			if k, err := t.For(resource); err == nil {
+				e.recordChange(ns, approval.Change{
+					Policy: k.Source.UID, Wide: true, ID: k.Source.ID, Text: k.Source.Text, Write: e.writes + 1,
+				})
+			}
+		}
+		e.dropUncovered(ns, now)
+		e.updateCoverage(ns, ns.named, now)
+	}
+	e.effects.Coverage = true // Reflectors of changed kinds start again.
+	e.evaluateChanges(all, now)
+}
+
+// StartObserving says that the objects of a resource are of this kind from now on: the reflectors of an earlier kind have ended.
+func (e *Engine) StartObserving(k *kinds.Kind) {
+	if present, err := e.kinds.For(k.Resource); err == nil && present == k {
+		e.outdated.Delete(k.Resource)
+	}
+}
+
+// dependsOn returns the resources that are covered in the namespace, and those of a table that control its objects.
+func (ns *namespace) dependsOn(t *kinds.Table) sets.Set[string] {
+	out := sets.KeySet(ns.covered)
+	for kind := range ns.owners {
+		if k := t.ForOwner(kind); k != nil {
+			out.Insert(k.Resource)
+		}
+	}
+	return out
 }
 
 // updateCoverage covers the resources in the namespace that its policies name, with those that may own their objects, and no others.
@@ -95,6 +143,9 @@ func (e *Engine) unlisted(ns *namespace) string {
 		return kinds.ResourceQuotas
 	}
 	for resource, covering := range ns.covered {
+		if _, err := e.kinds.For(resource); err != nil {
+			continue // The cluster does not serve the resource, so there are no objects.
+		}
 		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
 			return resource
 		}

@@ -56,7 +56,8 @@ type Engine struct {
 	config    Config
 	protected sets.Set[string]
 	kinds     *kinds.Table
-	lastRun   time.Time // when a controller was last seen to run before this one
+	outdated  sets.Set[string] // resources whose present kind is not observed yet
+	lastRun   time.Time        // when a controller was last seen to run before this one
 
 	records         index
 	dependents      map[types.UID]sets.Set[*record] // by the UID of their controller
@@ -116,6 +117,7 @@ func New(c Config) *Engine {
 	return &Engine{
 		config:       c,
 		kinds:        kinds.Builtin(),
+		outdated:     sets.New[string](),
 		protected:    sets.New(alwaysProtected...).Insert(c.Protected...),
 		records:      newIndex(),
 		cronJobs:     map[types.UID]*lifecycle.CronJob{},

@@ -171,7 +171,8 @@ type Merge struct {
 	atLeast uint64
 }
 
-// BeginMerge begins a list of one namespace. It must be called before the list is requested.
+// BeginMerge begins a list of one namespace. It must be called before the list is requested. If the objects of the resource are dropped
+// meanwhile, the rest of the list is ignored.
 func (e *Engine) BeginMerge(resource, name string) *Merge {
 	ns := e.namespace(name)
 	m := &Merge{engine: e, resource: resource, namespace: name, gone: sets.New[types.UID](), covering: ns.covered[resource]}
@@ -182,7 +183,7 @@ func (e *Engine) BeginMerge(resource, name string) *Merge {
 // Add adds objects of the list, as many as the budget allows, and returns the others.
 func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
 	for i, compact := range page {
-		if !m.gone.Has(compact.UID()) && compact.ResourceVersion > m.atLeast {
+		if m.current() && !m.gone.Has(compact.UID()) && compact.ResourceVersion > m.atLeast {
 			m.engine.upsert(compact, now)
 		}
 		if m.engine.spent(m.engine.workIn(m.namespace)) {
@@ -192,11 +193,17 @@ func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact
 	return nil
 }
 
+// current reports whether the objects of the namespace were not dropped since the merge began.
+func (m *Merge) current() bool {
+	ns := m.engine.namespaces[m.namespace]
+	return ns != nil && ns.covers(m.resource) && ns.covered[m.resource] == m.covering && !m.engine.outdated.Has(m.resource)
+}
+
 // End ends the merge; complete says that all objects were added.
 func (m *Merge) End(complete bool, now time.Time) {
 	ns := m.engine.namespace(m.namespace)
 	delete(ns.merges, m)
-	if complete && ns.covers(m.resource) && ns.covered[m.resource] == m.covering {
+	if complete && m.current() {
 		ns.listed[m.resource] = m.covering
 		m.engine.assessListed(ns, now)
 	}

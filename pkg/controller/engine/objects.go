@@ -33,7 +33,7 @@ func (e *Engine) Remove(compact *facts.Compact, now time.Time) {
 // upsert is Upsert without the check whether holds end.
 func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	ns, ok := e.namespaces[compact.Namespace]
-	if !ok || !ns.covers(compact.Resource) {
+	if !ok || !ns.covers(compact.Resource) || e.outdated.Has(compact.Resource) {
 		return
 	}
 	rec := e.records.get(compact.UID())

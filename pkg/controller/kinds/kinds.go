@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -42,6 +43,10 @@ type Kind struct {
 	// Finishes says that it is known when objects of the kind have finished. Independent says that what they control is independent of
 	// them; see gc.LifecycleIndependent.
 	Finishes, Independent bool
+	// Fields are the paths of an object that its lifecycle reads besides the metadata, as expressions.Union returns them.
+	Fields [][]string
+	// Source is empty for the kinds of Builtin, which never change.
+	Source Source
 
 	// fact reduces an object. It is nil for a resource that policies cannot name.
 	fact func(object any) (*lifecycle.Fact, error)
@@ -98,7 +103,23 @@ func (t *Table) For(resource string) (*Kind, error) {
 	if k, ok := t.kinds[resource]; ok {
 		return k, nil
 	}
-	return nil, fmt.Errorf("resource %q is not known", resource)
+	return nil, fmt.Errorf("the cluster does not serve %s", resource)
+}
+
+// Changed returns the resources whose kind is another one than in an earlier table, or is in only one of them.
+func (t *Table) Changed(before *Table) sets.Set[string] {
+	out := sets.New[string]()
+	for resource, k := range t.kinds {
+		if before.kinds[resource] != k {
+			out.Insert(resource)
+		}
+	}
+	for resource := range before.kinds {
+		if t.kinds[resource] == nil {
+			out.Insert(resource)
+		}
+	}
+	return out
 }
 
 // ForOwner returns the kind of an owner; nil if it is not in the table.

@@ -36,6 +36,7 @@ type Tracker interface {
 
 // watched is what is told of the watch of a resource.
 type watched interface {
+	StartObserving(k *kinds.Kind)
 	Observing(resource string, why error, now time.Time)
 	Heard(resource string, now time.Time)
 	Unheard(resource string)

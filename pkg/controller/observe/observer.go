@@ -168,17 +168,15 @@ func (o *Observer) extend(ctx context.Context, resource string, r *reflection, n
 func (o *Observer) start(ctx context.Context, table *kinds.Table, resource string, namespaces map[string]engine.Covering) *reflection {
 	r := &reflection{covered: namespaces}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	var err error
-	if r.kind, err = table.For(resource); err != nil {
-		o.Tracker.Observing(resource, err, o.Clock.Now())
-		return r
+	if r.kind, _ = table.For(resource); r.kind != nil {
+		r.owners = table.ObservedOwners(resource)
+		o.startReflectors(r)
 	}
-	r.owners = table.ObservedOwners(resource)
-	o.startReflectors(r)
 	return r
 }
 
 func (o *Observer) startReflectors(r *reflection) {
+	o.Tracker.StartObserving(r.kind)
 	o.startReflector(r, r.kind)
 	for _, owner := range r.owners {
 		o.startReflector(r, owner)

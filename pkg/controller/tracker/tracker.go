@@ -46,6 +46,14 @@ func New(c engine.Config, clock func() time.Time) *Tracker {
 // Kinds returns the table of the resources that are known.
 func (t *Tracker) Kinds() *kinds.Table { return call(t, (*engine.Engine).Kinds) }
 
+// SetKinds replaces the table of kinds; see engine.SetKinds.
+func (t *Tracker) SetKinds(table *kinds.Table, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetKinds(table, now) })
+}
+
+// StartObserving says that the objects of a resource are of this kind from now on; see engine.StartObserving.
+func (t *Tracker) StartObserving(k *kinds.Kind) { t.do(func(e *engine.Engine) { e.StartObserving(k) }) }
+
 // Changed receives when the dispatch has something to do; see engine.Effects.
 func (t *Tracker) Changed() <-chan struct{} { return t.due }
 

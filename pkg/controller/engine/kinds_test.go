@@ -1,0 +1,154 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
+)
+
+const runs = "runs.example.com"
+
+// table returns the built-in kinds but for those left out, and others, which replace those of the same resource.
+func table(t *testing.T, without string, others ...*kinds.Kind) *kinds.Table {
+	var all []*kinds.Kind
+	for _, resource := range []string{gc.ResourceJobs, gc.ResourcePods, kinds.CronJobs, kinds.ResourceQuotas} {
+		k, err := kinds.Builtin().For(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resource != without {
+			all = append(all, k)
+		}
+	}
+	return kinds.NewTable(append(all, others...)...)
+}
+
+// changedJobs is the kind of Jobs with another lifecycle.
+func changedJobs(t *testing.T) *kinds.Kind {
+	k, err := kinds.Builtin().For(gc.ResourceJobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := *k
+	changed.Source = kinds.Source{UID: "uid-lifecycle", ID: "generation 2 of uid-lifecycle", Text: "generation 2 of ResourceLifecycle jobs.batch"}
+	return &changed
+}
+
+// TestAChangedKindIsListedAgain: objects of the earlier kind are dropped, and events on them are not used until the reflectors of the
+// earlier kind have ended.
+func TestAChangedKindIsListedAgain(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
+	w.upsert(job(2*time.Hour, "a"))
+	before := w.Coverage()[gc.ResourceJobs][testbuilders.Home]
+	merge := w.BeginMerge(gc.ResourceJobs, testbuilders.Home)
+	k := changedJobs(t)
+	w.SetKinds(table(t, "", k), w.now)
+	if !w.TakeEffects().Coverage || w.Coverage()[gc.ResourceJobs][testbuilders.Home] == before {
+		t.Error("the Jobs are not listed again")
+	}
+	w.known()
+	w.add(merge, compressed(w.facts["a"]), w.now)
+	merge.End(true, w.now)
+	w.upsert(job(2*time.Hour, "b"))
+	w.known()
+	w.confirmFresh()
+	w.takes()
+
+	w.StartObserving(k)
+	w.Replace(gc.ResourceJobs, compressed(w.facts["a"], w.facts["b"]), w.version, w.now)
+	w.listCovered()
+	w.known("a", "b")
+	w.confirmFresh()
+	w.takes("a", "b")
+}
+
+// TestAnEarlierKindIsNotObserved: if the kind changes twice, the reflectors of the first change come too late.
+func TestAnEarlierKindIsNotObserved(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
+	first := changedJobs(t)
+	w.SetKinds(table(t, "", first), w.now)
+	w.SetKinds(table(t, "", changedJobs(t)), w.now)
+	w.StartObserving(first)
+	w.upsert(job(2*time.Hour, "a"))
+	w.known()
+}
+
+// TestAChangeOfAKindIsAssessed: what a lifecycle makes due at once waits for approval, as for any change.
+func TestAChangeOfAKindIsAssessed(t *testing.T) {
+	w := newWorld(t, ttlPolicy("1h", 1))
+	w.config.HoldAbove = 1
+	k := changedJobs(t)
+	w.SetKinds(table(t, "", k), w.now)
+	w.StartObserving(k)
+	w.Replace(gc.ResourceJobs, compressed(w.withVersions(jobs(2*time.Hour, "a", "b")...)...), w.version, w.now)
+	w.listCovered()
+	w.confirmFresh()
+	w.takes()
+	holds := w.report("p").Holds
+	if len(holds) != 1 || holds[0].Objects != 2 || !strings.HasPrefix(holds[0].Why, "generation 2 of ResourceLifecycle jobs.batch made more") {
+		t.Errorf("holds %+v", holds)
+	}
+}
+
+// TestAKindThatIsNotServed: a resource that the cluster does not serve holds up no other.
+func TestAKindThatIsNotServed(t *testing.T) {
+	w := newWorld(t)
+	w.SetKinds(table(t, gc.ResourcePods), w.now)
+	w.policy(ttlPolicy("1h", 1))
+	w.upsert(job(2*time.Hour, "a"))
+	w.confirmFresh()
+	w.takes("a")
+	if got := w.report("p").Unobserved; got != "the cluster does not serve pods" {
+		t.Errorf("unobserved: %q", got)
+	}
+}
+
+// TestOwnersOfOtherKinds: an object is left to a controller of any kind that finishes. Such a kind is observed where an object has such a
+// controller.
+func TestOwnersOfOtherKinds(t *testing.T) {
+	p := testbuilders.Policy("p").Rules(testbuilders.Rule("after-owner", "1h").Dependents(gc.DependentsAfterOwnerFinished))
+	w := newWorld(t, p)
+	child := func() *lifecycle.Fact {
+		return testbuilders.Job("child").Complete(w.now.Add(-2*time.Hour)).ControlledBy("example.com/v1", "Run", "run").Fact()
+	}
+	w.upsert(child())
+	w.holds("p", report.Group{Reason: policy.ReasonOwnerActive, Count: 1, Object: "jobs.batch/child", Detail: "Run/run is of a kind that Winnow does not observe"})
+
+	k := &kinds.Kind{Resource: runs, GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Run"}, Finishes: true}
+	w.SetKinds(table(t, "", k), w.now)
+	if w.Coverage()[runs][testbuilders.Home] == 0 {
+		t.Fatal("the owner's resource is not covered")
+	}
+	w.StartObserving(k)
+	w.decided("child", policy.Ignore, policy.ReasonLeftToOwner)
+	run := &lifecycle.Fact{Resource: runs, Namespace: testbuilders.Home, Name: "run", UID: testbuilders.UID("run")}
+	w.upsert(run)
+	w.listCovered()
+	w.decided("child", policy.Ignore, policy.ReasonLeftToOwner)
+
+	finished := *run
+	finished.Finished, finished.Outcome, finished.FinishedAt = true, gc.OutcomeSucceeded, w.now
+	w.upsert(&finished)
+	w.confirmFresh()
+	w.takes("child") // The run is not named by any policy.
+
+	w.removePolicy(p)
+	if covered := w.Coverage(); len(covered) != 0 {
+		t.Errorf("still covered: %v", covered)
+	}
+	w.done("child", deletion.Released)
+	w.forgotten()
+}

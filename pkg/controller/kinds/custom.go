@@ -1,0 +1,48 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// Source is what made a kind what it is, for the change that it is attributed to.
+type Source struct {
+	// UID is that of the ResourceLifecycle; empty if the lifecycle is built in, or there is none.
+	UID types.UID
+	// ID is unique, and the same on every replica. Text names the change to people.
+	ID, Text string
+}
+
+// Custom returns the kind of a resource that a cluster may serve or not. Without a lifecycle, its objects do not finish, and only their
+// metadata is read.
+func Custom(gvk schema.GroupVersionKind, plural string, l *lifecycle.Compiled, source Source) *Kind {
+	k := &Kind{Resource: strings.TrimSuffix(plural+"."+gvk.Group, "."), GroupVersionKind: gvk, Plural: plural, Source: source}
+	if l == nil {
+		k.New = func() runtime.Object {
+			m := &metav1.PartialObjectMetadata{}
+			m.SetGroupVersionKind(gvk)
+			return m
+		}
+		k.fact = from(func(m *metav1.PartialObjectMetadata) (*lifecycle.Fact, error) {
+			return lifecycle.FromMetadata(k.Resource, gvk.GroupKind(), &m.ObjectMeta)
+		})
+		return k
+	}
+	k.Finishes, k.Independent, k.Fields, k.fact = true, l.Independent(), l.Fields(), from(l.Fact)
+	k.New = func() runtime.Object {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(gvk)
+		return u
+	}
+	return k
+}
