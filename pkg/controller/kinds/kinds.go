@@ -136,6 +136,11 @@ func (k *Kind) Fact(object any) (*lifecycle.Fact, error) {
 // Deletable reports whether policies can name the resource.
 func (k *Kind) Deletable() bool { return k.fact != nil }
 
+// GroupVersionResource returns the resource in the version that is read.
+func (k *Kind) GroupVersionResource() schema.GroupVersionResource {
+	return k.GroupVersionKind.GroupVersion().WithResource(k.Plural)
+}
+
 // Path returns the URL path of an object. Without a name it is that of all objects of the namespace; without a namespace, of all objects.
 func (k *Kind) Path(namespace, name string) []string {
 	gv := k.GroupVersionKind.GroupVersion()

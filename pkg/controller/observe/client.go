@@ -10,20 +10,28 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
-// Client lists and watches any resource of the table of kinds. Answers in protobuf lose their unread fields before they are decoded
-// (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more than everything else.
-// Answers in JSON are decoded in full.
-type Client struct{ rest rest.Interface }
+// Client lists and watches any resource of the table of kinds. Jobs, Pods and their like come in protobuf, and lose their unread fields
+// before they are decoded (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more than
+// everything else. Of custom resources with a lifecycle only what it reads is decoded (Partial), and of all others only the metadata is
+// requested.
+type Client struct {
+	rest     rest.Interface
+	metadata metadata.Interface
+	config   *rest.Config
+	http     *http.Client
+}
 
 // NewClient makes a Client.
 func NewClient(c *rest.Config) (*Client, error) {
@@ -31,21 +39,43 @@ func NewClient(c *rest.Config) (*Client, error) {
 	c.GroupVersion = &corev1.SchemeGroupVersion // The version of the list options; each request names the path of its resource.
 	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return largeReads{rt} })
 	c.NegotiatedSerializer = strippedCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
-	client, err := rest.RESTClientFor(c)
+	transport, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client}, nil
+	client, err := rest.RESTClientForConfigAndClient(c, transport)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := metadata.NewForConfigAndClient(metadata.ConfigFor(c), transport)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{rest: client, metadata: bare, config: c, http: transport}, nil
 }
 
 // Lister returns what lists the objects of a namespace, or of all namespaces.
 func (c *Client) Lister(k *kinds.Kind, namespace string) cache.ListWithContextFunc {
+	switch k.New().(type) {
+	case *metav1.PartialObjectMetadata:
+		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.metadata.Resource(k.GroupVersionResource()).Namespace(namespace).List(ctx, options)
+		}
+	case *unstructured.Unstructured:
+		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			client, err := c.partial(k)
+			if err != nil {
+				return nil, err
+			}
+			return get(client, k, namespace, options).Do(ctx).Get()
+		}
+	}
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		list, err := scheme.Scheme.New(listOf(k))
 		if err != nil {
 			return nil, err
 		}
-		return list, c.get(k, namespace, options).Do(ctx).Into(list)
+		return list, get(c.rest, k, namespace, options).UseProtobufAsDefault().Do(ctx).Into(list)
 	}
 }
 
@@ -53,17 +83,35 @@ func (c *Client) Lister(k *kinds.Kind, namespace string) cache.ListWithContextFu
 func (c *Client) Watcher(k *kinds.Kind) cache.WatchFuncWithContext {
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.Watch = true
-		return c.get(k, metav1.NamespaceAll, options).Watch(ctx)
+		switch k.New().(type) {
+		case *metav1.PartialObjectMetadata:
+			return c.metadata.Resource(k.GroupVersionResource()).Watch(ctx, options)
+		case *unstructured.Unstructured:
+			client, err := c.partial(k)
+			if err != nil {
+				return nil, err
+			}
+			return get(client, k, metav1.NamespaceAll, options).Watch(ctx)
+		}
+		return get(c.rest, k, metav1.NamespaceAll, options).UseProtobufAsDefault().Watch(ctx)
 	}
 }
 
+// partial returns a client that decodes what the lifecycle of a kind reads.
+func (c *Client) partial(k *kinds.Kind) (rest.Interface, error) {
+	config := rest.CopyConfig(c.config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NegotiatedSerializer = newPartialCodecs(k)
+	return rest.RESTClientForConfigAndClient(config, c.http)
+}
+
 // get is the request that client-go's typed clients make.
-func (c *Client) get(k *kinds.Kind, namespace string, options metav1.ListOptions) *rest.Request {
+func get(client rest.Interface, k *kinds.Kind, namespace string, options metav1.ListOptions) *rest.Request {
 	var timeout time.Duration
 	if options.TimeoutSeconds != nil {
 		timeout = time.Duration(*options.TimeoutSeconds) * time.Second
 	}
-	return c.rest.Get().UseProtobufAsDefault().AbsPath(k.Path(namespace, "")...).
+	return client.Get().AbsPath(k.Path(namespace, "")...).
 		VersionedParams(&options, scheme.ParameterCodec).Timeout(timeout)
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -21,11 +22,12 @@ type Partial struct{ fields fieldSet }
 // fieldSet are the fields of a JSON object that are decoded. If the value is nil, the whole field is.
 type fieldSet map[string]fieldSet
 
-// NewPartial returns a decoder of the fields that expressions read, of what facts need of the metadata, and of the kind of the object. The
-// fields of several expressions may be given one after the other.
+// NewPartial returns a decoder of the fields that expressions read, of what facts and reflectors need of the metadata, and of the kind of
+// the object. The fields of several expressions may be given one after the other.
 func NewPartial(fields ...[][]string) *Partial {
 	p := &Partial{fields: fieldSet{}}
-	for _, paths := range append(fields, lifecycle.MetadataFields(), [][]string{{"apiVersion"}, {"kind"}}) {
+	others := [][]string{{"apiVersion"}, {"kind"}, {"metadata", "annotations", metav1.InitialEventsAnnotationKey}}
+	for _, paths := range append(fields, lifecycle.MetadataFields(), others) {
 		for _, path := range paths {
 			p.add(path)
 		}
@@ -58,18 +60,33 @@ func (p *Partial) add(path []string) {
 // Decode decodes an object. The syntax of what it skips is not checked.
 func (p *Partial) Decode(data []byte) (*unstructured.Unstructured, error) {
 	s := &scanner{data: data}
-	content, err := s.value(p.fields)
+	object, err := s.decode(p.fields)
 	if err != nil {
 		return nil, err
 	}
-	if s.next() != 0 {
-		return nil, s.errorf("the object is followed by something else")
+	return object, s.end()
+}
+
+// DecodeList decodes the objects of a list in the same way, and its other fields whole.
+func (p *Partial) DecodeList(data []byte) (*unstructured.UnstructuredList, error) {
+	s, list := &scanner{data: data}, &unstructured.UnstructuredList{Object: map[string]any{}}
+	err := s.object(func(key []byte) (err error) {
+		if string(key) != "items" {
+			list.Object[string(key)], err = s.value(nil)
+			return err
+		}
+		return s.array(func() error {
+			object, err := s.decode(p.fields)
+			if err == nil {
+				list.Items = append(list.Items, *object)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
 	}
-	object, ok := content.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("a JSON object was expected, not %T", content)
-	}
-	return &unstructured.Unstructured{Object: object}, nil
+	return list, s.end()
 }
 
 // scanner finds values in JSON.
@@ -96,10 +113,41 @@ func (s *scanner) next() byte {
 	return 0
 }
 
-// value decodes the fields of the value that follows. A value that is no object is decoded whole, as expressions fail for it.
+// end fails unless nothing follows.
+func (s *scanner) end() error {
+	if s.next() != 0 {
+		return s.errorf("the object is followed by something else")
+	}
+	return nil
+}
+
+// decode decodes the fields of the object that follows.
+func (s *scanner) decode(fields fieldSet) (*unstructured.Unstructured, error) {
+	content, err := s.value(fields)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := content.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("a JSON object was expected, not %T", content)
+	}
+	return &unstructured.Unstructured{Object: object}, nil
+}
+
+// value decodes the fields of the value that follows. A value that is no object is decoded whole, as expressions fail for it. Of two fields
+// with the same key the last one counts.
 func (s *scanner) value(fields fieldSet) (any, error) {
 	if fields != nil && s.next() == '{' {
-		return s.object(fields)
+		out := map[string]any{}
+		return out, s.object(func(key []byte) (err error) {
+			below, ok := fields[string(key)]
+			if !ok {
+				_, err := s.skip()
+				return err
+			}
+			out[string(key)], err = s.value(below)
+			return err
+		})
 	}
 	raw, err := s.skip()
 	if err != nil {
@@ -109,58 +157,77 @@ func (s *scanner) value(fields fieldSet) (any, error) {
 	return v, json.Unmarshal(raw, &v)
 }
 
-// object decodes the fields of the object that follows.
-func (s *scanner) object(fields fieldSet) (map[string]any, error) {
-	out := map[string]any{}
-	s.at++ // the brace
-	if s.next() == '}' {
+// object calls field after each key of the object that follows. field must read the value.
+func (s *scanner) object(field func(key []byte) error) error {
+	if s.next() != '{' {
+		return s.errorf("an object was expected")
+	}
+	return s.each('}', func() error {
+		key, err := s.key()
+		if err != nil {
+			return err
+		}
+		return field(key)
+	})
+}
+
+// array calls element before each element of the array that follows. element must read it. A null is an empty array.
+func (s *scanner) array(element func() error) error {
+	if s.next() != '[' {
+		raw, err := s.skip()
+		if err == nil && string(raw) != "null" {
+			err = s.errorf("an array was expected")
+		}
+		return err
+	}
+	return s.each(']', element)
+}
+
+// each calls read for each of the parts, with commas between, of the object or array that follows and ends with this bracket.
+func (s *scanner) each(end byte, read func() error) error {
+	s.at++ // the other bracket
+	if s.next() == end {
 		s.at++
-		return out, nil
+		return nil
 	}
 	for {
-		if err := s.field(fields, out); err != nil {
-			return nil, err
+		if err := read(); err != nil {
+			return err
 		}
 		switch s.next() {
 		case ',':
 			s.at++
-		case '}':
+		case end:
 			s.at++
-			return out, nil
+			return nil
 		default:
-			return nil, s.errorf("a comma or a brace was expected after a field")
+			return s.errorf("a comma or %q was expected", end)
 		}
 	}
 }
 
-// field decodes the field that follows, if it is one of fields. Of two fields with the same key the last one counts.
-func (s *scanner) field(fields fieldSet, out map[string]any) error {
+// key returns the key that follows, with its colon.
+func (s *scanner) key() ([]byte, error) {
 	if s.next() != '"' {
-		return s.errorf("a key was expected")
+		return nil, s.errorf("a key was expected")
 	}
 	raw, err := s.skip()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key := raw[1 : len(raw)-1]
 	if bytes.IndexByte(key, '\\') >= 0 {
 		var unescaped string
 		if err := json.Unmarshal(raw, &unescaped); err != nil {
-			return err
+			return nil, err
 		}
 		key = []byte(unescaped)
 	}
 	if s.next() != ':' {
-		return s.errorf("a colon was expected after a key")
+		return nil, s.errorf("a colon was expected after a key")
 	}
 	s.at++
-	below, ok := fields[string(key)]
-	if !ok {
-		_, err := s.skip()
-		return err
-	}
-	out[string(key)], err = s.value(below)
-	return err
+	return key, nil
 }
 
 // skip returns the value that follows.
