@@ -45,7 +45,7 @@ var layers = []layer{
 		why:    "the built-in lifecycles are YAML files in the form that users write",
 	},
 	{path: "./pkg/controller/policy", imports: []string{"./pkg/controller/lifecycle"}},
-	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/lifecycle", "./pkg/controller/policy"}},
+	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/kinds", "./pkg/controller/lifecycle", "./pkg/controller/policy"}},
 	{
 		path: "./pkg/controller/facts", imports: []string{"./pkg/controller/lifecycle"},
 		except: []string{"sync"},

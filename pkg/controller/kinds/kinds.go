@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kinds is the one table of the resources that Winnow observes: those that policies can name, their owners, and ResourceQuotas. A
-// resource that is not in the table is an error. The table changes while Winnow runs, as custom resources come and go, so it is a value. The
-// package is pure.
+// resource that is not in the table is an error. The table changes while Winnow runs, as custom resources come and go, so it is a value.
+// The package is pure.
 package kinds
 
 import (

@@ -59,9 +59,9 @@ type Owners interface {
 }
 
 // StateOfOwner returns what the controller of f means for the deletion of f. A CronJob does not need the Jobs that it no longer lists as
-// active. A ReplicaSet, StatefulSet or DaemonSet needs no finished Pods. A Job, or another object that finishes, needs what it controls until
-// it has finished, unless its lifecycle says that this is independent. An owner in another namespace counts as absent, as it does for the
-// garbage collector.
+// active. A ReplicaSet, StatefulSet or DaemonSet needs no finished Pods. A Job, or another object that finishes, needs what it controls
+// until it has finished, unless its lifecycle says that this is independent. An owner in another namespace counts as absent, as it does
+// for the garbage collector.
 func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	switch {
 	case f.Controller == nil, ignoresFinished[f.Controller.GroupKind]:

@@ -23,9 +23,9 @@ import (
 )
 
 // Client lists and watches any resource of the table of kinds. Jobs, Pods and their like come in protobuf, and lose their unread fields
-// before they are decoded (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more than
-// everything else. Of custom resources with a lifecycle only what it reads is decoded (Partial), and of all others only the metadata is
-// requested.
+// before they are decoded (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more
+// than everything else. Of custom resources with a lifecycle only what it reads is decoded (Partial), and of all others only the metadata
+// is requested.
 type Client struct {
 	rest     rest.Interface
 	metadata metadata.Interface

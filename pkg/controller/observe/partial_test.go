@@ -195,7 +195,7 @@ func TestPartialMetadata(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := base.ObjectMeta.DeepCopy()
-			m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}}}
+			m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}}
 			change(m)
 			data, err := json.Marshal(map[string]any{"apiVersion": "example.com/v1", "kind": "Run", "metadata": m})
 			if err != nil {
