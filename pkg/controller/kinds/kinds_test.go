@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	if k, err := builtin.For("secrets"); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
+	if k, err := builtin.For("secrets"); err == nil || !strings.Contains(err.Error(), "serve secrets") {
 		t.Errorf("got %v, %v", k, err)
 	}
 	if got := builtin.ForOwner(schema.GroupKind{Group: "example.com", Kind: "Job"}); got != nil {
