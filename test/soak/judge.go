@@ -28,8 +28,8 @@ const (
 	judgeLag = 5 * time.Second
 	// together are DELETEs that are judged by one recomputation, where that is enough.
 	together = 100 * time.Millisecond
-	// judgeMost is for how long DELETEs are judged before the audit log is read again. If many objects need a recomputation of their own,
-	// judging falls behind, but the history must not: whoever waits for something to be gone asks the history.
+	// judgeMost is how long DELETEs are judged before the audit log is read again. Judging may fall behind if many DELETEs need a
+	// recomputation of their own. The history must not, because it says which objects are gone.
 	judgeMost = 2 * time.Second
 	// faultsMost is how many are told.
 	faultsMost = 20

@@ -51,7 +51,7 @@ func New(cluster kubernetes.Interface, userAgent string, clock clock.PassiveCloc
 // Answer is the result of an order.
 type Answer struct {
 	deletion.Result
-	// Overloaded is set, for the outcome Throttled, if the API server itself is overloaded, and not only a webhook for this object.
+	// Overloaded is set, for the outcome RetryLater, if the API server itself is overloaded, and not only a webhook for this object.
 	Overloaded bool
 }
 

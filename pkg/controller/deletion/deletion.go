@@ -70,7 +70,7 @@ type Result struct {
 	NotSent bool
 	// Detail is the server's own message, or the missing permission.
 	Detail string
-	// RetryAfter is how long the server asks to wait after Throttled; zero if it does not say.
+	// RetryAfter is how long the server asks to wait after RetryLater; zero if it does not say.
 	RetryAfter time.Duration
 }
 

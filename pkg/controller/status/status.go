@@ -27,7 +27,7 @@ const (
 	reasonNotThrottled = "NotThrottled"
 )
 
-// Of returns the status of a policy from its report. A condition whose status stays the same keeps its transition time.
+// Of returns the status that a report leads to. A condition keeps its transition time if its status has not changed.
 func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	out := gc.CleanupPolicyStatus{
 		ObservedGeneration: observed(r),
