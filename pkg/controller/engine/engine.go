@@ -9,7 +9,6 @@ package engine
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -151,19 +150,17 @@ func (e *Engine) Kinds() *kinds.Table { return e.kinds }
 // spent adds work to the current call, and reports whether its budget is spent.
 func (e *Engine) spent(work int) bool { return e.config.Spent != nil && e.config.Spent(work) }
 
-// Finishes implements lifecycle.Owners.
-func (e *Engine) Finishes(kind schema.GroupKind) (finishes, independent bool) {
-	k := e.kinds.ForOwner(kind)
-	return k != nil && k.Finishes, k != nil && k.Independent
-}
-
 // Finisher implements lifecycle.Owners.
-func (e *Engine) Finisher(kind schema.GroupKind, uid types.UID) (namespace string, finished, ok bool) {
-	rec := e.records.get(uid)
-	if rec == nil || rec.Resource != e.kinds.ForOwner(kind).Resource {
-		return "", false, false
+func (e *Engine) Finisher(owner *lifecycle.Owner) (lifecycle.Finisher, bool) {
+	k := e.kinds.ForOwner(owner.GroupKind)
+	if k == nil || !k.Finishes {
+		return lifecycle.Finisher{}, false
 	}
-	return rec.Namespace, rec.Finished, true
+	out := lifecycle.Finisher{Independent: k.Independent}
+	if rec := e.records.get(owner.UID); rec != nil && rec.Resource == k.Resource {
+		out.Known, out.Namespace, out.Finished = true, rec.Namespace, rec.Finished
+	}
+	return out, true
 }
 
 // CronJob implements lifecycle.Owners.

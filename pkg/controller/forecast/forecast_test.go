@@ -23,7 +23,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
@@ -61,14 +60,16 @@ func (w *world) with(policies ...metav1.Object) *world {
 	for _, p := range policies {
 		w.set(p)
 	}
-	facts := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	all := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}
+	add := func(f *lifecycle.Fact, _ error) { all[f.Resource] = append(all[f.Resource], facts.Compress(f)) }
 	var cronJobs []*lifecycle.CronJob
 	var quotas []*engine.Quota
 	for _, object := range w.objects {
 		switch object := object.(type) {
-		case *batchv1.Job, *corev1.Pod:
-			kept, _ := observe.Reduce(kindOf(object), object)
-			facts[kept.Resource] = append(facts[kept.Resource], kept)
+		case *batchv1.Job:
+			add(lifecycle.FromJob(object))
+		case *corev1.Pod:
+			add(lifecycle.FromPod(object))
 		case *batchv1.CronJob:
 			cronJobs = append(cronJobs, lifecycle.FromCronJob(object))
 		case *corev1.ResourceQuota:
@@ -77,8 +78,8 @@ func (w *world) with(policies ...metav1.Object) *world {
 	}
 	w.ReplaceCronJobs(cronJobs, testbuilders.Now)
 	w.ReplaceQuotas(quotas, testbuilders.Now)
-	for resource, all := range facts {
-		w.list(resource, all)
+	for resource, listed := range all {
+		w.list(resource, listed)
 	}
 	return w
 }
@@ -415,17 +416,4 @@ func begun(t *tracker.Tracker) *tracker.Tracker {
 	t.ReplacePolicies(nil, "", testbuilders.Now)
 	t.ReplaceClusterPolicies(nil, "", testbuilders.Now)
 	return t
-}
-
-// kindOf returns the kind of a Job or Pod.
-func kindOf(object any) *kinds.Kind {
-	resource := gc.ResourceJobs
-	if _, ok := object.(*corev1.Pod); ok {
-		resource = gc.ResourcePods
-	}
-	k, err := kinds.Builtin().For(resource)
-	if err != nil {
-		panic(err)
-	}
-	return k
 }

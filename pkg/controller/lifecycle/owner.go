@@ -48,14 +48,20 @@ var ignoresFinished = map[schema.GroupKind]bool{
 
 // Owners looks up observed controllers by UID, because a name may be used again.
 type Owners interface {
-	// Finishes reports whether it is known of objects of a kind when they have finished, and whether what they control is independent of
-	// them; see gc.LifecycleIndependent.
-	Finishes(schema.GroupKind) (finishes, independent bool)
-	// Finisher returns the namespace of an object of such a kind, and whether it has finished; ok is false if no object of the kind is known
-	// by the UID.
-	Finisher(schema.GroupKind, types.UID) (namespace string, finished, ok bool)
+	// Finisher returns what is known of a controller; ok is false if it is not known of its kind when such objects have finished.
+	Finisher(*Owner) (f Finisher, ok bool)
 	// CronJob returns nil if the CronJob is not known.
 	CronJob(types.UID) *CronJob
+}
+
+// Finisher is what is known of a controller of a kind that finishes.
+type Finisher struct {
+	// Independent says that what such an object controls is independent of it; see gc.LifecycleIndependent.
+	Independent bool
+	// Known says that the object itself is known, by its UID.
+	Known     bool
+	Namespace string
+	Finished  bool
 }
 
 // StateOfOwner returns what the controller of f means for the deletion of f. A CronJob does not need the Jobs that it no longer lists as
@@ -69,13 +75,18 @@ func StateOfOwner(f *Fact, owners Owners) OwnerState {
 	case f.Controller.GroupKind == kindCronJob:
 		return stateOfCronJob(f, owners)
 	}
-	switch finishes, independent := owners.Finishes(f.Controller.GroupKind); {
-	case !finishes:
+	owner, ok := owners.Finisher(f.Controller)
+	switch {
+	case !ok:
 		return OwnerUnknown
-	case independent:
+	case owner.Independent:
 		return OwnerNone
+	case !owner.Known || owner.Namespace != f.Namespace:
+		return OwnerAbsent
+	case owner.Finished:
+		return OwnerFinished
 	}
-	return stateOfFinisher(f, owners)
+	return OwnerRunning
 }
 
 // stateOfCronJob is StateOfOwner for a CronJob. The CronJob controller creates a Job first. Then it adds the Job to status.active and sets
@@ -123,18 +134,6 @@ func ScheduleInName(job, cronJob string) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(minutes)*60, 0).UTC()
-}
-
-// stateOfFinisher is StateOfOwner for a Job, or another object that finishes.
-func stateOfFinisher(f *Fact, owners Owners) OwnerState {
-	namespace, finished, ok := owners.Finisher(f.Controller.GroupKind, f.Controller.UID)
-	switch {
-	case !ok || namespace != f.Namespace:
-		return OwnerAbsent
-	case finished:
-		return OwnerFinished
-	}
-	return OwnerRunning
 }
 
 // CronJob is the part of a CronJob that says which Jobs it needs.

@@ -22,22 +22,18 @@ type observed struct {
 	cronJobs  map[types.UID]*lifecycle.CronJob
 }
 
-func (o observed) Finishes(kind schema.GroupKind) (finishes, independent bool) {
-	switch kind {
+func (o observed) Finisher(owner *lifecycle.Owner) (lifecycle.Finisher, bool) {
+	switch owner.GroupKind {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return true, false
 	case schema.GroupKind{Group: "example.com", Kind: "Sweep"}:
-		return true, true
+		return lifecycle.Finisher{Independent: true}, true
+	default:
+		return lifecycle.Finisher{}, false
 	}
-	return false, false
-}
-
-func (o observed) Finisher(_ schema.GroupKind, uid types.UID) (namespace string, finished, ok bool) {
-	f := o.finishers[uid]
-	if f == nil {
-		return "", false, false
+	if f := o.finishers[owner.UID]; f != nil {
+		return lifecycle.Finisher{Known: true, Namespace: f.Namespace, Finished: f.Finished}, true
 	}
-	return f.Namespace, f.Finished, true
+	return lifecycle.Finisher{}, true
 }
 
 func (o observed) CronJob(uid types.UID) *lifecycle.CronJob { return o.cronJobs[uid] }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -56,49 +55,46 @@ func NewClient(c *rest.Config) (*Client, error) {
 
 // Lister returns what lists the objects of a namespace, or of all namespaces.
 func (c *Client) Lister(k *kinds.Kind, namespace string) cache.ListWithContextFunc {
-	switch k.New().(type) {
-	case *metav1.PartialObjectMetadata:
+	if metadataAlone(k) {
 		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.metadata.Resource(k.GroupVersionResource()).Namespace(namespace).List(ctx, options)
 		}
-	case *unstructured.Unstructured:
-		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			client, err := c.partial(k)
-			if err != nil {
-				return nil, err
-			}
-			return get(client, k, namespace, options).Do(ctx).Get()
-		}
 	}
+	client, err := c.restFor(k)
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		list, err := scheme.Scheme.New(listOf(k))
 		if err != nil {
 			return nil, err
 		}
-		return list, get(c.rest, k, namespace, options).UseProtobufAsDefault().Do(ctx).Into(list)
+		return get(client, k, namespace, options).Do(ctx).Get()
 	}
 }
 
 // Watcher returns what watches the objects of all namespaces.
 func (c *Client) Watcher(k *kinds.Kind) cache.WatchFuncWithContext {
+	if metadataAlone(k) {
+		return c.metadata.Resource(k.GroupVersionResource()).Watch
+	}
+	client, err := c.restFor(k)
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		options.Watch = true
-		switch k.New().(type) {
-		case *metav1.PartialObjectMetadata:
-			return c.metadata.Resource(k.GroupVersionResource()).Watch(ctx, options)
-		case *unstructured.Unstructured:
-			client, err := c.partial(k)
-			if err != nil {
-				return nil, err
-			}
-			return get(client, k, metav1.NamespaceAll, options).Watch(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return get(c.rest, k, metav1.NamespaceAll, options).UseProtobufAsDefault().Watch(ctx)
+		options.Watch = true
+		return get(client, k, metav1.NamespaceAll, options).Watch(ctx)
 	}
 }
 
-// partial returns a client that decodes what the lifecycle of a kind reads.
-func (c *Client) partial(k *kinds.Kind) (rest.Interface, error) {
+// metadataAlone reports whether nothing but the metadata of a kind is read.
+func metadataAlone(k *kinds.Kind) bool {
+	_, alone := k.New().(*metav1.PartialObjectMetadata)
+	return alone
+}
+
+// restFor returns the client that decodes what is read of a kind.
+func (c *Client) restFor(k *kinds.Kind) (rest.Interface, error) {
+	if _, custom := k.New().(*unstructured.Unstructured); !custom {
+		return c.rest, nil
+	}
 	config := rest.CopyConfig(c.config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.NegotiatedSerializer = newPartialCodecs(k)
@@ -111,10 +107,6 @@ func get(client rest.Interface, k *kinds.Kind, namespace string, options metav1.
 	if options.TimeoutSeconds != nil {
 		timeout = time.Duration(*options.TimeoutSeconds) * time.Second
 	}
-	return client.Get().AbsPath(k.Path(namespace, "")...).
+	return client.Get().UseProtobufAsDefault().AbsPath(k.Path(namespace, "")...).
 		VersionedParams(&options, scheme.ParameterCodec).Timeout(timeout)
-}
-
-func listOf(k *kinds.Kind) schema.GroupVersionKind {
-	return k.GroupVersionKind.GroupVersion().WithKind(k.GroupVersionKind.Kind + "List")
 }

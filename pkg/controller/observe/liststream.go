@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
 // List is a list of all objects of a resource, which is added to the tracker page by page.
@@ -39,7 +40,7 @@ type listStream struct {
 	lister  cache.ListWithContextFunc
 	watcher cache.WatchFuncWithContext
 	report  func(context.Context, error) // whether the resource can be observed
-	reduce  func(object any) (*facts.Compact, error)
+	kind    *kinds.Kind
 	begin   func() List
 	remove  func(*facts.Compact)
 	now     func() time.Time
@@ -61,7 +62,7 @@ func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Ob
 		l, err := s.lister(ctx, options)
 		s.answered(ctx, err, options.Continue == "")
 		return l, err
-	}, s.reduce, s.add)
+	}, s.kind, s.add)
 	if err != nil {
 		s.breakOff(ctx, err)
 	}
@@ -131,7 +132,7 @@ func endsInitialEvents(bookmark watch.Event) bool {
 // take adds the object of an event to a page, and returns the page for the next event. Objects may change and be removed before the initial
 // events end.
 func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact {
-	k, err := s.reduce(e.Object)
+	k, err := Reduce(s.kind, e.Object)
 	if err != nil {
 		skipped(e.Object, err)
 		return page
@@ -216,7 +217,7 @@ const pageSize = 500
 // eachPage lists objects page by page, as they were at one resource version, and returns that version.
 func eachPage(
 	ctx context.Context, list func(context.Context, metav1.ListOptions) (runtime.Object, error),
-	reduce func(object any) (*facts.Compact, error), add func([]*facts.Compact),
+	kind *kinds.Kind, add func([]*facts.Compact),
 ) (resourceVersion string, err error) {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -230,7 +231,7 @@ func eachPage(
 		}
 		page := make([]*facts.Compact, 0, meta.LenList(l))
 		err = meta.EachListItem(l, func(object runtime.Object) error {
-			if k, err := reduce(object); err != nil {
+			if k, err := Reduce(kind, object); err != nil {
 				skipped(object, err)
 			} else {
 				page = append(page, k)

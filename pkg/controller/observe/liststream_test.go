@@ -135,7 +135,7 @@ func (s *scripted) observed(t *testing.T) []string {
 				s.logf("begin %d", s.lists)
 				return &recordedList{scripted: s, number: s.lists}
 			},
-			reduce: reducePod,
+			kind:   kindOf(&corev1.Pod{}),
 			remove: func(k *facts.Compact) { s.logf("remove %s", k.Name()) },
 		}
 		sink := &sink[*facts.Compact]{

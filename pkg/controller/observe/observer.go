@@ -236,10 +236,9 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	merge := o.Tracker.BeginMerge(k.Resource, namespace)
 	complete := false
 	defer func() { merge.End(complete, o.Clock.Now()) }()
-	reduce := func(object any) (*facts.Compact, error) { return Reduce(k, object) }
 	list, retry := o.Client.Lister(k, namespace), time.Second
 	for ctx.Err() == nil {
-		_, err := eachPage(ctx, list, reduce, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
+		_, err := eachPage(ctx, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {
 			return
 		}

@@ -73,7 +73,7 @@ func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc
 	return &listStream{
 		lister: lister, watcher: watcher, report: o.reportObserving(k.Resource),
 		begin:  func() List { return o.Tracker.BeginList(k.Resource) },
-		reduce: func(object any) (*facts.Compact, error) { return Reduce(k, object) },
+		kind:   k,
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
 		now:    o.Clock.Now,
 	}
@@ -82,7 +82,7 @@ func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc
 // factSink takes in what follows a list. The objects of the list itself go through the stream.
 func (o *Observer) factSink(k *kinds.Kind, stream *listStream) *sink[*facts.Compact] {
 	return &sink[*facts.Compact]{
-		reduce:  stream.reduce,
+		reduce:  func(object any) (*facts.Compact, error) { return Reduce(k, object) },
 		upsert:  func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
 		remove:  stream.remove,
 		replace: func(_ []*facts.Compact, rv string) { stream.end(rv) }, // The stream has passed on the objects.

@@ -28,9 +28,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
 var (
@@ -206,11 +204,7 @@ func TestClientsStripLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := kinds.Builtin().For(gc.ResourceJobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, err := client.Lister(jobs, "default")(t.Context(), metav1.ListOptions{})
+		object, err := client.Lister(kindOf(&batchv1.Job{}), "default")(t.Context(), metav1.ListOptions{})
 		got, ok := object.(*batchv1.JobList)
 		if err != nil || !ok || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
 			t.Errorf("%s: %+v, %v", contentType, got, err)
