@@ -17,30 +17,33 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
 )
 
 var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
-	Name: "CleanupPolicy", Resource: "cleanuppolicies", Singular: "cleanuppolicy", ShortName: "cup", Namespaced: true,
+	Kind: object.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec, gc.CleanupPolicyStatus]{
+		Name: "CleanupPolicy", Resource: "cleanuppolicies", Singular: "cleanuppolicy", ShortName: "cup", Namespaced: true,
 
-	NewFunc:     func() runtime.Object { return &gc.CleanupPolicy{} },
-	NewListFunc: func() runtime.Object { return &gc.CleanupPolicyList{} },
+		NewFunc:     func() runtime.Object { return &gc.CleanupPolicy{} },
+		NewListFunc: func() runtime.Object { return &gc.CleanupPolicyList{} },
 
-	Spec:     func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
-	Status:   func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+		Spec:   func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+		Status: func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+
+		Validate:       validation.ValidateCleanupPolicy,
+		ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
+
+		Columns: []object.Column[*gc.CleanupPolicy]{{
+			TableColumnDefinition: metav1.TableColumnDefinition{
+				Name: "Suspended", Type: "boolean", Description: "Whether the policy is suspended, so that it deletes nothing.",
+			},
+			Cell: func(p *gc.CleanupPolicy, _ time.Time) any { return p.Spec.Suspend },
+		}},
+	},
 	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
 	Reach:    reach,
-
-	Validate:       validation.ValidateCleanupPolicy,
-	ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
-	Warnings:       validation.Warnings,
-
-	Columns: []policy.Column[*gc.CleanupPolicy]{{
-		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Suspended", Type: "boolean", Description: "Whether the policy is suspended, so that it deletes nothing.",
-		},
-		Cell: func(p *gc.CleanupPolicy, _ time.Time) any { return p.Spec.Suspend },
-	}},
+	Warnings: validation.Warnings,
 }
 
 // reach returns the resources that the new or the old spec can delete. The old one counts too, because another rule or policy may delete

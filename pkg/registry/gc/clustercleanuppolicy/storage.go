@@ -18,36 +18,39 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
 )
 
 var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
-	Name: "ClusterCleanupPolicy", Resource: "clustercleanuppolicies", Singular: "clustercleanuppolicy", ShortName: "ccup", Namespaced: false,
+	Kind: object.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec, gc.CleanupPolicyStatus]{
+		Name: "ClusterCleanupPolicy", Resource: "clustercleanuppolicies", Singular: "clustercleanuppolicy", ShortName: "ccup", Namespaced: false,
 
-	NewFunc:     func() runtime.Object { return &gc.ClusterCleanupPolicy{} },
-	NewListFunc: func() runtime.Object { return &gc.ClusterCleanupPolicyList{} },
+		NewFunc:     func() runtime.Object { return &gc.ClusterCleanupPolicy{} },
+		NewListFunc: func() runtime.Object { return &gc.ClusterCleanupPolicyList{} },
 
-	Spec:     func(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicySpec { return &p.Spec },
-	Status:   func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+		Spec:   func(p *gc.ClusterCleanupPolicy) *gc.ClusterCleanupPolicySpec { return &p.Spec },
+		Status: func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+
+		Validate:       validation.ValidateClusterCleanupPolicy,
+		ValidateUpdate: validation.ValidateClusterCleanupPolicyUpdate,
+
+		Columns: []object.Column[*gc.ClusterCleanupPolicy]{{
+			TableColumnDefinition: metav1.TableColumnDefinition{
+				Name: "Suspended", Type: "string",
+				Description: "true: this policy deletes nothing. all: no policy deletes anything in these namespaces.",
+			},
+			Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return suspended(&p.Spec) },
+		}, {
+			TableColumnDefinition: metav1.TableColumnDefinition{
+				Name: "Namespaces", Type: "string", Description: "Labels of the selected namespaces.",
+			},
+			Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return namespaces(p.Spec.NamespaceSelector) },
+		}},
+	},
 	Defaults: func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicySpec { return p.Spec.Defaults() },
 	Reach:    reach,
-
-	Validate:       validation.ValidateClusterCleanupPolicy,
-	ValidateUpdate: validation.ValidateClusterCleanupPolicyUpdate,
-	Warnings:       validation.ClusterWarnings,
-
-	Columns: []policy.Column[*gc.ClusterCleanupPolicy]{{
-		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Suspended", Type: "string",
-			Description: "true: this policy deletes nothing. all: no policy deletes anything in these namespaces.",
-		},
-		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return suspended(&p.Spec) },
-	}, {
-		TableColumnDefinition: metav1.TableColumnDefinition{
-			Name: "Namespaces", Type: "string", Description: "Labels of the selected namespaces.",
-		},
-		Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return namespaces(p.Spec.NamespaceSelector) },
-	}},
+	Warnings: validation.ClusterWarnings,
 }
 
 // NewStorage serves clustercleanuppolicies and their status.

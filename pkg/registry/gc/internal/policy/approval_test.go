@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
 // TestApproval: it takes the verb approve on the policy, list and delete on what the hold covers, and a hold that exists.
@@ -185,7 +186,7 @@ func many(n int) []gc.PolicyHold {
 }
 
 func annotated(ids string) *gc.CleanupPolicy {
-	p := stored()
+	p := testpolicy.Stored()
 	p.Annotations[gc.AnnotationApprovedHold] = ids
 	return p
 }

@@ -19,6 +19,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
 // asking allows what it is told to, and notes what it was asked for.
@@ -60,8 +61,8 @@ func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) 
 const robot = "system:serviceaccount:team-a:robot"
 
 func TestAuthor(t *testing.T) {
-	ofPods := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourcePods}, TTL: ttl("1h")}}}
-	ofAll := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", TTL: ttl("1h")}}}
+	ofPods := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourcePods}, TTL: testpolicy.TTL("1h")}}}
+	ofAll := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", TTL: testpolicy.TTL("1h")}}}
 	limit := int64(5)
 	pods := []string{"delete pods", "list pods"}
 	jobs := []string{"delete jobs.batch", "list jobs.batch"}
@@ -78,7 +79,7 @@ func TestAuthor(t *testing.T) {
 		"pods, and may list alone":   {spec: ofPods, may: pods[1:], asked: pods, missing: pods[:1]},
 		"all, and may":               {spec: ofAll, may: all, asked: all},
 		"all, and may pods alone":    {spec: ofAll, may: pods, asked: all, missing: jobs},
-		"a default ttl, and may not": {spec: gc.CleanupPolicySpec{TTLAfterFinished: ttl("1h")}, asked: all, missing: all},
+		"a default ttl, and may not": {spec: gc.CleanupPolicySpec{TTLAfterFinished: testpolicy.TTL("1h")}, asked: all, missing: all},
 		"a default capacity, and may jobs alone": {
 			spec: gc.CleanupPolicySpec{Capacity: &gc.Capacity{MaxObjects: &limit}}, may: jobs, asked: all, missing: pods,
 		},
@@ -86,7 +87,7 @@ func TestAuthor(t *testing.T) {
 		for _, who := range []string{"alice", robot} {
 			for _, namespace := range []string{"team-a", ""} {
 				a := &asking{allowed: lines(who, namespace, tc.may)}
-				policy := stored()
+				policy := testpolicy.Stored()
 				policy.Spec, policy.Namespace = tc.spec, namespace
 				err := a.author().onCreate(nil)(by(who), policy)
 				slices.Sort(a.asked)
@@ -153,7 +154,7 @@ func TestAuthorOfUpdate(t *testing.T) {
 	} {
 		nobody, admitted := &asking{}, 0
 		onUpdate := nobody.author().onUpdate(func(context.Context, runtime.Object, runtime.Object) error { admitted++; return nil })
-		old, changed := stored(), stored()
+		old, changed := testpolicy.Stored(), testpolicy.Stored()
 		if tc.old != nil {
 			tc.old(old)
 		}
@@ -168,11 +169,11 @@ func TestAuthorOfUpdate(t *testing.T) {
 // TestAuthorUnknown: doubt refuses.
 func TestAuthorUnknown(t *testing.T) {
 	broken := &asking{err: errors.New("no answer")}
-	if err := broken.author().onCreate(nil)(by("alice"), stored()); !apierrors.IsInternalError(err) ||
+	if err := broken.author().onCreate(nil)(by("alice"), testpolicy.Stored()); !apierrors.IsInternalError(err) ||
 		!strings.Contains(err.Error(), "no answer") {
 		t.Errorf("an authorizer that fails: %v", err)
 	}
-	if err := broken.author().onCreate(nil)(context.Background(), stored()); !apierrors.IsInternalError(err) {
+	if err := broken.author().onCreate(nil)(context.Background(), testpolicy.Stored()); !apierrors.IsInternalError(err) {
 		t.Errorf("a request without user: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
 // generations is what a change is from and to, and whether it is a dry run.
@@ -71,7 +72,7 @@ func TestOutlook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
-			ctx, w := request("")
+			ctx, w := testpolicy.Request("")
 			ctx = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "alice"})
 			everybody := &asking{all: true}
 			r := &REST{author: everybody.author(), forecast: func(_ context.Context, change gc.PolicyChange) gc.PolicyForecast {
@@ -92,8 +93,8 @@ func TestOutlook(t *testing.T) {
 				t.Errorf("validation: got %v, want %v", err, tc.invalid)
 			}
 			o.warn(ctx, errors.Join(err, tc.failed))
-			if !slices.Equal(asked, tc.asked) || !slices.Equal(w.texts, tc.warned) {
-				t.Errorf("asked for %q, warned of %q, want %q, %q", asked, w.texts, tc.asked, tc.warned)
+			if !slices.Equal(asked, tc.asked) || !slices.Equal(w.Texts, tc.warned) {
+				t.Errorf("asked for %q, warned of %q, want %q, %q", asked, w.Texts, tc.asked, tc.warned)
 			}
 		})
 	}
@@ -128,7 +129,7 @@ func approves(id string) func(context.Context, *forecastWarnings, error) error {
 
 // TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.
 func TestNobodyForecasts(t *testing.T) {
-	ctx, w := request("")
+	ctx, w := testpolicy.Request("")
 	silent := (&REST{author: (&asking{}).author(), advise: advice}).forecastWarnings(nil)
 	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
 		t.Error(err)
@@ -139,13 +140,13 @@ func TestNobodyForecasts(t *testing.T) {
 	if err := o.onDelete(nil)(ctx, nil); err != nil {
 		t.Error(err)
 	}
-	if o.warn(ctx, nil); len(w.texts) != 0 {
-		t.Errorf("warned of %q", w.texts)
+	if o.warn(ctx, nil); len(w.Texts) != 0 {
+		t.Errorf("warned of %q", w.Texts)
 	}
 	if err := o.onDelete(nil)(ctx, generation(1)); err != nil {
 		t.Error(err)
 	}
-	if o.warn(ctx, nil); !slices.Equal(w.texts, []string{"due"}) {
-		t.Errorf("warned of %q", w.texts)
+	if o.warn(ctx, nil); !slices.Equal(w.Texts, []string{"due"}) {
+		t.Errorf("warned of %q", w.Texts)
 	}
 }

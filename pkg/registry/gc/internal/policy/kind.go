@@ -1,46 +1,40 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy has what the registries of CleanupPolicies and ClusterCleanupPolicies share: strategies, storage, the columns of kubectl,
-// and the permissions that authors need.
+// Package policy has what the registries of CleanupPolicies and ClusterCleanupPolicies share beyond object: the columns of kubectl, the
+// permissions that authors need, forecasts, and the approval of holds.
 package policy
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 )
 
 // Policy is a pointer to a policy of either kind.
-type Policy interface {
-	runtime.Object
-	metav1.Object
-}
+type Policy = object.Object
 
-// Kind describes the differences between the two kinds. P is a pointer to the kind, S its spec.
+// Kind describes the differences between the two kinds. P is a pointer to the kind, S its spec. Columns follow name and mode.
 type Kind[P Policy, S any] struct {
-	// Name is the name of the kind. kubectl accepts Resource, Singular and ShortName.
-	Name, Resource, Singular, ShortName string
-	// Namespaced is set if policies apply to their own namespace.
-	Namespaced bool
+	object.Kind[P, S, gc.CleanupPolicyStatus]
 
-	NewFunc, NewListFunc func() runtime.Object
-
-	Spec   func(P) *S
-	Status func(P) *gc.CleanupPolicyStatus
 	// Defaults returns the part of the spec that both kinds have.
 	Defaults func(P) *gc.CleanupPolicySpec
 	// Reach returns the resources of which objects may be deleted because p replaces old, which is nil for a new policy.
-	Reach func(p, old P) sets.Set[string]
+	Reach    func(p, old P) sets.Set[string]
+	Warnings func(P) []string
+}
 
-	Validate       func(P) field.ErrorList
-	ValidateUpdate func(p, old P) field.ErrorList
-	Warnings       func(P) []string
-	// Columns follow name and mode.
-	Columns []Column[P]
+// complete adds what is the same for both kinds.
+func (k Kind[P, S]) complete() object.Kind[P, S, gc.CleanupPolicyStatus] {
+	whole := k.Kind
+	whole.ValidateStatus = validation.ValidateStatus
+	whole.Selectable = func(p P) fields.Set { return fields.Set{"spec.mode": string(k.Defaults(p).Mode)} }
+	whole.Columns = columns(k)
+	return whole
 }
 
 // Reach returns the resources that the defaults and rules of a policy can delete.

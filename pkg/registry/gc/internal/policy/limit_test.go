@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/keymutex"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
 // shelf is a store of one namespace.
@@ -37,13 +38,13 @@ func (s *shelf) create(l *limit, asks int) error {
 	validate, done := l.onCreate(func(context.Context, runtime.Object) error { return nil })
 	defer done()
 	for range asks {
-		if err := validate(context.Background(), stored()); err != nil {
+		if err := validate(context.Background(), testpolicy.Stored()); err != nil {
 			return err
 		}
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.Items = append(s.Items, *stored())
+	s.Items = append(s.Items, *testpolicy.Stored())
 	return nil
 }
 
@@ -82,12 +83,12 @@ func TestLimitLast(t *testing.T) {
 		keymutex.NewHashed(1),
 	}
 	first, _ := l.onCreate(func(context.Context, runtime.Object) error { return errors.New("invalid") })
-	if err := first(context.Background(), stored()); err == nil || err.Error() != "invalid" {
+	if err := first(context.Background(), testpolicy.Stored()); err == nil || err.Error() != "invalid" {
 		t.Errorf("got %v", err)
 	}
 	second, done := l.onCreate(func(context.Context, runtime.Object) error { return nil })
 	defer done()
-	if err := second(context.Background(), stored()); !errors.Is(err, refuse) {
+	if err := second(context.Background(), testpolicy.Stored()); !errors.Is(err, refuse) {
 		t.Errorf("got %v, want %v", err, refuse)
 	}
 }

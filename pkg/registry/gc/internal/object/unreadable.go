@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package object
 
 import (
 	"context"
@@ -18,42 +18,42 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// mostUnreadable is how many policies the warnings of a list name.
+// mostUnreadable is how many objects the warnings of a list name.
 const mostUnreadable = 3
 
-// warnUnreadable adds warnings about policies that this version does not fully understand; policies is one policy or a list. There are none
-// for this server itself, which uses the annotation.
-func (r *REST) warnUnreadable(ctx context.Context, policies runtime.Object) {
+// warnUnreadable adds warnings about objects that this version does not fully understand; objects is one or a list. There are none for this
+// server itself, which uses the annotation.
+func (r *REST) warnUnreadable(ctx context.Context, objects runtime.Object) {
 	if caller, ok := genericapirequest.UserFrom(ctx); ok && caller.GetName() == user.APIServerUser {
 		return
 	}
 	found := 0
 	warn := func(object runtime.Object) error {
-		p, ok := object.(Policy)
-		if !ok || gc.Unreadable(p) == "" {
+		o, ok := object.(Object)
+		if !ok || gc.Unreadable(o) == "" {
 			return nil
 		}
 		if found++; found <= mostUnreadable {
-			name := types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()}
+			name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 			warning.AddWarning(
 				ctx,
 				"",
 				fmt.Sprintf("%s %q cannot be changed, because this version of Winnow does not understand all of it: %s",
-					r.SingularQualifiedResource.Resource, strings.TrimPrefix(name.String(), "/"), gc.Unreadable(p)),
+					r.SingularQualifiedResource.Resource, strings.TrimPrefix(name.String(), "/"), gc.Unreadable(o)),
 			)
 		}
 		return nil
 	}
-	if meta.IsListType(policies) {
-		_ = meta.EachListItem(policies, warn) // It fails only if warn does, which it never does.
+	if meta.IsListType(objects) {
+		_ = meta.EachListItem(objects, warn) // It fails only if warn does, which it never does.
 	} else {
-		_ = warn(policies)
+		_ = warn(objects)
 	}
 	if more := found - mostUnreadable; more > 0 {
 		warning.AddWarning(
 			ctx,
 			"",
-			fmt.Sprintf("%d more policies cannot be changed either; see their annotation %s", more, gc.AnnotationUnreadable),
+			fmt.Sprintf("%d more cannot be changed either; see their annotation %s", more, gc.AnnotationUnreadable),
 		)
 	}
 }

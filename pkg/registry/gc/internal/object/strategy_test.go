@@ -1,10 +1,9 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package object
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -19,24 +18,24 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
-// testKind is a kind without columns of its own. What the kinds differ in is tested with them.
-var testKind = Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
+// testKind is a kind without columns. What the kinds differ in is tested with them.
+var testKind = Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec, gc.CleanupPolicyStatus]{
 	Name: "CleanupPolicy", Resource: "cleanuppolicies", Singular: "cleanuppolicy", Namespaced: true,
 
-	Spec:     func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
-	Status:   func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
-	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+	Spec:       func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
+	Status:     func(p *gc.CleanupPolicy) *gc.CleanupPolicyStatus { return &p.Status },
+	Selectable: func(p *gc.CleanupPolicy) fields.Set { return fields.Set{"spec.mode": string(p.Spec.Mode)} },
 
 	Validate:       validation.ValidateCleanupPolicy,
 	ValidateUpdate: validation.ValidateCleanupPolicyUpdate,
-	Warnings:       validation.Warnings,
+	ValidateStatus: validation.ValidateStatus,
 }
 
 func testStrategy() anyStrategy {
@@ -45,43 +44,9 @@ func testStrategy() anyStrategy {
 	return newStrategy(testKind, scheme)
 }
 
-// request is the context of one, and where its warnings go.
-func request(subresource string) (context.Context, *warnings) {
-	w := &warnings{}
-	ctx := genericapirequest.WithNamespace(context.Background(), "team-a")
-	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
-		APIGroup: gc.GroupName, APIVersion: "v1alpha1", Resource: "cleanuppolicies", Subresource: subresource,
-	})
-	return warning.WithWarningRecorder(ctx, w), w
-}
-
-type warnings struct{ texts []string }
-
-func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
-
-func ttl(s gc.TTL) *gc.TTL { return &s }
-
-// stored is a policy as it comes out of storage.
-func stored() *gc.CleanupPolicy {
-	return &gc.CleanupPolicy{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "defaults", Namespace: "team-a", UID: "uid", ResourceVersion: "7", Generation: 3, CreationTimestamp: metav1.Now(),
-			Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "kept"},
-		},
-		Spec: gc.CleanupPolicySpec{
-			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: ttl("1h"),
-			Rules: []gc.CleanupRule{{
-				Name: "failures", TTL: ttl("7d"), Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground,
-				GitOpsManaged: gc.GitOpsManagedHold,
-			}},
-		},
-		Status: gc.CleanupPolicyStatus{Candidates: 12},
-	}
-}
-
 func TestCreate(t *testing.T) {
-	ctx, w := request("")
-	p := stored()
+	ctx, w := testpolicy.Request("")
+	p := testpolicy.Stored()
 	p.ResourceVersion, p.Generation = "", 9
 	if err := rest.BeforeCreate(testStrategy(), ctx, p); err != nil {
 		t.Fatal(err)
@@ -92,25 +57,25 @@ func TestCreate(t *testing.T) {
 	if !apiequality.Semantic.DeepEqual(p.Status, gc.CleanupPolicyStatus{}) {
 		t.Errorf("a status was created along: %+v", p.Status)
 	}
-	if len(w.texts) > 0 {
-		t.Errorf("warned of %q", w.texts)
+	if len(w.Texts) > 0 {
+		t.Errorf("warned of %q", w.Texts)
 	}
 }
 
 // TestErrorsAreMerged looks at what a user sees of declarative and hand-written validation together: each field once.
 func TestErrorsAreMerged(t *testing.T) {
-	ctx, _ := request("")
-	p := stored()
+	ctx, _ := testpolicy.Request("")
+	p := testpolicy.Stored()
 	p.ResourceVersion = ""
 	p.Spec.Mode = "enforce"
-	p.Spec.TTLAfterFinished = ttl(gc.TTL(strings.Repeat("1", 40)))
+	p.Spec.TTLAfterFinished = testpolicy.TTL(gc.TTL(strings.Repeat("1", 40)))
 	p.Spec.Rules = []gc.CleanupRule{{
 		Resources: []string{
 			"jobs",
 		}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
 		GitOpsManaged: gc.GitOpsManagedHold,
 	}, {
-		Name: "Not_A_Label", TTL: ttl("1h"), Dependents: "Never", PropagationPolicy: metav1.DeletePropagationBackground,
+		Name: "Not_A_Label", TTL: testpolicy.TTL("1h"), Dependents: "Never", PropagationPolicy: metav1.DeletePropagationBackground,
 		GitOpsManaged: gc.GitOpsManagedDelete,
 	}}
 	err := rest.BeforeCreate(testStrategy(), ctx, p)
@@ -142,15 +107,15 @@ func TestUpdate(t *testing.T) {
 		"the status":    {change: func(p *gc.CleanupPolicy) { p.Status.Candidates = 0 }, generation: 3},
 		"an empty list": {change: func(p *gc.CleanupPolicy) { p.Spec.Rules[0].Resources = []string{} }, generation: 3},
 		"generation":    {change: func(p *gc.CleanupPolicy) { p.Generation = 77 }, generation: 3},
-		"the spec":      {change: func(p *gc.CleanupPolicy) { p.Spec.TTLAfterFinished = ttl("2h") }, generation: 4},
+		"the spec":      {change: func(p *gc.CleanupPolicy) { p.Spec.TTLAfterFinished = testpolicy.TTL("2h") }, generation: 4},
 		"a finalizer":   {change: func(p *gc.CleanupPolicy) { p.Finalizers = []string{"example.com/a"} }, refused: "metadata.finalizers[0]"},
-		"a wrong ttl":   {change: func(p *gc.CleanupPolicy) { p.Spec.Rules[0].TTL = ttl("7") }, refused: "spec.rules[0].ttl"},
+		"a wrong ttl":   {change: func(p *gc.CleanupPolicy) { p.Spec.Rules[0].TTL = testpolicy.TTL("7") }, refused: "spec.rules[0].ttl"},
 		"a wrong mode":  {change: func(p *gc.CleanupPolicy) { p.Spec.Mode = "Dry" }, refused: "spec.mode"},
 	} {
-		ctx, _ := request("")
-		p := stored()
+		ctx, _ := testpolicy.Request("")
+		p := testpolicy.Stored()
 		tc.change(p)
-		err := rest.BeforeUpdate(testStrategy(), ctx, p, stored())
+		err := rest.BeforeUpdate(testStrategy(), ctx, p, testpolicy.Stored())
 		if tc.refused != "" {
 			if err == nil || strings.Count(err.Error(), tc.refused) != 1 {
 				t.Errorf("%s: got %v, want %s refused once", name, err, tc.refused)
@@ -173,28 +138,28 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestUpdateOfStatus(t *testing.T) {
-	ctx, w := request("status")
-	p := stored()
+	ctx, w := testpolicy.Request("status")
+	p := testpolicy.Stored()
 	p.Spec = gc.CleanupPolicySpec{}
 	p.Labels, p.Annotations, p.Finalizers = nil, nil, []string{"example.com/a"}
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "b"}}
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "winnow", Operation: "Update", APIVersion: "gc.winnow.dev/v1alpha1"}}
 	p.Status.Candidates = 5
-	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err != nil {
+	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, testpolicy.Stored()); err != nil {
 		t.Fatal(err)
 	}
-	want := stored()
+	want := testpolicy.Stored()
 	want.CreationTimestamp = p.CreationTimestamp
 	want.Status.Candidates = 5
 	want.ManagedFields = p.ManagedFields
 	if !apiequality.Semantic.DeepEqual(p, want) {
 		t.Errorf("a status writer changed more than the status:\n%+v\nwant\n%+v", p, want)
 	}
-	if len(w.texts) > 0 {
-		t.Errorf("a status writer was warned of %q", w.texts)
+	if len(w.Texts) > 0 {
+		t.Errorf("a status writer was warned of %q", w.Texts)
 	}
 	p.Status.Due = -1
-	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, stored()); err == nil ||
+	if err := rest.BeforeUpdate(anyStatusStrategy{testStrategy()}, ctx, p, testpolicy.Stored()); err == nil ||
 		!strings.Contains(err.Error(), "status.due") {
 		t.Errorf("a negative count: %v", err)
 	}
@@ -204,7 +169,7 @@ func TestUpdateOfStatus(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	why := errors.New(`unknown field "spec.x"`)
 	unreadable := func() *gc.CleanupPolicy {
-		p := stored()
+		p := testpolicy.Stored()
 		gc.MarkUnreadable(p, why)
 		return p
 	}
@@ -213,45 +178,45 @@ func TestUnreadable(t *testing.T) {
 		p        *gc.CleanupPolicy
 	}{
 		"the same":   {testStrategy(), unreadable()},
-		"unmarked":   {testStrategy(), stored()},
-		"its status": {anyStatusStrategy{testStrategy()}, stored()},
+		"unmarked":   {testStrategy(), testpolicy.Stored()},
+		"its status": {anyStatusStrategy{testStrategy()}, testpolicy.Stored()},
 	} {
-		ctx, _ := request("")
+		ctx, _ := testpolicy.Request("")
 		err := rest.BeforeUpdate(c.strategy, ctx, c.p, unreadable())
 		if err == nil || strings.Count(err.Error(), why.Error()) != 1 || !strings.Contains(err.Error(), "delete and recreate it") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ctx, w := request("")
+	ctx, w := testpolicy.Request("")
 	for name, err := range map[string]error{
 		"a copy":         rest.BeforeCreate(testStrategy(), ctx, unreadable()),
-		"made to be one": rest.BeforeUpdate(testStrategy(), ctx, unreadable(), stored()),
+		"made to be one": rest.BeforeUpdate(testStrategy(), ctx, unreadable(), testpolicy.Stored()),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "metadata.annotations["+gc.AnnotationUnreadable+"]: Forbidden") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	all := &gc.CleanupPolicyList{
-		Items: []gc.CleanupPolicy{*stored(), *unreadable(), *unreadable(), *unreadable(), *unreadable(), *unreadable()},
+		Items: []gc.CleanupPolicy{*testpolicy.Stored(), *unreadable(), *unreadable(), *unreadable(), *unreadable(), *unreadable()},
 	}
 	r := &REST{Store: &genericregistry.Store{SingularQualifiedResource: gc.Resource("cleanuppolicy")}}
 	r.warnUnreadable(genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser}), all)
-	r.warnUnreadable(ctx, stored())
-	if len(w.texts) != 0 {
-		t.Errorf("warned of %q", w.texts)
+	r.warnUnreadable(ctx, testpolicy.Stored())
+	if len(w.Texts) != 0 {
+		t.Errorf("warned of %q", w.Texts)
 	}
 	r.warnUnreadable(ctx, unreadable())
 	const text = `cleanuppolicy "team-a/defaults" cannot be changed, because this version of Winnow does not understand all of it: unknown field "spec.x"`
-	if want := []string{text}; !slices.Equal(w.texts, want) {
-		t.Errorf("warned of %q, want %q", w.texts, want)
+	if want := []string{text}; !slices.Equal(w.Texts, want) {
+		t.Errorf("warned of %q, want %q", w.Texts, want)
 	}
-	w.texts = nil
+	w.Texts = nil
 	r.warnUnreadable(ctx, all)
-	if want := []string{text, text, text, "2 more policies cannot be changed either; see their annotation " + gc.AnnotationUnreadable}; !slices.Equal(
-		w.texts,
+	if want := []string{text, text, text, "2 more cannot be changed either; see their annotation " + gc.AnnotationUnreadable}; !slices.Equal(
+		w.Texts,
 		want,
 	) {
-		t.Errorf("warned of %q, want %q", w.texts, want)
+		t.Errorf("warned of %q, want %q", w.Texts, want)
 	}
 }
 
@@ -260,7 +225,7 @@ func TestSelectors(t *testing.T) {
 		"": true, "metadata.name=defaults": true, "metadata.name=other": false, "metadata.namespace=team-a": true,
 		"spec.mode=Enforce": true, "spec.mode!=Enforce": false, "spec.mode=Preview,metadata.name=defaults": false,
 	} {
-		if got, err := matches(labels.Everything(), fields.ParseSelectorOrDie(selector), stored()); err != nil || got != want {
+		if got, err := matches(labels.Everything(), fields.ParseSelectorOrDie(selector), testpolicy.Stored()); err != nil || got != want {
 			t.Errorf("field selector %q: got %v, %v, want %v", selector, got, err, want)
 		}
 	}
@@ -269,7 +234,7 @@ func TestSelectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := matches(parsed, fields.Everything(), stored()); err != nil || got != want {
+		if got, err := matches(parsed, fields.Everything(), testpolicy.Stored()); err != nil || got != want {
 			t.Errorf("label selector %q: got %v, %v, want %v", selector, got, err, want)
 		}
 	}
