@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
 )
 
 // Config configures a server. It must be completed.
@@ -71,8 +72,14 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}
+	lifecycles, err := resourcelifecycle.NewStorage(Scheme, c.options.RESTOptionsGetter, c.clock)
+	if err != nil {
+		return nil, fmt.Errorf("cannot build the storage of resource lifecycles: %w", err)
+	}
 	ready := healthz.NamedCheck("storage", func(*http.Request) error {
-		return errors.Join(policies.Policies.ReadinessCheck(), clusterPolicies.Policies.ReadinessCheck())
+		return errors.Join(
+			policies.Policies.ReadinessCheck(), clusterPolicies.Policies.ReadinessCheck(), lifecycles.Lifecycles.ReadinessCheck(),
+		)
 	})
 	if err := server.AddReadyzChecks(ready); err != nil {
 		return nil, fmt.Errorf("cannot add the readiness check of the storage: %w", err)
@@ -84,6 +91,8 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"cleanuppolicies/status":        policies.Status,
 		"clustercleanuppolicies":        clusterPolicies.Policies,
 		"clustercleanuppolicies/status": clusterPolicies.Status,
+		"resourcelifecycles":            lifecycles.Lifecycles,
+		"resourcelifecycles/status":     lifecycles.Status,
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)

@@ -53,6 +53,7 @@ func TestRightsAreExact(t *testing.T) {
 		"resourcequotas": "list watch",
 		"storedcleanuppolicies.internal.gc.winnow.dev":                   "get list watch create update delete",
 		"storedclustercleanuppolicies.internal.gc.winnow.dev":            "get list watch create update delete",
+		"storedresourcelifecycles.internal.gc.winnow.dev":                "get list watch create update delete",
 		"subjectaccessreviews.authorization.k8s.io":                      "create",
 		"tokenreviews.authentication.k8s.io":                             "create",
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
@@ -113,6 +114,7 @@ func TestRightsByName(t *testing.T) {
 	}{
 		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get"},
 		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get"},
+		{extensions, "customresourcedefinitions", "", "storedresourcelifecycles.internal.gc.winnow.dev", "get"},
 		{extensions, "customresourcedefinitions", "", "others.example.com", ""},
 		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch"},
 		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
@@ -159,8 +161,8 @@ func TestManageStorage(t *testing.T) {
 		"../../artifacts/storage/",
 	}
 	_, stderr, err := shared.Kubectl(t.Context(), apply...)
-	if err == nil || strings.Count(stderr, "Forbidden") != 4 {
-		t.Errorf("without the rights: error %v, want each of four objects forbidden:\n%s", err, stderr)
+	if err == nil || strings.Count(stderr, "Forbidden") != 5 {
+		t.Errorf("without the rights: error %v, want each of five objects forbidden:\n%s", err, stderr)
 	}
 	kubectl(t, "apply", "-f", optional)
 	defer kubectl(t, "delete", "-f", optional)
@@ -197,14 +199,14 @@ func TestMoreResources(t *testing.T) {
 // TestUserRoles checks what users with the roles of the cluster and with ours may do with policies, once these are aggregated.
 // Policies of the cluster are for those who have a role in all of it.
 func TestUserRoles(t *testing.T) {
-	const read, write = "get list watch", allVerbs + verbApprove
+	const read, change, write = "get list watch", allVerbs, allVerbs + verbApprove
 	for role, want := range map[string]userRights{
-		"view":            {read, read},
-		"edit":            {read, read},
-		"admin":           {read, read},
-		"winnow-view":     {read, read},
-		"winnow-edit":     {write, ""},
-		"winnow-operator": {"", write},
+		"view":            {read, read, read},
+		"edit":            {read, read, read},
+		"admin":           {read, read, read},
+		"winnow-view":     {read, read, read},
+		"winnow-edit":     {write, "", ""},
+		"winnow-operator": {"", write, change},
 	} {
 		t.Run(role, func(t *testing.T) { checkRole(t, "team-"+role, role, want) })
 	}
@@ -212,16 +214,16 @@ func TestUserRoles(t *testing.T) {
 	kubectl(t, "apply", "-f", optIn)
 	defer kubectl(t, "delete", "-f", optIn)
 	for role, want := range map[string]userRights{
-		"view":  {read, read},
-		"edit":  {write, read},
-		"admin": {write, read},
+		"view":  {read, read, read},
+		"edit":  {write, read, read},
+		"admin": {write, read, read},
 	} {
 		t.Run("opt-in "+role, func(t *testing.T) { checkRole(t, "team-opt-in-"+role, role, want) })
 	}
 }
 
-// userRights are the verbs for policies of a namespace, and for those of the cluster.
-type userRights struct{ inNamespace, ofCluster string }
+// userRights are the verbs for policies of a namespace, for those of the cluster, and for lifecycles.
+type userRights struct{ inNamespace, ofCluster, lifecycles string }
 
 // checkRole binds the role to one user in a namespace, and to another in all of the cluster.
 func checkRole(t *testing.T, team, role string, want userRights) {
@@ -241,6 +243,9 @@ func checkRole(t *testing.T, team, role string, want userRights) {
 		{member, "", "clustercleanuppolicies", ""},
 		{everywhere, "", "clustercleanuppolicies", want.ofCluster},
 		{everywhere, "", "clustercleanuppolicies/status", ""},
+		{member, "", "resourcelifecycles", ""},
+		{everywhere, "", "resourcelifecycles", want.lifecycles},
+		{everywhere, "", "resourcelifecycles/status", ""},
 	} {
 		eventually(t, func() error { return sameRights(t, right.who, right.in, right.resource, right.want) })
 	}

@@ -13,41 +13,55 @@ import (
 )
 
 const (
-	// AnnotationUnreadable is set on a served policy, never on a stored one, if this version does not understand all of the stored policy.
-	// Its value says why.
+	// AnnotationUnreadable is set on a served policy or lifecycle, never on a stored one, if this version does not understand all of what is
+	// stored. Its value says why.
 	AnnotationUnreadable = "gc.winnow.dev/unreadable"
-	// ReasonUnreadable is the reason of the condition Ready of such a policy.
-	ReasonUnreadable = "PolicyUnreadable"
+	// ReasonUnreadable is the reason of the condition Ready of such a policy, and ReasonLifecycleUnreadable of Accepted of such a lifecycle.
+	ReasonUnreadable          = "PolicyUnreadable"
+	ReasonLifecycleUnreadable = "LifecycleUnreadable"
 
 	// maxUnreadable bounds the length of the annotation, which names every unknown field.
 	maxUnreadable = 1024
 )
 
-// Unreadable returns why this version does not understand all of the stored policy; empty if it does.
-func Unreadable(policy metav1.Object) string { return policy.GetAnnotations()[AnnotationUnreadable] }
+// Unreadable returns why this version does not understand all of the stored object; empty if it does.
+func Unreadable(object metav1.Object) string { return object.GetAnnotations()[AnnotationUnreadable] }
 
-// MarkUnreadable sets the annotation and the condition Ready of a policy that could be decoded only in part.
-func MarkUnreadable(policy runtime.Object, why error) {
+// MarkUnreadable marks a policy or a lifecycle that is served although not all of it could be read, because this version does not know it,
+// or it is damaged. The mark is an annotation and a condition, which everyone sees. Nothing that the marked policy could select, and no
+// object of the resource of a marked lifecycle, is deleted. The mark is never stored: see validation.ValidateReadable.
+func MarkUnreadable(object runtime.Object, why error) {
 	reason := cmp.Or(fmt.Sprintf("%.*s", maxUnreadable, why), ReasonUnreadable)
-	switch p := policy.(type) {
+	switch o := object.(type) {
 	case *CleanupPolicy:
-		markUnreadable(&p.ObjectMeta, &p.Status, reason)
+		markPolicyUnreadable(&o.ObjectMeta, &o.Status, reason)
 	case *ClusterCleanupPolicy:
-		markUnreadable(&p.ObjectMeta, &p.Status, reason)
+		markPolicyUnreadable(&o.ObjectMeta, &o.Status, reason)
+	case *ResourceLifecycle:
+		markUnreadable(&o.ObjectMeta, &o.Status.Conditions, reason, metav1.Condition{
+			Type: ConditionAccepted, Reason: ReasonLifecycleUnreadable, Message: fmt.Sprintf(
+				"This version of Winnow does not understand all of the stored lifecycle: %s. No object of the resource is deleted, and the "+
+					"lifecycle cannot be changed. Install the version that wrote it, or delete and recreate it.", reason),
+		})
 	}
 }
 
-func markUnreadable(m *metav1.ObjectMeta, status *CleanupPolicyStatus, why string) {
-	metav1.SetMetaDataAnnotation(m, AnnotationUnreadable, why)
-	since := m.CreationTimestamp // Every replica must serve the same time, and none knows the right one.
-	if ready := meta.FindStatusCondition(status.Conditions, ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse {
-		since = ready.LastTransitionTime
-	}
-	meta.RemoveStatusCondition(&status.Conditions, ConditionReady)
-	status.Conditions = append(status.Conditions, metav1.Condition{
-		Type: ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonUnreadable,
-		ObservedGeneration: m.Generation, LastTransitionTime: since,
-		Message: fmt.Sprintf("This version of Winnow does not understand all of the stored policy: %s. Nothing that the policy could select "+
-			"is deleted, and it cannot be changed. Install the version that wrote it, or delete and recreate it.", why),
+func markPolicyUnreadable(m *metav1.ObjectMeta, status *CleanupPolicyStatus, why string) {
+	markUnreadable(m, &status.Conditions, why, metav1.Condition{
+		Type: ConditionReady, Reason: ReasonUnreadable, Message: fmt.Sprintf(
+			"This version of Winnow does not understand all of the stored policy: %s. Nothing that the policy could select "+
+				"is deleted, and it cannot be changed. Install the version that wrote it, or delete and recreate it.", why),
 	})
+}
+
+// markUnreadable sets the annotation, and the condition to False.
+func markUnreadable(m *metav1.ObjectMeta, conditions *[]metav1.Condition, why string, condition metav1.Condition) {
+	metav1.SetMetaDataAnnotation(m, AnnotationUnreadable, why)
+	condition.Status, condition.ObservedGeneration = metav1.ConditionFalse, m.Generation
+	condition.LastTransitionTime = m.CreationTimestamp // Every replica must serve the same time, and none knows the right one.
+	if before := meta.FindStatusCondition(*conditions, condition.Type); before != nil && before.Status == metav1.ConditionFalse {
+		condition.LastTransitionTime = before.LastTransitionTime
+	}
+	meta.RemoveStatusCondition(conditions, condition.Type)
+	*conditions = append(*conditions, condition)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apiserver"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
 )
 
 // servedKind is one that Winnow serves, kept in what EnsureHost has installed.
@@ -53,6 +54,10 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lifecycles, err := resourcelifecycle.NewStorage(apiserver.Scheme, getter, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range []servedKind{
 		{ofNamespaces.Policies.Store, "cleanuppolicies", "default", func(m metav1.ObjectMeta) runtime.Object {
 			return &gc.CleanupPolicy{ObjectMeta: m, Spec: gc.CleanupPolicySpec{Mode: gc.ModePreview, AnnotationTTL: gc.AnnotationIgnore}}
@@ -60,6 +65,12 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		{ofCluster.Policies.Store, "clustercleanuppolicies", "", func(m metav1.ObjectMeta) runtime.Object {
 			return &gc.ClusterCleanupPolicy{ObjectMeta: m, Spec: gc.ClusterCleanupPolicySpec{
 				Mode: gc.ModePreview, AnnotationTTL: gc.AnnotationIgnore, NamespaceSelector: &metav1.LabelSelector{},
+			}}
+		}},
+		{lifecycles.Lifecycles.Store, "resourcelifecycles", "", func(m metav1.ObjectMeta) runtime.Object {
+			return &gc.ResourceLifecycle{ObjectMeta: m, Spec: gc.ResourceLifecycleSpec{
+				Finished:   gc.FinishedExpressions{When: "object.done", Succeeded: "true", At: "object.at"},
+				Dependents: gc.LifecycleLeaveToOwner,
 			}}
 		}},
 	} {

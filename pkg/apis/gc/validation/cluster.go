@@ -17,14 +17,14 @@ import (
 func ValidateClusterCleanupPolicy(p *gc.ClusterCleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, meta)
-	errs = append(errs, validateFinalizers(p.Finalizers, nil, meta.Child("finalizers"))...)
+	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
 	return append(errs, validateClusterSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateClusterCleanupPolicyUpdate checks a cluster policy that replaces another; the generic registry checks its
 // metadata.
 func ValidateClusterCleanupPolicyUpdate(p, old *gc.ClusterCleanupPolicy) field.ErrorList {
-	errs := validateFinalizers(p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
 	return append(errs, validateClusterSpec(&p.Spec, field.NewPath("spec"))...)
 }
 

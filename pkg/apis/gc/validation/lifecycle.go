@@ -21,13 +21,16 @@ const maxExpressionLength = 4096
 
 // ValidateResourceLifecycle checks a lifecycle that is created.
 func ValidateResourceLifecycle(l *gc.ResourceLifecycle) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&l.ObjectMeta, false, lifecycleName, field.NewPath("metadata"))
+	meta := field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMeta(&l.ObjectMeta, false, lifecycleName, meta)
+	errs = append(errs, validateFinalizers("lifecycles", l.Finalizers, nil, meta.Child("finalizers"))...)
 	return append(errs, validateLifecycleSpec(&l.Spec, nil, field.NewPath("spec"))...)
 }
 
 // ValidateResourceLifecycleUpdate checks a lifecycle that replaces another; the generic registry checks its metadata.
 func ValidateResourceLifecycleUpdate(l, old *gc.ResourceLifecycle) field.ErrorList {
-	return validateLifecycleSpec(&l.Spec, &old.Spec, field.NewPath("spec"))
+	errs := validateFinalizers("lifecycles", l.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	return append(errs, validateLifecycleSpec(&l.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateResourceLifecycleStatus checks the status of a lifecycle.

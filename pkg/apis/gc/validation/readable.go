@@ -16,7 +16,7 @@ func ValidateReadable(policy, old metav1.Object) field.ErrorList {
 	if old != nil {
 		if why := gc.Unreadable(old); why != "" {
 			return field.ErrorList{
-				field.Forbidden(field.NewPath("spec"), "this version of Winnow does not understand all of the stored policy, "+
+				field.Forbidden(field.NewPath("spec"), "this version of Winnow does not understand all of the stored object, "+
 					"and writing it would lose the rest ("+why+"); install the version that wrote it, or delete and recreate it"),
 			}
 		}
@@ -25,7 +25,7 @@ func ValidateReadable(policy, old metav1.Object) field.ErrorList {
 		return field.ErrorList{
 			field.Forbidden(
 				field.NewPath("metadata", "annotations").Key(gc.AnnotationUnreadable),
-				"Winnow sets this annotation on a policy "+
+				"Winnow sets this annotation on an object "+
 					"that it does not fully understand, so this copy is incomplete; remove the annotation if the copy has everything you want",
 			),
 		}

@@ -25,23 +25,24 @@ const maxTTLLength = 32
 func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
-	errs = append(errs, validateFinalizers(p.Finalizers, nil, meta.Child("finalizers"))...)
+	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
 	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateCleanupPolicyUpdate checks a policy that replaces another; the generic registry checks its metadata.
 func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
-	errs := validateFinalizers(p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
 	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
 }
 
-// validateFinalizers refuses new finalizers, because the deletion of a namespace deletes its policies without waiting for them.
-func validateFinalizers(finalizers, old []string, path *field.Path) field.ErrorList {
+// validateFinalizers refuses new finalizers, because the deletion of a namespace or of the storage deletes what is stored without
+// waiting for them.
+func validateFinalizers(kind string, finalizers, old []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, f := range finalizers {
 		if !slices.Contains(old, f) {
 			errs = append(errs, field.Forbidden(path.Index(i), fmt.Sprintf(
-				"policies cannot have finalizers: nothing would wait for %q when the namespace is deleted; remove it", f)))
+				"%s cannot have finalizers: nothing would wait for %q when the namespace or the storage is deleted; remove it", kind, f)))
 		}
 	}
 	return errs
