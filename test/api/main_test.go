@@ -1,7 +1,7 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api tests that policies of both kinds behave as built-in ones, through kubectl and clients against the aggregated
+// Package api tests that policies of both kinds and lifecycles behave as built-in kinds, through kubectl and clients against the aggregated
 // endpoint of a real cluster. Nobody leads the controller here, so the status is what a test writes.
 package api
 
@@ -65,7 +65,7 @@ func testMain(m *testing.M) (code int, err error) {
 // schemaPublished returns nil once kubectl finds the schema of Winnow at kube-apiserver, which publishes it a moment after it passes requests
 // on. Before that, kubectl validates by itself, in words of its own.
 func schemaPublished(ctx context.Context) error {
-	for _, kind := range []string{"CleanupPolicy", "ClusterCleanupPolicy"} {
+	for _, kind := range []string{"CleanupPolicy", "ClusterCleanupPolicy", "ResourceLifecycle"} {
 		wrong := fmt.Sprintf(
 			`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": %q, "metadata": {"name": "wrong"}, "spec": {"no": "such"}}`,
 			kind,

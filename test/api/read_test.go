@@ -25,6 +25,7 @@ func TestDiscovery(t *testing.T) {
 	want := [][]string{
 		{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", verbs},
 		{"clustercleanuppolicies", "ccup", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupPolicy", verbs},
+		{"resourcelifecycles", "rlc", "gc.winnow.dev/v1alpha1", "false", "ResourceLifecycle", verbs},
 	}
 	if !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("api-resources: got %v, want %v", got, want)
@@ -33,7 +34,8 @@ func TestDiscovery(t *testing.T) {
 		t.Error("cleanup policies are in the category all: kubectl delete all would take them along")
 	}
 	raw := kubectl(t, "get", "--raw", "/apis/gc.winnow.dev/v1alpha1")
-	contains(t, raw, `"name":"cleanuppolicies/status"`, `"name":"clustercleanuppolicies/status"`, `"singularName":"clustercleanuppolicy"`)
+	contains(t, raw, `"name":"cleanuppolicies/status"`, `"name":"clustercleanuppolicies/status"`, `"singularName":"clustercleanuppolicy"`,
+		`"name":"resourcelifecycles/status"`, `"singularName":"resourcelifecycle"`)
 	if n := strings.Count(raw, `"storageVersionHash":"`); n != len(want) {
 		t.Errorf("%d storage version hashes, want one for each kind: %s", n, raw)
 	}
@@ -60,6 +62,11 @@ func TestExplain(t *testing.T) {
 	)
 	contains(t, kubectl(t, "explain", "ccup.spec.guardrails"), "suspendAll\t<boolean>", "ceilings\t<[]Ceiling>")
 	contains(t, kubectl(t, "explain", "ccup.spec.guardrails.ceilings"), "maxObjects\t<integer> -required-")
+	contains(t, kubectl(t, "explain", "rlc"), "says when the objects of one resource have finished")
+	contains(t, kubectl(t, "explain", "resourcelifecycle.spec"), "finished\t<FinishedExpressions> -required-", "nativeTTL\t<string>",
+		"enum: Independent, LeaveToOwner")
+	contains(t, kubectl(t, "explain", "rlc.spec.finished"), "when\t<string> -required-", "succeeded\t<string> -required-",
+		"at\t<string> -required-")
 }
 
 // TestSchema looks at what editors and clients read: both versions of OpenAPI, with pattern and length of durations.
@@ -81,6 +88,7 @@ func TestSchema(t *testing.T) {
 			text,
 			reference+"dev.winnow.gc.v1alpha1.CleanupPolicy",
 			reference+"dev.winnow.gc.v1alpha1.ClusterCleanupPolicy",
+			reference+"dev.winnow.gc.v1alpha1.ResourceLifecycle",
 			`([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?`,
 			`"maxLength":32`,
 		)
