@@ -15,6 +15,9 @@ const (
 	AnnotationTTL = "gc.winnow.dev/ttl"
 	// AnnotationKeepUntil on an object is an RFC 3339 time before which Winnow does not delete it. It never shortens.
 	AnnotationKeepUntil = "gc.winnow.dev/keep-until"
+	// AnnotationActiveDeadline on an object is the spec.activeDeadlineSeconds that Winnow has set. Winnow changes the deadline only while
+	// both are equal.
+	AnnotationActiveDeadline = "gc.winnow.dev/active-deadline-seconds"
 	// LabelProtected on a Namespace protects everything in it from Winnow, unless its value is "false": a user who writes "True" or
 	// "yes" wants to keep it.
 	LabelProtected = "gc.winnow.dev/protected"

@@ -21,19 +21,23 @@ type Compact struct {
 	full            *lifecycle.Fact // the whole fact if the other fields cannot represent it; nil for most objects
 	id              string          // UID, then name
 	ResourceVersion uint64
-	// In seconds since 1970. finished is 0 if the object has not finished.
-	created, finished uint32
+	// In seconds since 1970. ended is when the object finished or, as long as it has not, when it started; 0 if neither.
+	created, ended uint32
 }
 
 // Compress returns the compact form of a fact.
 func Compress(f *lifecycle.Fact) *Compact {
 	k := &Compact{shared: sharedOf(f), id: string(f.UID) + f.Name, ResourceVersion: f.ResourceVersion}
-	createdFits, finishedFits := false, true
+	createdFits, endedFits := false, true
 	k.created, createdFits = seconds(f.Created)
-	if f.Finished {
-		k.finished, finishedFits = seconds(f.FinishedAt)
+	switch {
+	case f.Finished:
+		k.ended, endedFits = seconds(f.FinishedAt)
+	case !f.Deadline.StartedAt.IsZero():
+		k.ended, endedFits = seconds(f.Deadline.StartedAt)
+		endedFits = endedFits && k.ended != 0
 	}
-	if isRare(f) || !createdFits || !finishedFits || !f.Scheduled.Equal(k.scheduledFor()) {
+	if isRare(f) || !createdFits || !endedFits || !f.Scheduled.Equal(k.scheduledFor()) {
 		full := *f
 		full.Labels, full.Controller = k.labels(), k.Controller
 		k.full = &full
@@ -44,7 +48,7 @@ func Compress(f *lifecycle.Fact) *Compact {
 // isRare reports whether a fact has any field for which Compact has none.
 func isRare(f *lifecycle.Fact) bool {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
-	return annotated || f.Terminating || f.Uncounted || f.Doubt != "" || f.Failed != "" || f.Contradictory
+	return annotated || f.Deadline.Set != 0 || f.Terminating || f.Uncounted || f.Doubt != "" || f.Failed != "" || f.Contradictory
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.
@@ -75,7 +79,18 @@ func (k *Compact) FinishedAt() time.Time {
 	case !k.Finished:
 		return time.Time{}
 	}
-	return time.Unix(int64(k.finished), 0).UTC()
+	return time.Unix(int64(k.ended), 0).UTC()
+}
+
+// Deadline is the zero value once the object has finished.
+func (k *Compact) Deadline() lifecycle.Deadline {
+	switch {
+	case k.full != nil:
+		return k.full.Deadline
+	case k.Finished || k.ended == 0:
+		return lifecycle.Deadline{Fixed: k.deadlineFixed}
+	}
+	return lifecycle.Deadline{StartedAt: time.Unix(int64(k.ended), 0).UTC(), Fixed: k.deadlineFixed}
 }
 
 // scheduledFor returns the scheduled time that the name contains; zero if it contains none.
@@ -128,7 +143,7 @@ func (k *Compact) Unpack(f *lifecycle.Fact) {
 	*f = lifecycle.Fact{
 		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
-		Controller: k.Controller, ScheduledBy: k.scheduledBy, Propagation: k.Propagation,
+		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy, Propagation: k.Propagation,
 	}
 }
 

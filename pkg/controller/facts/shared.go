@@ -33,6 +33,7 @@ type shared struct {
 
 	scheduledBy     lifecycle.ScheduledBy
 	uidLength       uint16
+	deadlineFixed   bool // see lifecycle.Deadline
 	hasPlaceholders bool
 	encodedLabels   encodedLabels
 }
@@ -65,6 +66,7 @@ func sharedOf(f *lifecycle.Fact) *shared {
 	k := &shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
 		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
+		deadlineFixed:   f.Deadline.Fixed,
 		encodedLabels:   encodedLabels(encoded),
 		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),
 	}
@@ -87,7 +89,7 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 	key = binary.AppendUvarint(key, uint64(len(f.UID)))
 	key = appendString(appendString(key, f.Resource), f.Namespace)
 	key = appendString(appendString(key, string(f.Outcome)), string(f.Propagation))
-	key = appendFlag(key, f.Finished)
+	key = appendFlag(appendFlag(key, f.Finished), f.Deadline.Fixed)
 	if key = appendFlag(key, f.NativeTTL != nil); f.NativeTTL != nil {
 		key = binary.AppendVarint(key, int64(*f.NativeTTL))
 	}

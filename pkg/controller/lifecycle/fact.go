@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,6 +52,8 @@ type Fact struct {
 	// Finished is not set.
 	Failed string
 
+	// Deadline is the zero value once the object has finished.
+	Deadline Deadline
 	// NativeTTL is ttlSecondsAfterFinished of the object's own spec; nil if it is not set.
 	NativeTTL *time.Duration
 	// TTL and KeepUntil are the object's annotations as written; nil if it has none.
@@ -90,7 +93,7 @@ func MetadataFields() [][]string {
 		out = append(out, []string{"metadata", field})
 	}
 	for _, key := range []string{
-		gc.AnnotationTTL, gc.AnnotationKeepUntil, argoTrackingID, argoHook, helmRelease + "name", helmRelease + "namespace",
+		gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline, corev1.MirrorPodAnnotationKey, argoTrackingID, argoHook, helmRelease + "name", helmRelease + "namespace",
 	} {
 		out = append(out, []string{"metadata", "annotations", key})
 	}
@@ -161,7 +164,7 @@ func truncate(v string, length int) string {
 // finish records the end of the execution. A time before the object's creation is not trusted: it is a mistake, or somebody wants the
 // object deleted early.
 func (f *Fact) finish(outcome gc.Outcome, at time.Time, doubt string) {
-	f.Finished, f.Outcome, f.FinishedAt, f.Doubt = true, outcome, at, doubt
+	f.Finished, f.Outcome, f.FinishedAt, f.Doubt, f.Deadline = true, outcome, at, doubt, Deadline{}
 	if doubt == "" && at.Before(f.Created) {
 		f.Doubt = "its finish time " + at.UTC().Format(time.RFC3339) + " is before its creation"
 	}

@@ -26,6 +26,11 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 	if c := f.Controller; c != nil && c.GroupKind == kindCronJob {
 		f.Scheduled = scheduledAt(job)
 	}
+	f.Deadline = deadline(&job.ObjectMeta, job.Status.StartTime, job.Spec.ActiveDeadlineSeconds)
+	// Another controller than that of Kubernetes may not know deadlines.
+	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
+		f.Deadline.Fixed = true
+	}
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -35,6 +40,9 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 		case batchv1.JobComplete:
 		case batchv1.JobFailed:
 			outcome = gc.OutcomeFailed
+		case batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+			f.Deadline.Fixed = true // Its outcome is decided already.
+			continue
 		default:
 			continue
 		}

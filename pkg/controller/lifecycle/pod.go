@@ -26,6 +26,10 @@ func FromPod(pod *corev1.Pod) (*Fact, error) {
 	case corev1.PodFailed:
 		outcome = gc.OutcomeFailed
 	default:
+		f.Deadline = deadline(&pod.ObjectMeta, pod.Status.StartTime, pod.Spec.ActiveDeadlineSeconds)
+		if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+			f.Deadline.Fixed = true // The kubelet reads the Pod from elsewhere.
+		}
 		f.Endless = f.TTL != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways
 		return f, nil
 	}

@@ -140,7 +140,7 @@ var (
 	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
 	unreadPod     = unread{
 		1: unreadMetadata,
-		2: {3: read, others: nil}, // all of the spec but restartPolicy
+		2: {3: read, 5: read, others: nil}, // all of the spec but restartPolicy and activeDeadlineSeconds
 		3: {
 			2: unreadCondition, 8: unreadContainer, 10: unreadContainer, 13: unreadContainer,
 			15: nil, 19: nil, 20: nil, 21: nil, 22: nil, // of claims, resources and volumes

@@ -75,7 +75,9 @@ func blank(object runtime.Object) {
 	case *batchv1.CronJob:
 		o.ManagedFields, o.Spec = nil, batchv1.CronJobSpec{}
 	case *corev1.Pod:
-		o.ManagedFields, o.Spec = nil, corev1.PodSpec{RestartPolicy: o.Spec.RestartPolicy}
+		o.ManagedFields, o.Spec = nil, corev1.PodSpec{
+			RestartPolicy: o.Spec.RestartPolicy, ActiveDeadlineSeconds: o.Spec.ActiveDeadlineSeconds,
+		}
 		s := &o.Status
 		s.ResourceClaimStatuses, s.AllocatedResources, s.Resources, s.NodeAllocatableResourceClaimStatuses, s.VolumeHealth = nil, nil, nil, nil, nil
 		for i := range s.Conditions {
@@ -140,7 +142,7 @@ func TestStrippedFacts(t *testing.T) {
 	}
 }
 
-// TestStrippedRestartPolicy: the restart policy is the only field of the spec of a Pod that is not removed.
+// TestStrippedRestartPolicy: only the restart policy and the deadline stay of the spec of a Pod.
 func TestStrippedRestartPolicy(t *testing.T) {
 	for policy, want := range map[corev1.RestartPolicy]bool{corev1.RestartPolicyAlways: true, corev1.RestartPolicyOnFailure: false} {
 		got, err := reducePod(decoded(t, stripped, encoded(t, testbuilders.Pod("a").TTL("1h").Restarts(policy).Obj())))

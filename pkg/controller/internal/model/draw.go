@@ -143,6 +143,7 @@ func DrawnResource(i int) string { return []string{gc.ResourceJobs, gc.ResourceP
 
 func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	if rarely(t, 6) {
+		drawDeadline(t, f, now)
 		return // It runs.
 	}
 	f.Finished, f.Outcome = true, pick(t, gc.OutcomeSucceeded, gc.OutcomeFailed)
@@ -151,6 +152,19 @@ func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 		return
 	}
 	f.FinishedAt = now.Add(-pick(t, drawnAges...))
+}
+
+// drawDeadline draws the deadline of a running object, most often none.
+func drawDeadline(t *rapid.T, f *lifecycle.Fact, now time.Time) {
+	if !rarely(t, 4) {
+		f.Deadline.StartedAt = now.Add(-pick(t, drawnAges...))
+	}
+	switch pick(t, 0, 0, 1, 2) {
+	case 1:
+		f.Deadline.Set = pick(t, time.Minute, time.Hour)
+	case 2:
+		f.Deadline.Fixed = rarely(t, 2)
+	}
 }
 
 // drawController draws a controller, most often none. That of a Job may be a CronJob. That of a Pod may be another object of the world, or

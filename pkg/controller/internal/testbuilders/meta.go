@@ -79,6 +79,11 @@ func (b meta[B]) TTL(ttl string) B { return b.Annotation(gc.AnnotationTTL, ttl) 
 // KeepUntil annotates the object with keep-until.
 func (b meta[B]) KeepUntil(at string) B { return b.Annotation(gc.AnnotationKeepUntil, at) }
 
+// RecordsDeadline annotates the object with a deadline that Winnow has set.
+func (b meta[B]) RecordsDeadline(seconds string) B {
+	return b.Annotation(gc.AnnotationActiveDeadline, seconds)
+}
+
 // ControlledBy adds a controlling owner.
 func (b meta[B]) ControlledBy(apiVersion, kind, name string) B {
 	yes := true

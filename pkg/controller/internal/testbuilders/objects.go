@@ -50,6 +50,19 @@ func (b *JobBuilder) NativeTTL(seconds int32) *JobBuilder {
 	return b
 }
 
+// Started sets the start time.
+func (b *JobBuilder) Started(at time.Time) *JobBuilder {
+	start := metav1.NewTime(at)
+	b.job.Status.StartTime = &start
+	return b
+}
+
+// Deadline sets spec.activeDeadlineSeconds.
+func (b *JobBuilder) Deadline(seconds int64) *JobBuilder {
+	b.job.Spec.ActiveDeadlineSeconds = &seconds
+	return b
+}
+
 // Obj returns the Job.
 func (b *JobBuilder) Obj() *batchv1.Job { return b.job.DeepCopy() }
 
@@ -120,6 +133,12 @@ func (b *PodBuilder) Ephemeral(all ...corev1.ContainerStatus) *PodBuilder {
 func (b *PodBuilder) Condition(t corev1.PodConditionType, status corev1.ConditionStatus, at time.Time) *PodBuilder {
 	b.pod.Status.Conditions = append(b.pod.Status.Conditions,
 		corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(at)})
+	return b
+}
+
+// Deadline sets spec.activeDeadlineSeconds.
+func (b *PodBuilder) Deadline(seconds int64) *PodBuilder {
+	b.pod.Spec.ActiveDeadlineSeconds = &seconds
 	return b
 }
 
