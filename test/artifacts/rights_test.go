@@ -40,10 +40,12 @@ func serviceAccount(name string) user {
 // else, but for what every ServiceAccount may.
 func TestRightsAreExact(t *testing.T) {
 	want := map[string]string{
-		"cronjobs.batch":                           "get list watch",
-		"events.events.k8s.io":                     "create",
-		"flowschemas.flowcontrol.apiserver.k8s.io": "get list watch",
-		"jobs.batch":                               "get list watch delete",
+		"apiservices.apiregistration.k8s.io":             "list",
+		"cronjobs.batch":                                 "get list watch",
+		"customresourcedefinitions.apiextensions.k8s.io": "list watch",
+		"events.events.k8s.io":                           "create",
+		"flowschemas.flowcontrol.apiserver.k8s.io":       "get list watch",
+		"jobs.batch": "get list watch delete",
 		"mutatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
 		"mutatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
@@ -112,10 +114,10 @@ func TestRightsByName(t *testing.T) {
 		group, resource, namespace, name string
 		verbs                            string
 	}{
-		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get"},
-		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get"},
-		{extensions, "customresourcedefinitions", "", "storedresourcelifecycles.internal.gc.winnow.dev", "get"},
-		{extensions, "customresourcedefinitions", "", "others.example.com", ""},
+		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get list watch"},
+		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get list watch"},
+		{extensions, "customresourcedefinitions", "", "storedresourcelifecycles.internal.gc.winnow.dev", "get list watch"},
+		{extensions, "customresourcedefinitions", "", "others.example.com", "list watch"},
 		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch"},
 		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
 		{admission, "validatingadmissionpolicybindings", "", "storage.internal.gc.winnow.dev", "get list watch"},

@@ -58,6 +58,14 @@ func ListCommand(resources []string, namespace string) string {
 	return fmt.Sprintf("kubectl get %s %s", strings.Join(resources, ","), where)
 }
 
+// GrantCommand returns the commands that give Winnow the permissions to observe and delete a resource, if
+// artifacts/optional/more-resources.yaml is installed.
+func GrantCommand(resource string) string {
+	role := "winnow:" + resource
+	return fmt.Sprintf("kubectl create clusterrole %s --verb=get,list,watch,delete --resource=%s && kubectl label clusterrole %s %s=true",
+		role, resource, role, LabelAggregate)
+}
+
 // ApproveCommand returns the command that approves a hold in the status of this policy, which may be a hold of another policy.
 func (h *PolicyHold) ApproveCommand(namespace, name string) string {
 	owner := h.Owner(types.NamespacedName{Namespace: namespace, Name: name})

@@ -5,12 +5,8 @@ package gc
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-const (
-	// ConditionAccepted is the type of the condition that is True if this version understands the lifecycle.
-	ConditionAccepted = "Accepted"
-	// ConditionEstablished is the type of the condition that is True while the cluster serves the resource.
-	ConditionEstablished = "Established"
-)
+// ConditionAccepted is the type of the condition that is True if this version understands the lifecycle.
+const ConditionAccepted = "Accepted"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 

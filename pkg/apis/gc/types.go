@@ -22,6 +22,9 @@ const (
 	// "yes" wants to keep it.
 	LabelProtected = "gc.winnow.dev/protected"
 
+	// LabelAggregate on a ClusterRole gives its rules to Winnow, see artifacts/optional/more-resources.yaml.
+	LabelAggregate = "gc.winnow.dev/aggregate-to-winnow"
+
 	// DefaultRuleName stands for the defaults of a policy wherever the name of a rule is shown, so no rule may have it.
 	DefaultRuleName = "default"
 	// AnnotationApprovedHold on a policy names the IDs of holds in its status, and approves them.
@@ -32,6 +35,9 @@ const (
 	ConditionSuspended = "Suspended"
 	// ConditionThrottled is the type of the condition that is True while maxDeletionsPerMinute makes the policy wait.
 	ConditionThrottled = "Throttled"
+	// ConditionEstablished is the type of the condition that is False while the cluster does not serve a resource that a policy names, or
+	// that a ResourceLifecycle is for.
+	ConditionEstablished = "Established"
 )
 
 // MaxNumber is the largest number that a field of a policy may have. The fields themselves are wider, because apimachinery converts

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
+	"github.com/winnow-dev/winnow/pkg/controller/discovery"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
@@ -30,6 +33,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
 )
 
 // Config is what a Controller works with.
@@ -60,6 +64,7 @@ type Controller struct {
 	config   Config
 	cluster  kubernetes.Interface
 	replica  replica
+	kinds    *discovery.Follower
 	observer *observe.Observer
 	status   *status.Writer
 	forecast *forecast.Forecaster
@@ -95,6 +100,10 @@ func New(c Config) (*Controller, error) {
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended,
 	}, now.Now)
+	served, err := newFollower(c, dating, policies.GcV1alpha1(), t, now)
+	if err != nil {
+		return nil, err
+	}
 	writer := status.New(status.Config{
 		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
 	})
@@ -103,13 +112,32 @@ func New(c Config) (*Controller, error) {
 			clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
 			limit: deleter.NewLimit(c.ConcurrentDeletions), gone: writer.Gone,
 		},
-		config: c, cluster: cluster, replica: t,
+		config: c, cluster: cluster, replica: t, kinds: served,
 		observer: observe.New(observe.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
 		}),
 		status:   writer,
 		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),
 	}, nil
+}
+
+// newFollower returns what gives the tracker the table of kinds.
+func newFollower(
+	c Config, definitions metadata.Interface, own gcclient.GcV1alpha1Interface, t *tracker.Tracker, now clock.Clock,
+) (*discovery.Follower, error) {
+	config := client(c.Cluster, c.UserAgent, "")
+	served, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("discovery client of the cluster: %w", err)
+	}
+	services, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("dynamic client of the cluster: %w", err)
+	}
+	return discovery.New(discovery.Config{
+		Reader: discovery.Reader{Discovery: served, APIServices: services}, Metadata: definitions, Lifecycles: own.ResourceLifecycles(),
+		Tracker: t, Clock: now,
+	})
 }
 
 // client copies a configuration. The client does not limit its own rate, because Priority and Fairness of the API server does.
@@ -142,7 +170,11 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
 	metrics.RegisterTracked(c.replica.Totals)
-	if err := c.readLastRun(ctx); err != nil {
+	var starting sync.WaitGroup
+	starting.Go(func() { c.kinds.Start(ctx) })
+	err := c.readLastRun(ctx)
+	starting.Wait()
+	if err != nil {
 		return nil // told to end before the start
 	}
 	c.replica.Follow()
@@ -150,6 +182,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	var observing sync.WaitGroup
 	defer observing.Wait()
 	defer stop()
+	observing.Go(func() { c.kinds.Run(ctx) })
 	observing.Go(func() { c.observer.Run(ctx) })
 	observing.Go(func() { c.keepUp(ctx) })
 	// A leader must know which holds the replicas before it have found.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
@@ -62,7 +63,8 @@ func (a answer) missing(key right) string {
 	if a.allowed {
 		return ""
 	}
-	return fmt.Sprintf("Winnow may not delete them. Missing permission: kubectl auth can-i delete %s -n %s", key.resource, key.namespace)
+	return fmt.Sprintf("Winnow may not delete them. Missing permission: kubectl auth can-i delete %s -n %s. To grant it: %s",
+		key.resource, key.namespace, gc.GrantCommand(key.resource))
 }
 
 func (r *rights) recall(key right, now time.Time) (answer, bool) {

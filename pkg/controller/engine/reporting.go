@@ -144,7 +144,9 @@ func (e *Engine) report(ps *policyState) report.Report {
 	}
 	r.DoesNothing = ps.compiled.DoesNothing()
 	for _, resource := range ps.compiled.Resources() {
-		if why := e.unobserved(resource); why != "" {
+		if _, err := e.kinds.For(resource); err != nil {
+			r.Unserved = append(r.Unserved, resource)
+		} else if why := e.unobserved(resource); why != "" {
 			r.Unobserved = why
 		}
 	}

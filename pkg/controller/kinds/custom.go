@@ -4,8 +4,6 @@
 package kinds
 
 import (
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +24,7 @@ type Source struct {
 // Custom returns the kind of a resource that a cluster may serve or not. Without a lifecycle, its objects do not finish, and only their
 // metadata is read.
 func Custom(gvk schema.GroupVersionKind, plural string, l *lifecycle.Compiled, source Source) *Kind {
-	k := &Kind{Resource: strings.TrimSuffix(plural+"."+gvk.Group, "."), GroupVersionKind: gvk, Plural: plural, Source: source}
+	k := &Kind{Resource: ResourceName(plural, gvk.Group), GroupVersionKind: gvk, Plural: plural, Source: source}
 	if l == nil {
 		k.New = func() runtime.Object {
 			m := &metav1.PartialObjectMetadata{}

@@ -91,9 +91,18 @@ func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle
 
 // NewTable returns a table with some kinds. Of several with the same resource, the last counts.
 func NewTable(all ...*Kind) *Table {
-	t := &Table{kinds: make(map[string]*Kind, len(all)), owners: make(map[schema.GroupKind]*Kind, len(all))}
+	kinds := make(map[string]*Kind, len(all))
 	for _, k := range all {
-		t.kinds[k.Resource], t.owners[k.GroupVersionKind.GroupKind()] = k, k
+		kinds[k.Resource] = k
+	}
+	return newTable(kinds)
+}
+
+// newTable returns a table with kinds by resource.
+func newTable(kinds map[string]*Kind) *Table {
+	t := &Table{kinds: kinds, owners: make(map[schema.GroupKind]*Kind, len(kinds))}
+	for _, k := range kinds {
+		t.owners[k.GroupVersionKind.GroupKind()] = k
 	}
 	return t
 }

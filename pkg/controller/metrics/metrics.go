@@ -28,6 +28,11 @@ var (
 	// Readings counts the consistent reads of policies and namespaces by result.
 	Readings = counter("readings_total",
 		"Consistent reads of policies and namespaces before deletes, by result (agreed, disagreed, failed).", "result")
+	// DiscoveryFailures counts the readings of what the cluster serves that failed, for everything or for one version of a group.
+	DiscoveryFailures = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Name: "discovery_failures_total", StabilityLevel: metrics.ALPHA,
+		Help: "Failures to find out which resources the cluster serves, for everything or for one version of a group.",
+	})
 	// Concurrency is how many DELETE requests may be in flight.
 	Concurrency = gauge(
 		"delete_concurrency_limit",
@@ -46,7 +51,7 @@ var (
 
 // Register registers the metrics.
 func Register() {
-	legacyregistry.MustRegister(DeleteRequests, Deletions, Lateness, Readings, Concurrency, Leading, StatusWrites)
+	legacyregistry.MustRegister(DeleteRequests, Deletions, Lateness, Readings, DiscoveryFailures, Concurrency, Leading, StatusWrites)
 }
 
 func counter(name, help string, labels ...string) *metrics.CounterVec {

@@ -297,11 +297,14 @@ func (o *observed) forbid(resource string, err error) (allow func()) {
 func TestReportsErrors(t *testing.T) {
 	o := newObserved(t, testbuilders.Pod("b").Succeeded(testbuilders.Now).Obj())
 	allow := o.forbid("jobs", errors.New("no right to list jobs"))
+	const want = "jobs.batch cannot be observed: no right to list jobs. Missing permission: kubectl auth can-i list jobs.batch " +
+		"--all-namespaces, or watch. To grant it: kubectl create clusterrole winnow:jobs.batch --verb=get,list,watch,delete " +
+		"--resource=jobs.batch && kubectl label clusterrole winnow:jobs.batch gc.winnow.dev/aggregate-to-winnow=true"
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.until("the report says why the policy deletes nothing", func() bool {
 		reports := o.Tracker.Reports(testbuilders.Home)
-		return len(reports) == 1 && reports[0].Unobserved == "jobs.batch cannot be observed: no right to list jobs" && reports[0].Held == 1
+		return len(reports) == 1 && reports[0].Unobserved == want && reports[0].Held == 1
 	})
 	allow()
 	o.until("the policy deletes again", func() bool {

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -48,9 +49,19 @@ func newListWatch[L runtime.Object](
 func (o *Observer) reportObserving(resource string) func(context.Context, error) {
 	return func(ctx context.Context, err error) {
 		if ctx.Err() == nil {
-			o.Tracker.Observing(resource, err, o.Clock.Now())
+			o.Tracker.Observing(resource, o.explain(resource, err), o.Clock.Now())
 		}
 	}
+}
+
+// explain adds to an error of a missing permission how to grant it. What is never deleted needs no permissions but those of
+// artifacts/install.
+func (o *Observer) explain(resource string, err error) error {
+	if _, neverDeleted := o.dependencies[resource]; neverDeleted || !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w. Missing permission: kubectl auth can-i list %s --all-namespaces, or watch. To grant it: %s",
+		err, resource, gc.GrantCommand(resource))
 }
 
 // reportErrors is like reportObserving, but ignores success. The tracker learns only from the first event of the watch that the resource

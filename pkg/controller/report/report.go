@@ -26,6 +26,8 @@ type Report struct {
 	Excluded policy.Reason
 	// Unobserved is why objects that the policy may match cannot be observed; empty if they can.
 	Unobserved string
+	// Unserved are the resources that the policy names and the cluster does not serve.
+	Unserved []string
 	// QuotaDoubt is why percentOfQuota deletes nothing; empty if it does, or if the policy does not use it.
 	QuotaDoubt string
 	// SuspendedBy is the name of the cluster policy that stops all deletions in the namespace; for a cluster policy, its own name if it

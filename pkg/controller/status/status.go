@@ -25,6 +25,8 @@ const (
 	reasonDoesNothing  = "DoesNothing"
 	reasonNotSuspended = "NotSuspended"
 	reasonNotThrottled = "NotThrottled"
+	reasonServed       = "Served"
+	reasonNotServed    = "NotServed"
 )
 
 // Of returns the status that a report leads to. A condition keeps its transition time if its status has not changed.
@@ -38,9 +40,9 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 	for _, c := range r.Stored.Status.Conditions {
 		out.Conditions = append(out.Conditions, *c.DeepCopy())
 	}
-	for _, c := range []metav1.Condition{ready(r), suspended(r), throttled(r)} {
-		if c.Type != gc.ConditionReady && c.Status == metav1.ConditionFalse && meta.FindStatusCondition(out.Conditions, c.Type) == nil {
-			continue // It was never true.
+	for _, c := range []metav1.Condition{ready(r), suspended(r), throttled(r), established(r)} {
+		if usual(c) && meta.FindStatusCondition(out.Conditions, c.Type) == nil {
+			continue // It was never otherwise.
 		}
 		c.ObservedGeneration, c.LastTransitionTime = r.Stored.Generation, now
 		meta.SetStatusCondition(&out.Conditions, c)
@@ -142,6 +144,27 @@ func suspended(r *report.Report) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNotSuspended
 	}
 	return c
+}
+
+// usual reports whether a condition is as it is for most policies, for which it is left out.
+func usual(c metav1.Condition) bool {
+	switch c.Reason {
+	case reasonNotSuspended, reasonNotThrottled, reasonServed:
+		return true
+	}
+	return false
+}
+
+// established returns the condition Established. It is False while the cluster does not serve a resource that the policy names. The policy
+// is ready all the same: the other resources are cleaned up, and this one will be.
+func established(r *report.Report) metav1.Condition {
+	if len(r.Unserved) == 0 {
+		return metav1.Condition{Type: gc.ConditionEstablished, Status: metav1.ConditionTrue, Reason: reasonServed}
+	}
+	return metav1.Condition{
+		Type: gc.ConditionEstablished, Status: metav1.ConditionFalse, Reason: reasonNotServed,
+		Message: fmt.Sprintf("The cluster does not serve %s. The policy applies as soon as it does.", few(r.Unserved)),
+	}
 }
 
 // throttled returns the condition Throttled. It is True while due objects wait because of maxDeletionsPerMinute.

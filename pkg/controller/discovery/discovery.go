@@ -1,0 +1,234 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package discovery follows which resources the cluster serves, and the ResourceLifecycles, and gives the tracker the table of kinds that
+// follows from both.
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+)
+
+// Config is what a Follower works with.
+type Config struct {
+	Reader Reader
+	// Metadata watches CustomResourceDefinitions, whose changes say that the cluster may serve something else.
+	Metadata metadata.Interface
+	// Lifecycles reads the ResourceLifecycles, from this server itself.
+	Lifecycles gcclient.ResourceLifecycleInterface
+	Tracker    Tracker
+	Clock      clock.Clock
+}
+
+// Tracker takes in tables of kinds.
+type Tracker interface {
+	Kinds() *kinds.Table
+	SetKinds(t *kinds.Table, now time.Time)
+}
+
+// Follower keeps the table of kinds of the tracker up to date.
+type Follower struct {
+	Config
+	catalog    *kinds.Catalog
+	lifecycles cache.Store
+	// changed receives when a lifecycle has changed, and definitions when a CustomResourceDefinition has.
+	changed, definitions chan struct{}
+	last                 atomic.Pointer[answer]
+}
+
+// New returns a Follower, which Run starts.
+func New(c Config) (*Follower, error) {
+	catalog, err := kinds.NewCatalog()
+	if err != nil {
+		return nil, fmt.Errorf("the built-in lifecycles: %w", err)
+	}
+	return &Follower{
+		Config: c, catalog: catalog, lifecycles: cache.NewStore(cache.MetaNamespaceKeyFunc),
+		changed: make(chan struct{}, 1), definitions: make(chan struct{}, 1),
+	}, nil
+}
+
+// readEvery is how often what the cluster serves is read if nothing says that it has changed. The garbage collector of Kubernetes does so
+// as well.
+const readEvery = 30 * time.Second
+
+// readAfter says when it is read after a CustomResourceDefinition has changed. The API server serves a new resource, and says so, some time
+// after its definition was written.
+var readAfter = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
+
+// definitionsResource are the CustomResourceDefinitions.
+var definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Start gives the tracker the first table, and retries until it can. It returns early if Winnow may not read what the cluster serves; then
+// there are Jobs and Pods only. It must return before policies are observed, so that the first table is no change of theirs.
+func (f *Follower) Start(ctx context.Context) {
+	for delay := time.Second; ctx.Err() == nil; delay = min(2*delay, readEvery) {
+		err := f.start(ctx)
+		if err == nil {
+			return
+		}
+		klog.FromContext(ctx).Error(err, "Cannot find out which resources there are")
+		if apierrors.IsForbidden(err) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.Clock.After(delay):
+		}
+	}
+}
+
+func (f *Follower) start(ctx context.Context) error {
+	all, err := f.Lifecycles.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing ResourceLifecycles: %w", err)
+	}
+	items := make([]any, len(all.Items))
+	for i := range all.Items {
+		items[i] = &all.Items[i]
+	}
+	if err := f.lifecycles.Replace(items, all.ResourceVersion); err != nil {
+		return err
+	}
+	return f.read(ctx)
+}
+
+// Run keeps the table up to date until ctx ends.
+func (f *Follower) Run(ctx context.Context) {
+	var reflectors sync.WaitGroup
+	defer reflectors.Wait()
+	run := func(name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore) {
+		r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name})
+		reflectors.Go(func() { r.RunWithContext(ctx) })
+	}
+	run("resourcelifecycles", cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return f.Lifecycles.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return f.Lifecycles.Watch(ctx, o)
+		},
+	}, f.Lifecycles), &v1alpha1.ResourceLifecycle{}, signalling{f.lifecycles, f.changed})
+	definitions := f.Metadata.Resource(definitionsResource)
+	run("customresourcedefinitions", cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return definitions.List(ctx, o)
+		},
+		WatchFuncWithContext: definitions.Watch,
+	}, f.Metadata), &metav1.PartialObjectMetadata{}, signalling{cache.NewStore(cache.MetaNamespaceKeyFunc), f.definitions})
+	f.follow(ctx)
+}
+
+// follow reads what the cluster serves from time to time and after each change of a CustomResourceDefinition.
+func (f *Follower) follow(ctx context.Context) {
+	var after []time.Duration
+	timer := f.Clock.NewTimer(readEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.changed:
+			f.update(ctx)
+		case <-f.definitions:
+			after = readAfter[1:]
+			timer.Reset(readAfter[0])
+		case <-timer.C():
+			if err := f.read(ctx); err != nil && ctx.Err() == nil {
+				klog.FromContext(ctx).Error(err, "Cannot find out which resources there are, so they stay as they were")
+			}
+			next := readEvery
+			if len(after) > 0 {
+				next, after = after[0], after[1:]
+			}
+			timer.Reset(next)
+		}
+	}
+}
+
+// read reads what the cluster serves. If that fails, the table stays as it was.
+func (f *Follower) read(ctx context.Context) error {
+	found, err := f.Reader.read(ctx, f.last.Load())
+	if err != nil {
+		metrics.DiscoveryFailures.Inc()
+		return err
+	}
+	for gv, err := range found.failed {
+		metrics.DiscoveryFailures.Inc()
+		klog.FromContext(ctx).Error(err, "The cluster does not say what a group has, so its resources stay as they were", "version", gv.String())
+	}
+	f.last.Store(found)
+	f.update(ctx)
+	return nil
+}
+
+// update gives the tracker the table, if it is not as before.
+func (f *Follower) update(ctx context.Context) {
+	found := f.last.Load()
+	if found == nil {
+		return // Winnow may not read what the cluster serves.
+	}
+	users := map[string]*gc.ResourceLifecycle{}
+	for _, stored := range f.lifecycles.List() {
+		l := &gc.ResourceLifecycle{}
+		if err := v1alpha1.Convert_v1alpha1_ResourceLifecycle_To_gc_ResourceLifecycle(stored.(*v1alpha1.ResourceLifecycle), l, nil); err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot convert a ResourceLifecycle", "object", stored)
+			continue
+		}
+		users[l.Name] = l
+	}
+	before := f.Tracker.Kinds()
+	table := f.catalog.Table(found.served, users, before)
+	if changed := table.Changed(before); len(changed) > 0 {
+		klog.FromContext(ctx).V(2).Info("Resources came, went or have another lifecycle", "resources", changed.UnsortedList())
+		f.Tracker.SetKinds(table, f.Clock.Now())
+	}
+}
+
+// signalling is a store that signals each change.
+type signalling struct {
+	cache.Store
+	changed chan<- struct{}
+}
+
+func (s signalling) signal(err error) error {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// Add implements cache.ReflectorStore.
+func (s signalling) Add(object any) error { return s.signal(s.Store.Add(object)) }
+
+// Update implements cache.ReflectorStore.
+func (s signalling) Update(object any) error { return s.signal(s.Store.Update(object)) }
+
+// Delete implements cache.ReflectorStore.
+func (s signalling) Delete(object any) error { return s.signal(s.Store.Delete(object)) }
+
+// Replace implements cache.ReflectorStore.
+func (s signalling) Replace(objects []any, resourceVersion string) error {
+	return s.signal(s.Store.Replace(objects, resourceVersion))
+}

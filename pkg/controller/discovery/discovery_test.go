@@ -1,0 +1,252 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+)
+
+const (
+	waitMost = 10 * time.Second
+	jobsets  = "jobsets.jobset.x-k8s.io"
+	runs     = "runs.example.com"
+)
+
+// tracker has a table, and passes on what each new one changes.
+type tracker struct {
+	lock    sync.Mutex
+	table   *kinds.Table
+	changes chan string
+}
+
+func (t *tracker) Kinds() *kinds.Table {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	return t.table
+}
+
+func (t *tracker) SetKinds(table *kinds.Table, _ time.Time) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.changes <- strings.Join(slices.Sorted(slices.Values(table.Changed(t.table).UnsortedList())), " ")
+	t.table = table
+}
+
+// changing is a cluster that another one can replace. It counts how often it was read.
+type changing struct {
+	discovery.AggregatedDiscoveryInterfaceWithContext
+	lock  sync.Mutex
+	now   *cluster
+	reads int
+}
+
+func (c *changing) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
+	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
+) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.reads++
+	return c.now.GroupsAndMaybeResourcesWithContext(ctx)
+}
+
+func (c *changing) set(now *cluster) (reads int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.now = now
+	return c.reads
+}
+
+func (c *changing) readsAfter(n int) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.reads > n
+}
+
+// unstreamed says that the fake client cannot stream its first list.
+type unstreamed struct {
+	gcclient.ResourceLifecycleInterface
+}
+
+func (unstreamed) IsWatchListSemanticsUnSupported() bool { return true }
+
+// world is a Follower of a cluster that the test changes.
+type world struct {
+	*Follower
+	t           *testing.T
+	cluster     *changing
+	tracker     *tracker
+	clock       *clocktesting.FakeClock
+	own         *gcfake.Clientset
+	definitions *metadatafake.FakeMetadataClient
+	services    *fake.FakeDynamicClient
+}
+
+func newWorld(t *testing.T, now *cluster) *world {
+	t.Helper()
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	services := now.reader().APIServices
+	w := &world{
+		t: t, cluster: &changing{now: now}, tracker: &tracker{table: kinds.Builtin(), changes: make(chan string, 10)},
+		clock: clocktesting.NewFakeClock(time.Now()), own: gcfake.NewSimpleClientset(), definitions: metadatafake.NewSimpleMetadataClient(scheme),
+		services: services.(*fake.FakeDynamicClient),
+	}
+	f, err := New(Config{
+		Reader: Reader{Discovery: w.cluster, APIServices: services}, Metadata: w.definitions,
+		Lifecycles: unstreamed{w.own.GcV1alpha1().ResourceLifecycles()}, Tracker: w.tracker, Clock: w.clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Follower = f
+	return w
+}
+
+func (w *world) run() {
+	done := make(chan struct{})
+	ctx, stop := context.WithCancel(w.t.Context())
+	go func() {
+		defer close(done)
+		w.Run(ctx)
+	}()
+	w.t.Cleanup(func() {
+		stop()
+		<-done
+	})
+}
+
+// changes waits until a table changes these resources. Meanwhile time passes, in steps.
+func (w *world) changes(want string, step time.Duration) {
+	w.t.Helper()
+	for end := time.Now().Add(waitMost); time.Now().Before(end); {
+		select {
+		case got := <-w.tracker.changes:
+			if got != want {
+				w.t.Errorf("%s changed, want %s", got, want)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+			w.clock.Step(step)
+		}
+	}
+	w.t.Fatalf("%s did not change", want)
+}
+
+// unchanged lets time pass until the cluster was read again, and expects no change.
+func (w *world) unchanged(reads int) {
+	w.t.Helper()
+	for end := time.Now().Add(waitMost); !w.cluster.readsAfter(reads + 1); w.clock.Step(readEvery) {
+		if time.Now().After(end) {
+			w.t.Fatal("it was not read again")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	select {
+	case got := <-w.tracker.changes:
+		w.t.Errorf("%s changed", got)
+	default:
+	}
+}
+
+func runLifecycle(generation int64) *v1alpha1.ResourceLifecycle {
+	return &v1alpha1.ResourceLifecycle{
+		ObjectMeta: metav1.ObjectMeta{Name: runs, UID: "uid", Generation: generation},
+		Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
+			When: "object.status.done", Succeeded: "true", At: "object.status.at",
+		}},
+	}
+}
+
+func (w *world) define(name string) {
+	w.t.Helper()
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	m.SetGroupVersionKind(definitionsResource.GroupVersion().WithKind("CustomResourceDefinition"))
+	if err := w.definitions.Tracker().Create(definitionsResource, m, ""); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestFollow: the table follows definitions, lifecycles and what the cluster serves.
+func TestFollow(t *testing.T) {
+	both := new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets").serve("example.com", "v1", "runs")
+	w := newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets"))
+	w.Start(t.Context())
+	w.changes(jobsets, 0)
+	w.run()
+
+	w.cluster.set(both)
+	w.define(runs)
+	w.changes(runs, readAfter[0])
+
+	lifecycles := w.own.GcV1alpha1().ResourceLifecycles()
+	if _, err := lifecycles.Create(t.Context(), runLifecycle(1), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.changes(runs, 0)
+	if _, err := lifecycles.Update(t.Context(), runLifecycle(2), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.changes(runs, 0)
+	if k, err := w.tracker.Kinds().For(runs); err != nil || !k.Finishes || !strings.HasPrefix(k.Source.Text, "generation 2 of ") {
+		t.Errorf("the kind is %+v, %v", k, err)
+	}
+	if err := lifecycles.Delete(t.Context(), runs, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.changes(runs, 0)
+
+	w.unchanged(w.cluster.set(&cluster{err: errors.New("no connection")}))
+	w.unchanged(w.cluster.set(both))
+	w.cluster.set(new(cluster).serve("example.com", "v1", "runs"))
+	w.changes(jobsets, readEvery)
+}
+
+// TestStart: it ends once there is a table. Without the right to read what other servers serve, there are only Jobs and Pods.
+func TestStart(t *testing.T) {
+	w := newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets"))
+	failures := 2
+	w.services.PrependReactor("list", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		failures--
+		return failures >= 0, nil, errors.New("no connection")
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Start(t.Context())
+	}()
+	w.changes(jobsets, time.Second)
+	<-done
+
+	w = newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets"))
+	w.services.PrependReactor("list", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(apiServices.GroupResource(), "", errors.New("no right"))
+	})
+	w.Start(t.Context())
+	if w.tracker.Kinds() != kinds.Builtin() {
+		t.Error("the table has changed")
+	}
+}

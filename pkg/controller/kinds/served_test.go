@@ -1,0 +1,147 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+func served(group, version, kind, plural string) Served {
+	return Served{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
+}
+
+// stored is a ResourceLifecycle of a user, whose objects have finished when they have a certain phase.
+func stored(name, phase string, generation int64) *gc.ResourceLifecycle {
+	return &gc.ResourceLifecycle{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: generation},
+		Spec: gc.ResourceLifecycleSpec{Finished: gc.FinishedExpressions{
+			When: "object.status.phase == '" + phase + "'", Succeeded: "true", At: "object.status.at",
+		}},
+	}
+}
+
+func lifecyclesOf(all ...*gc.ResourceLifecycle) map[string]*gc.ResourceLifecycle {
+	out := map[string]*gc.ResourceLifecycle{}
+	for _, l := range all {
+		out[l.Name] = l
+	}
+	return out
+}
+
+// TestCatalogTables: from a first table, what is served or stored changes. Exactly the kinds that follow from that change.
+func TestCatalogTables(t *testing.T) {
+	const workflows, runs, secrets = "workflows.argoproj.io", "runs.example.com", "secrets"
+	first := []Served{
+		served("argoproj.io", "v1alpha1", "Workflow", "workflows"), served("example.com", "v1", "Run", "runs"), served("", "v1", "Secret", "secrets"),
+		{GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job"), Plural: "jobs"},
+	}
+	users := lifecyclesOf(stored(runs, "Done", 1))
+	for name, tc := range map[string]struct {
+		served    []Served
+		users     map[string]*gc.ResourceLifecycle
+		changed   string
+		source    string // of the first that changed
+		unchanged string
+	}{
+		"nothing": {first, users, "", "", "jobs.batch pods runs.example.com secrets workflows.argoproj.io"},
+		"a resource comes": {
+			append(slices.Clone(first), served("tekton.dev", "v1", "TaskRun", "taskruns")), users,
+			"taskruns.tekton.dev", "taskruns.tekton.dev, which the cluster serves in tekton.dev/v1,", "jobs.batch workflows.argoproj.io",
+		},
+		"a resource goes":   {first[1:], users, workflows, "", "jobs.batch runs.example.com secrets"},
+		"everything goes":   {nil, users, "runs.example.com secrets workflows.argoproj.io", "", "jobs.batch pods"},
+		"another version":   {[]Served{served("argoproj.io", "v1", "Workflow", "workflows"), first[1], first[2]}, users, workflows, "workflows.argoproj.io, which the cluster serves in argoproj.io/v1,", "runs.example.com"},
+		"another kind":      {[]Served{served("argoproj.io", "v1alpha1", "Flow", "workflows"), first[1], first[2]}, users, workflows, "workflows.argoproj.io, which the cluster serves in argoproj.io/v1alpha1,", "runs.example.com"},
+		"a lifecycle comes": {first, lifecyclesOf(stored(runs, "Done", 1), stored(secrets, "Used", 3)), secrets, "generation 3 of ResourceLifecycle secrets", "runs.example.com workflows.argoproj.io"},
+		"a lifecycle goes":  {first, nil, runs, "runs.example.com, which the cluster serves in example.com/v1,", "workflows.argoproj.io secrets"},
+		"a lifecycle is edited": {
+			first, lifecyclesOf(stored(runs, "Over", 2)), runs, "generation 2 of ResourceLifecycle runs.example.com", "workflows.argoproj.io secrets",
+		},
+		"a built-in lifecycle is replaced": {
+			first, lifecyclesOf(stored(runs, "Done", 1), stored(workflows, "Done", 1)), workflows,
+			"generation 1 of ResourceLifecycle workflows.argoproj.io", "runs.example.com secrets",
+		},
+		"a lifecycle of a resource that is not served": {first, lifecyclesOf(stored(runs, "Done", 1), stored("a.b", "Done", 1)), "", "", "runs.example.com"},
+		"lifecycles of Jobs are those of Builtin":      {first, lifecyclesOf(stored(runs, "Done", 1), stored(gc.ResourceJobs, "Done", 1)), "", "", "jobs.batch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := NewCatalog()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := c.Table(first, users, Builtin())
+			after := c.Table(tc.served, tc.users, before)
+			changed := slices.Sorted(slices.Values(after.Changed(before).UnsortedList()))
+			if got := strings.Join(changed, " "); got != tc.changed {
+				t.Fatalf("changed: %s; want %s", got, tc.changed)
+			}
+			if tc.source != "" {
+				if k, err := after.For(changed[0]); err != nil || k.Source.Text != tc.source {
+					t.Errorf("its source is %q, %v; want %q", k.Source.Text, err, tc.source)
+				}
+			}
+			for _, resource := range strings.Fields(tc.unchanged) {
+				was, _ := before.For(resource)
+				is, err := after.For(resource)
+				if err != nil || was != is {
+					t.Errorf("%s has changed, %v", resource, err)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatFinishes: resources with a lifecycle, of a user or built in, finish; others do not.
+func TestWhatFinishes(t *testing.T) {
+	c, err := NewCatalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := c.Table([]Served{
+		served("argoproj.io", "v1alpha1", "Workflow", "workflows"), served("example.com", "v1", "Run", "runs"), served("", "v1", "Secret", "secrets"),
+	}, lifecyclesOf(stored("runs.example.com", "Done", 1)), Builtin())
+	for resource, finishes := range map[string]bool{
+		"workflows.argoproj.io": true, "runs.example.com": true, "secrets": false, "jobs.batch": true, "pods": true,
+	} {
+		k, err := table.For(resource)
+		if err != nil || k.Finishes != finishes || !k.Deletable() {
+			t.Errorf("%s: %+v, %v", resource, k, err)
+		}
+	}
+}
+
+// TestUnreadableLifecycles: a lifecycle of a newer version, or one that is damaged, holds all objects of its resource.
+func TestUnreadableLifecycles(t *testing.T) {
+	odd := stored("runs.example.com", "Done", 1)
+	odd.Spec.Finished.When = "object.newFunction()"
+	damaged := stored("runs.example.com", "Done", 1)
+	damaged.Annotations = map[string]string{gc.AnnotationUnreadable: "spec.finished: unknown field"}
+	for why, l := range map[string]*gc.ResourceLifecycle{
+		"ResourceLifecycle runs.example.com: spec.finished.when: ":         odd,
+		"ResourceLifecycle runs.example.com: spec.finished: unknown field": damaged,
+	} {
+		c, err := NewCatalog()
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := c.Table([]Served{served("example.com", "v1", "Run", "runs")}, lifecyclesOf(l), Builtin())
+		k, err := table.For("runs.example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := k.Fact(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "r", ResourceVersion: "1"}})
+		if err != nil || !strings.HasPrefix(f.Failed, why) || f.Finished || !k.Finishes {
+			t.Errorf("got %+v, %v; want it to fail because %s", f, err, why)
+		}
+	}
+}
