@@ -4,8 +4,10 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -308,6 +310,41 @@ func (h *history) isHeld(uid types.UID, at time.Time) bool {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	return h.held[uid].at(at)
+}
+
+// tell describes the objects of some namespaces that were there within the longest lag before a time, with all their states, one line each.
+func (h *history) tell(now time.Time, in func(namespace string) bool) string {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	var lines []string
+	for uid, o := range h.objects {
+		if !in(o.namespace) || len(o.states.possible(now, lags[len(lags)-1])) == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%s/%s %s", o.namespace, o.name, uid)
+		for _, s := range o.states {
+			line += fmt.Sprintf("; %s to %s: ", s.sent.Format(timeFormat), s.acked.Format(timeFormat))
+			switch f := s.is; {
+			case f == nil:
+				line += "gone"
+			default:
+				line += fmt.Sprintf("%d finished=%v at %s ttl=%v keep-until=%v terminating=%v owner=%v",
+					f.ResourceVersion, f.Finished, f.FinishedAt.Format(timeFormat), deref(f.TTL), deref(f.KeepUntil), f.Terminating, f.Controller)
+			}
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+const timeFormat = "15:04:05.000"
+
+func deref(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
 }
 
 // last is the newest fact, nil when it is gone.

@@ -49,6 +49,7 @@ type judge struct {
 	pending []deletion
 	done    map[types.UID]time.Time // when Winnow was answered that it has deleted this
 	faults  []string
+	known   []string // what the history has of the objects that count for each fault
 	verdict verdict
 }
 
@@ -243,6 +244,11 @@ func (j *judge) judgeAlone(d deletion, fact *lifecycle.Fact) {
 				answers = append(answers, answer)
 			}
 		}
+	}
+	if len(j.known) < faultsMost {
+		j.known = append(j.known, d.what+" at "+d.at.Format(time.RFC3339Nano)+"\n"+j.history.tell(d.at, func(namespace string) bool {
+			return changes[0].countTogether(namespace, fact.Namespace)
+		}))
 	}
 	j.fault("%s at %s: %s must stay: %+v under %s",
 		d.what, d.at.Format(time.StampMilli), inJSON(fact), answers[:len(changes)], describe(changes, fact.Namespace))
