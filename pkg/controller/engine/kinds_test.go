@@ -117,6 +117,21 @@ func TestAKindThatIsNotServed(t *testing.T) {
 	}
 }
 
+// TestAnExpressionThatFails: the object is held until it can be evaluated, and no limit counts it.
+func TestAnExpressionThatFails(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).Keeping(1)))
+	failed := testbuilders.Job("a").Fact()
+	failed.Failed = "spec.finished.when: no such key: phase"
+	w.upsert(failed)
+	w.upsert(job(10*time.Minute, "b"))
+	w.decided("a", policy.Hold, policy.ReasonExpressionError)
+	w.decided("b", policy.Wait, policy.ReasonNotDue)
+	w.holds("p", report.Group{Reason: policy.ReasonExpressionError, Count: 1, Object: "jobs.batch/a", Detail: failed.Failed})
+	w.upsert(job(2*time.Hour, "a"))
+	w.confirmFresh()
+	w.takes("a")
+}
+
 // TestOwnersOfOtherKinds: an object is left to a controller of any kind that finishes. Such a kind is observed where an object has such a
 // controller.
 func TestOwnersOfOtherKinds(t *testing.T) {

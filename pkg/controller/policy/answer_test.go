@@ -312,6 +312,14 @@ func TestOwnersAndFinalizers(t *testing.T) {
 	}
 }
 
+// failedToRead is an object of which an expression of its lifecycle failed.
+func failedToRead(change func(*lifecycle.Fact)) *lifecycle.Fact {
+	f := testbuilders.Job("j").Fact()
+	f.Failed = "spec.finished.when: no such key: phase"
+	change(f)
+	return f
+}
+
 func TestDoubtMeansKeep(t *testing.T) {
 	for name, c := range map[string]struct {
 		fact   *lifecycle.Fact
@@ -324,6 +332,14 @@ func TestDoubtMeansKeep(t *testing.T) {
 			"its finish time 2026-03-01T11:00:00Z is before its creation"},
 		"a Pod of which nobody knows when it finished": {testbuilders.Pod("j").Phase(corev1.PodFailed).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"neither a container nor a condition says when it finished"},
+		"an expression that fails": {failedToRead(func(*lifecycle.Fact) {}), answer{hold, policy.ReasonExpressionError, "p/default", ""},
+			"spec.finished.when: no such key: phase"},
+		"an expression that fails, and a malformed annotation": {
+			failedToRead(func(f *lifecycle.Fact) { f.TTL = new("2 hours") }), answer{hold, policy.ReasonExpressionError, "p/default", ""},
+			"spec.finished.when: no such key: phase"},
+		"an expression that fails for an object that is being deleted": {
+			failedToRead(func(f *lifecycle.Fact) { f.Terminating = true }), answer{await, policy.ReasonTerminating, "p/default", ""},
+			"no finalizers; it goes when its grace period ends"},
 		"a finish time in the future counts from when it is reached": {testbuilders.Job("j").Complete(now.Add(time.Hour)).Fact(),
 			answer{wait, policy.ReasonNotDue, "p/default", "30m0s"}, ""},
 		"a malformed annotation": {job("j").TTL("2 hours").Fact(), answer{hold, policy.ReasonInvalidAnnotation, "p/default", "30m0s"},

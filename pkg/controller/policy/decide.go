@@ -49,6 +49,7 @@ const (
 	ReasonOverCapacity          Reason = "OverCapacity"
 	ReasonOverCeiling           Reason = "OverCeiling"
 	ReasonTerminating           Reason = "Terminating"
+	ReasonExpressionError       Reason = "ExpressionError"
 	ReasonFinishTimeUnknown     Reason = "FinishTimeUnknown"
 	ReasonInvalidAnnotation     Reason = "InvalidAnnotation"
 	ReasonOwnerActive           Reason = "OwnerActive"
@@ -90,6 +91,7 @@ var Reasons = []Reason{
 	ReasonOverCapacity,
 	ReasonOverCeiling,
 	ReasonTerminating,
+	ReasonExpressionError,
 	ReasonFinishTimeUnknown,
 	ReasonInvalidAnnotation,
 	ReasonOwnerActive,
@@ -155,7 +157,7 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 	}
 	hold, detail := s.hold()
 	switch {
-	case hold == ReasonFinishTimeUnknown:
+	case hold == ReasonExpressionError, hold == ReasonFinishTimeUnknown:
 		return r, Decision{Action: Hold, Reason: hold, Detail: detail}
 	case now.Before(a.at):
 		return r, Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}

@@ -103,7 +103,7 @@ func (v *Vote) answerWithoutQuotas(finished time.Time) answer {
 // excluded returns why the object is no candidate, whatever the policies say; empty if it may be one.
 func (s *Standing) excluded() Reason {
 	switch {
-	case !s.Finished:
+	case !s.Finished && s.Failed == "":
 		return ReasonNotFinished
 	case s.Owner == lifecycle.OwnerRunning, s.Owner == lifecycle.OwnerAbsent, s.Owner == lifecycle.OwnerFinished && s.withOwner:
 		return ReasonLeftToOwner
@@ -114,6 +114,8 @@ func (s *Standing) excluded() Reason {
 // hold returns why the object may not be deleted in its present state; empty if it may.
 func (s *Standing) hold() (reason Reason, detail string) {
 	switch {
+	case s.Failed != "":
+		return ReasonExpressionError, s.Failed
 	case s.Doubt != "":
 		return ReasonFinishTimeUnknown, s.Doubt
 	case s.annotations.malformed != "":

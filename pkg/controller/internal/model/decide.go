@@ -60,6 +60,8 @@ func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 		return say(Keep, "UnderCeiling", time.Time{})
 	case s.never:
 		return say(Keep, "Never", time.Time{})
+	case f.Failed != "":
+		return say(Hold, "ExpressionError", time.Time{})
 	case f.Doubt != "":
 		return say(Hold, "FinishTimeUnknown", time.Time{})
 	case c.Now.Before(s.at):
@@ -79,7 +81,7 @@ func (c *recomputation) ignored(f *lifecycle.Fact) string {
 		return c.namespaceForbids(f.Namespace)
 	case len(c.votes[f.UID]) == 0 && !c.hasCeiling(f):
 		return "NoPolicy"
-	case !f.Finished:
+	case !f.Finished && f.Failed == "":
 		return "NotFinished"
 	case c.leftToOwner(f):
 		return "LeftToOwner"

@@ -143,6 +143,10 @@ func DrawnResource(i int) string { return []string{gc.ResourceJobs, gc.ResourceP
 
 func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	if rarely(t, 6) {
+		if rarely(t, 4) {
+			f.Failed = "spec.finished.when: no such key: phase"
+			return // Whether it runs is not known.
+		}
 		drawDeadline(t, f, now)
 		return // It runs.
 	}
