@@ -201,7 +201,8 @@ const (
 type CleanupRule struct {
 	// Name is a DNS label, unique in the policy.
 	Name string
-	// Resources lists what the rule matches, as "resource.group"; empty is exactly ResourceJobs and ResourcePods.
+	// Resources lists what the rule matches, as "resource.group"; empty is exactly ResourceJobs and ResourcePods. In a cluster policy it may
+	// be ResourceAll alone.
 	Resources []string
 	// Selector selects objects by label; nil selects every object.
 	Selector *metav1.LabelSelector

@@ -31,7 +31,11 @@ func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
 	e.outdated = e.outdated.Union(changed)
 	var all []*namespace
 	for _, ns := range e.namespaces {
-		affected := ns.dependsOn(before).Union(ns.dependsOn(t)).Intersection(changed)
+		depends := ns.dependsOn(before).Union(ns.dependsOn(t))
+		if ns.namesAll {
+			depends.Insert(t.Finishing()...)
+		}
+		affected := depends.Intersection(changed)
 		if len(affected) == 0 {
 			continue
 		}
@@ -45,7 +49,11 @@ func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
 			}
 		}
 		e.dropUncovered(ns, now)
-		e.updateCoverage(ns, ns.named, now)
+		if ns.namesAll && !ns.removed() {
+			e.derive(ns, now) // Its policies name other resources than before.
+		} else {
+			e.updateCoverage(ns, ns.named, now)
+		}
 	}
 	e.effects.Coverage = true // Reflectors of changed kinds start again.
 	e.evaluateChanges(all, now)

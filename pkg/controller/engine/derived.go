@@ -22,6 +22,7 @@ type derived struct {
 	ceilings, previewCeilings      []*ceiling // those of enforcing policies, and of Preview policies
 	bounds                         policy.Bounds
 	hasLimits                      bool // there is a pool or ceiling, if only of a Preview policy
+	namesAll                       bool // a policy names all resources that finish
 	// suspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
 	suspendedBy string
 	// unreadable is the first policy that cannot be read; nil if there is none.
@@ -39,11 +40,11 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	d := derived{policyUIDs: sets.New[types.UID]()}
 	resources := sets.New[string]()
 	for _, ps := range ns.policies {
-		d.addPolicy(ps, &d.voters, &d.previews, resources)
+		d.addPolicy(ps, &d.voters, &d.previews, resources, e.kinds)
 	}
 	var selecting []*policy.Policy
 	for _, ps := range e.clusterPolicies {
-		if !ns.selectedBy(ps.selector) || !d.addPolicy(ps, &d.clusterVoters, &d.clusterPreviews, resources) {
+		if !ns.selectedBy(ps.selector) || !d.addPolicy(ps, &d.clusterVoters, &d.clusterPreviews, resources, e.kinds) {
 			continue
 		}
 		selecting = append(selecting, ps.compiled)
@@ -82,7 +83,9 @@ func (d *derived) addGuardrails(ps *policyState) {
 }
 
 // addPolicy adds a policy to voters or previews, and to resources what must be observed for it. It reports whether the policy can be read.
-func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string]) bool {
+func (d *derived) addPolicy(
+	ps *policyState, voters, previews *[]*policy.Policy, resources sets.Set[string], t *kinds.Table,
+) bool {
 	d.policyUIDs.Insert(ps.stored.UID)
 	switch {
 	case ps.compiled == nil:
@@ -96,8 +99,9 @@ func (d *derived) addPolicy(ps *policyState, voters, previews *[]*policy.Policy,
 		*voters = append(*voters, ps.compiled)
 	}
 	d.hasLimits = d.hasLimits || ps.compiled.Counts()
-	resources.Insert(ps.compiled.Resources()...)
-	if len(ps.compiled.QuotaResources()) > 0 {
+	d.namesAll = d.namesAll || ps.compiled.NamesAll()
+	resources.Insert(ps.compiled.Resources(t.Finishing)...)
+	if len(ps.compiled.QuotaResources(t.Finishing)) > 0 {
 		resources.Insert(kinds.ResourceQuotas)
 	}
 	return true

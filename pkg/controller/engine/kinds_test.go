@@ -4,11 +4,13 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -167,4 +169,64 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	}
 	w.done("child", deletion.Released)
 	w.forgotten()
+}
+
+// customRuns is the kind of a custom resource, with a lifecycle or without one.
+func customRuns(t *testing.T, finishes bool) *kinds.Kind {
+	t.Helper()
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Run"}
+	if !finishes {
+		return kinds.Custom(gvk, "runs", nil, kinds.Source{})
+	}
+	l, err := lifecycle.Compile(runs, gvk.GroupKind(), &gc.ResourceLifecycleSpec{
+		Finished: gc.FinishedExpressions{When: "true", Succeeded: "true", At: "object.status.at"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := kinds.Source{UID: "uid-runs", ID: "generation 1 of uid-runs", Text: "generation 1 of ResourceLifecycle " + runs}
+	return kinds.Custom(gvk, "runs", l, source)
+}
+
+// TestAllThatFinishes: a cluster policy for all resources follows the table of kinds, and what a new lifecycle makes due waits for approval
+// as any other change.
+func TestAllThatFinishes(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAbove = 1
+	p := ttlClusterPolicy("c", "1h", 1)
+	p.Spec.TTLAfterFinished = nil
+	p.Spec.Rules = []gc.CleanupRule{{Name: "all", Resources: []string{gc.ResourceAll}, TTL: new(gc.TTL("1h"))}}
+	w.clusterPolicy(p)
+	covered := func(want ...string) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(w.Coverage())); !slices.Equal(got, want) {
+			t.Errorf("covered %q, want %q", got, want)
+		}
+	}
+	covered(gc.ResourceJobs, gc.ResourcePods)
+
+	w.SetKinds(table(t, "", customRuns(t, false)), w.now)
+	covered(gc.ResourceJobs, gc.ResourcePods)
+	k := customRuns(t, true)
+	w.SetKinds(table(t, "", k), w.now)
+	covered(gc.ResourceJobs, gc.ResourcePods, runs)
+	w.StartObserving(k)
+	finished := func(name string) *lifecycle.Fact {
+		return &lifecycle.Fact{
+			Resource: runs, Namespace: testbuilders.Home, Name: name, UID: testbuilders.UID(name), Labels: labels.Set{},
+			Finished: true, Outcome: gc.OutcomeSucceeded, FinishedAt: w.now.Add(-2 * time.Hour),
+		}
+	}
+	w.Replace(runs, compressed(w.withVersions(finished("x"), finished("y"))...), w.version, w.now)
+	w.listCovered()
+	w.confirmFresh()
+	w.takes()
+	holds := w.Reports("")[0].Holds
+	if len(holds) != 1 || holds[0].Objects != 2 || !strings.HasPrefix(holds[0].Why, "generation 1 of ResourceLifecycle runs.example.com made more") {
+		t.Errorf("holds %+v", holds)
+	}
+
+	w.SetKinds(table(t, "", customRuns(t, false)), w.now)
+	covered(gc.ResourceJobs, gc.ResourcePods)
+	w.known()
 }

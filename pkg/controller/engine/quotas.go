@@ -161,7 +161,7 @@ func (e *Engine) updateQuotaLimits(ns *namespace) {
 // missingQuotas returns the "count/<resource>" that percentOfQuota of a policy needs, and that no quota of the namespace has.
 func (e *Engine) missingQuotas(ns *namespace, p *policy.Policy) []string {
 	var out []string
-	for _, resource := range p.QuotaResources() {
+	for _, resource := range p.QuotaResources(e.kinds.Finishing) {
 		if _, ok := e.quotas.smallest(ns.name, resource); !ok {
 			out = append(out, countPrefix+resource)
 		}

@@ -143,7 +143,7 @@ func (e *Engine) report(ps *policyState) report.Report {
 		return r
 	}
 	r.DoesNothing = ps.compiled.DoesNothing()
-	for _, resource := range ps.compiled.Resources() {
+	for _, resource := range ps.compiled.Resources(e.kinds.Finishing) {
 		if _, err := e.kinds.For(resource); err != nil {
 			r.Unserved = append(r.Unserved, resource)
 		} else if why := e.unobserved(resource); why != "" {
@@ -161,7 +161,7 @@ func (e *Engine) add(r *report.Report, s *report.Sum, ns *namespace, sums report
 	r.Unassessed = r.Unassessed || len(ns.changes) > 0
 	if ps.compiled != nil {
 		r.WithoutQuota = append(r.WithoutQuota, e.missingQuotas(ns, ps.compiled)...)
-		if len(ps.compiled.QuotaResources()) > 0 {
+		if len(ps.compiled.QuotaResources(e.kinds.Finishing)) > 0 {
 			r.QuotaDoubt = e.quotaDoubt(ns)
 		}
 	}

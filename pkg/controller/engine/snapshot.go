@@ -187,8 +187,8 @@ func (e *Engine) resourcesOf(p *policy.Policy) sets.Set[string] {
 	if p == nil {
 		return out
 	}
-	out.Insert(e.kinds.WithOwners(p.Resources()...)...)
-	if len(p.QuotaResources()) > 0 {
+	out.Insert(e.kinds.WithOwners(p.Resources(e.kinds.Finishing)...)...)
+	if len(p.QuotaResources(e.kinds.Finishing)) > 0 {
 		out.Insert(kinds.ResourceQuotas)
 	}
 	return out

@@ -55,8 +55,9 @@ type Kind struct {
 // Table has the resources that are known at a time. It never changes: when a resource comes, goes or gets another lifecycle, there is a new
 // table. A Kind that has not changed is the same in both.
 type Table struct {
-	kinds  map[string]*Kind // by resource
-	owners map[schema.GroupKind]*Kind
+	kinds     map[string]*Kind // by resource
+	owners    map[schema.GroupKind]*Kind
+	finishing []string // sorted
 }
 
 // Builtin returns the table of the resources that every cluster has.
@@ -104,6 +105,12 @@ func newTable(kinds map[string]*Kind) *Table {
 	for _, k := range kinds {
 		t.owners[k.GroupVersionKind.GroupKind()] = k
 	}
+	for resource := range t.kinds {
+		if t.Finishes(resource) {
+			t.finishing = append(t.finishing, resource)
+		}
+	}
+	slices.Sort(t.finishing)
 	return t
 }
 
@@ -165,6 +172,15 @@ func (k *Kind) Path(namespace, name string) []string {
 	}
 	return path
 }
+
+// Finishes reports whether policies can name a resource, and it is known when its objects have finished.
+func (t *Table) Finishes(resource string) bool {
+	k := t.kinds[resource]
+	return k != nil && k.Finishes && k.Deletable()
+}
+
+// Finishing returns the resources that finish, sorted.
+func (t *Table) Finishing() []string { return t.finishing }
 
 // Deletable returns the resources that policies can name, sorted.
 func (t *Table) Deletable() []string {

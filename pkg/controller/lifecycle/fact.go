@@ -36,6 +36,8 @@ type Fact struct {
 	ResourceVersion uint64
 	Labels          labels.Labels
 	Created         time.Time
+	// Finishes is set if the resource has a lifecycle. The table of kinds says so, not the object, so it is set when policies are asked.
+	Finishes bool
 
 	// Terminating is set if the object is being deleted. Only then are Finalizers set, which the deletion waits for.
 	Terminating bool

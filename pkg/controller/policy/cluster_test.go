@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -49,6 +51,16 @@ func TestCompileCluster(t *testing.T) {
 			policy:    guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourcePods}, MaxObjects: new(int64(5))}}}),
 			resources: []string{gc.ResourcePods},
 		},
+		"a ceiling of a custom resource": {
+			policy:    guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{"runs.example.com"}, MaxObjects: new(int64(5))}}}),
+			resources: []string{"runs.example.com"},
+		},
+		"all resources that finish": {
+			policy: cluster(func(s *gc.ClusterCleanupPolicySpec) {
+				s.Rules = []gc.CleanupRule{{Name: "r", Resources: []string{"*"}, TTL: new(gc.TTL("1h"))}}
+			}),
+			resources: finishing(),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := policy.CompileCluster(c.policy)
@@ -58,7 +70,7 @@ func TestCompileCluster(t *testing.T) {
 			if p.Namespace != "" || p.Name != "c" || p.Generation != 2 {
 				t.Errorf("got %+v", p)
 			}
-			if got := p.Resources(); !slices.Equal(got, c.resources) {
+			if got := p.Resources(finishing); !slices.Equal(got, c.resources) {
 				t.Errorf("resources %q, want %q", got, c.resources)
 			}
 			if p.DoesNothing() != c.nothing {
@@ -80,7 +92,7 @@ func TestCompileClusterErrors(t *testing.T) {
 		"a mode of another version": {cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Mode = "" }), "spec.mode: "},
 		"a bound that is never":     {guarded(gc.Guardrails{MinTTL: new(gc.TTLNever)}), "spec.guardrails: minTTL: "},
 		"a bound":                   {guarded(gc.Guardrails{MaxTTL: new(gc.TTL("1y"))}), "spec.guardrails: maxTTL: has the unknown unit"},
-		"a ceiling of what":         {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{"secrets"}, MaxObjects: new(int64(1))}}}), `ceilings[0].resources: "secrets" is not`},
+		"a ceiling of what":         {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{"secret"}, MaxObjects: new(int64(1))}}}), `ceilings[0].resources: "secret" needs an API group`},
 		"a ceiling of how many":     {guarded(gc.Guardrails{Ceilings: []gc.Ceiling{{}}}), "ceilings[0].maxObjects is missing"},
 		"a capacity below zero": {
 			cluster(func(s *gc.ClusterCleanupPolicySpec) { s.Capacity = testbuilders.Rule("r", "").Keeping(-1).Capacity() }), "maxObjects"},
@@ -125,5 +137,36 @@ func TestStrictest(t *testing.T) {
 	}
 	if policy.BoundsOf(nil) != policy.NoBounds {
 		t.Errorf("without policies: %+v", policy.BoundsOf(nil))
+	}
+}
+
+// TestARuleForAllMatchesWhatFinishes: what has no lifecycle is left to later rules.
+func TestARuleForAllMatchesWhatFinishes(t *testing.T) {
+	p, err := policy.CompileCluster(cluster(func(s *gc.ClusterCleanupPolicySpec) {
+		s.Rules = []gc.CleanupRule{
+			{Name: "all", Resources: []string{"*"}, TTL: new(gc.TTL("1h"))},
+			{Name: "others", Resources: []string{"runs.example.com"}, TTL: new(gc.TTL("2h"))},
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, f := range map[string]*lifecycle.Fact{
+		"all":    {Resource: "runs.example.com", Finishes: true, Labels: labels.Set{}},
+		"others": {Resource: "runs.example.com", Labels: labels.Set{}},
+		"none":   {Resource: "configmaps", Labels: labels.Set{}},
+	} {
+		var m policy.Matches
+		m.Ask(f, nil, nil, []*policy.Policy{p}, nil)
+		got := "none"
+		if len(m.Votes) > 0 {
+			got = m.Votes[0].Rule.Name
+		}
+		if got != want {
+			t.Errorf("%s, finishes %v: got rule %s, want %s", f.Resource, f.Finishes, got, want)
+		}
+	}
+	if !p.NamesAll() || p.QuotaResources(finishing) != nil {
+		t.Errorf("names all: %v, quotas %v", p.NamesAll(), p.QuotaResources(finishing))
 	}
 }

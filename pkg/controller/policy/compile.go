@@ -79,6 +79,9 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 		if err != nil {
 			return nil, fmt.Errorf("spec.rules[%d]: %w", i, err)
 		}
+		if r.all && m.Namespace != "" {
+			return nil, fmt.Errorf("spec.rules[%d].resources: %q is not allowed in a policy of a namespace", i, gc.ResourceAll)
+		}
 		if names.Has(r.Name) {
 			return nil, fmt.Errorf("spec.rules[%d].name: %q is taken", i, r.Name)
 		}
@@ -94,10 +97,13 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
 		propagation: cmp.Or(r.PropagationPolicy, metav1.DeletePropagationBackground),
 	}
-	if len(out.resources) == 0 {
+	switch {
+	case len(r.Resources) == 0:
 		out.resources = defaultResources
+	case slices.Equal(r.Resources, []string{gc.ResourceAll}):
+		out.resources, out.all = nil, true
 	}
-	if err := checkEnums(r); err != nil {
+	if err := errors.Join(checkEnums(r), checkResources("resources", out.resources)); err != nil {
 		return nil, err
 	}
 	if r.Selector != nil {
@@ -203,8 +209,8 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 		if len(resources) == 0 {
 			resources = defaultResources
 		}
+		errs = append(errs, checkResources(fmt.Sprintf("ceilings[%d].resources", i), resources))
 		for _, resource := range resources {
-			errs = append(errs, oneOf(fmt.Sprintf("ceilings[%d].resources", i), resource, defaultResources...))
 			if g.Ceilings[i].MaxObjects == nil {
 				errs = append(errs, fmt.Errorf("ceilings[%d].maxObjects is missing", i))
 				continue
@@ -227,8 +233,16 @@ func checkEnums(r *gc.CleanupRule) error {
 	if r.Outcome != "" {
 		errs = append(errs, oneOf("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))
 	}
-	for _, resource := range r.Resources {
-		errs = append(errs, oneOf("resources", resource, defaultResources...))
+	return errors.Join(errs...)
+}
+
+// checkResources returns an error about resources that validation would refuse.
+func checkResources(field string, resources []string) error {
+	var errs []error
+	for _, resource := range resources {
+		if why := gc.ResourceRefusal(resource); why != "" {
+			errs = append(errs, fmt.Errorf("%s: %.64q %s", field, resource, why))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -41,10 +41,13 @@ func TestCompileErrors(t *testing.T) {
 		"a TTL":                               {rule(testbuilders.Rule("r", "-1h")), "spec.rules[1]: ttl: must not be negative"},
 		"no TTL":                              {rule(testbuilders.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl and capacity are missing"},
 		"a selector":                          {rule(testbuilders.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
-		"a resource":                          {rule(testbuilders.Rule("r", "1h").For("jobs.batch", "secrets")), `spec.rules[1]: resources: "secrets" is not one of`},
+		"a resource":                          {rule(testbuilders.Rule("r", "1h").For("jobs.batch", "secret")), `spec.rules[1]: resources: "secret" needs an API group`},
 		"a name twice":                        {rule(testbuilders.Rule("good", "1h")), `spec.rules[1].name: "good" is taken`},
 		"a name of ours":                      {rule(testbuilders.Rule("default", "1h")), `spec.rules[1].name: "default" is taken`},
 		"an outcome":                          {rule(testbuilders.Rule("r", "1h").Outcome("Cancelled")), `spec.rules[1]: outcome: "Cancelled" is not one of`},
+		"a resource that is never deleted":    {rule(testbuilders.Rule("r", "1h").For("nodes")), `spec.rules[1]: resources: "nodes" is never deleted`},
+		"all resources":                       {rule(testbuilders.Rule("r", "1h").For("*")), `spec.rules[1].resources: "*" is not allowed in a policy of a namespace`},
+		"all resources and others":            {rule(testbuilders.Rule("r", "1h").For("*", "pods")), `spec.rules[1]: resources: "*" wildcards are not allowed`},
 		"dependents":                          {rule(testbuilders.Rule("r", "1h").Dependents("Always")), `spec.rules[1]: dependents: "Always" is not one of`},
 		"a propagation":                       {rule(testbuilders.Rule("r", "1h").Propagation("Orphan")), `spec.rules[1]: propagationPolicy: "Orphan" is not one of`},
 		"what was not understood whole":       {testbuilders.Policy("p").Annotated(gc.AnnotationUnreadable, `unknown field "spec.x"`), `unknown field "spec.x"`},
@@ -59,6 +62,9 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// finishing are the resources that have a lifecycle.
+func finishing() []string { return []string{gc.ResourceJobs, gc.ResourcePods, "runs.example.com"} }
+
 func TestResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy *testbuilders.PolicyBuilder
@@ -67,12 +73,13 @@ func TestResources(t *testing.T) {
 		"an empty policy":                   {testbuilders.Policy("p"), nil},
 		"defaults are for Jobs and Pods":    {testbuilders.Policy("p").Default("1h"), []string{"jobs.batch", "pods"}},
 		"so is a rule that names nothing":   {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h")), []string{"jobs.batch", "pods"}},
+		"a rule for a custom resource":      {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("runs.example.com")), []string{"runs.example.com"}},
 		"a rule for one":                    {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("pods")), []string{"pods"}},
 		"rules for both, each once, sorted": {testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("pods", "pods"), testbuilders.Rule("s", "1h").For("jobs.batch", "pods")), []string{"jobs.batch", "pods"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compiled(t, c.policy)
-			if got := p.Resources(); !slices.Equal(got, c.want) {
+			if got := p.Resources(finishing); !slices.Equal(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			if got, want := p.DoesNothing(), len(c.want) == 0; got != want {

@@ -50,7 +50,8 @@ type Rule struct {
 	// Capacity is nil if the number of objects is not limited.
 	Capacity *Capacity
 
-	resources     []string
+	resources     []string // empty if all is set
+	all           bool     // the rule names all resources that have a lifecycle
 	selector      labels.Selector
 	outcome       gc.Outcome
 	ttl           ttl
@@ -94,8 +95,9 @@ func (t ttl) laterThan(o ttl) bool { return !o.never && (t.never || t.duration >
 
 var defaultResources = gc.DefaultResources()
 
-// Resources returns, sorted, the resources whose objects the policy can delete, and which must be observed for it.
-func (p *Policy) Resources() []string {
+// Resources returns, sorted, the resources whose objects the policy can delete, and which must be observed for it. Finishing returns those
+// that have a lifecycle.
+func (p *Policy) Resources(finishing func() []string) []string {
 	var out []string
 	add := func(resources ...string) {
 		for _, resource := range resources {
@@ -108,7 +110,7 @@ func (p *Policy) Resources() []string {
 		add(p.defaults.resources...)
 	}
 	for _, r := range p.rules {
-		add(r.resources...)
+		add(r.named(finishing)...)
 	}
 	if p.Cluster != nil {
 		for resource := range p.Cluster.Ceilings {
@@ -119,12 +121,25 @@ func (p *Policy) Resources() []string {
 	return out
 }
 
-// QuotaResources returns, sorted, the resources that the policy limits by percentOfQuota.
-func (p *Policy) QuotaResources() []string {
+// NamesAll reports whether a rule names all resources that have a lifecycle.
+func (p *Policy) NamesAll() bool {
+	return slices.ContainsFunc(p.rules, func(r *Rule) bool { return r.all })
+}
+
+// named returns the resources that the rule names.
+func (r *Rule) named(finishing func() []string) []string {
+	if r.all {
+		return finishing()
+	}
+	return r.resources
+}
+
+// QuotaResources returns, sorted, the resources that the policy limits by percentOfQuota; see Resources.
+func (p *Policy) QuotaResources(finishing func() []string) []string {
 	var out []string
 	for _, r := range append([]*Rule{p.defaults}, p.rules...) {
 		if r != nil && r.Capacity != nil && r.Capacity.PercentOfQuota != 0 {
-			out = append(out, r.resources...)
+			out = append(out, r.named(finishing)...)
 		}
 	}
 	slices.Sort(out)
@@ -190,7 +205,7 @@ func (p *Policy) match(f *lifecycle.Fact) *Rule {
 }
 
 func (r *Rule) matches(f *lifecycle.Fact) bool {
-	return slices.Contains(r.resources, f.Resource) &&
+	return (r.all && f.Finishes || slices.Contains(r.resources, f.Resource)) &&
 		(r.outcome == "" || !f.Finished || f.Outcome == r.outcome) &&
 		r.selector.Matches(f.Labels)
 }

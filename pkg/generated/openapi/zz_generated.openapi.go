@@ -168,7 +168,7 @@ func schema_pkg_apis_gc_v1alpha1_Ceiling(ref common.ReferenceCallback) common.Op
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists what to count, as \"resource.group\". Each resource is counted separately. If unset, jobs.batch and pods.",
+							Description: "resources lists what to count, as \"resource.group\": jobs.batch, pods, workflows.argoproj.io. Each resource is counted separately. If unset, jobs.batch and pods.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -576,7 +576,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources lists which resources the rule matches, as \"resource.group\": jobs.batch, pods. If unset, both match.",
+							Description: "resources lists which resources the rule matches, as \"resource.group\": jobs.batch, pods, workflows.argoproj.io. If unset, jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see ResourceLifecycle. In a cluster policy, \"*\" as the only entry matches all resources that have a lifecycle.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

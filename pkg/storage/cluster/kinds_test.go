@@ -94,6 +94,7 @@ func (k servedKind) as(t *testing.T, verb, username string) context.Context {
 	})
 }
 
+// create creates an object. Names have a dot, because those of lifecycles do.
 func (k servedKind) create(t *testing.T, name string) metav1.Object {
 	t.Helper()
 	object := k.object(metav1.ObjectMeta{Namespace: k.namespace, Name: name, Labels: map[string]string{"is": name}})
@@ -141,22 +142,22 @@ func (k servedKind) testServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"a.x", "b.x"} {
 		expectEvent(t, w, watch.Added, k.create(t, name).GetResourceVersion())
 	}
-	got, err := k.registry.Get(k.as(t, "get", "alice"), "a", &metav1.GetOptions{})
+	got, err := k.registry.Get(k.as(t, "get", "alice"), "a.x", &metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := got.(metav1.Object)
 	changed.SetAnnotations(map[string]string{"note": "kept"})
-	updated, _, err := k.registry.Update(k.as(t, "update", "alice"), "a", rest.DefaultUpdatedObjectInfo(got), nil,
+	updated, _, err := k.registry.Update(k.as(t, "update", "alice"), "a.x", rest.DefaultUpdatedObjectInfo(got), nil,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil || updated.(metav1.Object).GetUID() != changed.GetUID() {
 		t.Fatalf("updated: %+v, %v", updated, err)
 	}
 	expectEvent(t, w, watch.Modified, updated.(metav1.Object).GetResourceVersion())
-	for want, selector := range map[string]labels.Selector{"a b": labels.Everything(), "b": labels.SelectorFromSet(labels.Set{"is": "b"})} {
+	for want, selector := range map[string]labels.Selector{"a.x b.x": labels.Everything(), "b.x": labels.SelectorFromSet(labels.Set{"is": "b.x"})} {
 		if got, err := k.list(t, "alice", metainternalversion.ListOptions{LabelSelector: selector}); err != nil || got != want {
 			t.Errorf("listed %q by %q, %v, want %q", got, selector, err, want)
 		}
@@ -190,9 +191,9 @@ func (k servedKind) write(t *testing.T, name string, payload func(string) string
 
 // testMisplaced: a payload counts where it says that it belongs, and nowhere else.
 func (k servedKind) testMisplaced(t *testing.T) {
-	k.create(t, "a")
-	k.write(t, "a", func(payload string) string { return strings.Replace(payload, `"name":"a"`, `"name":"b"`, 1) })
-	k.expectUnreadable(t, "a", "it says that it is "+strings.TrimPrefix(k.namespace+"/b", "/"))
+	k.create(t, "a.x")
+	k.write(t, "a.x", func(payload string) string { return strings.Replace(payload, `"name":"a.x"`, `"name":"b.x"`, 1) })
+	k.expectUnreadable(t, "a.x", "it says that it is "+strings.TrimPrefix(k.namespace+"/b.x", "/"))
 	k.deleteAll(t)
 }
 
@@ -202,9 +203,9 @@ func (k servedKind) testUnreadable(t *testing.T) {
 		damage func(string) string
 		want   string
 	}{
-		"broken":  {func(string) string { return "{" }, "unexpected end of JSON input"},
-		"unknown": {func(p string) string { return strings.Replace(p, `"spec":{`, `"spec":{"new":1,`, 1) }, `unknown field "spec.new"`},
-		"newer":   {func(p string) string { return strings.Replace(p, `/v1alpha1"`, `/v7"`, 1) }, `no kind "`},
+		"broken.x":  {func(string) string { return "{" }, "unexpected end of JSON input"},
+		"unknown.x": {func(p string) string { return strings.Replace(p, `"spec":{`, `"spec":{"new":1,`, 1) }, `unknown field "spec.new"`},
+		"newer.x":   {func(p string) string { return strings.Replace(p, `/v1alpha1"`, `/v7"`, 1) }, `no kind "`},
 	} {
 		created := k.create(t, name)
 		k.write(t, name, c.damage)
@@ -214,9 +215,9 @@ func (k servedKind) testUnreadable(t *testing.T) {
 			t.Errorf("%s: metadata %+v", name, read)
 		}
 	}
-	k.create(t, "whole")
+	k.create(t, "whole.x")
 	for _, username := range []string{"alice", user.APIServerUser} {
-		if got, err := k.list(t, username, metainternalversion.ListOptions{}); err != nil || got != "broken newer unknown whole" {
+		if got, err := k.list(t, username, metainternalversion.ListOptions{}); err != nil || got != "broken.x newer.x unknown.x whole.x" {
 			t.Errorf("%s lists %q, %v", username, got, err)
 		}
 	}
@@ -230,7 +231,7 @@ func (k servedKind) testUnreadable(t *testing.T) {
 			t.Errorf("got %+v", event)
 		}
 	}
-	if _, _, err := k.registry.Delete(k.as(t, "delete", "alice"), "broken", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+	if _, _, err := k.registry.Delete(k.as(t, "delete", "alice"), "broken.x", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 	if event := <-w.ResultChan(); event.Type != watch.Deleted {

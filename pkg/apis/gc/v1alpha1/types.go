@@ -260,8 +260,8 @@ type HoldAbove struct {
 
 // Ceiling limits how many finished objects to keep of each of its resources.
 type Ceiling struct {
-	// resources lists what to count, as "resource.group". Each resource is counted separately. If unset, jobs.batch and
-	// pods.
+	// resources lists what to count, as "resource.group": jobs.batch, pods, workflows.argoproj.io. Each resource is counted
+	// separately. If unset, jobs.batch and pods.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -328,7 +328,9 @@ type CleanupRule struct {
 	// +k8s:required
 	// +k8s:format=k8s-short-name
 	Name string `json:"name"`
-	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods. If unset, both match.
+	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods, workflows.argoproj.io. If unset,
+	// jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see
+	// ResourceLifecycle. In a cluster policy, "*" as the only entry matches all resources that have a lifecycle.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic

@@ -47,7 +47,7 @@ func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, path *field.Path) fi
 	} else {
 		errs = append(errs, validateSelector(spec.NamespaceSelector, selector)...)
 	}
-	errs = append(errs, validateSpec(spec.Defaults(), path)...)
+	errs = append(errs, validateSpec(spec.Defaults(), "", path)...)
 	if spec.Guardrails != nil {
 		errs = append(errs, validateGuardrails(spec.Guardrails, path.Child("guardrails"))...)
 	}
@@ -83,8 +83,8 @@ func validateCeilings(ceilings []gc.Ceiling, path *field.Path) field.ErrorList {
 	bounded := sets.New[string]()
 	for i := range ceilings {
 		path, named := path.Index(i), resources(ceilings[i].Resources)
-		errs = append(errs, validateResources(ceilings[i].Resources, path.Child("resources"))...)
-		if twice := sets.List(named.Intersection(bounded).Intersection(sets.New(supportedResources...))); len(twice) > 0 {
+		errs = append(errs, validateResources(ceilings[i].Resources, allInCeiling, path.Child("resources"))...)
+		if twice := sets.List(named.Intersection(bounded)); len(twice) > 0 {
 			err := field.Duplicate(path.Child("resources"), strings.Join(twice, ", "))
 			err.Detail = "another ceiling of this policy names the same resource; name it in only one of them"
 			errs = append(errs, err)

@@ -4,8 +4,6 @@
 package validation
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -41,34 +39,13 @@ func ValidateResourceLifecycleStatus(s *gc.ResourceLifecycleStatus) field.ErrorL
 // lifecycleName implements apivalidation.ValidateNameFunc.
 func lifecycleName(name string, prefix bool) []string {
 	if errs := apivalidation.NameIsDNSSubdomain(name, prefix); len(errs) > 0 {
-		errs[0] += `; ` + nameForm
+		errs[0] += `; ` + gc.ResourceForm
 		return errs
 	}
-	if why := unnameable(name); why != "" {
+	if why := gc.ResourceRefusal(name); why != "" {
 		return []string{why}
 	}
 	return nil
-}
-
-const nameForm = `name the resource as "resource.group", for example "workflows.argoproj.io"`
-
-// unnameable returns why neither a policy nor a lifecycle can name a resource, whose name is a DNS subdomain; empty if it can.
-func unnameable(r string) string {
-	resource, group, _ := strings.Cut(r, ".")
-	version, _, _ := strings.Cut(group, ".")
-	switch {
-	case slices.ContainsFunc(neverGroups, func(never string) bool { return strings.HasSuffix("."+group, "."+never) }),
-		group == "" && neverResources.Has(resource):
-		return "is never deleted by Winnow"
-	case slices.Contains(supportedResources, r):
-		return ""
-	case apiVersion.MatchString(version):
-		return "must not contain a version; " + nameForm
-	}
-	if meant := meant(r); meant != "" {
-		return fmt.Sprintf("%s; did you mean %q?", nameForm, meant)
-	}
-	return ""
 }
 
 // validateLifecycleSpec compares with the old spec, nil for a new lifecycle: an expression that was accepted before stays valid.

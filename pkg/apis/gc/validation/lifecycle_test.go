@@ -89,7 +89,7 @@ func TestLifecycleNames(t *testing.T) {
 		"events.example.com":              "", // Not those of Kubernetes.
 		"jobs":                            `did you mean "jobs.batch"?`,
 		"job.batch":                       `did you mean "jobs.batch"?`,
-		"workflows.v1alpha1.argoproj.io":  "must not contain a version",
+		"workflows.v1alpha1.argoproj.io":  `did you mean "workflows.argoproj.io"?`,
 		"namespaces":                      "is never deleted",
 		"pv":                              "is never deleted",
 		"leases.coordination.k8s.io":      "is never deleted",

@@ -26,13 +26,13 @@ func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
 	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
-	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&p.Spec, allOfNamespace, field.NewPath("spec"))...)
 }
 
 // ValidateCleanupPolicyUpdate checks a policy that replaces another; the generic registry checks its metadata.
 func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
 	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
-	return append(errs, validateSpec(&p.Spec, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&p.Spec, allOfNamespace, field.NewPath("spec"))...)
 }
 
 // validateFinalizers refuses new finalizers, because the deletion of a namespace or of the storage deletes what is stored without
@@ -48,7 +48,8 @@ func validateFinalizers(kind string, finalizers, old []string, path *field.Path)
 	return errs
 }
 
-func validateSpec(spec *gc.CleanupPolicySpec, path *field.Path) field.ErrorList {
+// validateSpec checks what both kinds of policies have. If noWildcard is not empty, it is why gc.ResourceAll is refused.
+func validateSpec(spec *gc.CleanupPolicySpec, noWildcard string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.TTLAfterFinished != nil {
 		errs = append(errs, validateTTL(*spec.TTLAfterFinished, path.Child("ttlAfterFinished"))...)
@@ -58,7 +59,7 @@ func validateSpec(spec *gc.CleanupPolicySpec, path *field.Path) field.ErrorList 
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
 		errs = append(errs, validateRuleName(rule.Name, names, path.Child("name"))...)
-		errs = append(errs, validateRule(rule, path)...)
+		errs = append(errs, validateRule(rule, noWildcard, path)...)
 	}
 	return errs
 }
@@ -80,8 +81,8 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 	return nil
 }
 
-func validateRule(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
-	errs := validateResources(rule.Resources, path.Child("resources"))
+func validateRule(rule *gc.CleanupRule, noWildcard string, path *field.Path) field.ErrorList {
+	errs := validateResources(rule.Resources, noWildcard, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)

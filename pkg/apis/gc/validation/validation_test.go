@@ -181,32 +181,6 @@ func selecting(op metav1.LabelSelectorOperator, values ...string) func(*gc.Clean
 	}
 }
 
-func TestResources(t *testing.T) {
-	for _, r := range []string{gc.ResourceJobs, gc.ResourcePods} {
-		if why := refusal(r); why != "" {
-			t.Errorf("%q is refused: %s", r, why)
-		}
-	}
-	for r, want := range map[string]string{
-		"jobs": `did you mean "jobs.batch"?`, "Job": `did you mean "jobs.batch"?`, "job.batch": `did you mean "jobs.batch"?`, "batch/v1": `did you mean "jobs.batch"?`,
-		"jobs.v1.batch": `did you mean "jobs.batch"?`, "batch/v1/jobs": `did you mean "jobs.batch"?`, "Jobs.Batch": `did you mean "jobs.batch"?`, " jobs.batch": `did you mean "jobs.batch"?`,
-		"pod": `did you mean "pods"?`, "Pods": `did you mean "pods"?`, "po": `did you mean "pods"?`, "pods.v1": `did you mean "pods"?`, "v1/pods": `did you mean "pods"?`, "pods.core": `did you mean "pods"?`, "pods.": `did you mean "pods"?`,
-		"": "must not be empty", "  ": "must not be empty", "*": "wildcards", "*.batch": "wildcards",
-		"namespaces": "never", "Namespace": "never", "nodes": "never", "PersistentVolume": "never", "pvc": "never", "serviceaccounts": "never",
-		"roles.rbac.authorization.k8s.io": "never", "clusterroles": "never", "rbac.authorization.k8s.io/v1": "never", "apiservices.apiregistration.k8s.io": "never",
-		"customresourcedefinitions.apiextensions.k8s.io": "never", "crd": "never", "validatingwebhookconfigurations": "never",
-		"mutatingadmissionpolicies.admissionregistration.k8s.io": "never", "leases.coordination.k8s.io": "never", "events": "never", "events.events.k8s.io": "never",
-		"pods.metrics.k8s.io": "never", "cleanuppolicies.gc.winnow.dev": "never", "cup": "never", "storedcleanuppolicies.internal.gc.winnow.dev": "never",
-		"clustercleanuppolicies.gc.winnow.dev": "never", "ccup": "never", "ClusterCleanupPolicy": "never", "storedclustercleanuppolicies": "never",
-		"cronjobs.batch": "is not supported", "configmaps": "is not supported", "secrets": "is not supported", "pods/status": "is not supported",
-		"workflows.argoproj.io": "is not supported", "v1": "is not supported", "jobs.example.com": "is not supported", "..": "is not supported",
-	} {
-		if why := refusal(r); !strings.Contains(why, want) || !strings.Contains(why, "jobs.batch") {
-			t.Errorf("%q: got %q, want %q", r, why, want)
-		}
-	}
-}
-
 // TestFinalizersOnUpdate keeps what is there, so that it can be taken off, and refuses more.
 func TestFinalizersOnUpdate(t *testing.T) {
 	old := policy()

@@ -71,7 +71,7 @@ func readableSelector(s *metav1.LabelSelector) bool {
 	return err == nil
 }
 
-func readableResource(r string) bool { return oneOf(r, gc.ResourceJobs, gc.ResourcePods) }
+func readableResource(r string) bool { return gc.ResourceRefusal(r) == "" }
 
 func oneOf[T comparable](value T, known ...T) bool { return slices.Contains(known, value) }
 

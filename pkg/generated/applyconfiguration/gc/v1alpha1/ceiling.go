@@ -10,8 +10,8 @@ package v1alpha1
 //
 // Ceiling limits how many finished objects to keep of each of its resources.
 type CeilingApplyConfiguration struct {
-	// resources lists what to count, as "resource.group". Each resource is counted separately. If unset, jobs.batch and
-	// pods.
+	// resources lists what to count, as "resource.group": jobs.batch, pods, workflows.argoproj.io. Each resource is counted
+	// separately. If unset, jobs.batch and pods.
 	Resources []string `json:"resources,omitempty"`
 	// maxObjects is how many objects of each resource to keep in all selected namespaces together.
 	MaxObjects *int64 `json:"maxObjects,omitempty"`

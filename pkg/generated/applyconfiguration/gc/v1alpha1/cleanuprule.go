@@ -19,7 +19,9 @@ type CleanupRuleApplyConfiguration struct {
 	// name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name "default" is
 	// reserved for the defaults of the policy.
 	Name *string `json:"name,omitempty"`
-	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods. If unset, both match.
+	// resources lists which resources the rule matches, as "resource.group": jobs.batch, pods, workflows.argoproj.io. If unset,
+	// jobs.batch and pods. Objects of other resources finish only if there is a lifecycle for the resource; see
+	// ResourceLifecycle. In a cluster policy, "*" as the only entry matches all resources that have a lifecycle.
 	Resources []string `json:"resources,omitempty"`
 	// selector selects objects by label. If unset, every object matches.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`

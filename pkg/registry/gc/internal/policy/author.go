@@ -120,7 +120,7 @@ func (a author) missing(ctx context.Context, who user.Info, rights []right) ([]s
 }
 
 // right is the permission to a verb on a resource, as "resource.group", in a namespace; in all namespaces if that is empty. With a name it
-// is the permission on this one policy.
+// is the permission on this one policy. For gc.ResourceAll it is the permission on all resources of all groups.
 type right struct{ verb, resource, namespace, name string }
 
 func rights(resources sets.Set[string], namespace string) sets.Set[right] {
@@ -133,7 +133,7 @@ func rights(resources sets.Set[string], namespace string) sets.Set[right] {
 
 // String returns the command that asks for the permission.
 func (r right) String() string {
-	line := fmt.Sprintf("kubectl auth can-i %s %s", r.verb, r.resource)
+	line := fmt.Sprintf("kubectl auth can-i %s %s", r.verb, strings.ReplaceAll(r.resource, gc.ResourceAll, "'"+gc.ResourceAll+"'"))
 	if r.name != "" {
 		line += "/" + r.name
 	}
@@ -148,6 +148,9 @@ func (r right) String() string {
 
 func (r right) of(who user.Info) authorizer.Attributes {
 	resource := schema.ParseGroupResource(r.resource)
+	if r.resource == gc.ResourceAll {
+		resource.Group = gc.ResourceAll
+	}
 	return authorizer.AttributesRecord{
 		User: who, Verb: r.verb, Namespace: r.namespace, Name: r.name,
 		APIGroup: resource.Group, APIVersion: "*", Resource: resource.Resource, ResourceRequest: true,

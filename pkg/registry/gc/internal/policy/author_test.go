@@ -67,6 +67,10 @@ func TestAuthor(t *testing.T) {
 	pods := []string{"delete pods", "list pods"}
 	jobs := []string{"delete jobs.batch", "list jobs.batch"}
 	all := []string{jobs[0], pods[0], jobs[1], pods[1]}
+	of := func(resource string) gc.CleanupPolicySpec {
+		return gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", Resources: []string{resource}, TTL: testpolicy.TTL("1h")}}}
+	}
+	workflows := []string{"delete workflows.argoproj.io", "list workflows.argoproj.io"}
 	for name, tc := range map[string]struct {
 		spec    gc.CleanupPolicySpec
 		may     []string
@@ -77,6 +81,7 @@ func TestAuthor(t *testing.T) {
 		"pods, and may":              {spec: ofPods, may: pods, asked: pods},
 		"pods, and may delete alone": {spec: ofPods, may: pods[:1], asked: pods, missing: pods[1:]},
 		"pods, and may list alone":   {spec: ofPods, may: pods[1:], asked: pods, missing: pods[:1]},
+		"a custom resource":          {spec: of("workflows.argoproj.io"), may: workflows[:1], asked: workflows, missing: workflows[1:]},
 		"all, and may":               {spec: ofAll, may: all, asked: all},
 		"all, and may pods alone":    {spec: ofAll, may: pods, asked: all, missing: jobs},
 		"a default ttl, and may not": {spec: gc.CleanupPolicySpec{TTLAfterFinished: testpolicy.TTL("1h")}, asked: all, missing: all},
@@ -106,6 +111,22 @@ func TestAuthor(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAuthorOfARuleForAll: whoever names all resources needs the permissions on all of them, those of later groups too.
+func TestAuthorOfARuleForAll(t *testing.T) {
+	p := testpolicy.Stored()
+	p.Namespace, p.Spec.Rules[0].Resources, p.Spec.TTLAfterFinished = "", []string{gc.ResourceAll}, nil
+	a := &asking{}
+	err := a.author().onCreate(nil)(by("alice"), p)
+	slices.Sort(a.asked)
+	if want := []string{"alice delete *.*", "alice list *.*"}; !slices.Equal(a.asked, want) {
+		t.Errorf("asked for %q, want %q", a.asked, want)
+	}
+	const want = "Missing permissions: kubectl auth can-i delete '*' --all-namespaces; kubectl auth can-i list '*' --all-namespaces"
+	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

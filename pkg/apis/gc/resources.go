@@ -1,0 +1,146 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// ResourceAll stands in a rule of a cluster policy for all resources that have a lifecycle.
+	ResourceAll = "*"
+
+	// ResourceForm says how to name a resource.
+	ResourceForm = `name the resource as "resource.group", for example "workflows.argoproj.io"`
+)
+
+// neverResources are resources, kinds and short names, in lower case, that are too dangerous to delete. They are those of Kubernetes and of
+// Winnow: a custom resource may have the same name in a group of its own.
+var neverResources = sets.New(
+	"namespaces", "namespace", "ns",
+	"nodes", "node", "no",
+	"persistentvolumes", "persistentvolume", "pv",
+	"persistentvolumeclaims", "persistentvolumeclaim", "pvc",
+	"serviceaccounts", "serviceaccount", "sa",
+	"roles", "role", "rolebindings", "rolebinding",
+	"clusterroles", "clusterrole", "clusterrolebindings", "clusterrolebinding",
+	"customresourcedefinitions", "customresourcedefinition", "crds", "crd",
+	"apiservices", "apiservice",
+	"mutatingwebhookconfigurations", "mutatingwebhookconfiguration",
+	"validatingwebhookconfigurations", "validatingwebhookconfiguration",
+	"mutatingadmissionpolicies", "mutatingadmissionpolicy",
+	"mutatingadmissionpolicybindings", "mutatingadmissionpolicybinding",
+	"validatingadmissionpolicies", "validatingadmissionpolicy",
+	"validatingadmissionpolicybindings", "validatingadmissionpolicybinding",
+	"leases", "lease",
+	"events", "event", "ev",
+	"storageclasses", "storageclass", "sc",
+	"priorityclasses", "priorityclass", "pc",
+	"cleanuppolicies", "cleanuppolicy", "cup",
+	"clustercleanuppolicies", "clustercleanuppolicy", "ccup",
+	"resourcelifecycles", "resourcelifecycle", "rlc",
+	"storedcleanuppolicies", "storedcleanuppolicy",
+	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
+	"storedresourcelifecycles", "storedresourcelifecycle",
+)
+
+// neverGroups are API groups whose resources policies cannot name: permissions, API machinery, cluster-scoped kinds, other aggregated
+// servers, and Winnow's own.
+var neverGroups = []string{
+	"rbac.authorization.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io",
+	"coordination.k8s.io", "events.k8s.io", "storage.k8s.io", "scheduling.k8s.io", "node.k8s.io", "certificates.k8s.io",
+	"flowcontrol.apiserver.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
+	GroupName, "internal." + GroupName,
+}
+
+// coreResources are the resources without a group that can be named.
+var coreResources = sets.New(
+	ResourcePods, "configmaps", "endpoints", "limitranges", "podtemplates", "replicationcontrollers", "secrets", "services",
+)
+
+// observedResources are not deleted, because decisions on other objects depend on them: CronJobs own Jobs, and quotas are limits.
+var observedResources = sets.New("cronjobs.batch", "resourcequotas")
+
+var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// ResourceRefusal returns why neither a policy nor a lifecycle can name a resource, and what to write instead; empty if they can. Whether
+// the cluster serves the resource is another question.
+func ResourceRefusal(r string) string {
+	if r == ResourceJobs || r == ResourcePods {
+		return ""
+	}
+	canonical := canonicalResource(r)
+	switch {
+	case strings.TrimSpace(r) == "":
+		return "must not be empty; " + ResourceForm
+	case strings.Contains(r, "*"):
+		return "wildcards are not allowed; " + ResourceForm
+	case isNever(r, canonical):
+		return "is never deleted by Winnow"
+	}
+	if meant := meantResource(r); meant != "" {
+		return fmt.Sprintf("%s; did you mean %q?", ResourceForm, meant)
+	}
+	_, group, _ := strings.Cut(canonical, ".")
+	switch {
+	case len(validation.IsDNS1123Subdomain(canonical)) > 0:
+		return "is not the name of a resource; " + ResourceForm
+	case observedResources.Has(canonical):
+		return "cannot be deleted by policies, because Winnow reads these objects to decide on others"
+	case group == "" && !coreResources.Has(canonical):
+		return `needs an API group; ` + ResourceForm + `; "kubectl api-resources" shows names and groups`
+	case canonical != r:
+		return fmt.Sprintf("%s; did you mean %q?", ResourceForm, canonical)
+	}
+	return ""
+}
+
+// canonicalResource returns "resource.group" in lower case for a name that may contain a version.
+func canonicalResource(r string) string {
+	resource, group, _ := strings.Cut(strings.ToLower(strings.TrimSpace(r)), ".")
+	if first, rest, _ := strings.Cut(group, "."); apiVersion.MatchString(first) || first == "core" && rest == "" {
+		group = rest
+	}
+	return strings.TrimSuffix(resource+"."+group, ".")
+}
+
+// isNever reports whether a name is one of a resource that is never deleted, or another spelling of it.
+func isNever(r, canonical string) bool {
+	resource, group, _ := strings.Cut(canonical, ".")
+	written := strings.ToLower(strings.TrimSpace(r))
+	if slices.ContainsFunc(neverGroups, func(never string) bool {
+		return strings.HasSuffix("."+group, "."+never) || strings.HasPrefix(written, never+"/")
+	}) {
+		return true
+	}
+	return group == "" && neverResources.Has(resource) || strings.Contains(written, "/") && neverResources.HasAny(words(written)...)
+}
+
+// meantResource returns jobs.batch or pods for another spelling of it ("Job", "batch/v1", "pods.v1", "po"), or empty.
+func meantResource(r string) string {
+	words := words(strings.ToLower(r))
+	words = slices.DeleteFunc(words, func(w string) bool { return apiVersion.MatchString(w) || w == "core" })
+	allOf := func(known ...string) bool {
+		return len(words) > 0 && sets.New(known...).HasAll(words...)
+	}
+	switch {
+	case allOf("job", "jobs", "batch"):
+		return ResourceJobs
+	case allOf("pod", "pods", "po"):
+		return ResourcePods
+	}
+	return ""
+}
+
+// words splits at the separators between a resource, a version and a group.
+func words(r string) []string {
+	return strings.FieldsFunc(r, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+}

@@ -1,0 +1,46 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestResourceRefusal(t *testing.T) {
+	for _, r := range []string{
+		"jobs.batch", "pods", "configmaps", "secrets", "deployments.apps", "workflows.argoproj.io", "jobs.batch.volcano.sh", "jobs.example.com",
+		"events.example.com", "roles.example.com", "pods.example.com", // Not those of Kubernetes.
+	} {
+		if why := ResourceRefusal(r); why != "" {
+			t.Errorf("%q is refused: %s", r, why)
+		}
+	}
+	const jobs, pods, never, form = `did you mean "jobs.batch"?`, `did you mean "pods"?`, "is never deleted by Winnow", `name the resource as "resource.group"`
+	for want, all := range map[string][]string{
+		jobs: {"jobs", "Job", "job.batch", "batch/v1", "jobs.v1.batch", "batch/v1/jobs", "Jobs.Batch", " jobs.batch"},
+		pods: {"pod", "Pods", "po", "pods.v1", "v1/pods", "pods.core", "pods."},
+		never: {
+			"namespaces", "Namespace", "namespaces.v1", "nodes", "node.core", "v1/nodes", "PersistentVolume", "pvc", "serviceaccounts", "events", "Lease",
+			"roles.rbac.authorization.k8s.io", "clusterroles", "rbac.authorization.k8s.io/v1", "apiservices.apiregistration.k8s.io",
+			"customresourcedefinitions.apiextensions.k8s.io", "customresourcedefinitions.v1.apiextensions.k8s.io", "crd",
+			"validatingwebhookconfigurations", "mutatingadmissionpolicies.admissionregistration.k8s.io", "leases.coordination.k8s.io",
+			"events.events.k8s.io", "pods.metrics.k8s.io", "cleanuppolicies.gc.winnow.dev", "cup", "ccup", "rlc", "ClusterCleanupPolicy",
+			"resourcelifecycles.gc.winnow.dev", "storedcleanuppolicies.internal.gc.winnow.dev", "storedresourcelifecycles",
+		},
+		`did you mean "workflows.argoproj.io"?`: {"workflows.v1alpha1.argoproj.io", "Workflows.argoproj.io", "workflows.argoproj.io "},
+		`did you mean "configmaps"?`:            {"ConfigMaps", "configmaps.v1", "configmaps.core"},
+		"must not be empty; " + form:            {"", "  "},
+		"wildcards are not allowed; " + form:    {"*", "*.batch"},
+		"needs an API group; " + form:           {"workflow", "Workflow", "workflows", "v1", "cm"},
+		"is not the name of a resource":         {"pods/status", "argoproj.io/v1alpha1", "..", "workflows_argoproj.io", "workflows argoproj.io"},
+		"Winnow reads these objects":            {"cronjobs.batch", "resourcequotas", "cronjobs.v1.batch"},
+	} {
+		for _, r := range all {
+			if why := ResourceRefusal(r); !strings.Contains(why, want) {
+				t.Errorf("%q: got %q, want %q", r, why, want)
+			}
+		}
+	}
+}
