@@ -82,6 +82,8 @@ type CleanupPolicySpec struct {
 	TTLAfterFinished *TTL
 	// Capacity is the default for finished Jobs and for finished Pods that no rule matches; nil is no limit by count.
 	Capacity *Capacity
+	// ActiveDeadline is the default of how long Jobs and Pods that no rule matches may run; nil is no limit by Winnow.
+	ActiveDeadline *TTL
 	// Suspend stops this policy: it deletes nothing, and still keeps what it kept before.
 	Suspend bool
 	// AnnotationTTL says what the annotations on an object can do.
@@ -118,9 +120,10 @@ type ClusterCleanupPolicySpec struct {
 	Mode PolicyMode
 	// NamespaceSelector selects namespaces by label; required. An empty one selects all except the protected ones.
 	NamespaceSelector *metav1.LabelSelector
-	// TTLAfterFinished, Capacity, Suspend, AnnotationTTL and Rules are as in a CleanupPolicy.
+	// TTLAfterFinished, Capacity, ActiveDeadline, Suspend, AnnotationTTL and Rules are as in a CleanupPolicy.
 	TTLAfterFinished *TTL
 	Capacity         *Capacity
+	ActiveDeadline   *TTL
 	Suspend          bool
 	AnnotationTTL    AnnotationTTLMode
 	Rules            []CleanupRule
@@ -131,8 +134,8 @@ type ClusterCleanupPolicySpec struct {
 // Defaults returns what the policy says for objects that no policy of their namespace matches.
 func (s *ClusterCleanupPolicySpec) Defaults() *CleanupPolicySpec {
 	return &CleanupPolicySpec{
-		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, Suspend: s.Suspend, AnnotationTTL: s.AnnotationTTL,
-		Rules: s.Rules,
+		Mode: s.Mode, TTLAfterFinished: s.TTLAfterFinished, Capacity: s.Capacity, ActiveDeadline: s.ActiveDeadline, Suspend: s.Suspend,
+		AnnotationTTL: s.AnnotationTTL, Rules: s.Rules,
 	}
 }
 
@@ -208,10 +211,13 @@ type CleanupRule struct {
 	Selector *metav1.LabelSelector
 	// Outcome is how the object finished; empty is either way.
 	Outcome Outcome
-	// TTL is how long to keep the object after it finishes; nil is no limit by time. A rule has TTL, Capacity or both.
+	// TTL is how long to keep the object after it finishes; nil is no limit by time. A rule has at least one of TTL, Capacity and
+	// ActiveDeadline.
 	TTL *TTL
 	// Capacity is how many objects to keep; nil is no limit by count.
 	Capacity *Capacity
+	// ActiveDeadline is how long Jobs and Pods may run that have no deadline of their own; nil is no limit by Winnow.
+	ActiveDeadline *TTL
 	// Dependents says when to delete an object that has a controller.
 	Dependents DependentsPolicy
 	// PropagationPolicy is Background or Foreground.

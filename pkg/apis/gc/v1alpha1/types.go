@@ -66,6 +66,17 @@ type CleanupPolicySpec struct {
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// activeDeadline is how long Jobs and Pods that no rule matches may run, counted from their start, if they have no
+	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
+	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
 	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
 	// has a vote where other policies match, so it keeps what it kept before.
 	// +optional
@@ -155,6 +166,17 @@ type ClusterCleanupPolicySpec struct {
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// activeDeadline is how long Jobs and Pods that no rule matches, and no policy of their namespace, may run, if they have
+	// no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they
+	// fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
 	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
 	// has a vote where other policies match, so it keeps what it kept before.
 	// +optional
@@ -361,6 +383,18 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	Capacity *Capacity `json:"capacity,omitempty"`
+	// activeDeadline is how long Jobs and Pods that this rule matches may run, counted from their start, if they have no
+	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
+	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// controller. Write a duration of at least one second, for example "6h". A rule with only an activeDeadline deletes
+	// nothing.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=32
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=32
+	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
 	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
 	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob,
 	// ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer
