@@ -374,6 +374,16 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref common.ReferenceCallback)
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
+					"activeDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "activeDeadline is how long Jobs and Pods that no rule matches may run, counted from their start, if they have no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". If unset, Winnow ends nothing.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
 							Description: "suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still has a vote where other policies match, so it keeps what it kept before.",
@@ -618,6 +628,16 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
 						},
 					},
+					"activeDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "activeDeadline is how long Jobs and Pods that this rule matches may run, counted from their start, if they have no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". A rule with only an activeDeadline deletes nothing.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
 							Description: "dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob, ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer needs them.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` can delete it once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
@@ -788,6 +808,16 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts separately. If unset, there is no limit by count.",
 							Ref:         ref(v1alpha1.Capacity{}.OpenAPIModelName()),
+						},
+					},
+					"activeDeadline": {
+						SchemaProps: spec.SchemaProps{
+							Description: "activeDeadline is how long Jobs and Pods that no rule matches, and no policy of their namespace, may run, if they have no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a controller. Write a duration of at least one second, for example \"6h\". If unset, Winnow ends nothing.",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](32),
+							Pattern:     "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 					"suspend": {

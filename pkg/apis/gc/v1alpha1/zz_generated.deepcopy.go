@@ -160,6 +160,11 @@ func (in *CleanupPolicySpec) DeepCopyInto(out *CleanupPolicySpec) {
 		*out = new(Capacity)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.ActiveDeadline != nil {
+		in, out := &in.ActiveDeadline, &out.ActiveDeadline
+		*out = new(TTL)
+		**out = **in
+	}
 	if in.Rules != nil {
 		in, out := &in.Rules, &out.Rules
 		*out = make([]CleanupRule, len(*in))
@@ -245,6 +250,11 @@ func (in *CleanupRule) DeepCopyInto(out *CleanupRule) {
 		in, out := &in.Capacity, &out.Capacity
 		*out = new(Capacity)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.ActiveDeadline != nil {
+		in, out := &in.ActiveDeadline, &out.ActiveDeadline
+		*out = new(TTL)
+		**out = **in
 	}
 	return
 }
@@ -337,6 +347,11 @@ func (in *ClusterCleanupPolicySpec) DeepCopyInto(out *ClusterCleanupPolicySpec) 
 		in, out := &in.Capacity, &out.Capacity
 		*out = new(Capacity)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.ActiveDeadline != nil {
+		in, out := &in.ActiveDeadline, &out.ActiveDeadline
+		*out = new(TTL)
+		**out = **in
 	}
 	if in.Rules != nil {
 		in, out := &in.Rules, &out.Rules

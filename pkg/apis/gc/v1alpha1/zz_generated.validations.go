@@ -624,6 +624,37 @@ func Validate_CleanupPolicySpec(
 		errs = append(errs, fn(fldPath.Child("capacity"), obj.Capacity, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupPolicySpec.ActiveDeadline
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicySpec) *TTL {
+				return oldObj.ActiveDeadline
+			})
+		errs = append(errs, fn(fldPath.Child("activeDeadline"), obj.ActiveDeadline, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupPolicySpec.Suspend
 		fn := func(
 			fldPath *field.Path,
@@ -1254,6 +1285,37 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("capacity"), obj.Capacity, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupRule.ActiveDeadline
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *TTL {
+				return oldObj.ActiveDeadline
+			})
+		errs = append(errs, fn(fldPath.Child("activeDeadline"), obj.ActiveDeadline, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupRule.Dependents
 		fn := func(
 			fldPath *field.Path,
@@ -1528,6 +1590,37 @@ func Validate_ClusterCleanupPolicySpec(
 				return oldObj.Capacity
 			})
 		errs = append(errs, fn(fldPath.Child("capacity"), obj.Capacity, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ClusterCleanupPolicySpec.ActiveDeadline
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TTL,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 32); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterCleanupPolicySpec) *TTL {
+				return oldObj.ActiveDeadline
+			})
+		errs = append(errs, fn(fldPath.Child("activeDeadline"), obj.ActiveDeadline, oldVal, oldObj != nil)...)
 	}
 
 	{ // field ClusterCleanupPolicySpec.Suspend

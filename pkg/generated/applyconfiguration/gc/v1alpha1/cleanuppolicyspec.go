@@ -25,6 +25,11 @@ type CleanupPolicySpecApplyConfiguration struct {
 	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
 	// separately. If unset, there is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
+	// activeDeadline is how long Jobs and Pods that no rule matches may run, counted from their start, if they have no
+	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
+	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
+	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
 	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
 	// has a vote where other policies match, so it keeps what it kept before.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -63,6 +68,14 @@ func (b *CleanupPolicySpecApplyConfiguration) WithTTLAfterFinished(value gcv1alp
 // If called multiple times, the Capacity field is set to the value of the last call.
 func (b *CleanupPolicySpecApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *CleanupPolicySpecApplyConfiguration {
 	b.Capacity = value
+	return b
+}
+
+// WithActiveDeadline sets the ActiveDeadline field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ActiveDeadline field is set to the value of the last call.
+func (b *CleanupPolicySpecApplyConfiguration) WithActiveDeadline(value gcv1alpha1.TTL) *CleanupPolicySpecApplyConfiguration {
+	b.ActiveDeadline = &value
 	return b
 }
 

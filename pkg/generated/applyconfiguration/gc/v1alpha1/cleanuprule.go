@@ -34,6 +34,12 @@ type CleanupRuleApplyConfiguration struct {
 	TTL *gcv1alpha1.TTL `json:"ttl,omitempty"`
 	// capacity limits the number of objects that this rule decides for. Each resource counts separately.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
+	// activeDeadline is how long Jobs and Pods that this rule matches may run, counted from their start, if they have no
+	// spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they fail
+	// with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// controller. Write a duration of at least one second, for example "6h". A rule with only an activeDeadline deletes
+	// nothing.
+	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
 	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
 	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob,
 	// ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer
@@ -101,6 +107,14 @@ func (b *CleanupRuleApplyConfiguration) WithTTL(value gcv1alpha1.TTL) *CleanupRu
 // If called multiple times, the Capacity field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *CleanupRuleApplyConfiguration {
 	b.Capacity = value
+	return b
+}
+
+// WithActiveDeadline sets the ActiveDeadline field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ActiveDeadline field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithActiveDeadline(value gcv1alpha1.TTL) *CleanupRuleApplyConfiguration {
+	b.ActiveDeadline = &value
 	return b
 }
 

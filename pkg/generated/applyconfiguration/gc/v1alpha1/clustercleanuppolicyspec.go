@@ -30,6 +30,11 @@ type ClusterCleanupPolicySpecApplyConfiguration struct {
 	// capacity limits the number of finished Jobs and of finished Pods that no rule matches. Each of the two counts
 	// separately. If unset, there is no limit by count.
 	Capacity *CapacityApplyConfiguration `json:"capacity,omitempty"`
+	// activeDeadline is how long Jobs and Pods that no rule matches, and no policy of their namespace, may run, if they have
+	// no spec.activeDeadlineSeconds of their own. Winnow sets that field, so that Kubernetes itself ends them, and they
+	// fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
+	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
+	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
 	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
 	// has a vote where other policies match, so it keeps what it kept before.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -79,6 +84,14 @@ func (b *ClusterCleanupPolicySpecApplyConfiguration) WithTTLAfterFinished(value 
 // If called multiple times, the Capacity field is set to the value of the last call.
 func (b *ClusterCleanupPolicySpecApplyConfiguration) WithCapacity(value *CapacityApplyConfiguration) *ClusterCleanupPolicySpecApplyConfiguration {
 	b.Capacity = value
+	return b
+}
+
+// WithActiveDeadline sets the ActiveDeadline field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ActiveDeadline field is set to the value of the last call.
+func (b *ClusterCleanupPolicySpecApplyConfiguration) WithActiveDeadline(value gcv1alpha1.TTL) *ClusterCleanupPolicySpecApplyConfiguration {
+	b.ActiveDeadline = &value
 	return b
 }
 
