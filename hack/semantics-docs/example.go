@@ -63,7 +63,8 @@ func (o *object) describe() string {
 	add(o.Created != "", "created %s", o.Created)
 	switch o.Finished {
 	case "":
-		add(true, "runs")
+		add(o.Started == "", "runs")
+		add(o.Started != "", "started %s", o.Started)
 	case "unknown":
 		add(true, "finish time unknown")
 	default:
@@ -75,6 +76,9 @@ func (o *object) describe() string {
 	}
 	for _, key := range sorted(o.Annotations) {
 		add(true, "annotation `%s: %s`", key, o.Annotations[key])
+	}
+	if o.ActiveDeadlineSeconds != nil {
+		add(true, "`activeDeadlineSeconds: %d`", *o.ActiveDeadlineSeconds)
 	}
 	if o.TTLSecondsAfterFinished != nil {
 		add(true, "`ttlSecondsAfterFinished: %d`", *o.TTLSecondsAfterFinished)
@@ -114,7 +118,11 @@ func (o *object) happens() string {
 func (a answer) String() string {
 	action, reason, _ := strings.Cut(a.Answer, " ")
 	out := "**" + action + "** " + code(reason)
-	if a.Due != "" {
+	switch {
+	case a.Due == "":
+	case strings.HasSuffix(action, "Deadline"):
+		out += ", ends " + a.Due
+	default:
 		out += ", due " + a.Due
 	}
 	if a.By != "" {

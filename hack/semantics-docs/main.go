@@ -37,6 +37,10 @@ The column "what happens" begins with one of these words:
 | **Wait** | it is a candidate, and becomes due at a known time |
 | **Hold** | it is due, but something prevents its deletion |
 | **Delete** | it is due |
+| **SetDeadline** | no candidate, because it runs; Winnow sets, changes or removes its deadline |
+| **HoldDeadline** | the same, but something prevents it |
+| **SetDeadline** | it runs, so it is no candidate; Winnow sets, changes or removes its deadline |
+| **HoldDeadline** | the same, but something prevents that |
 | **Await** | it is being deleted and not yet gone |
 
 The reason follows, and then who decides:
@@ -69,12 +73,12 @@ type example struct {
 }
 
 type object struct {
-	Job, Pod, Namespace, Finished, Outcome, Created, Controller, Scheduled, Applied string
-	Count                                                                           int
-	Labels, Annotations                                                             map[string]string
-	TTLSecondsAfterFinished                                                         *int
-	Finalizers                                                                      []string
-	Terminating, Recreated                                                          bool
+	Job, Pod, Namespace, Started, Finished, Outcome, Created, Controller, Scheduled, Applied string
+	Count                                                                                    int
+	Labels, Annotations                                                                      map[string]string
+	ActiveDeadlineSeconds, TTLSecondsAfterFinished                                           *int
+	Finalizers                                                                               []string
+	Terminating, Recreated                                                                   bool
 
 	answer
 	Propagation, Why string

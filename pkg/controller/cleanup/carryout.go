@@ -15,8 +15,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 )
 
-// carryOut sends the DELETE of an order, after a GET if the order asks for one, and passes the outcome to the tracker. The end of ctx does
-// not cancel requests in flight, because their outcome would be unknown.
+// carryOut sends the DELETE or PATCH of an order, after a GET if the order asks for one, and passes the outcome to the tracker. The end of
+// ctx does not cancel requests in flight, because their outcome would be unknown.
 func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answer {
 	requests := context.WithoutCancel(ctx)
 	if order.Reread {
@@ -38,7 +38,11 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 	}
 	answer := l.deleter.Delete(requests, order)
 	if !answer.NotSent {
-		metrics.DeleteRequests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
+		requests := metrics.DeleteRequests
+		if order.Deadline != nil {
+			requests = metrics.DeadlineRequests
+		}
+		requests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
 	}
 	return l.finish(ctx, order, answer)
 }
@@ -55,25 +59,37 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	logger := klog.LoggerWithValues(klog.FromContext(ctx),
 		"object", klog.KRef(order.Fact.Namespace, order.Fact.Name), "resource", order.Fact.Resource, "uid", order.Fact.UID,
 		"policy", order.Policy.String(), "rule", order.Rule)
+	not := "Not deleted"
+	if order.Deadline != nil {
+		not = "Not changed the deadline"
+		logger = klog.LoggerWithValues(logger, "activeDeadline", order.Deadline.String())
+		if answer.Outcome == deletion.Accepted {
+			logger.Info("Changed the deadline")
+			return answer
+		}
+	}
 	switch answer.Outcome {
 	case deletion.Accepted: // The delay ends with the answer; metrics.Lateness ends when the object is gone.
 		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
 			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
-		logger.V(2).Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
+		logger.V(2).Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	case deletion.RetryLater, deletion.Unauthorized, deletion.Refused, deletion.Unknown:
-		logger.Info("Not deleted", "outcome", answer.Outcome.String(), "detail", answer.Detail)
+		logger.Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)
 	}
 	return answer
 }
 
-// reportGone passes on the deletions whose objects are gone.
+// reportGone passes on the deletions whose objects are gone, and the changes of deadlines.
 func (l *loop) reportGone(ctx context.Context) {
 	gone := l.tracker.TakeGone()
 	if len(gone) == 0 {
 		return
 	}
 	for _, g := range gone {
+		if g.Deadline != nil {
+			continue // DeadlineRequests has counted it.
+		}
 		metrics.Deletions.WithLabelValues(g.Fact.Resource).Inc()
 		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())
 		klog.FromContext(ctx).V(4).Info("Gone", "object", klog.KRef(g.Fact.Namespace, g.Fact.Name), "uid", g.Fact.UID)

@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleter sends the DELETE requests, and the GET that some of them need first. Only this package deletes objects of users.
+// Package deleter sends the DELETE requests, the PATCH requests for deadlines, and the GET that some of them need first. Only this package
+// deletes and changes objects of users.
 package deleter
 
 import (
@@ -35,7 +36,7 @@ const retryAfterMost = time.Minute
 // k8s.io/apiserver/pkg/admission/plugin/webhook/errors. The headers of Priority and Fairness do not help, because all answers have them.
 const byWebhook = "admission webhook "
 
-// Deleter sends one request for each order: a DELETE of exactly the state that was judged.
+// Deleter sends one request for each order: a DELETE, or the PATCH of a deadline, of exactly the state that was judged.
 type Deleter struct {
 	cluster   kubernetes.Interface
 	userAgent string
@@ -55,7 +56,7 @@ type Answer struct {
 	Overloaded bool
 }
 
-// Delete sends the DELETE of an order, unless the outcome is clear without it.
+// Delete sends the DELETE or PATCH of an order, unless the outcome is clear without it.
 func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -69,26 +70,42 @@ func (d *Deleter) Delete(ctx context.Context, o *deletion.Order) Answer {
 			}
 		},
 	})
-	if missing := d.rights.knownMissing(o.Fact, d.clock.Now()); missing != "" {
+	if missing := d.rights.knownMissing(o, d.clock.Now()); missing != "" {
 		return notSent(deletion.Unauthorized, missing)
 	}
-	version := fmt.Sprint(o.Fact.ResourceVersion)
-	err := d.request(http.MethodDelete, o).
-		SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, comment(o))).
-		Body(&metav1.DeleteOptions{
-			Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
-			PropagationPolicy: &o.Propagation,
-		}).
-		Do(ctx).Error()
-	if err != nil && lapsed.Load() { // The transport may have written some of the request before it noticed.
-		return answered(deletion.Unknown, "no answer: the request was canceled, because it waited too long for a connection")
+	request, err := d.requestFor(o)
+	if err != nil {
+		return notSent(deletion.Refused, err.Error())
 	}
-	return d.result(ctx, o.Fact, err)
+	result := request.SetHeader("User-Agent", fmt.Sprintf("%s (%s)", d.userAgent, comment(o))).Do(ctx)
+	switch err := result.Error(); {
+	case err != nil && lapsed.Load(): // The transport may have written some of the request before it noticed.
+		return answered(deletion.Unknown, "no answer: the request was canceled, because it waited too long for a connection")
+	case err == nil && o.Deadline != nil:
+		return patched(o, result)
+	default:
+		return d.result(ctx, o, err)
+	}
+}
+
+// requestFor returns the DELETE or PATCH of an order.
+func (d *Deleter) requestFor(o *deletion.Order) (*rest.Request, error) {
+	version := fmt.Sprint(o.Fact.ResourceVersion)
+	if o.Deadline != nil {
+		return d.patchRequest(o, version)
+	}
+	return d.request(http.MethodDelete, o).Body(&metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &o.Fact.UID, ResourceVersion: &version},
+		PropagationPolicy: &o.Propagation,
+	}), nil
 }
 
 // comment returns what the User-Agent says in parentheses: it names the policy and rule that decided, for the audit log.
 func comment(o *deletion.Order) string {
 	name := strings.TrimPrefix(o.Policy.String(), "/")
+	if name == "" {
+		return "deadline=withdrawn" // No policy matches the object any more.
+	}
 	if o.Rule == "" {
 		return "ceiling=" + name
 	}
@@ -128,7 +145,7 @@ func noAnswer(err error) string {
 }
 
 // result translates the answer of the API server.
-func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answer {
+func (d *Deleter) result(ctx context.Context, o *deletion.Order, err error) Answer {
 	if err == nil {
 		return answered(deletion.Accepted, "")
 	}
@@ -150,7 +167,7 @@ func (d *Deleter) result(ctx context.Context, f *lifecycle.Fact, err error) Answ
 	case http.StatusGatewayTimeout:
 		out.Outcome = deletion.Unknown
 	case http.StatusForbidden:
-		if missing := d.rights.missing(ctx, f, d.clock.Now()); missing != "" {
+		if missing := d.rights.missing(ctx, o, d.clock.Now()); missing != "" {
 			out.Outcome, out.Detail = deletion.Unauthorized, missing
 		}
 	}

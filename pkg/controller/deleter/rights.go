@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 )
 
 // rightsFor is how long an answer about Winnow's own permissions is cached.
@@ -28,16 +28,25 @@ type rights struct {
 	answers map[right]answer
 }
 
-type right struct{ resource, namespace string }
+type right struct{ verb, resource, namespace string }
+
+// rightFor returns the permission that an order needs.
+func rightFor(o *deletion.Order) right {
+	verb := "delete"
+	if o.Deadline != nil {
+		verb = "patch"
+	}
+	return right{verb: verb, resource: o.Fact.Resource, namespace: o.Fact.Namespace}
+}
 
 type answer struct {
 	allowed bool
 	until   time.Time
 }
 
-// missing returns the message about the missing permission to delete f; empty if Winnow has it, or if that is not known.
-func (r *rights) missing(ctx context.Context, f *lifecycle.Fact, now time.Time) string {
-	key := right{resource: f.Resource, namespace: f.Namespace}
+// missing returns the message about the missing permission for an order; empty if Winnow has it, or if that is not known.
+func (r *rights) missing(ctx context.Context, o *deletion.Order, now time.Time) string {
+	key := rightFor(o)
 	a, ok := r.recall(key, now)
 	if !ok {
 		allowed, err := r.ask(ctx, key)
@@ -51,8 +60,8 @@ func (r *rights) missing(ctx context.Context, f *lifecycle.Fact, now time.Time) 
 }
 
 // knownMissing is like missing, but uses only cached answers.
-func (r *rights) knownMissing(f *lifecycle.Fact, now time.Time) string {
-	key := right{resource: f.Resource, namespace: f.Namespace}
+func (r *rights) knownMissing(o *deletion.Order, now time.Time) string {
+	key := rightFor(o)
 	if a, ok := r.recall(key, now); ok {
 		return a.missing(key)
 	}
@@ -63,8 +72,12 @@ func (a answer) missing(key right) string {
 	if a.allowed {
 		return ""
 	}
-	return fmt.Sprintf("Winnow may not delete them. Missing permission: kubectl auth can-i delete %s -n %s. To grant it: %s",
-		key.resource, key.namespace, gc.GrantCommand(key.resource))
+	what, grant := "delete them", gc.GrantCommand(key.resource)
+	if key.verb == "patch" {
+		what, grant = "set their activeDeadlineSeconds", "kubectl apply -f artifacts/optional/deadlines.yaml"
+	}
+	return fmt.Sprintf("Winnow may not %s. Missing permission: kubectl auth can-i %s %s -n %s. To grant it: %s",
+		what, key.verb, key.resource, key.namespace, grant)
 }
 
 func (r *rights) recall(key right, now time.Time) (answer, bool) {
@@ -87,7 +100,7 @@ func (r *rights) ask(ctx context.Context, key right) (bool, error) {
 	gr := schema.ParseGroupResource(key.resource)
 	review, err := r.cluster.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: key.namespace, Verb: "delete", Group: gr.Group, Resource: gr.Resource,
+			Namespace: key.namespace, Verb: key.verb, Group: gr.Group, Resource: gr.Resource,
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 type request struct {
 	method, path, userAgent string
 	options                 metav1.DeleteOptions // of a DELETE
+	patch                   string               // of a PATCH
 }
 
 // server gives the answers that a test sets, and records the requests.
@@ -70,8 +71,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	seen := request{method: r.Method, path: r.URL.Path, userAgent: r.Header.Get("User-Agent")}
-	if r.Method == http.MethodDelete {
+	switch r.Method {
+	case http.MethodDelete:
 		s.decode(body, &seen.options)
+	case http.MethodPatch:
+		seen.patch = string(body)
 	}
 	s.seen = append(s.seen, seen)
 	s.answer(w, r)

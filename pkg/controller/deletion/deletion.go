@@ -1,7 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletion describes one DELETE: the order, the outcome, and when the next attempt may follow. The package is pure.
+// Package deletion describes one DELETE, or the PATCH of a deadline: the order, the outcome, and when the next attempt may follow. The
+// package is pure.
 package deletion
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// Order is a DELETE to be sent, for exactly the state that was judged.
+// Order is a DELETE to be sent, or the PATCH of a deadline, for exactly the state that was judged.
 type Order struct {
 	Kind *kinds.Kind
 	Fact *lifecycle.Fact
@@ -23,7 +24,9 @@ type Order struct {
 	PolicyUID   types.UID
 	Rule        string
 	Propagation metav1.DeletionPropagation
-	// Due is when the object became due.
+	// Deadline is nil for a DELETE. Otherwise the order is for a PATCH that changes the deadline of the object to this; zero removes it.
+	Deadline *time.Duration
+	// Due is when the object became due; zero for a PATCH.
 	Due time.Time
 	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh.
 	Until time.Time
@@ -41,7 +44,7 @@ func (o *Order) Lapsed(now time.Time) bool {
 type Outcome int
 
 const (
-	// Accepted: the object is gone or being deleted.
+	// Accepted: the object is gone or being deleted, or has its new deadline.
 	Accepted Outcome = iota
 	// NotFound: the object was gone already.
 	NotFound
@@ -72,9 +75,11 @@ type Result struct {
 	Detail string
 	// RetryAfter is how long the server asks to wait after RetryLater; zero if it does not say.
 	RetryAfter time.Duration
+	// Changed is the new state of the object after an accepted PATCH.
+	Changed *lifecycle.Fact
 }
 
-// Gone is an accepted deletion whose object the watch reported as gone, at the time At.
+// Gone is an accepted deletion whose object the watch reported as gone, or an accepted PATCH, at the time At.
 type Gone struct {
 	*Order
 	At time.Time

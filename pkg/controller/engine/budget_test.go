@@ -20,7 +20,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
@@ -223,7 +222,7 @@ func (s *budgetRun) takeAll() {
 	}
 	var orders []*deletion.Order
 	for o, ok := s.limited.Take(s.now); ok; o, ok = s.limited.Take(s.now) {
-		if rec := s.unlimited.records.get(o.Fact.UID); rec == nil || rec.action != policy.Delete {
+		if rec := s.unlimited.records.get(o.Fact.UID); rec == nil || !rec.decision().Ready() {
 			s.wrong = append(s.wrong, fmt.Sprintf("deletes %s, but the other engine decided %+v", o.Fact.UID, rec))
 		}
 		orders = append(orders, o)

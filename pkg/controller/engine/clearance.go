@@ -34,7 +34,7 @@ func (e *Engine) setClearance(rec *record, to clearance) {
 // updateClearance sets wantsDelete, and the clearance if nothing has to be assessed first. before is the decision that d replaces.
 func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
-	rec.setWantsDelete(d.Action == policy.Delete)
+	rec.setWantsDelete(d.Action == policy.Delete || d.Ends)
 	rec.deleteReason = rec.deleteReason.recode(d.Reason)
 	if !rec.wantsDelete {
 		e.resetClearance(rec)
@@ -46,7 +46,7 @@ func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.
 	switch {
 	case rec.clearance != uncleared:
 	case len(ns.changes) > 0:
-		if before.Action == policy.Wait && !before.At.After(ns.changes[0].At) {
+		if before.Awaits() && !before.At.After(ns.changes[0].At) {
 			e.setClearance(rec, cleared) // The record became due before the change, and was not evaluated in between.
 		}
 	case ns.stopped(p): // Stays uncleared: the change that ends the stop makes the record due, and is assessed then.

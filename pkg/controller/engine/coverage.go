@@ -77,7 +77,8 @@ func (ns *namespace) dependsOn(t *kinds.Table) sets.Set[string] {
 	return out
 }
 
-// updateCoverage covers the resources in the namespace that its policies name, with those that may own their objects, and no others.
+// updateCoverage covers the resources in the namespace that its policies name, those that may own their objects, and Jobs as long as any
+// has a deadline that Winnow has set.
 func (e *Engine) updateCoverage(ns *namespace, named sets.Set[string], now time.Time) {
 	ns.named = named
 	resources := sets.New(e.kinds.WithOwners(named.UnsortedList()...)...)
@@ -87,6 +88,9 @@ func (e *Engine) updateCoverage(ns *namespace, named sets.Set[string], now time.
 				resources.Insert(k.Resource)
 			}
 		}
+	}
+	if ns.deadlinesSet > 0 {
+		resources.Insert(gc.ResourceJobs)
 	}
 	covered := make(map[string]Covering, len(resources))
 	for resource := range resources {

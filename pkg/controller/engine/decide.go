@@ -92,7 +92,8 @@ func (e *Engine) explain(rec *record) policy.Decision {
 	return e.applyHolds(rec, r, d, at)
 }
 
-// applyHolds replaces a Delete by a Hold if anything prevents the deletion now. Other decisions stay as they are.
+// applyHolds replaces a Delete by a Hold, and a SetDeadline by a HoldDeadline, if anything prevents the request now. Other decisions stay
+// as they are.
 func (e *Engine) applyHolds(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
 	if d = e.holdDelete(rec, r, d, now); d.Action != policy.Delete || e.quotaDoubt(rec.ns) == "" {
 		return d
@@ -101,15 +102,12 @@ func (e *Engine) applyHolds(rec *record, r policy.Resolution, d policy.Decision,
 	return e.holdQuotaDelete(rec, &standing, d, now)
 }
 
-// holdDelete replaces a Delete by a Hold if anything but doubt about quotas prevents it.
+// holdDelete is applyHolds for everything but doubt about quotas.
 func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision, now time.Time) policy.Decision {
-	if d.Action != policy.Delete {
+	if !d.Ready() {
 		return d
 	}
-	ns := rec.ns
-	hold := func(reason policy.Reason, detail string) policy.Decision {
-		return policy.Decision{Action: policy.Hold, Reason: reason, Detail: detail, At: d.At}
-	}
+	ns, hold := rec.ns, d.Held
 	held, unobserved, stale := rec.heldBy(r.Policy.UID), e.unobservedFor(rec), e.staleView(rec, d.Reason)
 	switch {
 	case ns.stopped(r.Policy):

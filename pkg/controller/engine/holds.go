@@ -25,7 +25,7 @@ func (rec *record) hold() *approval.Hold {
 // heldBy returns the hold that keeps a policy from deleting the record; nil if there is none. It is the hold that the record waits under,
 // or a hold that the policy owns, or an adopted hold whose members are not known yet.
 func (rec *record) heldBy(policy types.UID) *approval.Hold {
-	if h := rec.hold(); h != nil {
+	if h := rec.hold(); h != nil || policy == "" {
 		return h
 	}
 	if h := rec.ns.holds.Of(policy); h != nil {

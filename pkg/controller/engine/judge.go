@@ -69,7 +69,11 @@ func (e *Engine) evaluate(rec *record, now time.Time) {
 
 // reapply applies the decision for a record with wantsDelete again, because only holds have changed.
 func (e *Engine) reapply(rec *record, now time.Time) {
-	e.apply(rec, rec.resolution(), policy.Decision{Action: policy.Delete, Reason: reasons[rec.deleteReason], At: rec.at.time()}, now)
+	d := policy.Decision{Action: policy.Delete, Reason: reasons[rec.deleteReason], At: rec.at.time()}
+	if d.Reason == policy.ReasonActiveDeadline {
+		d.Action, d.Ends = policy.SetDeadline, true
+	}
+	e.apply(rec, rec.resolution(), d, now)
 }
 
 // apply stores a decision after it has applied holds to it, sets the timer of the record, and adds the record to its lane, or removes it
@@ -87,9 +91,9 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 	next.addTime(e.evaluatePreviews(rec, now))
 	e.setTimer(rec, next.at)
 	switch {
-	case d.Action != policy.Delete:
+	case !d.Ready():
 		e.queue.Remove(&rec.ns.lane, rec)
-		if !d.Due() && rec.extra != nil {
+		if !d.Due() && d.Action != policy.HoldDeadline && rec.extra != nil {
 			rec.extra.retry.Reset()
 		}
 		rec.dropEmptyExtra()
@@ -117,7 +121,7 @@ func (e *Engine) evaluatePreviews(rec *record, now time.Time) time.Time {
 		for _, v := range e.asked.matches.Previews {
 			with := standing.With(v)
 			r, d := with.Decide(e.limitsOn(rec), now)
-			if r.Policy != v.Policy || !d.Candidate() {
+			if r.Policy != v.Policy || !d.Candidate() && d.Action != policy.SetDeadline {
 				continue
 			}
 			d = e.holdQuotaDelete(rec, &with, e.holdDelete(rec, r, rec.withOverSince(d), now), now)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -37,17 +38,37 @@ func (e *simulation) work(t *rapid.T) {
 		}
 	}
 	for _, o := range orders {
-		if want := propagations[o.Fact.UID]; o.Propagation != want {
+		if want := propagations[o.Fact.UID]; o.Deadline == nil && o.Propagation != want {
 			t.Fatalf("deletes %s with propagation %s, want %s", o.Fact.UID, o.Propagation, want)
 		}
 	}
 	for _, o := range orders {
+		if o.Deadline != nil {
+			e.deadlineChanged(t, o)
+			continue
+		}
 		e.leader.Done(o, deletion.Result{Outcome: deletion.Accepted}, e.Now)
 	}
 	for _, o := range orders {
-		e.deleted(t, o.Fact.UID)
+		if o.Deadline == nil {
+			e.deleted(t, o.Fact.UID)
+		}
 	}
 	e.clearDue()
+}
+
+// deadlineChanged carries out an order for a deadline. The leader may hear of the new state by its watch before it has the answer.
+func (e *simulation) deadlineChanged(t *rapid.T, o *deletion.Order) {
+	i := e.indexOf(o.Fact.UID)
+	f := *e.Objects[i]
+	e.next()
+	f.ResourceVersion, f.Deadline.Set = uint64(e.version), *o.Deadline
+	e.Objects[i] = &f
+	e.follower.Upsert(facts.Compress(&f), e.Now)
+	if rapid.Bool().Draw(t, "seen") {
+		e.leader.Upsert(facts.Compress(&f), e.Now)
+	}
+	e.leader.Done(o, deletion.Result{Outcome: deletion.Accepted, Changed: &f}, e.Now)
 }
 
 // simPace is a token bucket whose tokens are time. It holds one second, or the time of one deletion if that is more.
@@ -85,30 +106,42 @@ func (e *simulation) resetPaces(all bool) {
 
 // order returns the objects of a namespace that must be deleted, in their order.
 func (e *simulation) order(namespace string, wants map[types.UID]model.Answer) []types.UID {
-	return slices.DeleteFunc(e.DeletionOrder(namespace), func(uid types.UID) bool { return wants[uid].Action != model.Delete })
+	return slices.DeleteFunc(e.DeletionOrder(namespace), func(uid types.UID) bool {
+		return wants[uid].Action != model.Delete && wants[uid].Action != model.SetDeadline
+	})
 }
 
 // wants returns the answers of the model, with the holds and the clock, which the model does not know.
 func (e *simulation) wants() map[types.UID]model.Answer {
 	out := e.Answers()
-	held := map[types.UID]bool{}
-	for key, uids := range e.DueBy() {
-		for _, uid := range uids {
-			held[uid] = e.heldBy(uid, key) != nil
+	held, nobody := map[types.UID]bool{}, map[types.UID]bool{}
+	for _, all := range []map[model.PolicyInNamespace][]types.UID{e.DueBy(), e.Deadlines()} {
+		for key, uids := range all {
+			for _, uid := range uids {
+				held[uid], nobody[uid] = e.heldBy(uid, key) != nil, key.Policy == model.PolicyRef{}
+			}
 		}
 	}
 	for uid, a := range out {
-		switch {
-		case a.Action != model.Delete:
-			continue
-		case held[uid]:
-			a.Action, a.Reason = model.Hold, string(policy.ReasonHeld)
-		case e.clockInDoubt:
-			a.Action, a.Reason = model.Hold, string(policy.ReasonClockInDoubt)
+		if nobody[uid] && e.leader.records.get(uid) == nil {
+			a = model.Answer{Action: model.Ignore} // No policy has named Jobs since Winnow started.
 		}
-		out[uid] = a
+		out[uid] = e.held(a, held[uid])
 	}
 	return out
+}
+
+// held returns the answer if a hold, or else the clock, prevents what is to be done.
+func (e *simulation) held(a model.Answer, byHold bool) model.Answer {
+	action := map[string]string{model.Delete: model.Hold, model.SetDeadline: model.HoldDeadline}[a.Action]
+	switch {
+	case action == "":
+	case byHold:
+		a.Action, a.Reason = action, string(policy.ReasonHeld)
+	case e.clockInDoubt:
+		a.Action, a.Reason = action, string(policy.ReasonClockInDoubt)
+	}
+	return a
 }
 
 // limited reports whether an enforcing policy counts objects. A preview takes the pools of other policies as they are, not as they would be
@@ -129,14 +162,7 @@ func (e *simulation) checkPreviews(t *rapid.T, previews map[model.PolicyRef]map[
 	for _, p := range rec.previews() {
 		ref := model.PolicyRef{Namespace: p.policy.Namespace, Name: p.policy.Name}
 		want, ok := previews[ref][rec.UID()]
-		if ok && want.Action == model.Delete {
-			switch {
-			case e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil:
-				want.Action, want.Reason = model.Hold, string(policy.ReasonHeld)
-			case e.clockInDoubt:
-				want.Action, want.Reason = model.Hold, string(policy.ReasonClockInDoubt)
-			}
-		}
+		want = e.held(want, e.heldBy(rec.UID(), model.PolicyInNamespace{Policy: ref, Namespace: rec.Namespace}) != nil)
 		if !ok || actionNames[p.decision.Action] != want.Action || string(p.decision.Reason) != want.Reason {
 			t.Fatalf("%s: policy %s previews %+v, want %+v", rec.UID(), ref, p.decision, want)
 		}
@@ -146,7 +172,7 @@ func (e *simulation) checkPreviews(t *rapid.T, previews map[model.PolicyRef]map[
 
 var actionNames = map[policy.Action]string{
 	policy.Ignore: model.Ignore, policy.Keep: model.Keep, policy.Wait: model.Wait, policy.Hold: model.Hold, policy.Delete: model.Delete,
-	policy.Await: model.Await,
+	policy.Await: model.Await, policy.SetDeadline: model.SetDeadline, policy.HoldDeadline: model.HoldDeadline,
 }
 
 // checkAll compares everything that the engines decided and report.
@@ -193,6 +219,9 @@ func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
 		return out
 	}
 	ref := model.PolicyRef{Namespace: r.Policy.Namespace, Name: r.Policy.Name}
+	if ref == (model.PolicyRef{}) { // Nobody wants a deadline any more.
+		return out
+	}
 	out.By = ref.String() + " " + r.RuleName()
 	if r.Rule == nil {
 		out.By = "ceiling=" + ref.String()
@@ -202,7 +231,7 @@ func answerOf(r policy.Resolution, d policy.Decision) model.Answer {
 
 // heldBy returns the hold that an object waits under, or else the hold of the policy that would delete it.
 func (e *simulation) heldBy(uid types.UID, key model.PolicyInNamespace) *simHold {
-	if h := e.under[uid]; h != nil {
+	if h := e.under[uid]; h != nil || key.Policy == (model.PolicyRef{}) {
 		return h
 	}
 	if h := e.holdOf(e.uidOf(key.Policy), key.Namespace); h != nil {
@@ -291,7 +320,7 @@ func (e *simulation) checkReports(t *rapid.T, wants map[types.UID]model.Answer) 
 	e.checkCeilings(t)
 	candidates := map[string]int64{}
 	for _, a := range wants {
-		if a.Action != model.Ignore {
+		if a.IsCandidate() {
 			candidates[a.By]++
 		}
 	}

@@ -43,7 +43,10 @@ type namespace struct {
 
 	records          []*record
 	wantsDeleteCount int // how many records have wantsDelete
-	pools            map[poolKey]*pool
+	deadlineCount    int // how many records have a deadline that is to be changed
+	// deadlinesSet counts the Jobs with a deadline that Winnow has set, and may have to take back.
+	deadlinesSet int
+	pools        map[poolKey]*pool
 	// uncounted, unevaluated and unapplied are the positions below which records wait for updateMembership, for evaluate, and for their
 	// holds to be applied; see rejudging.
 	uncounted, unevaluated, unapplied int

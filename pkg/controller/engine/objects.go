@@ -37,6 +37,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 		return
 	}
 	rec := e.records.get(compact.UID())
+	setBefore := ns.deadlinesSet
 	changed := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact)
 	switch {
 	case rec == nil:
@@ -52,6 +53,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	e.coverOwner(rec, now)
 	e.judge(rec, now)
 	e.judgeDependents(rec.UID(), now)
+	e.uncoverDeadlines(ns, setBefore, now)
 }
 
 // insert adds a record for an object that was not known.
@@ -60,6 +62,7 @@ func (e *Engine) insert(ns *namespace, compact *facts.Compact) *record {
 	rec.flags.set(recreated, e.recreations.countReturn(compact))
 	e.records.put(rec)
 	ns.addRecord(rec)
+	rec.countDeadlineSet(1)
 	e.link(rec)
 	if c := ns.copiedClearances[compact.UID()]; c != uncleared {
 		e.setClearance(rec, c)
@@ -77,7 +80,9 @@ func (e *Engine) update(rec *record, compact *facts.Compact) {
 		e.leave(rec) // Pools and lanes order records by finish time, so rec must be inserted anew.
 		e.queue.Remove(&rec.ns.lane, rec)
 	}
+	rec.countDeadlineSet(-1)
 	rec.Compact, e.asked.rec = *compact, nil
+	rec.countDeadlineSet(1)
 	e.link(rec)
 }
 
@@ -86,8 +91,9 @@ func (e *Engine) remove(rec *record, now time.Time) {
 	if rec.inFlight() != nil {
 		rec.extra.removedInFlight = true
 	}
-	accepted := rec.accepted()
+	accepted, setBefore := rec.accepted(), rec.ns.deadlinesSet
 	e.drop(rec, now)
+	e.uncoverDeadlines(rec.ns, setBefore, now)
 	if accepted != nil {
 		e.countDeletion(accepted, now)
 	}
@@ -102,6 +108,8 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.queue.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)
 	rec.setWantsDelete(false)
+	rec.countDeadline(-1)
+	rec.countDeadlineSet(-1)
 	e.setClearance(rec, uncleared)
 	rec.ns.removeRecord(rec)
 	e.leave(rec)

@@ -56,19 +56,23 @@ func (e *Engine) mustExpireFirst(rec *record, now time.Time) bool {
 // newOrder decides for a record again, and returns the order for its present state; false if the record must not be deleted now.
 func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	r, d := e.decide(rec, now)
-	if d = e.applyHolds(rec, r, d, now); d.Action != policy.Delete {
+	if d = e.applyHolds(rec, r, d, now); !d.Ready() {
 		return nil, false
 	}
 	kind, err := e.kinds.For(rec.Resource)
 	if err != nil {
 		return nil, false // holdDelete holds the record.
 	}
-	return &deletion.Order{
+	order := &deletion.Order{
 		Kind: kind,
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:  e.fresh.Until(),
 		Reread: rec.extra != nil && rec.extra.retry.NeedsGet(rec.ResourceVersion),
-	}, true
+	}
+	if d.Action == policy.SetDeadline {
+		order.Deadline, order.Due = &d.Deadline, time.Time{}
+	}
+	return order, true
 }
 
 // Retake takes in the state that was read for an order, and returns the order for that state. The caller must call Done for it instead of
@@ -118,11 +122,14 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 		e.queue.GiveBack(&rec.ns.lane, rec.ns.bounds.PerMinute)
 	}
 	// The object may have gone, or its resource may no longer be observed, before the answer came. Only the former is counted.
-	if rec.extra.removedInFlight && result.Outcome == deletion.Accepted {
+	if rec.extra.removedInFlight && rec.extra.accepted == o {
 		e.countDeletion(o, now)
 	}
 	delete(e.inFlight, o)
 	rec.extra.inFlight = nil
+	if o.Deadline != nil && result.Outcome == deletion.Accepted {
+		e.deadlineChanged(rec, o, result, now)
+	}
 	if !rec.removed() {
 		e.judge(rec, now)
 	}
@@ -133,7 +140,9 @@ func (e *Engine) Done(o *deletion.Order, result deletion.Result, now time.Time) 
 func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now time.Time) {
 	switch result.Outcome {
 	case deletion.Accepted:
-		rec.extra.accepted = o
+		if o.Deadline == nil {
+			rec.extra.accepted = o
+		}
 	case deletion.Released:
 	case deletion.NotFound:
 		rec.extra.notFound = true
@@ -154,7 +163,7 @@ func (e *Engine) countDeletion(o *deletion.Order, now time.Time) {
 	e.effects.Due = true
 }
 
-// TakeGone returns the deletions whose objects have gone since the last call.
+// TakeGone returns the deletions whose objects have gone, and the changes of deadlines that were accepted, since the last call.
 func (e *Engine) TakeGone() []deletion.Gone {
 	out := e.gone
 	e.gone = nil

@@ -39,8 +39,8 @@ type verdict struct {
 	reason      reasonCode
 	propagation propagationCode
 	flags       flags
-	// wantsDelete is set if policies and guardrails want the object deleted, for deleteReason, even if something else prevents that. Only
-	// setWantsDelete changes it.
+	// wantsDelete is set if policies and guardrails want the object deleted, for deleteReason, even if something else prevents that. It is
+	// also set if a new deadline would end the object at once. Only setWantsDelete changes it.
 	wantsDelete bool
 	// clearance says whether a record with wantsDelete may be deleted in spite of changes. Only setClearance changes it.
 	clearance    clearance
@@ -251,6 +251,8 @@ func (rec *record) recountAt() time.Time {
 
 // setDecision stores who decides for the object, and what.
 func (rec *record) setDecision(r policy.Resolution, d policy.Decision) {
+	rec.countDeadline(-1)
+	defer rec.countDeadline(1)
 	rec.policy, rec.rule, rec.propagation = r.Policy, r.Rule, propagationCodes[r.Propagation]
 	rec.flags.set(native, r.Native)
 	rec.action, rec.reason, rec.at = d.Action, rec.reason.recode(d.Reason), instantOf(d.At)
@@ -263,7 +265,7 @@ func (rec *record) resolution() policy.Resolution {
 
 // decision returns what was decided, without the detail.
 func (rec *record) decision() policy.Decision {
-	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time()}
+	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time(), Ends: rec.wantsDelete && rec.changesDeadline()}
 }
 
 // instant is a time in microseconds since 1970, rounded up. Nanoseconds would overflow in 2262, and objects may be kept for longer.

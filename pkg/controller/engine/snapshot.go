@@ -27,10 +27,13 @@ import (
 type Snapshot struct {
 	// Engine has the namespaces with their policies and holds, but no objects: the caller adds them.
 	Engine *Engine
-	// Facts are those of finished objects; the others cannot become due by the change. CronJobs and Quotas are all of the namespaces.
+	// Facts are those of finished objects, and of running ones that may take a deadline if Deadlines is set; the others cannot become due by
+	// the change. CronJobs and Quotas are all of the namespaces.
 	Facts    []*facts.Compact
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*Quota
+	// Deadlines is set if any policy that may matter sets deadlines, or if Winnow has set any in these namespaces.
+	Deadlines bool
 	// Cut says that the original knows more facts than were copied.
 	Cut bool
 	// Missing are the namespaces where not all objects of a resource are known that the change needs, by resource.
@@ -65,6 +68,7 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(
 			s.CronJobs = append(s.CronJobs, cj)
 		}
 	}
+	s.Deadlines = e.deadlinesIn(s.needs, change)
 	s.beginNamespace(now)
 	return s
 }
@@ -109,7 +113,8 @@ func (s *Snapshot) finishNamespace(ns *namespace) {
 // copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. Objects that change
 // between two steps may be missing.
 func (s *Snapshot) copyFact(rec *record) bool {
-	if !rec.Finished || rec.deleted() {
+	needed := rec.Finished || s.Deadlines && rec.mayTakeDeadline()
+	if !needed || rec.deleted() {
 		return true
 	}
 	if len(s.Facts) >= s.maxFacts {
@@ -252,13 +257,15 @@ func (e *Engine) Decision(uid types.UID) (policy.Resolution, policy.Decision) {
 	return rec.resolution(), e.explain(rec)
 }
 
-// Due is an object that a policy would delete now, or would if there were no hold or its mode were Enforce.
+// Due is an object that a policy would delete now, or change the deadline of, or would if there were no hold or its mode were Enforce.
 type Due struct {
 	*facts.Compact
 	Policy types.NamespacedName
 	// Reason is why the object is due, or ReasonHeld if a hold keeps it. Hold is the ID of the hold, Why the cause of the hold.
 	Reason    policy.Reason
 	Hold, Why string
+	// Ends says that the object still runs, and that the deadline which it gets would end it at once.
+	Ends bool
 	// HoldOwner is the policy whose annotation approves the hold. HoldTotal says that the hold is one of all namespaces together.
 	HoldOwner types.NamespacedName
 	HoldTotal bool
@@ -271,8 +278,8 @@ func (e *Engine) Due() []Due {
 	var out []Due
 	add := func(rec *record, p *policy.Policy, d policy.Decision, preview bool) {
 		switch {
-		case d.Action == policy.Delete:
-			out = append(out, Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Preview: preview})
+		case d.Ready():
+			out = append(out, Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Ends: d.Ends, Preview: preview})
 		case d.Reason == policy.ReasonHeld:
 			h := rec.heldBy(p.UID)
 			if h == nil {
@@ -285,6 +292,7 @@ func (e *Engine) Due() []Due {
 				Hold:      h.ID,
 				Why:       h.Why,
 				HoldOwner: p.NamespacedName,
+				Ends:      d.Ends,
 				Preview:   preview,
 			}
 			if owner := e.policyOf(rec.ns, h.Owner); owner != nil {

@@ -26,7 +26,7 @@ func (e *Engine) nextEvaluation(rec *record, d policy.Decision, now time.Time) e
 	next := earliest{}
 	next.add(d)
 	next.addTime(rec.recountAt())
-	if d.Action != policy.Hold {
+	if d.Action != policy.Hold && d.Action != policy.HoldDeadline {
 		return next
 	}
 	if _, _, until, paused := rec.retryPause(now); paused {
@@ -44,7 +44,7 @@ type earliest struct{ at time.Time }
 
 // add adds the time until which a decision waits, if it does.
 func (t *earliest) add(d policy.Decision) {
-	if d.Action == policy.Wait {
+	if d.Awaits() {
 		t.addTime(d.At)
 	}
 }

@@ -123,7 +123,7 @@ func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyFor
 	now := f.Clock.Now()
 	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
 	a.kinds = snapshot.Engine.Kinds()
-	listed := f.list(listCtx, a.kinds, snapshot.Missing)
+	listed := f.list(listCtx, a.kinds, snapshot)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
 	t := trial{Engine: snapshot.Engine, now: now}
 	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
@@ -280,7 +280,7 @@ func compare(before map[types.UID]engine.Due, after []engine.Due, changed metav1
 
 // notAffected reports whether an object was about to be deleted before the change too, or waits for the same approval.
 func notAffected(was, is engine.Due) bool {
-	return was.Hold == "" || was.Hold == is.Hold && was.Policy == is.Policy
+	return was.Hold == "" && was.Ends == is.Ends || was.Hold != "" && was.Hold == is.Hold && was.Policy == is.Policy
 }
 
 func nameOf(p metav1.Object) types.NamespacedName {

@@ -195,6 +195,10 @@ func TestForecast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "q", UID: "q", ResourceVersion: "1"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": quantity("4")}},
 	}
+	runs := []runtime.Object{
+		testbuilders.Job("long").Started(testbuilders.Now.Add(-2 * time.Hour)).Obj(), testbuilders.Job("short").Started(testbuilders.Now).Obj(),
+		testbuilders.Job("own").Deadline(60).Obj(), testbuilders.Pod("of-a").ControlledBy("batch/v1", "Job", "long").Obj(),
+	}
 	percent := int64(50)
 	stop := clusterPolicy("stop", func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails = &gc.Guardrails{SuspendAll: true} })
 	const (
@@ -229,6 +233,23 @@ func TestForecast(t *testing.T) {
 		"created in Preview": {
 			world: newWorld(old...), change: gc.PolicyChange{After: testbuilders.Policy("p").Default("1h").Preview().Obj()},
 			want: []string{"2 Jobs and 1 Pod in team-a are past this TTL and would be deleted now with mode: Enforce"},
+		},
+		"a deadline where nothing was covered": {
+			world: newWorld(runs...), change: gc.PolicyChange{After: testbuilders.Policy("p").Deadline("1h").Obj()},
+			want: []string{"2 Jobs in team-a will get an activeDeadline; 1 of these will end at once, having run for longer"},
+		},
+		"a deadline in Preview": {
+			world:  newWorld(runs...).with(ttlPolicy("q", "1h")),
+			change: gc.PolicyChange{After: testbuilders.Policy("p").Deadline("1d").Preview().Obj()},
+		},
+		"a deadline in a dry run": {
+			world: newWorld(runs...), change: gc.PolicyChange{After: testbuilders.Policy("p").Deadline("1d").Obj(), DryRun: true},
+			want: []string{"2 Jobs in team-a would get an activeDeadline"},
+		},
+		"a deadline that is withdrawn": {
+			world:  newWorld(testbuilders.Job("a").Deadline(60).RecordsDeadline("60").Obj()).with(testbuilders.Policy("p").Deadline("1m").Obj()),
+			change: gc.PolicyChange{Before: testbuilders.Policy("p").Deadline("1m").Obj()},
+			want:   []string{"1 Job in team-a will lose the activeDeadline that Winnow has set"},
 		},
 		"updated to a shorter TTL": {
 			world:  newWorld(old...).with(ttlPolicy("p", "75m")),

@@ -43,17 +43,19 @@ type listing struct {
 type lister struct {
 	*Forecaster
 	kinds *kinds.Table
-	lock  sync.Mutex
+	// running says that objects which have not finished are needed too.
+	running bool
+	lock    sync.Mutex
 	listing
 }
 
 var errEnough = errors.New("enough objects were looked at")
 
 // list lists all resources concurrently until ctx ends.
-func (f *Forecaster) list(ctx context.Context, table *kinds.Table, missing map[string][]string) *listing {
-	l := &lister{Forecaster: f, kinds: table}
+func (f *Forecaster) list(ctx context.Context, table *kinds.Table, snapshot *engine.Snapshot) *listing {
+	l := &lister{Forecaster: f, kinds: table, running: snapshot.Deadlines}
 	var group sync.WaitGroup
-	for resource, namespaces := range missing {
+	for resource, namespaces := range snapshot.Missing {
 		group.Go(func() { l.read(ctx, resource, namespaces) })
 	}
 	group.Wait()
@@ -89,11 +91,15 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	}
 	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false
-	ended := metav1.ListOptions{FieldSelector: kind.Ended}
-	return pages.EachListItem(ctx, ended, func(object runtime.Object) error { return l.add(kind, object, wanted) })
+	which := metav1.ListOptions{FieldSelector: kind.Ended}
+	if l.running {
+		which = metav1.ListOptions{}
+	}
+	return pages.EachListItem(ctx, which, func(object runtime.Object) error { return l.add(kind, object, wanted) })
 }
 
-// add reduces an object and adds it to the listing, except an object that has not finished, which no decision depends on.
+// add reduces an object and adds it to the listing, except an object that has not finished, unless decisions
+// depend on those too.
 func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[string]) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -114,7 +120,7 @@ func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[strin
 		if err != nil {
 			return err
 		}
-		if kept.Finished {
+		if kept.Finished || l.running {
 			l.kept = append(l.kept, kept)
 		}
 	}

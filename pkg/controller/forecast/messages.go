@@ -46,9 +46,11 @@ type account struct {
 // lines describes the forecast, with one line for each of: deleted, held, still waiting, shown by Preview, and due by other policies.
 func (a *account) lines() []string {
 	own := nameOf(a.Policy())
-	var gone, held, shown, others []engine.Due
+	var gone, held, shown, others, deadlines []engine.Due
 	for _, due := range a.fresh {
 		switch {
+		case due.Hold == "" && isDeadline(due.Reason):
+			deadlines = append(deadlines, due)
 		case due.Preview:
 			shown = append(shown, due)
 		case due.Policy != own:
@@ -59,7 +61,7 @@ func (a *account) lines() []string {
 			gone = append(gone, due)
 		}
 	}
-	lines := slices.Concat(a.gone(gone), a.held(held), a.stillWaiting(), a.shown(shown), a.others(others))
+	lines := slices.Concat(a.gone(gone), a.held(held), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines))
 	if len(lines) == 0 {
 		lines = a.approved()
 	}

@@ -17,6 +17,10 @@ var (
 	DeleteRequests = counter("delete_requests_total",
 		"DELETE requests sent, by resource and outcome (Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown).",
 		"resource", "outcome")
+	// DeadlineRequests counts the PATCH requests for deadlines by outcome.
+	DeadlineRequests = counter("deadline_requests_total",
+		"PATCH requests sent to change spec.activeDeadlineSeconds, by resource and outcome (as in delete_requests_total).",
+		"resource", "outcome")
 	// Deletions counts the objects that were confirmed gone.
 	Deletions = counter("deletions_total", "Objects confirmed gone after a delete, by resource.", "resource")
 	// Lateness is the time from when an object was due to when it was gone.
@@ -51,7 +55,9 @@ var (
 
 // Register registers the metrics.
 func Register() {
-	legacyregistry.MustRegister(DeleteRequests, Deletions, Lateness, Readings, DiscoveryFailures, Concurrency, Leading, StatusWrites)
+	legacyregistry.MustRegister(
+		DeleteRequests, DeadlineRequests, Deletions, Lateness, Readings, DiscoveryFailures, Concurrency, Leading, StatusWrites,
+	)
 }
 
 func counter(name, help string, labels ...string) *metrics.CounterVec {

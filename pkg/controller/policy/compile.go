@@ -64,9 +64,9 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 			return nil, fmt.Errorf("spec.ttlAfterFinished: %w", err)
 		}
 	}
-	if spec.TTLAfterFinished != nil || spec.Capacity != nil {
+	if spec.TTLAfterFinished != nil || spec.Capacity != nil || spec.ActiveDeadline != nil {
 		r, err := compileRule(&gc.CleanupRule{
-			Name: gc.DefaultRuleName, TTL: spec.TTLAfterFinished, Capacity: spec.Capacity,
+			Name: gc.DefaultRuleName, TTL: spec.TTLAfterFinished, Capacity: spec.Capacity, ActiveDeadline: spec.ActiveDeadline,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("spec.%w", err)
@@ -112,8 +112,11 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 			return nil, fmt.Errorf("selector: %w", err)
 		}
 	}
-	if r.TTL == nil && r.Capacity == nil {
-		return nil, errors.New("ttl and capacity are missing")
+	if r.TTL == nil && r.Capacity == nil && r.ActiveDeadline == nil {
+		return nil, errors.New("ttl, capacity and activeDeadline are missing")
+	}
+	if err := out.compileDeadline(r.ActiveDeadline); err != nil {
+		return nil, err
 	}
 	if r.TTL != nil {
 		var err error

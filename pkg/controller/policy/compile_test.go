@@ -39,7 +39,7 @@ func TestCompileErrors(t *testing.T) {
 		"no defaults":                         {testbuilders.Policy("p").Annotations(""), `spec.annotationTTL: "" is not one of`},
 		"a default TTL":                       {testbuilders.Policy("p").Default("1y"), "spec.ttlAfterFinished: has the unknown unit"},
 		"a TTL":                               {rule(testbuilders.Rule("r", "-1h")), "spec.rules[1]: ttl: must not be negative"},
-		"no TTL":                              {rule(testbuilders.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl and capacity are missing"},
+		"no TTL":                              {rule(testbuilders.Rule("r", "").WithoutTTL()), "spec.rules[1]: ttl, capacity and activeDeadline are missing"},
 		"a selector":                          {rule(testbuilders.Rule("r", "1h").Selector(badSelector)), "spec.rules[1]: selector: "},
 		"a resource":                          {rule(testbuilders.Rule("r", "1h").For("jobs.batch", "secret")), `spec.rules[1]: resources: "secret" needs an API group`},
 		"a name twice":                        {rule(testbuilders.Rule("good", "1h")), `spec.rules[1].name: "good" is taken`},

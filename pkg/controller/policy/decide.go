@@ -29,6 +29,10 @@ const (
 	Delete
 	// Await: the object is being deleted, and not yet gone.
 	Await
+	// SetDeadline: the object is no candidate, because it still runs. Its deadline is to be set, changed or removed.
+	SetDeadline
+	// HoldDeadline is SetDeadline when something prevents that now.
+	HoldDeadline
 )
 
 // Reason is the one word for a decision, the same in status, events, metrics and logs.
@@ -36,36 +40,38 @@ type Reason string
 
 // Reasons of decisions, and of what the API server answered to a delete.
 const (
-	ReasonNoPolicy              Reason = "NoPolicy"
-	ReasonNamespaceTerminating  Reason = "NamespaceTerminating"
-	ReasonNamespaceProtected    Reason = "NamespaceProtected"
-	ReasonNamespaceUnknown      Reason = "NamespaceUnknown"
-	ReasonNotFinished           Reason = "NotFinished"
-	ReasonLeftToOwner           Reason = "LeftToOwner"
-	ReasonUnderCeiling          Reason = "UnderCeiling"
-	ReasonNever                 Reason = "Never"
-	ReasonNotDue                Reason = "NotDue"
-	ReasonExpired               Reason = "Expired"
-	ReasonOverCapacity          Reason = "OverCapacity"
-	ReasonOverCeiling           Reason = "OverCeiling"
-	ReasonTerminating           Reason = "Terminating"
-	ReasonExpressionError       Reason = "ExpressionError"
-	ReasonFinishTimeUnknown     Reason = "FinishTimeUnknown"
-	ReasonInvalidAnnotation     Reason = "InvalidAnnotation"
-	ReasonOwnerActive           Reason = "OwnerActive"
-	ReasonUncounted             Reason = "Uncounted"
-	ReasonConflictingFinalizers Reason = "ConflictingFinalizers"
-	ReasonManagedByGitOps       Reason = "ManagedByGitOps"
-	ReasonRecreateLoop          Reason = "RecreateLoop"
-	ReasonPolicyUnreadable      Reason = gc.ReasonUnreadable
-	ReasonSuspended             Reason = "Suspended"
-	ReasonHeld                  Reason = "Held"
-	ReasonClockInDoubt          Reason = "ClockInDoubt"
-	ReasonUnobserved            Reason = "Unobserved"
-	ReasonUnauthorized          Reason = "Unauthorized"
-	ReasonRefused               Reason = "Refused"
-	ReasonContended             Reason = "Contended"
-	ReasonRetrying              Reason = "Retrying"
+	ReasonNoPolicy                Reason = "NoPolicy"
+	ReasonNamespaceTerminating    Reason = "NamespaceTerminating"
+	ReasonNamespaceProtected      Reason = "NamespaceProtected"
+	ReasonNamespaceUnknown        Reason = "NamespaceUnknown"
+	ReasonNotFinished             Reason = "NotFinished"
+	ReasonLeftToOwner             Reason = "LeftToOwner"
+	ReasonUnderCeiling            Reason = "UnderCeiling"
+	ReasonNever                   Reason = "Never"
+	ReasonNotDue                  Reason = "NotDue"
+	ReasonExpired                 Reason = "Expired"
+	ReasonOverCapacity            Reason = "OverCapacity"
+	ReasonOverCeiling             Reason = "OverCeiling"
+	ReasonTerminating             Reason = "Terminating"
+	ReasonExpressionError         Reason = "ExpressionError"
+	ReasonFinishTimeUnknown       Reason = "FinishTimeUnknown"
+	ReasonInvalidAnnotation       Reason = "InvalidAnnotation"
+	ReasonOwnerActive             Reason = "OwnerActive"
+	ReasonUncounted               Reason = "Uncounted"
+	ReasonConflictingFinalizers   Reason = "ConflictingFinalizers"
+	ReasonManagedByGitOps         Reason = "ManagedByGitOps"
+	ReasonRecreateLoop            Reason = "RecreateLoop"
+	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
+	ReasonSuspended               Reason = "Suspended"
+	ReasonHeld                    Reason = "Held"
+	ReasonClockInDoubt            Reason = "ClockInDoubt"
+	ReasonUnobserved              Reason = "Unobserved"
+	ReasonUnauthorized            Reason = "Unauthorized"
+	ReasonRefused                 Reason = "Refused"
+	ReasonContended               Reason = "Contended"
+	ReasonRetrying                Reason = "Retrying"
+	ReasonActiveDeadline          Reason = "ActiveDeadline"
+	ReasonActiveDeadlineWithdrawn Reason = "ActiveDeadlineWithdrawn"
 )
 
 // Reasons of no decision.
@@ -108,6 +114,8 @@ var Reasons = []Reason{
 	ReasonRefused,
 	ReasonContended,
 	ReasonRetrying,
+	ReasonActiveDeadline,
+	ReasonActiveDeadlineWithdrawn,
 }
 
 // Decision is what happens to an object, and why.
@@ -116,12 +124,37 @@ type Decision struct {
 	Reason Reason
 	// Detail explains the reason to people; often empty.
 	Detail string
-	// At is when the object became or becomes due; zero if that is never, or not known.
+	// At is when the object became or becomes due; zero if that is never, or not known. With SetDeadline and HoldDeadline, it is when the
+	// object ends by its new deadline.
 	At time.Time
+	// Deadline is the new deadline with SetDeadline; zero removes it. Ends is set, also with HoldDeadline, if the object has run for longer
+	// already, so that the deadline would end it at once.
+	Deadline time.Duration
+	Ends     bool
 }
 
 // Candidate reports whether the object is a candidate.
-func (d Decision) Candidate() bool { return d.Action != Ignore }
+func (d Decision) Candidate() bool {
+	return d.Action != Ignore && d.Action != SetDeadline && d.Action != HoldDeadline
+}
+
+// Awaits reports whether time alone changes the decision at d.At: the object becomes due, or the deadline that is to be set would end it at
+// once from then on.
+func (d Decision) Awaits() bool {
+	return d.Action == Wait || (d.Action == SetDeadline || d.Action == HoldDeadline) && !d.Ends && !d.At.IsZero()
+}
+
+// Ready reports whether a request is to be sent for the object.
+func (d Decision) Ready() bool { return d.Action == Delete || d.Action == SetDeadline }
+
+// Held returns the decision if something prevents the request that is to be sent.
+func (d Decision) Held(reason Reason, detail string) Decision {
+	action := Hold
+	if d.Action == SetDeadline {
+		action = HoldDeadline
+	}
+	return Decision{Action: action, Reason: reason, Detail: detail, At: d.At, Ends: d.Ends}
+}
 
 // Due reports whether the object is past its time and not yet gone.
 func (d Decision) Due() bool { return d.Action == Hold || d.Action == Delete || d.Action == Await }
@@ -139,6 +172,9 @@ type Limits struct {
 
 // Decide returns who decides for the object at now, and what. Each early return is a reason to keep the object.
 func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
+	if r, d, ok := s.decideDeadline(now); ok {
+		return r, d
+	}
 	if s.by.Policy == nil && !limits.Counted {
 		return Resolution{}, Decision{Action: Ignore, Reason: ReasonNoPolicy}
 	}

@@ -58,6 +58,8 @@ type Rule struct {
 	withOwner     bool
 	gitOpsManaged gc.GitOpsManagedPolicy
 	propagation   metav1.DeletionPropagation
+	// activeDeadline is how long objects may run; zero if the rule does not say.
+	activeDeadline time.Duration
 }
 
 // Capacity limits how many candidates of a pool are kept.

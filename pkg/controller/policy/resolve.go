@@ -36,6 +36,9 @@ type Standing struct {
 	// gitOpsManaged is Delete only if all votes say so.
 	gitOpsManaged gc.GitOpsManagedPolicy
 	annotations   annotations
+	// deadline is how long the object may run, and deadlineBy is who says so; zero if not all votes say so.
+	deadline   time.Duration
+	deadlineBy Resolution
 }
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
@@ -77,6 +80,7 @@ func (s *Standing) add(v *Vote) {
 		s.gitOpsManaged = v.Rule.gitOpsManaged
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
+	s.addDeadline(v, first)
 	a := v.answer(s.FinishedAt)
 	if sure := v.answerWithoutQuotas(s.FinishedAt); first || sure.laterThan(s.latestWithoutQuotas) {
 		s.latestWithoutQuotas = sure

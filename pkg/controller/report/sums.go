@@ -59,6 +59,9 @@ type Sum struct {
 
 // Add counts an object for which policy p has made decision d. Add calls detail only if the object becomes the first of its group.
 func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() string) {
+	if d.Action == policy.HoldDeadline { // Its reason is reported, although it is no candidate.
+		group(&s.heldByReason, d.Reason, 1, nameOf(o, p), detail)
+	}
 	if !d.Candidate() {
 		return
 	}
@@ -78,7 +81,7 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		if o.Terminating() {
 			group(&s.awaitingByReason, d.Reason, 1, nameOf(o, p), detail)
 		}
-	case policy.Ignore, policy.Keep: // Neither due nor waiting.
+	case policy.Ignore, policy.Keep, policy.SetDeadline, policy.HoldDeadline: // Neither due nor waiting.
 	}
 }
 

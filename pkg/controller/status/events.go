@@ -62,10 +62,34 @@ type correlator struct {
 	warnings map[warningKey]*warning
 }
 
-// sumKey identifies the deletions of a policy, or those of a cluster policy in the namespace within.
+// sumKey identifies the deletions of a policy, or those of a cluster policy in the namespace within, by the reason of the event.
 type sumKey struct {
 	subject
-	within string
+	within, reason string
+}
+
+// Reasons of events about what Winnow did.
+const (
+	reasonDeleted           = "Deleted"
+	reasonDeadlineSet       = "DeadlineSet"
+	reasonDeadlineWithdrawn = "DeadlineWithdrawn"
+)
+
+// did says what Winnow did, by the reason of the event.
+var did = map[string]string{
+	reasonDeleted:           "Deleted ",
+	reasonDeadlineSet:       "Set activeDeadlineSeconds of ",
+	reasonDeadlineWithdrawn: "Removed the activeDeadlineSeconds that Winnow had set from ",
+}
+
+func reasonOf(g *deletion.Gone) string {
+	switch {
+	case g.Deadline == nil:
+		return reasonDeleted
+	case *g.Deadline == 0:
+		return reasonDeadlineWithdrawn
+	}
+	return reasonDeadlineSet
 }
 
 // deletions counts the deletions of one sumKey since the last event.
@@ -94,10 +118,13 @@ func (c *correlator) addGone(all []deletion.Gone) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, g := range all {
-		of := subject{g.Policy, g.PolicyUID}
-		c.sum(sumKey{subject: of}).add(&g)
+		of, reason := subject{g.Policy, g.PolicyUID}, reasonOf(&g)
+		if of.uid == "" {
+			continue // No policy has withdrawn the deadline.
+		}
+		c.sum(sumKey{subject: of, reason: reason}).add(&g)
 		if g.Policy.Namespace == "" {
-			within := c.sum(sumKey{of, g.Fact.Namespace})
+			within := c.sum(sumKey{of, g.Fact.Namespace, reason})
 			within.add(&g)
 			within.last = c.reference(g.Fact.Resource, g.Fact.Namespace, g.Fact.Name, g.Fact.UID)
 		}
@@ -134,7 +161,9 @@ func (c *correlator) dueDeletions(now time.Time, most int) []event {
 		case len(out) < most:
 			out = append(
 				out,
-				event{subject: of.subject, object: d.last, kind: corev1.EventTypeNormal, reason: "Deleted", note: d.note() + of.by()},
+				event{
+					subject: of.subject, object: d.last, kind: corev1.EventTypeNormal, reason: of.reason, note: did[of.reason] + d.note() + of.by(),
+				},
 			)
 			d.byRule, d.after = nil, now.Add(sumFor)
 		}
@@ -170,7 +199,7 @@ func (d *deletions) note() string {
 			parts = append(parts, fmt.Sprintf("%d %s by %s", d.byRule[rule][resource], resource, by))
 		}
 	}
-	return "Deleted " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // dueWarnings returns the warnings that are due about objects that cannot be deleted. It reports whether these are all; if not, it must be

@@ -55,6 +55,7 @@ func validateSpec(spec *gc.CleanupPolicySpec, noWildcard string, path *field.Pat
 		errs = append(errs, validateTTL(*spec.TTLAfterFinished, path.Child("ttlAfterFinished"))...)
 	}
 	errs = append(errs, validateCapacity(spec.Capacity, path.Child("capacity"))...)
+	errs = append(errs, validateDeadline(spec.ActiveDeadline, nil, path.Child("activeDeadline"))...)
 	names := sets.New[string]()
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
@@ -86,11 +87,12 @@ func validateRule(rule *gc.CleanupRule, noWildcard string, path *field.Path) fie
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
-	} else if rule.Capacity == nil {
+	} else if rule.Capacity == nil && rule.ActiveDeadline == nil {
 		errs = append(errs, field.Required(path.Child("ttl"),
-			`set ttl, capacity or both: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
+			`set ttl, capacity, activeDeadline or several of them: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
 	}
 	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
+	errs = append(errs, validateDeadline(rule.ActiveDeadline, rule.Resources, path.Child("activeDeadline"))...)
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
 		err := field.NotSupported(path.Child("propagationPolicy"), rule.PropagationPolicy,
 			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground})
@@ -132,6 +134,29 @@ func validateLabelKey(c *gc.Capacity, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, c.LabelKey, `may be set only when per is "Label"`)}
 	}
 	return nil
+}
+
+// validateDeadline checks how long objects of some resources may run.
+func validateDeadline(d *gc.TTL, resources []string, path *field.Path) field.ErrorList {
+	errs := validateDuration(d, path)
+	switch {
+	case d == nil || len(errs) > 0:
+		return errs
+	case isZero(*d):
+		return field.ErrorList{field.Invalid(path, *d, `must be at least "1s"; to end nothing, remove the field`)}
+	}
+	for _, resource := range resources {
+		if !slices.Contains(gc.DefaultResources(), resource) {
+			return field.ErrorList{field.Invalid(path, *d, fmt.Sprintf(
+				"only Jobs and Pods have spec.activeDeadlineSeconds; give %q a rule of its own, without activeDeadline", resource))}
+		}
+	}
+	return nil
+}
+
+func isZero(d gc.TTL) bool {
+	parsed, err := gc.ParseDuration(string(d))
+	return err == nil && parsed == 0
 }
 
 // validateDuration is for fields that cannot be "never".

@@ -93,6 +93,22 @@ func TestInvalid(t *testing.T) {
 			policy(rule("a", func(r *gc.CleanupRule) { r.TTL = nil })),
 			refused{"spec.rules[0].ttl", field.ErrorTypeRequired, example},
 		},
+		"deadline of zero": {
+			policy(rule("a", func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("0s") })),
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `at least "1s"`},
+		},
+		"deadline of never": {
+			policy(rule("a", func(r *gc.CleanupRule) { r.ActiveDeadline = ttl(gc.TTLNever) })),
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, "must be a duration"},
+		},
+		"deadline of what has none": {
+			policy(rule("a", of("pods", "workflows.argoproj.io"), func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("6h") })),
+			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `give "workflows.argoproj.io" a rule of its own`},
+		},
+		"default deadline": {
+			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a"}, Spec: gc.CleanupPolicySpec{ActiveDeadline: ttl("6")}},
+			refused{"spec.activeDeadline", field.ErrorTypeInvalid, example},
+		},
 		"rule without name": {policy(rule("")), refused{"spec.rules[0].name", field.ErrorTypeRequired, "keep-failures"}},
 		"reserved name":     {policy(rule("default")), refused{"spec.rules[0].name", field.ErrorTypeInvalid, "choose another"}},
 		"name twice":        {policy(rule("a"), rule("b"), rule("a")), refused{"spec.rules[2].name", field.ErrorTypeDuplicate, "must be unique"}},

@@ -57,7 +57,7 @@ func warn(path *field.Path, format string, args ...any) []string {
 }
 
 func decidesNothing(spec *gc.CleanupPolicySpec) bool {
-	return spec.TTLAfterFinished == nil && spec.Capacity == nil && len(spec.Rules) == 0
+	return spec.TTLAfterFinished == nil && spec.Capacity == nil && spec.ActiveDeadline == nil && len(spec.Rules) == 0
 }
 
 func specWarnings(spec *gc.CleanupPolicySpec, path *field.Path) []string {

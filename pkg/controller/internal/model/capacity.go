@@ -48,6 +48,9 @@ func (c *recomputation) counts(f *lifecycle.Fact) bool {
 
 // keptByAnnotation reports whether the object's annotations keep it now, within maxTTL and allowNever.
 func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
+	if !f.Finished {
+		return false
+	}
 	own, m := c.annotations(f), moment{at: f.FinishedAt}
 	if own.ttl != nil {
 		m = after(f, own.ttl)

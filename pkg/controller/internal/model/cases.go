@@ -78,6 +78,8 @@ type object struct {
 	Finished                string // Empty while it runs; "unknown" if the time is not known.
 	Outcome                 gc.Outcome
 	Created                 string // A day ago if empty.
+	Started                 string // Of an object that runs.
+	ActiveDeadlineSeconds   *int64
 	Labels, Annotations     map[string]string
 	TTLSecondsAfterFinished *int64
 	Controller              string // Kind/name; the group is the usual one for the kind.

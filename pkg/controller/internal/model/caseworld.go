@@ -170,6 +170,7 @@ func (o *object) fact(name string) *lifecycle.Fact {
 
 func (o *object) finish(f *lifecycle.Fact) {
 	if o.Finished == "" {
+		o.limit(f)
 		return
 	}
 	f.Finished, f.Outcome = true, gc.OutcomeSucceeded
@@ -181,6 +182,22 @@ func (o *object) finish(f *lifecycle.Fact) {
 		return
 	}
 	f.FinishedAt = must(moments(o.Finished))
+}
+
+// limit sets the deadline of an object that runs.
+func (o *object) limit(f *lifecycle.Fact) {
+	if o.Started != "" {
+		f.Deadline.StartedAt = must(moments(o.Started))
+	}
+	recorded, ours := o.Annotations[gc.AnnotationActiveDeadline]
+	switch {
+	case o.ActiveDeadlineSeconds == nil:
+		f.Deadline.Fixed = ours
+	case recorded == strconv.FormatInt(*o.ActiveDeadlineSeconds, 10):
+		f.Deadline.Set = time.Duration(*o.ActiveDeadlineSeconds) * time.Second
+	default:
+		f.Deadline.Fixed = true
+	}
 }
 
 func (o *object) finalize(f *lifecycle.Fact) {

@@ -17,6 +17,7 @@ import (
 type verdict struct {
 	Answer
 	policy PolicyRef
+	ends   bool // see changeOfDeadline
 }
 
 func (c *recomputation) answers() map[types.UID]Answer {
@@ -30,14 +31,13 @@ func (c *recomputation) answers() map[types.UID]Answer {
 // decide returns what happens to an object now.
 func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 	v := c.decideUnstopped(f)
-	if v.Action != Delete {
-		return v
-	}
+	held := map[string]string{Delete: Hold, SetDeadline: HoldDeadline}[v.Action]
 	switch {
+	case held == "":
 	case c.unreadable(f.Namespace):
-		v.Action, v.Reason = Hold, "PolicyUnreadable"
+		v.Action, v.Reason = held, "PolicyUnreadable"
 	case c.allSuspended(f.Namespace), c.suspended(v.policy):
-		v.Action, v.Reason = Hold, "Suspended"
+		v.Action, v.Reason = held, "Suspended"
 	}
 	return v
 }
@@ -45,12 +45,15 @@ func (c *recomputation) decide(f *lifecycle.Fact) verdict {
 // decideUnstopped returns what would happen if nothing stopped the deletions of a whole policy or namespace. The first reason that applies
 // decides.
 func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
+	if v, changes := c.changeOfDeadline(f); changes {
+		return v
+	}
 	if reason := c.ignored(f); reason != "" {
 		return verdict{Answer: Answer{Action: Ignore, Reason: reason}}
 	}
 	s := c.effectiveAnswer(f)
 	say := func(action, reason string, at time.Time) verdict {
-		return verdict{Answer{Action: action, Reason: reason, By: s.by, At: at}, s.policy}
+		return verdict{Answer: Answer{Action: action, Reason: reason, By: s.by, At: at}, policy: s.policy}
 	}
 	_, overCeiling := c.ceilings[f.UID]
 	switch {

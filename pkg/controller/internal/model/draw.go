@@ -42,6 +42,7 @@ var (
 		2 * time.Hour, 0, 24 * time.Hour, -time.Second, -time.Minute,
 	}
 	drawnDurations = []gc.TTL{"1m", "10m", "0s", "1h"}
+	drawnDeadlines = []gc.TTL{"1m", "10m", "1h"}
 	drawnTTLs      = append([]gc.TTL{gc.TTLNever, "Never"}, drawnDurations...)
 	// drawnSchedules are how long before now the scheduled times of Jobs and the last scheduled times of CronJobs are.
 	drawnSchedules = []time.Duration{time.Hour, time.Minute, 10 * time.Minute}

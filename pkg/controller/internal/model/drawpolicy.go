@@ -29,7 +29,7 @@ func DrawClusterPolicy(t *rapid.T, name string) *gc.ClusterCleanupPolicy {
 		Spec: gc.ClusterCleanupPolicySpec{
 			Mode: spec.Mode, NamespaceSelector: drawSelector(t),
 			TTLAfterFinished: spec.TTLAfterFinished, Capacity: spec.Capacity, Suspend: spec.Suspend, AnnotationTTL: spec.AnnotationTTL,
-			Rules: spec.Rules,
+			ActiveDeadline: spec.ActiveDeadline, Rules: spec.Rules,
 		},
 	}
 	if rarely(t, 2) {
@@ -53,6 +53,9 @@ func drawSpec(t *rapid.T) gc.CleanupPolicySpec {
 	if rarely(t, 2) {
 		spec.Capacity = drawCapacity(t)
 	}
+	if rarely(t, 3) {
+		spec.ActiveDeadline = new(pick(t, drawnDeadlines...))
+	}
 	for _, name := range some(t, []string{"r1", "r2"}) {
 		spec.Rules = append(spec.Rules, drawRule(t, name))
 	}
@@ -73,7 +76,9 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	if rarely(t, 2) {
 		r.Selector = drawSelector(t)
 	}
-	switch pick(t, "ttl", "capacity", "both") {
+	switch pick(t, "ttl", "capacity", "both", "deadline") {
+	case "deadline":
+		r.ActiveDeadline = new(pick(t, drawnDeadlines...))
 	case "ttl":
 		r.TTL = new(pick(t, drawnTTLs...))
 	case "capacity":
@@ -81,8 +86,14 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	case "both":
 		r.TTL, r.Capacity = new(pick(t, drawnTTLs...)), drawCapacity(t)
 	}
+	if rarely(t, 3) {
+		r.ActiveDeadline = new(pick(t, drawnDeadlines...))
+	}
 	if rarely(t, 40) {
 		r.TTL = new(gc.TTL("1 hour"))
+	}
+	if rarely(t, 80) {
+		r.ActiveDeadline = new(pick[gc.TTL](t, gc.TTLNever, "0s"))
 	}
 	return r
 }

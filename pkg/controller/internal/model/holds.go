@@ -15,13 +15,27 @@ type PolicyInNamespace struct {
 	Namespace string
 }
 
-// DueBy returns the objects that are due, by the policy that decides for them. These include objects that are held only because of
-// suspend, suspendAll or an unreadable policy.
+// DueBy returns the objects that are due, or that a new deadline would end at once, by the policy that decides for them. These include
+// objects that are held only because of suspend, suspendAll or an unreadable policy.
 func (w *World) DueBy() map[PolicyInNamespace][]types.UID {
 	out := map[PolicyInNamespace][]types.UID{}
 	c := w.recomputation(PolicyRef{})
 	for _, f := range w.Objects {
-		if v := c.decideUnstopped(f); v.Action == Delete {
+		if v := c.decideUnstopped(f); v.Action == Delete || v.ends {
+			key := PolicyInNamespace{v.policy, f.Namespace}
+			out[key] = append(out[key], f.UID)
+		}
+	}
+	return out
+}
+
+// Deadlines returns the objects whose deadline is to be changed, by the policy that decides for them, like DueBy. No policy is the key for
+// deadlines that no policy wants any more.
+func (w *World) Deadlines() map[PolicyInNamespace][]types.UID {
+	out := map[PolicyInNamespace][]types.UID{}
+	c := w.recomputation(PolicyRef{})
+	for _, f := range w.Objects {
+		if v, changes := c.changeOfDeadline(f); changes {
 			key := PolicyInNamespace{v.policy, f.Namespace}
 			out[key] = append(out[key], f.UID)
 		}

@@ -62,6 +62,9 @@ const (
 	Hold   = "Hold"   // due, but something prevents its deletion
 	Delete = "Delete"
 	Await  = "Await" // being deleted
+
+	SetDeadline  = "SetDeadline"  // no candidate, but its deadline is to be set, changed or removed
+	HoldDeadline = "HoldDeadline" // SetDeadline, but something prevents that
 )
 
 // Answer is what happens to an object, and why.
@@ -70,8 +73,13 @@ type Answer struct {
 	// By is who decides: "namespace/name rule" for a CleanupPolicy, "name rule" for a ClusterCleanupPolicy, "ceiling=name" for a ceiling.
 	// The rule is gc.DefaultRuleName for defaults. By is empty if nobody decides, and always with Ignore.
 	By string
-	// At is when the object becomes or became due because of its TTL; zero otherwise.
+	// At is when the object becomes or became due because of its TTL, or ends by its new deadline; zero otherwise.
 	At time.Time
+}
+
+// IsCandidate reports whether the object is a candidate.
+func (a Answer) IsCandidate() bool {
+	return a.Action != Ignore && a.Action != SetDeadline && a.Action != HoldDeadline
 }
 
 // Answers returns the answers for all objects, without what only the controller knows: holds for approval, answers of the API server, and
@@ -108,12 +116,12 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	return out
 }
 
-// DeletionOrder returns the objects of a namespace with the action Delete, in the order of c.rank.
+// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank.
 func (w *World) DeletionOrder(namespace string) []types.UID {
 	c := w.recomputation(PolicyRef{})
 	var due []*lifecycle.Fact
 	for _, f := range w.Objects {
-		if f.Namespace == namespace && c.decide(f).Action == Delete {
+		if a := c.decide(f).Action; f.Namespace == namespace && (a == Delete || a == SetDeadline) {
 			due = append(due, f)
 		}
 	}

@@ -267,14 +267,14 @@ func TestNewlyDueAndOrder(t *testing.T) {
 				if kept && !lastKept {
 					last = time.Time{}
 				}
-				if facts[uid].FinishedAt.Before(last) || lastKept && !kept || answers[uid].Action != Delete {
+				if facts[uid].FinishedAt.Before(last) || lastKept && !kept || !sends(answers[uid]) {
 					t.Errorf("%s is out of order", uid)
 				}
 				last, lastKept, n = facts[uid].FinishedAt, kept, n+1
 			}
 		}
 		for _, a := range answers {
-			if a.Action == Delete {
+			if sends(a) {
 				n--
 			}
 		}
@@ -284,9 +284,13 @@ func TestNewlyDueAndOrder(t *testing.T) {
 	})
 }
 
+// sends reports whether a request is sent for the object.
+func sends(a Answer) bool { return a.Action == Delete || a.Action == SetDeadline }
+
 // TestDrawnWorldsHaveEverything sees to it that what is judged by drawn worlds has met each answer.
 func TestDrawnWorldsHaveEverything(t *testing.T) {
 	missing := map[string]bool{
+		"SetDeadline ActiveDeadline": true, "SetDeadline ActiveDeadlineWithdrawn": true, "HoldDeadline Suspended": true,
 		"Ignore NamespaceUnknown": true, "Ignore NamespaceTerminating": true, "Ignore NamespaceProtected": true, "Ignore NoPolicy": true,
 		"Ignore NotFinished": true, "Ignore LeftToOwner": true, "Await Terminating": true, "Keep UnderCeiling": true, "Keep Never": true,
 		"Hold ExpressionError": true, "Hold FinishTimeUnknown": true, "Wait NotDue": true, "Hold InvalidAnnotation": true, "Hold OwnerActive": true, "Hold Uncounted": true,

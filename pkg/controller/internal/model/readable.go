@@ -18,13 +18,15 @@ func readable(p policy) bool {
 		oneOf(p.spec.AnnotationTTL, gc.AnnotationExtendOnly, gc.AnnotationAny, gc.AnnotationIgnore) &&
 		(p.spec.TTLAfterFinished == nil || readableTTL(*p.spec.TTLAfterFinished)) &&
 		readableCapacity(p.spec.Capacity) &&
+		readableDeadline(p.spec.ActiveDeadline) &&
 		all(p.spec.Rules, readableRule) &&
 		(p.cluster == nil || p.cluster.NamespaceSelector != nil && readableSelector(p.cluster.NamespaceSelector)) &&
 		(p.cluster == nil || readableGuardrails(p.cluster.Guardrails))
 }
 
 func readableRule(r gc.CleanupRule) bool {
-	return (r.TTL != nil || r.Capacity != nil) &&
+	return (r.TTL != nil || r.Capacity != nil || r.ActiveDeadline != nil) &&
+		readableDeadline(r.ActiveDeadline) &&
 		(r.TTL == nil || readableTTL(*r.TTL)) &&
 		readableCapacity(r.Capacity) &&
 		all(r.Resources, readableResource) &&
@@ -64,6 +66,11 @@ func readableDuration(t *gc.TTL) bool {
 	}
 	_, err := gc.ParseDuration(string(*t))
 	return err == nil
+}
+
+// readableDeadline is for a duration that cannot be zero.
+func readableDeadline(t *gc.TTL) bool {
+	return t == nil || readableDuration(t) && duration(*t) > 0
 }
 
 func readableSelector(s *metav1.LabelSelector) bool {

@@ -65,6 +65,7 @@ type vote struct {
 	annotations gc.AnnotationTTLMode
 	ttl         *gc.TTL      // nil if there is no limit by time
 	capacity    *gc.Capacity // nil if there is no limit by number
+	deadline    *gc.TTL      // nil if there is none
 	// withOwner leaves the object to its owner even if the owner has finished.
 	withOwner bool
 	// deletesApplied says gitOpsManaged: Delete.
@@ -101,18 +102,20 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 		if ruleMatches(r, f) {
 			return []vote{{
 				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
+				deadline:       r.ActiveDeadline,
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.GitOpsManaged == gc.GitOpsManagedDelete,
 				propagation:    orBackground(r.PropagationPolicy),
 			}}
 		}
 	}
-	if p.spec.TTLAfterFinished == nil && p.spec.Capacity == nil || !slices.Contains(orJobsAndPods(nil), f.Resource) {
+	hasDefaults := p.spec.TTLAfterFinished != nil || p.spec.Capacity != nil || p.spec.ActiveDeadline != nil
+	if !hasDefaults || !slices.Contains(orJobsAndPods(nil), f.Resource) {
 		return nil
 	}
 	return []vote{{
 		policy: p.ref, rule: gc.DefaultRuleName, annotations: p.spec.AnnotationTTL, ttl: p.spec.TTLAfterFinished, capacity: p.spec.Capacity,
-		withOwner: true, propagation: metav1.DeletePropagationBackground,
+		deadline: p.spec.ActiveDeadline, withOwner: true, propagation: metav1.DeletePropagationBackground,
 	}}
 }
 

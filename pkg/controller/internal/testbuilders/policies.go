@@ -147,3 +147,15 @@ func (b *PolicyBuilder) Annotated(key, value string) *PolicyBuilder {
 
 // Capacity returns the capacity of the rule.
 func (b *RuleBuilder) Capacity() *gc.Capacity { return b.rule.Capacity }
+
+// Deadline sets the activeDeadline of the rule.
+func (b *RuleBuilder) Deadline(d gc.TTL) *RuleBuilder {
+	b.rule.ActiveDeadline = &d
+	return b
+}
+
+// Deadline sets the default activeDeadline.
+func (b *PolicyBuilder) Deadline(d gc.TTL) *PolicyBuilder {
+	b.policy.Spec.ActiveDeadline = &d
+	return b
+}

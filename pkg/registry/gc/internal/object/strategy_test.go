@@ -84,7 +84,7 @@ func TestErrorsAreMerged(t *testing.T) {
 	}
 	for _, want := range []string{
 		`spec.mode: Unsupported value: "enforce": supported values: "Enforce", "Preview"; did you mean "Enforce"?`, "spec.ttlAfterFinished: Too long", "spec.rules[0].name: Required value: set a name",
-		"spec.rules[0].resources[0]: Invalid value", "spec.rules[0].outcome: Unsupported value", "spec.rules[0].ttl: Required value: set ttl, capacity or both",
+		"spec.rules[0].resources[0]: Invalid value", "spec.rules[0].outcome: Unsupported value", "spec.rules[0].ttl: Required value: set ttl, capacity, activeDeadline or several of them",
 		"spec.rules[0].propagationPolicy: Unsupported value", "spec.rules[1].name: Invalid value", "spec.rules[1].dependents: Unsupported value",
 	} {
 		if !strings.Contains(err.Error(), want) {

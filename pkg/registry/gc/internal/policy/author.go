@@ -29,9 +29,10 @@ type author struct {
 	authorizer authorizer.Authorizer
 	resource   schema.GroupResource
 	kind       string
-	// reach and status are as in Kind; old is nil for a new policy.
-	reach  func(p, old Policy) sets.Set[string]
-	status func(p Policy) *gc.CleanupPolicyStatus
+	// reach and status are as in Kind; old is nil for a new policy. deadlines returns the resources that either gives deadlines.
+	reach     func(p, old Policy) sets.Set[string]
+	deadlines func(p, old Policy) sets.Set[string]
+	status    func(p Policy) *gc.CleanupPolicyStatus
 }
 
 // onCreate checks the author of a new policy, and then calls then.
@@ -60,12 +61,16 @@ func (a author) onUpdate(then rest.ValidateObjectUpdateFunc) rest.ValidateObject
 	}
 }
 
-// check requires the permissions to list and delete everything that the policy reaches, if the spec changes, and to approve the holds that
-// it releases. A Preview policy needs them too, because it shows how many objects there are.
+// check requires the permissions to list and delete everything that the policy reaches, if the spec changes, to patch what it gives a
+// deadline, and to approve the holds that it releases. A Preview policy needs them too, because it shows how many objects there are.
 func (a author) check(ctx context.Context, p, old Policy) error {
 	needed := sets.New[right]()
 	if old == nil || p.GetGeneration() != old.GetGeneration() {
-		needed = rights(a.reach(p, old), p.GetNamespace())
+		reached := a.reach(p, old)
+		needed = rights(reached, p.GetNamespace())
+		for resource := range reached.Intersection(a.deadlines(p, old)) {
+			needed.Insert(right{verb: "patch", resource: resource, namespace: p.GetNamespace()})
+		}
 	}
 	return a.demand(ctx, p, needed.Union(a.rightsToApprove(p, old)))
 }
@@ -87,8 +92,14 @@ func (a author) demand(ctx context.Context, p Policy, rights sets.Set[right]) er
 		return nil
 	}
 	why := fmt.Sprintf("it would delete objects that %q cannot list and delete", who.GetName())
-	if !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, "kubectl auth can-i "+verbApprove+" ") }) {
+	only := func(verb string) bool {
+		return !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, "kubectl auth can-i "+verb+" ") })
+	}
+	switch {
+	case only(verbApprove):
 		why = fmt.Sprintf("approving a hold needs the verb %q", verbApprove)
+	case only("patch"):
+		why = fmt.Sprintf("it would set the activeDeadlineSeconds of objects that %q cannot patch", who.GetName())
 	}
 	return apierrors.NewForbidden(a.resource, p.GetName(), fmt.Errorf(
 		"%q may not write this policy: %s. Missing permissions: %s", who.GetName(), why, strings.Join(missing, "; ")))

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -34,8 +35,9 @@ type asking struct {
 
 func (a *asking) author() author {
 	reach := func(p, _ Policy) sets.Set[string] { return Reach(&p.(*gc.CleanupPolicy).Spec) }
+	deadlines := func(p, _ Policy) sets.Set[string] { return Deadlines(&p.(*gc.CleanupPolicy).Spec) }
 	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
-	return author{authorizer.AuthorizerFunc(a.authorize), gc.Resource("cleanuppolicies"), "CleanupPolicy", reach, status}
+	return author{authorizer.AuthorizerFunc(a.authorize), gc.Resource("cleanuppolicies"), "CleanupPolicy", reach, deadlines, status}
 }
 
 func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -63,6 +65,10 @@ const robot = "system:serviceaccount:team-a:robot"
 func TestAuthor(t *testing.T) {
 	ofPods := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourcePods}, TTL: testpolicy.TTL("1h")}}}
 	ofAll := gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "a", TTL: testpolicy.TTL("1h")}}}
+	ended := *ofPods.DeepCopy()
+	ended.Rules[0].ActiveDeadline = testpolicy.TTL("1h")
+	patched := []string{"delete pods", "list pods", "patch pods"}
+	const whyPatch = `it would set the activeDeadlineSeconds of objects that "WHO" cannot patch`
 	limit := int64(5)
 	pods := []string{"delete pods", "list pods"}
 	jobs := []string{"delete jobs.batch", "list jobs.batch"}
@@ -76,6 +82,7 @@ func TestAuthor(t *testing.T) {
 		may     []string
 		asked   []string
 		missing []string // nil: the policy may be written
+		why     string   // empty: it would delete objects
 	}{
 		"nothing reached":            {spec: gc.CleanupPolicySpec{Mode: gc.ModeEnforce}},
 		"pods, and may":              {spec: ofPods, may: pods, asked: pods},
@@ -88,6 +95,15 @@ func TestAuthor(t *testing.T) {
 		"a default capacity, and may jobs alone": {
 			spec: gc.CleanupPolicySpec{Capacity: &gc.Capacity{MaxObjects: &limit}}, may: jobs, asked: all, missing: pods,
 		},
+		"a deadline, and may not patch": {spec: ended, may: pods, asked: patched, missing: patched[2:], why: whyPatch},
+		"a deadline, and may":           {spec: ended, may: patched, asked: patched},
+		"a deadline, and may not delete": {
+			spec: ended, may: patched[1:], asked: patched, missing: patched[:1],
+		},
+		"a default deadline": {
+			spec: gc.CleanupPolicySpec{ActiveDeadline: testpolicy.TTL("1h")}, may: all,
+			asked: append([]string{"patch jobs.batch", "patch pods"}, all...), missing: []string{"patch jobs.batch", "patch pods"}, why: whyPatch,
+		},
 	} {
 		for _, who := range []string{"alice", robot} {
 			for _, namespace := range []string{"team-a", ""} {
@@ -96,18 +112,18 @@ func TestAuthor(t *testing.T) {
 				policy.Spec, policy.Namespace = tc.spec, namespace
 				err := a.author().onCreate(nil)(by(who), policy)
 				slices.Sort(a.asked)
-				if want := lines(who, namespace, tc.asked); !slices.Equal(a.asked, want) {
+				want := lines(who, namespace, tc.asked)
+				if slices.Sort(want); !slices.Equal(a.asked, want) {
 					t.Errorf("%s, %s in %q: asked for %q, want %q", name, who, namespace, a.asked, want)
 				}
 				if tc.missing == nil && err == nil {
 					continue
 				}
-				want := `"` + who + `" may not write this policy: it would delete objects that "` + who + `" cannot list and delete. Missing permissions: ` + commands(
-					namespace,
-					tc.missing,
-				)
-				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), want) {
-					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, want)
+				why := cmp.Or(tc.why, `it would delete objects that "WHO" cannot list and delete`)
+				message := strings.ReplaceAll(`"WHO" may not write this policy: `+why, "WHO", who) +
+					". Missing permissions: " + commands(namespace, tc.missing)
+				if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), message) {
+					t.Errorf("%s, %s in %q: got %v, want %s", name, who, namespace, err, message)
 				}
 			}
 		}

@@ -40,13 +40,27 @@ func (k Kind[P, S]) complete() object.Kind[P, S, gc.CleanupPolicyStatus] {
 // Reach returns the resources that the defaults and rules of a policy can delete.
 func Reach(spec *gc.CleanupPolicySpec) sets.Set[string] {
 	reached := sets.New[string]()
-	if spec.TTLAfterFinished != nil || spec.Capacity != nil {
+	if spec.TTLAfterFinished != nil || spec.Capacity != nil || spec.ActiveDeadline != nil {
 		reached.Insert(gc.DefaultResources()...)
 	}
 	for i := range spec.Rules {
 		reached.Insert(Named(spec.Rules[i].Resources)...)
 	}
 	return reached
+}
+
+// Deadlines returns the resources whose objects the defaults and rules of a policy can give a deadline.
+func Deadlines(spec *gc.CleanupPolicySpec) sets.Set[string] {
+	given := sets.New[string]()
+	if spec.ActiveDeadline != nil {
+		given.Insert(gc.DefaultResources()...)
+	}
+	for i := range spec.Rules {
+		if spec.Rules[i].ActiveDeadline != nil {
+			given.Insert(Named(spec.Rules[i].Resources)...)
+		}
+	}
+	return given
 }
 
 // Named returns the resources, or the default if there are none.

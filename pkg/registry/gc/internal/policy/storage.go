@@ -39,13 +39,20 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		before, _ := old.(P) // nil for a new policy
 		return kind.Reach(p.(P), before)
 	}
+	deadlines := func(p, old Policy) sets.Set[string] {
+		given := Deadlines(kind.Defaults(p.(P)))
+		if before, ok := old.(P); ok {
+			given = given.Union(Deadlines(kind.Defaults(before)))
+		}
+		return given
+	}
 	statusOf := func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }
 	return &Storage{
 		Policies: &REST{
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
 			forecast: forecast,
 			advise:   func(p Policy) []string { return kind.Warnings(p.(P)) },
-			author:   author{authorizer, gc.Resource(kind.Resource), kind.Name, reach, statusOf},
+			author:   author{authorizer, gc.Resource(kind.Resource), kind.Name, reach, deadlines, statusOf},
 		},
 		Status: status,
 	}, nil
