@@ -31,7 +31,7 @@ func (r *Rule) compileDeadline(deadline *gc.TTL) error {
 		return fmt.Errorf("activeDeadline: %w", err)
 	case d.duration == 0:
 		return errors.New("activeDeadline: 0s is not allowed")
-	case slices.ContainsFunc(r.resources, func(resource string) bool { return !slices.Contains(defaultResources, resource) }):
+	case r.all || slices.ContainsFunc(r.resources, func(resource string) bool { return !slices.Contains(defaultResources, resource) }):
 		return fmt.Errorf("activeDeadline: only %q have deadlines", defaultResources)
 	}
 	r.activeDeadline = d.duration

@@ -95,6 +95,12 @@ func TestCompileDeadline(t *testing.T) {
 			t.Errorf("%q: %v", deadline, err)
 		}
 	}
+	for _, resource := range []string{"workflows.argoproj.io", gc.ResourceAll} {
+		p := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(resource).Deadline("6h")).Obj()
+		if _, err := policy.Compile(p); err == nil || !strings.Contains(err.Error(), "activeDeadline: only") {
+			t.Errorf("%s: %v", resource, err)
+		}
+	}
 	if p := compiled(t, testbuilders.Policy("p").Deadline("6h")); !p.SetsDeadlines() || p.DoesNothing() {
 		t.Error("a policy with nothing but a deadline does nothing")
 	}

@@ -89,6 +89,12 @@ func TestInvalidClusterPolicy(t *testing.T) {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Rules = []gc.CleanupRule{{Name: "a"}} },
 			"spec.rules[0].ttl", field.ErrorTypeRequired, "capacity",
 		},
+		"deadline of everything": {
+			func(s *gc.ClusterCleanupPolicySpec) {
+				s.Rules = []gc.CleanupRule{{Name: "a", Resources: []string{gc.ResourceAll}, ActiveDeadline: ttl("6h")}}
+			},
+			"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `give "*" a rule of its own`,
+		},
 		"minTTL": {
 			func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.MinTTL = ttl(gc.TTLNever) },
 			"spec.guardrails.minTTL", field.ErrorTypeInvalid, "must be a duration",

@@ -27,6 +27,7 @@ func readable(p policy) bool {
 func readableRule(r gc.CleanupRule) bool {
 	return (r.TTL != nil || r.Capacity != nil || r.ActiveDeadline != nil) &&
 		readableDeadline(r.ActiveDeadline) &&
+		(r.ActiveDeadline == nil || all(r.Resources, func(resource string) bool { return slices.Contains(orJobsAndPods(nil), resource) })) &&
 		(r.TTL == nil || readableTTL(*r.TTL)) &&
 		readableCapacity(r.Capacity) &&
 		all(r.Resources, readableResource) &&
