@@ -1,0 +1,96 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platforms
+
+// Schemas of fields that several resources have.
+var (
+	text    = map[string]any{"type": "string"}
+	moment  = map[string]any{"type": "string", "format": "date-time"}
+	seconds = map[string]any{"type": "integer", "format": "int32"}
+
+	// conditions are those of metav1.Condition, and of the older forms without lastTransitionTime.
+	conditions = map[string]any{"type": "array", "items": map[string]any{
+		"type": "object", "required": []any{"type", "status"}, "x-kubernetes-preserve-unknown-fields": true,
+		"properties": map[string]any{
+			"type": text, "status": text, "reason": text, "message": text, "lastTransitionTime": moment,
+		},
+	}}
+	ttlStrategy = object(map[string]any{
+		"secondsAfterCompletion": seconds, "secondsAfterSuccess": seconds, "secondsAfterFailure": seconds,
+	})
+)
+
+// kubeflow returns an older training job of Kubeflow; see
+// https://github.com/kubeflow/training-operator/blob/release-1.9/docs/api/kubeflow.org_v1_generated.asciidoc.
+func kubeflow(kind, plural string, versions ...string) Resource {
+	return Resource{
+		Group: "kubeflow.org", Kind: kind, Plural: plural, Versions: append([]string{"v1"}, versions...),
+		Spec:   map[string]any{"runPolicy": object(map[string]any{"ttlSecondsAfterFinished": seconds})},
+		Status: map[string]any{"conditions": conditions, "startTime": moment, "completionTime": moment},
+	}
+}
+
+// All returns the resources that have a built-in lifecycle, with the fields of their public API docs that it reads. The files of the
+// lifecycles name the docs.
+func All() []Resource {
+	return []Resource{
+		Workflows, AnalysisRuns, TaskRuns, PipelineRuns, JobSets, TrainJobs, RayJobs, SparkApplications, VolcanoJobs, Workloads,
+		kubeflow("PyTorchJob", "pytorchjobs"), kubeflow("TFJob", "tfjobs"), kubeflow("MPIJob", "mpijobs", "v2beta1"),
+		kubeflow("XGBoostJob", "xgboostjobs"), kubeflow("PaddleJob", "paddlejobs"), kubeflow("JAXJob", "jaxjobs"),
+	}
+}
+
+// Resources with a built-in lifecycle.
+var (
+	Workflows = Resource{
+		Group: "argoproj.io", Kind: "Workflow", Plural: "workflows", Versions: []string{"v1alpha1"},
+		Spec:   map[string]any{"ttlStrategy": ttlStrategy},
+		Status: map[string]any{"phase": text, "startedAt": moment, "finishedAt": moment},
+	}
+	AnalysisRuns = Resource{
+		Group: "argoproj.io", Kind: "AnalysisRun", Plural: "analysisruns", Versions: []string{"v1alpha1"},
+		Spec:   map[string]any{"ttlStrategy": ttlStrategy},
+		Status: map[string]any{"phase": text, "startedAt": moment, "completedAt": moment},
+	}
+	TaskRuns = Resource{
+		Group: "tekton.dev", Kind: "TaskRun", Plural: "taskruns", Versions: []string{"v1"},
+		Status: map[string]any{"conditions": conditions, "startTime": moment, "completionTime": moment},
+	}
+	PipelineRuns = Resource{
+		Group: "tekton.dev", Kind: "PipelineRun", Plural: "pipelineruns", Versions: []string{"v1"},
+		Status: map[string]any{"conditions": conditions, "startTime": moment, "completionTime": moment},
+	}
+	JobSets = Resource{
+		Group: "jobset.x-k8s.io", Kind: "JobSet", Plural: "jobsets", Versions: []string{"v1alpha2"},
+		Spec:   map[string]any{"ttlSecondsAfterFinished": seconds},
+		Status: map[string]any{"conditions": conditions, "terminalState": text},
+	}
+	TrainJobs = Resource{
+		Group: "trainer.kubeflow.org", Kind: "TrainJob", Plural: "trainjobs", Versions: []string{"v1alpha1"},
+		Spec:   map[string]any{"ttlSecondsAfterFinished": seconds},
+		Status: map[string]any{"conditions": conditions},
+	}
+	RayJobs = Resource{
+		Group: "ray.io", Kind: "RayJob", Plural: "rayjobs", Versions: []string{"v1"},
+		Spec:   map[string]any{"schedule": text, "ttlSecondsAfterFinished": seconds},
+		Status: map[string]any{"jobStatus": text, "jobDeploymentStatus": text, "startTime": moment, "endTime": moment},
+	}
+	SparkApplications = Resource{
+		Group: "sparkoperator.k8s.io", Kind: "SparkApplication", Plural: "sparkapplications", Versions: []string{"v1beta2"},
+		Spec: map[string]any{"timeToLiveSeconds": map[string]any{"type": "integer", "format": "int64"}},
+		Status: map[string]any{
+			"applicationState": object(map[string]any{"state": text, "errorMessage": text}),
+			"terminationTime":  map[string]any{"type": "string", "format": "date-time", "nullable": true},
+		},
+	}
+	VolcanoJobs = Resource{
+		Group: "batch.volcano.sh", Kind: "Job", Plural: "jobs", Versions: []string{"v1alpha1"},
+		Spec:   map[string]any{"ttlSecondsAfterFinished": seconds},
+		Status: map[string]any{"state": object(map[string]any{"phase": text, "reason": text, "lastTransitionTime": moment})},
+	}
+	Workloads = Resource{
+		Group: "kueue.x-k8s.io", Kind: "Workload", Plural: "workloads", Versions: []string{"v1beta1"},
+		Status: map[string]any{"conditions": conditions},
+	}
+)
