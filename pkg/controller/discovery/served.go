@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,8 +62,9 @@ func (r *Reader) read(ctx context.Context, before *answer) (*answer, error) {
 		return nil, errors.New("reading what the cluster serves: the API server does not support aggregated discovery")
 	}
 	out := &answer{refused: map[string]string{}, failed: failed}
-	seen := out.keep(before)
 	others := earlier.Union(later)
+	maps.DeleteFunc(out.failed, func(gv schema.GroupVersion, _ error) bool { return others.Has(gv) }) // Nothing of them is deleted anyway.
+	seen := out.keep(before)
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
 			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}

@@ -1,0 +1,213 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	internal "github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/platforms"
+)
+
+// machine returns a custom resource that only one test uses.
+func machine(plural string, versions ...string) platforms.Resource {
+	kind := strings.ToUpper(plural[:1]) + strings.TrimSuffix(plural[1:], "s")
+	return platforms.Resource{Group: "machines.example.com", Kind: kind, Plural: plural, Versions: versions}
+}
+
+// grant gives Winnow the permissions for a resource, whether it is served or not.
+func grant(t *testing.T, r platforms.Resource) {
+	t.Helper()
+	_, err := kube.RbacV1().ClusterRoles().Create(t.Context(), platformRole("winnow:"+r.Name(), r), metav1.CreateOptions{})
+	must(t, err)
+}
+
+// grantByCommand gives them with the commands that the condition has.
+func grantByCommand(t *testing.T, r platforms.Resource) {
+	t.Helper()
+	for command := range strings.SplitSeq(internal.GrantCommand(r.Name()), " && ") {
+		_, _, err := suite.Kubectl(t.Context(), strings.Fields(command)[1:]...)
+		must(t, err)
+	}
+}
+
+func installCustom(t *testing.T, client dynamic.Interface, r platforms.Resource) {
+	t.Helper()
+	must(t, platforms.Install(t.Context(), client, r))
+}
+
+// createLifecycle says that objects of a resource have finished once they have status.done.
+func createLifecycle(t *testing.T, r platforms.Resource, at string) *v1alpha1.ResourceLifecycle {
+	t.Helper()
+	l, err := gc.ResourceLifecycles().Create(t.Context(), &v1alpha1.ResourceLifecycle{
+		ObjectMeta: metav1.ObjectMeta{Name: r.Name()},
+		Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
+			When: "has(object.status) && has(object.status.done)", Succeeded: "object.status.done == 'well'", At: at,
+		}},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() {
+		must(t, gc.ResourceLifecycles().Delete(context.WithoutCancel(t.Context()), r.Name(), metav1.DeleteOptions{}))
+	})
+	return l
+}
+
+// finished creates an object that has finished.
+func finished(t *testing.T, client dynamic.Interface, r platforms.Resource, ns, name string) {
+	t.Helper()
+	createObject(t, client.Resource(r.GroupVersionResource()).Namespace(ns), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": r.GroupVersionResource().GroupVersion().String(), "kind": r.Kind, "metadata": map[string]any{"name": name},
+		"status": map[string]any{"done": "well", "at": finishTime},
+	}})
+}
+
+func policyFor(r platforms.Resource) v1alpha1.CleanupPolicySpec {
+	return v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{Name: "all", Resources: []string{r.Name()}, TTL: ttl("1s")}}}
+}
+
+// waitCondition waits until a condition of a policy has a status, and returns it. Without a status it waits until there is no such condition
+// or it is True.
+func waitCondition(t *testing.T, ns, name, condition string, status metav1.ConditionStatus, contains string) {
+	t.Helper()
+	waitStatus(t, ns, name, func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, condition)
+		return c != nil && c.Status == status && strings.Contains(c.Message, contains)
+	})
+}
+
+// TestServedLater: a policy waits for a resource that is not served yet, and goes on by itself whenever its definition comes back.
+func TestServedLater(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("presses", "v1")
+	grant(t, r)
+	createLifecycle(t, r, "object.status.at")
+	createPolicy(t, ns, "p", policyFor(r))
+	waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionFalse, r.Name())
+	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionTrue, "")
+	var want []string
+	for i := range 2 {
+		installCustom(t, client, r)
+		finished(t, client, r, ns, "same-name")
+		want = append(want, "presses/same-name p/all")
+		expectDeletions(t, ns, want...)
+		waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionTrue, "")
+		if i == 0 {
+			must(t, client.Resource(platforms.Definitions).Delete(t.Context(), r.Name(), metav1.DeleteOptions{}))
+			waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionFalse, r.Name())
+			waitNoDefinition(t, client, r)
+		}
+	}
+}
+
+func waitNoDefinition(t *testing.T, client dynamic.Interface, r platforms.Resource) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) string {
+		if _, err := client.Resource(platforms.Definitions).Get(ctx, r.Name(), metav1.GetOptions{}); err == nil {
+			return "the definition is still there"
+		}
+		return ""
+	})
+}
+
+// TestMissingPermission: the condition has the commands that grant what is missing.
+func TestMissingPermission(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("lathes", "v1")
+	installCustom(t, client, r)
+	createLifecycle(t, r, "object.status.at")
+	finished(t, client, r, ns, "a")
+	createPolicy(t, ns, "p", policyFor(r))
+	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, "kubectl auth can-i list "+r.Name())
+	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, internal.GrantCommand(r.Name()))
+	expectDeletions(t, ns)
+	grantByCommand(t, r)
+	expectDeletions(t, ns, "lathes/a p/all")
+	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionTrue, "")
+}
+
+// TestExpressionThatFails: the object is held with the error, until the lifecycle is corrected.
+func TestExpressionThatFails(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("saws", "v1")
+	grant(t, r)
+	installCustom(t, client, r)
+	l := createLifecycle(t, r, "object.status.finishedAt")
+	finished(t, client, r, ns, "a")
+	createPolicy(t, ns, "p", policyFor(r))
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, internal.ConditionReady)
+		return s.Held == 1 && strings.Contains(c.Message, "ExpressionError") && strings.Contains(c.Message, "no such key: finishedAt")
+	})
+	expectDeletions(t, ns)
+	l.Spec.Finished.At = "object.status.at"
+	_, err := gc.ResourceLifecycles().Update(t.Context(), l, metav1.UpdateOptions{})
+	must(t, err)
+	expectDeletions(t, ns, "saws/a p/all")
+}
+
+// patchDefinition changes the definition of a resource.
+func patchDefinition(t *testing.T, client dynamic.Interface, r platforms.Resource, patch string) {
+	t.Helper()
+	_, err := client.Resource(platforms.Definitions).Patch(t.Context(), r.Name(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	must(t, err)
+}
+
+// TestAVersionIsDropped: objects are read in the preferred version, whichever that is.
+func TestAVersionIsDropped(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("drills", "v2", "v1")
+	grant(t, r)
+	installCustom(t, client, r)
+	createLifecycle(t, r, "object.status.at")
+	createPolicy(t, ns, "p", policyFor(r))
+	finished(t, client, r, ns, "before")
+	expectDeletions(t, ns, "drills/before p/all")
+	patchDefinition(t, client, r, `[{"op": "replace", "path": "/spec/versions/0/served", "value": false}]`)
+	older := r
+	older.Versions = []string{"v1"}
+	must(t, platforms.Install(t.Context(), client, older)) // It waits until the version is served.
+	finished(t, client, older, ns, "after")
+	expectDeletions(t, ns, "drills/before p/all", "drills/after p/all")
+	for _, d := range deletions(t, ns) {
+		want := map[string]string{"drills/before": "v2", "drills/after": "v1"}[d.object]
+		if d.ObjectRef.APIVersion != want {
+			t.Errorf("DELETE of %s in version %s, want %s", d.object, d.ObjectRef.APIVersion, want)
+		}
+	}
+}
+
+// TestConversionFails: while a conversion webhook is down, nothing of the resource is deleted.
+func TestConversionFails(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("mills", "v1", "v2")
+	grant(t, r)
+	createLifecycle(t, r, "object.status.at")
+	installCustom(t, client, r)
+	finished(t, client, r, ns, "a") // It is stored in v1, and read in v2.
+	patchDefinition(t, client, r, fmt.Sprintf(`[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "Webhook", "webhook": {
+		"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"namespace": %q, "name": "nobody", "path": "/convert"}}}}}]`, ns))
+	eventually(t, func(ctx context.Context) string {
+		newer := r.GroupVersionResource()
+		newer.Version = "v2"
+		if _, err := client.Resource(newer).Namespace(ns).List(ctx, metav1.ListOptions{}); err == nil {
+			return "the conversion does not fail"
+		}
+		return ""
+	})
+	createPolicy(t, ns, "p", policyFor(r))
+	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, "conversion webhook")
+	expectDeletions(t, ns)
+	patchDefinition(t, client, r, `[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]`)
+	expectDeletions(t, ns, "mills/a p/all")
+}
