@@ -244,6 +244,9 @@ type view struct {
 	lag time.Duration
 	// first takes the first of the possible states that count alike, else it is the last.
 	first bool
+	// annotated takes states that annotations keep before others. A ceiling takes what annotations keep after all else of its namespace, so
+	// for the deletion of such an object, they speak more than others.
+	annotated bool
 }
 
 // world is what somebody who sees the cluster at a time may take for true under these policies. Of the states that something may be in, it
@@ -260,7 +263,7 @@ func (h *history) world(now time.Time, c change, v view) *oracle.World {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for _, o := range h.objects {
-		if f := most(o.states.possible(now, v.lag), v.first, counts); f != nil && f.Namespace != residentNamespace {
+		if f := most(o.states.possible(now, v.lag), v.first, v.counts); f != nil && f.Namespace != residentNamespace {
 			w.Objects = append(w.Objects, f)
 		}
 	}
@@ -366,16 +369,31 @@ func most[T any](of []T, first bool, score func(T) int) (out T) {
 }
 
 // counts orders facts by how much they speak for the deletion of others.
-func counts(f *lifecycle.Fact) int {
+func (v view) counts(f *lifecycle.Fact) int {
 	switch {
 	case f == nil:
 		return 0
-	case !f.Finished:
-		return 1
-	case f.TTL != nil || f.KeepUntil != nil:
+	case !f.Finished, f.Terminating, malformed(f):
+		return 1 // No limit counts it.
+	case (f.TTL != nil || f.KeepUntil != nil) != v.annotated:
 		return 2
 	}
 	return 3
+}
+
+// malformed reports whether an annotation of an object cannot be read.
+func malformed(f *lifecycle.Fact) bool {
+	if f.TTL != nil {
+		if _, _, err := gc.TTL(*f.TTL).Parse(); err != nil {
+			return true
+		}
+	}
+	if f.KeepUntil != nil {
+		if _, err := time.Parse(time.RFC3339, *f.KeepUntil); err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // frees orders states of a CronJob by how many of its Jobs they count on.

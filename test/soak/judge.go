@@ -215,6 +215,16 @@ func (j *judge) judgeTogether(first time.Time, all []deletion) {
 	}
 }
 
+// views are those in which a DELETE may be right, from the one that lags least.
+func views() (out []view) {
+	for _, lag := range lags {
+		for _, annotated := range []bool{false, true} {
+			out = append(out, view{lag: lag, annotated: annotated}, view{lag: lag, first: true, annotated: annotated})
+		}
+	}
+	return out
+}
+
 // accepted reports whether this request is what ended the object.
 func (j *judge) accepted(d deletion) bool {
 	j.history.lock.Lock()
@@ -229,20 +239,18 @@ func (j *judge) accepted(d deletion) bool {
 func (j *judge) judgeAlone(d deletion, fact *lifecycle.Fact) {
 	changes := j.history.inForce(d.at)
 	var answers []oracle.Answer // by the newest view
-	for _, lag := range lags {
-		for _, first := range []bool{false, true} {
-			for _, c := range changes {
-				w := j.history.world(d.at, c, view{lag, first})
-				w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool {
-					return f.UID == d.uid || !c.countTogether(f.Namespace, fact.Namespace)
-				}), fact)
-				answer := w.Answers()[d.uid]
-				if answer.Action == oracle.Delete {
-					j.verdict.behind[lag]++
-					return
-				}
-				answers = append(answers, answer)
+	for _, v := range views() {
+		for _, c := range changes {
+			w := j.history.world(d.at, c, v)
+			w.Objects = append(slices.DeleteFunc(w.Objects, func(f *lifecycle.Fact) bool {
+				return f.UID == d.uid || !c.countTogether(f.Namespace, fact.Namespace)
+			}), fact)
+			answer := w.Answers()[d.uid]
+			if answer.Action == oracle.Delete {
+				j.verdict.behind[v.lag]++
+				return
 			}
+			answers = append(answers, answer)
 		}
 	}
 	if len(j.known) < faultsMost {
