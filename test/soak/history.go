@@ -327,10 +327,9 @@ func (h *history) tell(now time.Time, in func(namespace string) bool) string {
 		line := fmt.Sprintf("%s/%s %s", o.namespace, o.name, uid)
 		for _, s := range o.states {
 			line += fmt.Sprintf("; %s to %s: ", s.sent.Format(timeFormat), s.acked.Format(timeFormat))
-			switch f := s.is; {
-			case f == nil:
+			if f := s.is; f == nil {
 				line += "gone"
-			default:
+			} else {
 				line += fmt.Sprintf("%d finished=%v at %s ttl=%v keep-until=%v terminating=%v owner=%v",
 					f.ResourceVersion, f.Finished, f.FinishedAt.Format(timeFormat), deref(f.TTL), deref(f.KeepUntil), f.Terminating, f.Controller)
 			}

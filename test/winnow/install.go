@@ -52,7 +52,9 @@ func (s *Server) install(ctx context.Context) error {
 		return err
 	}
 	apply := []string{"apply"}
-	for _, manifest := range []string{"storage", "install/00-namespace.yaml", "install/10-rights.yaml", "install/11-user-roles.yaml", "optional/more-resources.yaml"} {
+	for _, manifest := range []string{
+		"storage", "install/00-namespace.yaml", "install/10-rights.yaml", "install/11-user-roles.yaml", "optional/more-resources.yaml",
+	} {
 		apply = append(apply, "-f", filepath.Join(root, "artifacts", manifest))
 	}
 	if _, _, err := s.cluster.Kubectl(ctx, apply...); err != nil {

@@ -16,8 +16,9 @@ const (
 	// AnnotationUnreadable is set on a served policy or lifecycle, never on a stored one, if this version does not understand all of what is
 	// stored. Its value says why.
 	AnnotationUnreadable = "gc.winnow.dev/unreadable"
-	// ReasonUnreadable is the reason of the condition Ready of such a policy, and ReasonLifecycleUnreadable of Accepted of such a lifecycle.
-	ReasonUnreadable          = "PolicyUnreadable"
+	// ReasonUnreadable is the reason of the condition Ready of such a policy.
+	ReasonUnreadable = "PolicyUnreadable"
+	// ReasonLifecycleUnreadable is the reason of the condition Accepted of such a lifecycle.
 	ReasonLifecycleUnreadable = "LifecycleUnreadable"
 
 	// maxUnreadable bounds the length of the annotation, which names every unknown field.

@@ -43,8 +43,15 @@ func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.
 	if h := rec.hold(); h != nil && (h.Owner == "" || ns.hasEmptyHold()) {
 		e.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
 	}
+	if rec.clearance == uncleared {
+		e.tryToClear(rec, before, p)
+	}
+}
+
+// tryToClear clears a record with wantsDelete unless a change has to be assessed first. before is the decision that was replaced.
+func (e *Engine) tryToClear(rec *record, before policy.Decision, p *policy.Policy) {
+	ns := rec.ns
 	switch {
-	case rec.clearance != uncleared:
 	case len(ns.changes) > 0:
 		if before.Awaits() && !before.At.After(ns.changes[0].At) {
 			e.setClearance(rec, cleared) // The record became due before the change, and was not evaluated in between.

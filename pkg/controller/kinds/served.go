@@ -38,8 +38,8 @@ func NewCatalog() (*Catalog, error) {
 	return &Catalog{builtin: all}, err
 }
 
-// Table returns the table of what is served with the lifecycles of users, which replace built-in ones of the same name. A kind that is as in
-// the table before is the same in both. Jobs, Pods, CronJobs and ResourceQuotas are always those of Builtin.
+// Table returns the table of what is served with the lifecycles of users, which replace built-in ones of the same name. A kind that is as
+// in the table before is the same in both. Jobs, Pods, CronJobs and ResourceQuotas are always those of Builtin.
 func (c *Catalog) Table(served []Served, users map[string]*gc.ResourceLifecycle, before *Table) *Table {
 	all := maps.Clone(Builtin().kinds)
 	for _, s := range served {
@@ -61,7 +61,8 @@ func (c *Catalog) Table(served []Served, users map[string]*gc.ResourceLifecycle,
 	return newTable(all)
 }
 
-// sourceOf returns what makes the kind of a resource what it is. A generation is part of it, so that an edited lifecycle makes another kind.
+// sourceOf returns what makes the kind of a resource what it is. A generation is part of it, so that an edited lifecycle makes another
+// kind.
 func sourceOf(s Served, l *gc.ResourceLifecycle) Source {
 	version := s.GroupVersion().String()
 	out := Source{ID: "served in " + version, Text: fmt.Sprintf("%s, which the cluster serves in %s,", s.Resource(), version)}
@@ -98,7 +99,8 @@ func CompileLifecycle(l *gc.ResourceLifecycle, kind schema.GroupKind) (*lifecycl
 	return lifecycle.Compile(l.Name, kind, &l.Spec)
 }
 
-// unreadable returns the kind of a resource whose lifecycle cannot be read. All its objects are held, and what they control is left to them.
+// unreadable returns the kind of a resource whose lifecycle cannot be read. All its objects are held, and what they control is left to
+// them.
 func unreadable(s Served, source Source, why string) *Kind {
 	k := Custom(s.GroupVersionKind, s.Plural, nil, source)
 	fact := k.fact

@@ -95,7 +95,8 @@ func MetadataFields() [][]string {
 		out = append(out, []string{"metadata", field})
 	}
 	for _, key := range []string{
-		gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline, corev1.MirrorPodAnnotationKey, argoTrackingID, argoHook, helmRelease + "name", helmRelease + "namespace",
+		gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline, corev1.MirrorPodAnnotationKey,
+		argoTrackingID, argoHook, helmRelease + "name", helmRelease + "namespace",
 	} {
 		out = append(out, []string{"metadata", "annotations", key})
 	}

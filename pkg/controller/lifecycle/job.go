@@ -31,29 +31,33 @@ func FromJob(job *batchv1.Job) (*Fact, error) {
 	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
 		f.Deadline.Fixed = true
 	}
-	for _, c := range job.Status.Conditions {
-		if c.Status != corev1.ConditionTrue {
-			continue
-		}
-		outcome := gc.OutcomeSucceeded
-		switch c.Type {
-		case batchv1.JobComplete:
-		case batchv1.JobFailed:
-			outcome = gc.OutcomeFailed
-		case batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
-			f.Deadline.Fixed = true // Its outcome is decided already.
-			continue
-		default:
-			continue
-		}
-		doubt := ""
-		if c.LastTransitionTime.IsZero() {
-			doubt = "its condition " + string(c.Type) + " has no transition time"
-		}
-		f.finish(outcome, c.LastTransitionTime.Time, doubt)
-		break
+	for i := range job.Status.Conditions {
+		f.addJobCondition(&job.Status.Conditions[i])
 	}
 	return f, nil
+}
+
+// addJobCondition takes in a condition of a Job. The first one that says that the Job has finished decides.
+func (f *Fact) addJobCondition(c *batchv1.JobCondition) {
+	if c.Status != corev1.ConditionTrue || f.Finished {
+		return
+	}
+	outcome := gc.OutcomeSucceeded
+	switch c.Type {
+	case batchv1.JobComplete:
+	case batchv1.JobFailed:
+		outcome = gc.OutcomeFailed
+	case batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+		f.Deadline.Fixed = true // Its outcome is decided already.
+		return
+	default:
+		return
+	}
+	doubt := ""
+	if c.LastTransitionTime.IsZero() {
+		doubt = "its condition " + string(c.Type) + " has no transition time"
+	}
+	f.finish(outcome, c.LastTransitionTime.Time, doubt)
 }
 
 // scheduledAt returns the scheduled time from the annotation of the CronJob controller; zero if there is none. The controller overwrites

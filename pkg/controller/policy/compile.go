@@ -59,19 +59,9 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 		UID:            m.UID, Generation: m.Generation, Preview: spec.Mode == gc.ModePreview, Suspend: spec.Suspend,
 		annotationTTL: spec.AnnotationTTL,
 	}
-	if spec.TTLAfterFinished != nil {
-		if _, err := parseTTL(*spec.TTLAfterFinished); err != nil {
-			return nil, fmt.Errorf("spec.ttlAfterFinished: %w", err)
-		}
-	}
-	if spec.TTLAfterFinished != nil || spec.Capacity != nil || spec.ActiveDeadline != nil {
-		r, err := compileRule(&gc.CleanupRule{
-			Name: gc.DefaultRuleName, TTL: spec.TTLAfterFinished, Capacity: spec.Capacity, ActiveDeadline: spec.ActiveDeadline,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("spec.%w", err)
-		}
-		out.defaults = r
+	var err error
+	if out.defaults, err = compileDefaultRule(spec); err != nil {
+		return nil, err
 	}
 	names := sets.New(gc.DefaultRuleName) // Objects are counted under the name of a rule.
 	for i := range spec.Rules {
@@ -89,6 +79,25 @@ func compileDefaults(m *metav1.ObjectMeta, spec *gc.CleanupPolicySpec) (*Policy,
 		out.rules = append(out.rules, r)
 	}
 	return out, nil
+}
+
+// compileDefaultRule returns the rule of the defaults of a policy; nil if it has none.
+func compileDefaultRule(spec *gc.CleanupPolicySpec) (*Rule, error) {
+	if spec.TTLAfterFinished == nil && spec.Capacity == nil && spec.ActiveDeadline == nil {
+		return nil, nil
+	}
+	if spec.TTLAfterFinished != nil {
+		if _, err := parseTTL(*spec.TTLAfterFinished); err != nil {
+			return nil, fmt.Errorf("spec.ttlAfterFinished: %w", err)
+		}
+	}
+	r, err := compileRule(&gc.CleanupRule{
+		Name: gc.DefaultRuleName, TTL: spec.TTLAfterFinished, Capacity: spec.Capacity, ActiveDeadline: spec.ActiveDeadline,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("spec.%w", err)
+	}
+	return r, nil
 }
 
 func compileRule(r *gc.CleanupRule) (*Rule, error) {
@@ -112,26 +121,34 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 			return nil, fmt.Errorf("selector: %w", err)
 		}
 	}
-	if r.TTL == nil && r.Capacity == nil && r.ActiveDeadline == nil {
-		return nil, errors.New("ttl, capacity and activeDeadline are missing")
-	}
-	if err := out.compileDeadline(r.ActiveDeadline); err != nil {
+	if err := out.compileLimits(r); err != nil {
 		return nil, err
 	}
-	if r.TTL != nil {
-		var err error
-		if out.ttl, err = parseTTL(*r.TTL); err != nil {
-			return nil, fmt.Errorf("ttl: %w", err)
-		}
-	}
-	if r.Capacity != nil {
-		c, err := compileCapacity(r.Capacity)
-		if err != nil {
-			return nil, fmt.Errorf("capacity: %w", err)
-		}
-		out.Capacity = c
-	}
 	return out, nil
+}
+
+// compileLimits sets the TTL, the capacity and the deadline of a rule.
+func (r *Rule) compileLimits(from *gc.CleanupRule) error {
+	if from.TTL == nil && from.Capacity == nil && from.ActiveDeadline == nil {
+		return errors.New("ttl, capacity and activeDeadline are missing")
+	}
+	if err := r.compileDeadline(from.ActiveDeadline); err != nil {
+		return err
+	}
+	if from.TTL != nil {
+		var err error
+		if r.ttl, err = parseTTL(*from.TTL); err != nil {
+			return fmt.Errorf("ttl: %w", err)
+		}
+	}
+	if from.Capacity != nil {
+		c, err := compileCapacity(from.Capacity)
+		if err != nil {
+			return fmt.Errorf("capacity: %w", err)
+		}
+		r.Capacity = c
+	}
+	return nil
 }
 
 func compileCapacity(c *gc.Capacity) (*Capacity, error) {

@@ -25,17 +25,25 @@ func readable(p policy) bool {
 }
 
 func readableRule(r gc.CleanupRule) bool {
-	return (r.TTL != nil || r.Capacity != nil || r.ActiveDeadline != nil) &&
-		readableDeadline(r.ActiveDeadline) &&
-		(r.ActiveDeadline == nil || all(r.Resources, func(resource string) bool { return slices.Contains(orJobsAndPods(nil), resource) })) &&
-		(r.TTL == nil || readableTTL(*r.TTL)) &&
-		readableCapacity(r.Capacity) &&
+	return readableLimits(r) &&
 		all(r.Resources, readableResource) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
 		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
 		oneOf(r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
 		oneOf(r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
+}
+
+func readableLimits(r gc.CleanupRule) bool {
+	if r.ActiveDeadline != nil {
+		for _, resource := range r.Resources {
+			if !slices.Contains(orJobsAndPods(nil), resource) {
+				return false
+			}
+		}
+	}
+	return (r.TTL != nil || r.Capacity != nil || r.ActiveDeadline != nil) &&
+		readableDeadline(r.ActiveDeadline) && (r.TTL == nil || readableTTL(*r.TTL)) && readableCapacity(r.Capacity)
 }
 
 func readableCapacity(c *gc.Capacity) bool {
