@@ -20,12 +20,16 @@ type Object struct {
 	budget     uint64
 }
 
-// NewObject wraps the content of an object, for example of an Unstructured. The expressions of one object may cost as much as the match
-// conditions of a ValidatingAdmissionPolicy may for one request, about a quarter of a second.
+// budget is what the expressions of one object may cost together, in the units of CEL: some 10 ms. That is a 25th of what the match
+// conditions of a ValidatingAdmissionPolicy may cost for one request, because expressions are evaluated for all objects of a resource, when
+// they are listed and whenever they change. What people write costs some ten to a thousand.
+const budget = celconfig.RuntimeCELCostBudgetMatchConditions / 25
+
+// NewObject wraps the content of an object, for example of an Unstructured.
 func NewObject(content map[string]any) *Object {
 	return &Object{
 		activation: map[string]any{variable: types.DefaultTypeAdapter.NativeToValue(content)},
-		budget:     celconfig.RuntimeCELCostBudgetMatchConditions,
+		budget:     budget,
 	}
 }
 

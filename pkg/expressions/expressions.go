@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expressions compiles and evaluates CEL over one variable, object. The environment, the cost limits and the errors are those of
-// the match conditions of a ValidatingAdmissionPolicy, so that an expression means the same in both.
+// Package expressions compiles and evaluates CEL over one variable, object. The environment and the errors are those of the match
+// conditions of a ValidatingAdmissionPolicy, so that an expression means the same in both. It may cost less, see NewObject.
 package expressions
 
 import (
@@ -46,6 +46,7 @@ var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), // The variable is always there.
 		EnvOptions:        []cel.EnvOption{cel.Variable(variable, cel.DynType)},
+		ProgramOptions:    []cel.ProgramOption{cel.CostLimit(budget)},
 	}, environment.StrictCostOpt)
 })
 
