@@ -91,16 +91,16 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of this server: %w", err)
 	}
-	reader, err := newReader(c, dating, cluster)
-	if err != nil {
-		return nil, err
-	}
 	now := clock.RealClock{}
 	t := tracker.New(engine.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended,
 	}, now.Now)
 	served, err := newFollower(c, dating, policies.GcV1alpha1(), t, now)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := newReader(c, dating, cluster, served.Confirm)
 	if err != nil {
 		return nil, err
 	}

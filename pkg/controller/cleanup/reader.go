@@ -35,6 +35,8 @@ type Barriers struct {
 // reader reads what must agree with memory before anything is deleted, and the lease.
 type reader struct {
 	policies, clusterPolicies, namespaces func(context.Context) (freshness.Contents, error)
+	// confirmLifecycles fails if memory has other ResourceLifecycles than the cluster.
+	confirmLifecycles func(context.Context) error
 
 	cluster  kubernetes.Interface
 	instance string
@@ -44,11 +46,14 @@ type reader struct {
 var errNotLeading = errors.New("the lease names another replica")
 
 // newReader makes a reader whose answers from the cluster have a Date.
-func newReader(c Config, dated metadata.Interface, cluster kubernetes.Interface) (*reader, error) {
+func newReader(
+	c Config, dated metadata.Interface, cluster kubernetes.Interface, confirmLifecycles func(context.Context) error,
+) (*reader, error) {
 	const policies, clusterPolicies = "cleanuppolicies", "clustercleanuppolicies"
 	r := &reader{
-		namespaces: contents(dated, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceRevision),
-		cluster:    cluster, instance: c.Instance, election: c.LeaderElection,
+		namespaces:        contents(dated, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceRevision),
+		confirmLifecycles: confirmLifecycles,
+		cluster:           cluster, instance: c.Instance, election: c.LeaderElection,
 	}
 	if b := c.Barriers; b != nil {
 		r.policies, r.clusterPolicies = barrier(policies, b.Policies), barrier(clusterPolicies, b.ClusterPolicies)
@@ -82,6 +87,7 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 		out.Namespaces, err = r.namespaces(withDate(ctx, &date))
 		return err
 	})
+	group.Go(func() error { return r.confirmLifecycles(ctx) })
 	group.Go(func() error { return wrap("lease", r.checkLease(ctx)) })
 	if err := group.Wait(); err != nil {
 		return freshness.ConsistentRead{}, err
@@ -117,7 +123,7 @@ func contents(
 }
 
 func policyRevision(m *metav1.ObjectMeta) freshness.Revision {
-	return freshness.PolicyRevision(m.UID, m.Generation)
+	return freshness.SpecRevision(m.UID, m.Generation)
 }
 
 func namespaceRevision(m *metav1.ObjectMeta) freshness.Revision {

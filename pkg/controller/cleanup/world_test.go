@@ -236,11 +236,16 @@ func listReader(
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, metadata, cluster)
+	r, err := newReader(Config{Loopback: config, Instance: instance, LeaderElection: election}, metadata, cluster, answerLifecycles(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// answerLifecycles returns a function that confirms the lifecycles with this result.
+func answerLifecycles(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
 }
 
 // writeBarriers makes the reader write barriers instead of listing policies.

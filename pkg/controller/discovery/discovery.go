@@ -7,7 +7,9 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -54,6 +57,8 @@ type Follower struct {
 	// changed receives when a lifecycle has changed, and definitions when a CustomResourceDefinition has.
 	changed, definitions chan struct{}
 	last                 atomic.Pointer[answer]
+	// used are the lifecycles that the table of the tracker was made with; nil if it was made without discovery.
+	used atomic.Pointer[map[string]freshness.Revision]
 }
 
 // New returns a Follower, which Run starts.
@@ -188,9 +193,10 @@ func (f *Follower) update(ctx context.Context) {
 	if found == nil {
 		return // Winnow may not read what the cluster serves.
 	}
-	users := map[string]*gc.ResourceLifecycle{}
+	users, used := map[string]*gc.ResourceLifecycle{}, map[string]freshness.Revision{}
 	for _, stored := range f.lifecycles.List() {
 		l := &gc.ResourceLifecycle{}
+		used[stored.(*v1alpha1.ResourceLifecycle).Name] = revision(stored.(*v1alpha1.ResourceLifecycle))
 		if err := v1alpha1.Convert_v1alpha1_ResourceLifecycle_To_gc_ResourceLifecycle(stored.(*v1alpha1.ResourceLifecycle), l, nil); err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot convert a ResourceLifecycle", "object", stored)
 			continue
@@ -203,7 +209,35 @@ func (f *Follower) update(ctx context.Context) {
 		klog.FromContext(ctx).V(2).Info("Resources came, went or have another lifecycle", "resources", changed.UnsortedList())
 		f.Tracker.SetKinds(table, f.Clock.Now())
 	}
+	f.used.Store(&used)
 }
+
+func revision(l *v1alpha1.ResourceLifecycle) freshness.Revision {
+	return freshness.SpecRevision(l.UID, l.Generation)
+}
+
+// Confirm lists the lifecycles, consistently. It fails if the tracker does not have the same, so that nothing is deleted by a lifecycle that
+// somebody has changed since. There are few of them, and a list of them is cheap.
+func (f *Follower) Confirm(ctx context.Context) error {
+	used := f.used.Load()
+	if used == nil {
+		return nil
+	}
+	all, err := f.Lifecycles.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing ResourceLifecycles: %w", err)
+	}
+	present := make(map[string]freshness.Revision, len(all.Items))
+	for i := range all.Items {
+		present[all.Items[i].Name] = revision(&all.Items[i])
+	}
+	if !maps.Equal(present, *used) {
+		return errLifecyclesChanged
+	}
+	return nil
+}
+
+var errLifecyclesChanged = errors.New("the watch has not reported the newest ResourceLifecycles yet")
 
 // signalling is a store that signals each change.
 type signalling struct {

@@ -250,3 +250,54 @@ func TestStart(t *testing.T) {
 		t.Error("the table has changed")
 	}
 }
+
+// TestConfirm: only lifecycles that the table was made with agree.
+func TestConfirm(t *testing.T) {
+	w := newWorld(t, new(cluster).serve("example.com", "v1", "runs"))
+	if err := w.Confirm(t.Context()); err != nil || len(w.own.Actions()) > 0 {
+		t.Errorf("before there is a table: %v", err)
+	}
+	w.Start(t.Context())
+	w.changes(runs, 0)
+	confirm := func(step string, want error) {
+		t.Helper()
+		if err := w.Confirm(t.Context()); !errors.Is(err, want) {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+	lifecycles := w.own.GcV1alpha1().ResourceLifecycles()
+	written := func(l *v1alpha1.ResourceLifecycle, err error) *v1alpha1.ResourceLifecycle {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	confirm("as it was", nil)
+	l := written(lifecycles.Create(t.Context(), runLifecycle(1), metav1.CreateOptions{}))
+	confirm("created", errLifecyclesChanged)
+	observe := func() {
+		t.Helper()
+		if err := w.start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	observe()
+	w.changes(runs, 0)
+	confirm("created and seen", nil)
+	l.Status.Conditions = []metav1.Condition{{Type: "Accepted"}}
+	written(lifecycles.UpdateStatus(t.Context(), l, metav1.UpdateOptions{}))
+	confirm("another status", nil)
+	written(lifecycles.Update(t.Context(), runLifecycle(2), metav1.UpdateOptions{}))
+	confirm("changed", errLifecyclesChanged)
+	observe()
+	w.changes(runs, 0)
+	confirm("changed and seen", nil)
+	if err := lifecycles.Delete(t.Context(), runs, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	confirm("deleted", errLifecyclesChanged)
+	failed := errors.New("no connection")
+	w.own.PrependReactor("list", "resourcelifecycles", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failed })
+	confirm("the list fails", failed)
+}

@@ -27,6 +27,7 @@ func (e *Engine) coverOwner(rec *record, now time.Time) {
 func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
 	before := e.kinds
 	e.kinds, e.asked.rec = t, nil
+	e.fresh.Revoke() // The next read says whether the lifecycles are the newest ones.
 	changed := t.Changed(before)
 	e.outdated = e.outdated.Union(changed)
 	var all []*namespace

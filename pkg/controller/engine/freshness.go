@@ -50,7 +50,7 @@ func (e *Engine) same(c freshness.Collection, read map[types.NamespacedName]fres
 	switch c {
 	case freshness.ClusterPolicies, freshness.Policies:
 		for _, ps := range e.policiesOf(c) {
-			compare(ps.stored.NamespacedName(), freshness.PolicyRevision(ps.stored.UID, ps.stored.Generation))
+			compare(ps.stored.NamespacedName(), freshness.SpecRevision(ps.stored.UID, ps.stored.Generation))
 		}
 	case freshness.Namespaces:
 		for _, ns := range e.namespaces {

@@ -87,19 +87,19 @@ func TestConfirmFresh(t *testing.T) {
 		"the same for namespaces":          {func(r *freshness.ConsistentRead) { r.Namespaces.Version, r.Namespaces.Revisions = "22", nil }, true},
 		"newer, but of the same contents":  {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Namespaces.Version = "99", "99" }, true},
 		"newer, and a policy changed": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-p", 4)
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.SpecRevision("uid-p", 4)
 		}, false},
 		"newer, and a policy is an older one": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-p", 2)
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.SpecRevision("uid-p", 2)
 		}, false},
 		"a version alone, which memory has seen": {func(r *freshness.ConsistentRead) { r.Policies = freshness.Contents{Version: "12"} }, true},
 		"a version alone, which memory has not":  {func(r *freshness.ConsistentRead) { r.Policies = freshness.Contents{Version: "13"} }, false},
 		"the same for cluster policies":          {func(r *freshness.ConsistentRead) { r.ClusterPolicies = freshness.Contents{Version: "13"} }, false},
 		"newer, and a policy was recreated": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.PolicyRevision("uid-2", 3)
+			r.Policies.Version, r.Policies.Revisions[p] = "13", freshness.SpecRevision("uid-2", 3)
 		}, false},
 		"newer, and a policy was created": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[q] = "13", freshness.PolicyRevision("uid-q", 1)
+			r.Policies.Version, r.Policies.Revisions[q] = "13", freshness.SpecRevision("uid-q", 1)
 		}, false},
 		"newer, and a policy was removed": {func(r *freshness.ConsistentRead) { r.Policies.Version = "13"; delete(r.Policies.Revisions, p) }, false},
 		"newer, and a policy was renamed": {func(r *freshness.ConsistentRead) {
@@ -121,7 +121,7 @@ func TestConfirmFresh(t *testing.T) {
 		"namespaces are fresh, policies are not":  {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Policies.Revisions = "13", nil }, false},
 		"a version that cannot be read, the same": {func(r *freshness.ConsistentRead) { r.Policies.Version, r.Namespaces.Version = "", "x" }, true},
 		"a version of policies that cannot be read": {func(r *freshness.ConsistentRead) {
-			r.Policies.Version, r.Policies.Revisions[p] = "", freshness.PolicyRevision("uid-p", 4)
+			r.Policies.Version, r.Policies.Revisions[p] = "", freshness.SpecRevision("uid-p", 4)
 		}, false},
 		"a version of namespaces that cannot be read": {func(r *freshness.ConsistentRead) { r.Namespaces.Version = "x"; delete(r.Namespaces.Revisions, home) }, false},
 	} {
@@ -139,7 +139,7 @@ func TestConfirmFresh(t *testing.T) {
 			tr.Replace(gc.ResourceJobs, compressed(job(0, "a")), 0, testbuilders.Now)
 			r := freshness.ConsistentRead{
 				Began: testbuilders.Now, ClusterPolicies: freshness.Contents{Version: "1", Revisions: revisions{}},
-				Policies:   freshness.Contents{Version: "12", Revisions: revisions{p: freshness.PolicyRevision("uid-p", 3)}},
+				Policies:   freshness.Contents{Version: "12", Revisions: revisions{p: freshness.SpecRevision("uid-p", 3)}},
 				Namespaces: freshness.Contents{Version: "22", Revisions: revisions{home: {UID: "ns-team-a", Version: "20"}}},
 			}
 			c.change(&r)

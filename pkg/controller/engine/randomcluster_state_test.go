@@ -196,7 +196,7 @@ func (c *cluster) consistentRead() freshness.ConsistentRead {
 		Namespaces: freshness.Contents{Version: version, Revisions: revisions{}},
 	}
 	for k, p := range c.policies.now() {
-		r.Policies.Revisions[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = freshness.PolicyRevision(p.uid, p.generation)
+		r.Policies.Revisions[types.NamespacedName{Namespace: k.namespace, Name: k.name}] = freshness.SpecRevision(p.uid, p.generation)
 	}
 	for name, ns := range c.namespaces.now() {
 		r.Namespaces.Revisions[types.NamespacedName{Name: name}] = freshness.Revision{

@@ -47,7 +47,7 @@ func (w *world) lists(namespaces []string, all ...*testbuilders.PolicyBuilder) {
 	var policies []*gc.CleanupPolicy
 	for _, b := range all {
 		p := b.Version(w.next()).Obj()
-		w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
+		w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
 		policies = append(policies, p)
 	}
 	w.ReplacePolicies(policies, w.next(), w.now)
@@ -322,7 +322,7 @@ func TestAnUnseenChangeHasATotal(t *testing.T) {
 	w.ReplaceNamespaces(all, w.next(), w.now)
 	w.ReplacePolicies(nil, w.next(), w.now)
 	w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
-	w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
+	w.clusterPolicies = revisions{{Name: "c"}: freshness.SpecRevision(c.UID, c.Generation)}
 	for i := range namespaces {
 		for _, n := range names(fmt.Sprint("ns-", i, "-"), each) {
 			w.upsert(testbuilders.Job(n).In(fmt.Sprint("ns-", i)).Complete(w.now.Add(-time.Hour)).Fact())
@@ -350,7 +350,7 @@ func TestAnUnseenChange(t *testing.T) {
 			w.listNamespaces(testbuilders.Home)
 			p := ttlPolicy("30m", 1).Status(gc.CleanupPolicyStatus{ObservedGeneration: 1, Due: c.due})
 			w.SetPolicy(p.Version(w.next()).Obj(), w.now)
-			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.PolicyRevision("uid-p", 1)
+			w.policies[types.NamespacedName{Namespace: testbuilders.Home, Name: "p"}] = freshness.SpecRevision("uid-p", 1)
 			allListed(w.driver) // Policies come last.
 			w.upsert(jobs(time.Hour, "a", "b", "c", "d")...)
 			w.listCovered()

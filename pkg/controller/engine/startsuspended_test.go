@@ -112,8 +112,8 @@ func TestARestartWithTheFlag(t *testing.T) {
 			c, p := guardrailPolicy(1, gc.Guardrails{}), ttlPolicy("30m", 1).Version(w.next()).Obj()
 			ns := testbuilders.Namespace(testbuilders.Home, w.next())
 			c.ResourceVersion, c.Status.ObservedGeneration, p.Status.ObservedGeneration = w.next(), 1, 1
-			w.clusterPolicies[types.NamespacedName{Name: c.Name}] = freshness.PolicyRevision(c.UID, c.Generation)
-			w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
+			w.clusterPolicies[types.NamespacedName{Name: c.Name}] = freshness.SpecRevision(c.UID, c.Generation)
+			w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
 			w.namespaces[types.NamespacedName{Name: ns.Name}] = freshness.Revision{UID: ns.UID, Version: ns.ResourceVersion}
 			lists := []func(){
 				func() { w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now) },

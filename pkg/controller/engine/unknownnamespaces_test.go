@@ -150,7 +150,7 @@ func TestARestartHoldsInLateNamespaces(t *testing.T) {
 			w.ReplaceNamespaces(all, w.next(), w.now)
 			w.ReplacePolicies(nil, w.next(), w.now)
 			w.ReplaceClusterPolicies([]*gc.ClusterCleanupPolicy{c}, w.next(), w.now)
-			w.clusterPolicies = revisions{{Name: "c"}: freshness.PolicyRevision(c.UID, c.Generation)}
+			w.clusterPolicies = revisions{{Name: "c"}: freshness.SpecRevision(c.UID, c.Generation)}
 			w.observeNamespace(testbuilders.Home, "team", "a")
 			w.upsert(jobs(time.Hour, names("a-", 4)...)...)
 			w.listCovered()

@@ -102,7 +102,7 @@ func (w *world) policy(b *testbuilders.PolicyBuilder) {
 
 func (w *world) observePolicy(b *testbuilders.PolicyBuilder) {
 	p := b.Version(w.next()).Obj()
-	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
+	w.policies[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
 	w.SetPolicy(p, w.now)
 }
 
@@ -113,7 +113,7 @@ func (w *world) clusterPolicy(p *gc.ClusterCleanupPolicy) {
 
 func (w *world) observeClusterPolicy(p *gc.ClusterCleanupPolicy) {
 	p.ResourceVersion = w.next()
-	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.PolicyRevision(p.UID, p.Generation)
+	w.clusterPolicies[types.NamespacedName{Name: p.Name}] = freshness.SpecRevision(p.UID, p.Generation)
 	w.SetClusterPolicy(p, w.now)
 }
 

@@ -30,8 +30,8 @@ type Revision struct {
 	Version string
 }
 
-// PolicyRevision returns the revision of a policy.
-func PolicyRevision(uid types.UID, generation int64) Revision {
+// SpecRevision returns the revision of a policy or a lifecycle: its status is no part of it.
+func SpecRevision(uid types.UID, generation int64) Revision {
 	return Revision{UID: uid, Version: strconv.FormatInt(generation, 10)}
 }
 
