@@ -17,6 +17,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 )
 
 // verbApprove is the verb that releasing the holds of a policy requires. Operators can remove it from a role.
@@ -25,12 +26,14 @@ const verbApprove = "approve"
 var annotationApprovedHold = field.NewPath("metadata", "annotations").Key(gc.AnnotationApprovedHold)
 
 // rightsToApprove returns the permissions that a write needs for the holds that it releases, as far as the status lists them.
-func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
+func (a author) rightsToApprove(p, old Policy) sets.Set[permission.Permission] {
 	ids := gc.NewlyApproved(p, old)
 	if len(ids) == 0 {
 		return nil
 	}
-	rights := sets.New(right{verb: verbApprove, resource: a.resource.String(), namespace: p.GetNamespace(), name: p.GetName()})
+	rights := sets.New(permission.Permission{
+		Verb: verbApprove, Resource: a.Resource.String(), Namespace: p.GetNamespace(), Name: p.GetName(),
+	})
 	for _, h := range a.waiting(old) {
 		if slices.Contains(ids, h.ID) {
 			rights = rights.Union(rightsOf(&h))
@@ -40,12 +43,12 @@ func (a author) rightsToApprove(p, old Policy) sets.Set[right] {
 }
 
 // rightsOf returns the permissions on the objects that wait under a hold, whatever the current spec says.
-func rightsOf(h *gc.PolicyHold) sets.Set[right] {
+func rightsOf(h *gc.PolicyHold) sets.Set[permission.Permission] {
 	resources := h.Resources
 	if len(resources) == 0 { // An older version did not write them.
 		resources = gc.DefaultResources()
 	}
-	return rights(sets.New(resources...), h.Namespace)
+	return permission.ToDelete(sets.New(resources...), h.Namespace)
 }
 
 // waiting returns the holds in the status of a policy.
@@ -62,7 +65,7 @@ func (a author) waiting(p Policy) []gc.PolicyHold {
 // needed.
 func (a author) checkApproved(ctx context.Context, p, old Policy, forecast gc.PolicyForecast) error {
 	var errs field.ErrorList
-	rights := sets.New[right]()
+	rights := sets.New[permission.Permission]()
 	all := forecast.Holds
 	if !forecast.Complete || !forecast.Leading {
 		all = slices.Concat(a.waiting(old), all)
@@ -119,7 +122,9 @@ func (a author) mayRead(ctx context.Context, policy types.NamespacedName) bool {
 		return false
 	}
 	resource, _, _ := strings.Cut(gc.PolicyTitle(policy.Namespace, policy.Name), "/")
-	missing, err := a.missing(ctx, who, []right{{verb: "get", resource: resource, namespace: policy.Namespace, name: policy.Name}})
+	missing, err := a.Missing(ctx, who, []permission.Permission{
+		{Verb: "get", Resource: resource, Namespace: policy.Namespace, Name: policy.Name},
+	})
 	return err == nil && len(missing) == 0
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
@@ -197,9 +198,9 @@ func (a *asking) write(old, p *gc.CleanupPolicy, forecast gc.PolicyForecast) err
 		nil,
 	)
 	if old == nil {
-		return o.onCreate(a.author().onCreate(nil))(by("alice"), p)
+		return o.onCreate(permission.OnCreate(a.author().check, nil))(by("alice"), p)
 	}
-	return o.onUpdate(a.author().onUpdate(nil))(by("alice"), p, old)
+	return o.onUpdate(permission.OnUpdate(a.author().check, nil))(by("alice"), p, old)
 }
 
 // check fails unless the error contains this, and has the code that goes with it.

@@ -20,6 +20,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/testpolicy"
 )
 
@@ -37,7 +38,10 @@ func (a *asking) author() author {
 	reach := func(p, _ Policy) sets.Set[string] { return Reach(&p.(*gc.CleanupPolicy).Spec) }
 	deadlines := func(p, _ Policy) sets.Set[string] { return Deadlines(&p.(*gc.CleanupPolicy).Spec) }
 	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
-	return author{authorizer.AuthorizerFunc(a.authorize), gc.Resource("cleanuppolicies"), "CleanupPolicy", reach, deadlines, status}
+	return author{
+		permission.Checker{Authorizer: authorizer.AuthorizerFunc(a.authorize), Resource: gc.Resource("cleanuppolicies"), Noun: "policy"},
+		"CleanupPolicy", reach, deadlines, status,
+	}
 }
 
 func (a *asking) authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -110,7 +114,7 @@ func TestAuthor(t *testing.T) {
 				a := &asking{allowed: lines(who, namespace, tc.may)}
 				policy := testpolicy.Stored()
 				policy.Spec, policy.Namespace = tc.spec, namespace
-				err := a.author().onCreate(nil)(by(who), policy)
+				err := permission.OnCreate(a.author().check, nil)(by(who), policy)
 				slices.Sort(a.asked)
 				want := lines(who, namespace, tc.asked)
 				if slices.Sort(want); !slices.Equal(a.asked, want) {
@@ -135,7 +139,7 @@ func TestAuthorOfARuleForAll(t *testing.T) {
 	p := testpolicy.Stored()
 	p.Namespace, p.Spec.Rules[0].Resources, p.Spec.TTLAfterFinished = "", []string{gc.ResourceAll}, nil
 	a := &asking{}
-	err := a.author().onCreate(nil)(by("alice"), p)
+	err := permission.OnCreate(a.author().check, nil)(by("alice"), p)
 	slices.Sort(a.asked)
 	if want := []string{"alice delete *.*", "alice list *.*"}; !slices.Equal(a.asked, want) {
 		t.Errorf("asked for %q, want %q", a.asked, want)
@@ -190,7 +194,7 @@ func TestAuthorOfUpdate(t *testing.T) {
 		"an approval emptied": {old: func(p *gc.CleanupPolicy) { approved(p, "1") }, change: func(p *gc.CleanupPolicy) { approved(p, "") }},
 	} {
 		nobody, admitted := &asking{}, 0
-		onUpdate := nobody.author().onUpdate(func(context.Context, runtime.Object, runtime.Object) error { admitted++; return nil })
+		onUpdate := permission.OnUpdate(nobody.author().check, func(context.Context, runtime.Object, runtime.Object) error { admitted++; return nil })
 		old, changed := testpolicy.Stored(), testpolicy.Stored()
 		if tc.old != nil {
 			tc.old(old)
@@ -206,11 +210,11 @@ func TestAuthorOfUpdate(t *testing.T) {
 // TestAuthorUnknown: doubt refuses.
 func TestAuthorUnknown(t *testing.T) {
 	broken := &asking{err: errors.New("no answer")}
-	if err := broken.author().onCreate(nil)(by("alice"), testpolicy.Stored()); !apierrors.IsInternalError(err) ||
+	if err := permission.OnCreate(broken.author().check, nil)(by("alice"), testpolicy.Stored()); !apierrors.IsInternalError(err) ||
 		!strings.Contains(err.Error(), "no answer") {
 		t.Errorf("an authorizer that fails: %v", err)
 	}
-	if err := broken.author().onCreate(nil)(context.Background(), testpolicy.Stored()); !apierrors.IsInternalError(err) {
+	if err := permission.OnCreate(broken.author().check, nil)(context.Background(), testpolicy.Stored()); !apierrors.IsInternalError(err) {
 		t.Errorf("a request without user: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 )
 
 // Storage serves one kind of policy and its status.
@@ -52,7 +53,10 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
 			forecast: forecast,
 			advise:   func(p Policy) []string { return kind.Warnings(p.(P)) },
-			author:   author{authorizer, gc.Resource(kind.Resource), kind.Name, reach, deadlines, statusOf},
+			author: author{
+				permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
+				kind.Name, reach, deadlines, statusOf,
+			},
 		},
 		Status: status,
 	}, nil
@@ -75,7 +79,7 @@ func (r *REST) Create(
 	options *metav1.CreateOptions,
 ) (runtime.Object, error) {
 	forecastWarnings := r.forecastWarnings(options.DryRun)
-	validate, done := r.limit.onCreate(forecastWarnings.onCreate(r.author.onCreate(validate)))
+	validate, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.author.check, validate)))
 	defer done()
 	created, err := r.Store.Create(ctx, obj, validate, options)
 	forecastWarnings.warn(ctx, err)
@@ -88,10 +92,10 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	forecastWarnings := r.forecastWarnings(options.DryRun)
-	createValidation, done := r.limit.onCreate(forecastWarnings.onCreate(r.author.onCreate(createValidation)))
+	createValidation, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.author.check, createValidation)))
 	defer done()
 	updated, created, err := r.Store.Update(ctx, name, objInfo, createValidation,
-		forecastWarnings.onUpdate(r.author.onUpdate(updateValidation)), forceAllowCreate, options)
+		forecastWarnings.onUpdate(permission.OnUpdate(r.author.check, updateValidation)), forceAllowCreate, options)
 	forecastWarnings.warn(ctx, err)
 	return updated, created, err
 }
