@@ -29,6 +29,8 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Forecast returns what a change of a policy makes due at once. If it is nil, there are no forecasts.
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	// Cluster tells which resources there are.
+	Cluster resourcelifecycle.Cluster
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
@@ -37,6 +39,7 @@ type completedConfig struct {
 	generic  genericapiserver.CompletedConfig
 	clock    clock.PassiveClock
 	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	cluster  resourcelifecycle.Cluster
 	most     int // policies of a namespace
 	options  *genericapiserver.RecommendedConfig
 }
@@ -53,7 +56,8 @@ func (c *Config) Complete() CompletedConfig {
 		return build(withReadableErrors(handler), config) // After authentication and authorization.
 	}
 	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, cluster: c.Cluster, most: c.MaxPoliciesPerNamespace,
+		options: c.GenericConfig,
 	}}
 }
 
@@ -64,15 +68,15 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
 	authorizer := c.options.Authorization.Authorizer
-	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast, c.most)
+	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast, c.cluster.Served, c.most)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast, c.cluster.Served)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}
-	lifecycles, err := resourcelifecycle.NewStorage(Scheme, c.options.RESTOptionsGetter, c.clock)
+	lifecycles, err := resourcelifecycle.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of resource lifecycles: %w", err)
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	barriers   *cleanup.Barriers // nil when policies are kept in an etcd of their own
 	gate       *storageGate
 	controller *ControllerOptions
-	forecaster *forecaster
+	questions  *questions
 }
 
 // Config checks what the cluster serves and which permissions Winnow has, prepares the storage, and opens the port.
@@ -67,16 +67,17 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 		return nil, err
 	}
 	generic.AddReadyzChecks(gate.readiness())
-	asked := &forecaster{}
+	asked := &questions{}
 	return &Config{
 		apiServer: &apiserver.Config{
-			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
+			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, Cluster: asked,
+			MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,
 		barriers:   barriers,
 		gate:       gate,
 		controller: o.Controller,
-		forecaster: asked,
+		questions:  asked,
 	}, nil
 }
 
@@ -118,7 +119,7 @@ type completedConfig struct {
 	barriers   *cleanup.Barriers
 	gate       *storageGate
 	controller *ControllerOptions
-	forecaster *forecaster
+	questions  *questions
 }
 
 // CompletedConfig can be created only by Complete.
@@ -130,7 +131,7 @@ type CompletedConfig struct {
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{&completedConfig{
 		apiServer: c.apiServer.Complete(), cluster: c.cluster, barriers: c.barriers, gate: c.gate, controller: c.controller,
-		forecaster: c.forecaster,
+		questions: c.questions,
 	}}
 }
 
@@ -151,7 +152,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the controller: %w", err)
 	}
-	c.forecaster.controller.Store(controller)
+	c.questions.controller.Store(controller)
 	legacyregistry.CustomMustRegister(&servingCertificate{current: api.SecureServingInfo.Cert})
 	return &Server{api: api, gate: c.gate, controller: controller}, nil
 }

@@ -16,6 +16,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/cleanup"
@@ -29,17 +30,33 @@ const (
 	stopTimeout = 15 * time.Second
 )
 
-// forecaster passes requests for forecasts on to the controller, which is created after the API server.
-type forecaster struct {
+// questions passes what the API server asks on to the controller, which is created after it. There are no answers until it is set.
+type questions struct {
 	controller atomic.Pointer[cleanup.Controller]
 }
 
-// Forecast returns an empty forecast until the controller is set.
-func (f *forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
-	if c := f.controller.Load(); c != nil {
+// Forecast returns what a change of a policy makes due at once.
+func (q *questions) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
+	if c := q.controller.Load(); c != nil {
 		return c.Forecast(ctx, change)
 	}
 	return gc.PolicyForecast{}
+}
+
+// Served returns what the cluster says of a resource.
+func (q *questions) Served(resource string) gc.ServedResource {
+	if c := q.controller.Load(); c != nil {
+		return c.Served(resource)
+	}
+	return gc.ServedResource{}
+}
+
+// Schema returns the schema of a resource; nil if none is known.
+func (q *questions) Schema(resource string) (*spec.Schema, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Schema(resource)
+	}
+	return nil, nil
 }
 
 // barriersOf returns the Barriers of the storage in the cluster.

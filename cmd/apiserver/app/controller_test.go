@@ -58,7 +58,7 @@ func TestStartSuspended(t *testing.T) {
 
 // TestNoForecastBeforeTheControllerKnows: an approval cannot rely on what nobody knows yet.
 func TestNoForecastBeforeTheControllerKnows(t *testing.T) {
-	f := &forecaster{}
+	f := &questions{}
 	if got := f.Forecast(t.Context(), gc.PolicyChange{}); got.Complete || len(got.Lines) > 0 {
 		t.Errorf("without a controller: %+v", got)
 	}

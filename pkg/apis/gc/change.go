@@ -4,6 +4,8 @@
 package gc
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -34,6 +36,26 @@ type PolicyForecast struct {
 	Complete bool
 	// Leading is set if this replica leads. If Complete is set too, there are no other holds than Holds.
 	Leading bool
+}
+
+// +k8s:deepcopy-gen=false
+
+// ServedResource is what a cluster says of a resource. The zero value says nothing against it.
+type ServedResource struct {
+	// Refusal says why Winnow cannot delete objects of the resource; empty if it can.
+	Refusal string
+	// Missing is set if the cluster does not serve the resource, and Similar is one that it serves and that was perhaps meant.
+	Missing bool
+	Similar string
+}
+
+// Unserved returns the warning about a resource that is Missing.
+func (s ServedResource) Unserved(resource string) string {
+	text := fmt.Sprintf("the cluster does not serve %s; this applies as soon as it does", resource)
+	if s.Similar != "" {
+		text += fmt.Sprintf(". Did you mean %q?", s.Similar)
+	}
+	return text
 }
 
 // Policy returns After, or Before if the policy is deleted.

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	componentbaseconfig "k8s.io/component-base/config"
 	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -121,6 +123,9 @@ func New(c Config) (*Controller, error) {
 	}, nil
 }
 
+// schemaTimeout bounds each of the two requests for a schema, which a write of a lifecycle waits for.
+const schemaTimeout = 3 * time.Second
+
 // newFollower returns what gives the tracker the table of kinds.
 func newFollower(
 	c Config, definitions metadata.Interface, own gcclient.GcV1alpha1Interface, t *tracker.Tracker, now clock.Clock,
@@ -134,9 +139,16 @@ func newFollower(
 	if err != nil {
 		return nil, fmt.Errorf("dynamic client of the cluster: %w", err)
 	}
+	config.Timeout = schemaTimeout
+	schemas, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the schemas of the cluster: %w", err)
+	}
 	return discovery.New(discovery.Config{
-		Reader: discovery.Reader{Discovery: served, APIServices: services}, Metadata: definitions, Lifecycles: own.ResourceLifecycles(),
-		Tracker: t, Clock: now,
+		Reader: discovery.Reader{
+			Discovery: served, APIServices: services, Schemas: &resolver.ClientDiscoveryResolver{Discovery: schemas},
+		},
+		Metadata: definitions, Lifecycles: own.ResourceLifecycles(), Tracker: t, Clock: now,
 	})
 }
 
@@ -165,6 +177,12 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	}
 	return c.forecast.Forecast(ctx, change)
 }
+
+// Served returns what the cluster says of a resource; nothing before it was asked.
+func (c *Controller) Served(resource string) gc.ServedResource { return c.kinds.Served(resource) }
+
+// Schema returns the schema of a resource; nil if none is known.
+func (c *Controller) Schema(resource string) (*spec.Schema, error) { return c.kinds.Schema(resource) }
 
 // Run observes and judges until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
 func (c *Controller) Run(ctx context.Context) error {

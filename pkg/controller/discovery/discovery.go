@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -185,6 +186,29 @@ func (f *Follower) read(ctx context.Context) error {
 	f.last.Store(found)
 	f.update(ctx)
 	return nil
+}
+
+// Served returns what the cluster says of a resource, as of the last reading.
+func (f *Follower) Served(resource string) gc.ServedResource {
+	found := f.last.Load()
+	if found == nil {
+		return gc.ServedResource{}
+	}
+	return found.about(resource)
+}
+
+// Schema returns the schema of a resource, without references. It is nil if the cluster does not serve the resource, or has no schema of it.
+func (f *Follower) Schema(resource string) (*spec.Schema, error) {
+	found := f.last.Load()
+	if found == nil {
+		return nil, nil
+	}
+	for _, s := range found.served {
+		if s.Resource() == resource {
+			return f.Reader.schema(s.GroupVersionKind)
+		}
+	}
+	return nil, nil
 }
 
 // update gives the tracker the table, if it is not as before.

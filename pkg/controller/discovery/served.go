@@ -15,9 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
@@ -29,6 +33,8 @@ var verbs = []string{"list", "watch", "delete"}
 // Reader reads what the cluster serves.
 type Reader struct {
 	Discovery discovery.AggregatedDiscoveryInterfaceWithContext
+	// Schemas reads the OpenAPI documents of the cluster.
+	Schemas resolver.SchemaResolver
 	// APIServices tells which groups other servers serve.
 	APIServices dynamic.Interface
 }
@@ -72,6 +78,47 @@ func (r *Reader) read(ctx context.Context, before *answer) (*answer, error) {
 		}
 	}
 	return out, nil
+}
+
+// schema returns the schema of a kind, without references; nil if the cluster has none.
+func (r *Reader) schema(kind schema.GroupVersionKind) (*spec.Schema, error) {
+	s, err := r.Schemas.ResolveSchema(kind)
+	if errors.Is(err, resolver.ErrSchemaNotFound) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// about returns what the answer says of a resource. Of a resource of a version that failed it says nothing.
+func (a *answer) about(resource string) gc.ServedResource {
+	if why := a.refused[resource]; why != "" {
+		return gc.ServedResource{Refusal: why}
+	}
+	var names []string
+	for _, s := range a.served {
+		if s.Resource() == resource {
+			return gc.ServedResource{}
+		}
+		names = append(names, s.Resource())
+	}
+	group := schema.ParseGroupResource(resource).Group
+	for gv := range a.failed {
+		if gv.Group == group {
+			return gc.ServedResource{}
+		}
+	}
+	return gc.ServedResource{Missing: true, Similar: similar(resource, a.served, names)}
+}
+
+// similar returns the resource that was probably meant by a name; empty if there is none.
+func similar(name string, served []kinds.Served, names []string) string {
+	meant := schema.ParseGroupResource(strings.ToLower(name))
+	for _, s := range served {
+		if meant.Resource == s.Plural || meant.Resource == strings.ToLower(s.Kind) {
+			return s.Resource() // The group is wrong or missing, or this is the singular.
+		}
+	}
+	return validation.Nearest(name, names)
 }
 
 // keep adds what an earlier answer had of the versions of which this one says nothing, and returns the names of these resources.

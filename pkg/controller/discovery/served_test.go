@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
@@ -165,5 +166,31 @@ func TestReadFails(t *testing.T) {
 		if got, err := c.reader().read(t.Context(), nil); err == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+func TestAbout(t *testing.T) {
+	c := new(cluster).serve("example.com", "v1", "widgets", "cluster:racks", "readonly:reports").serve("stale.example.com", "v1", "runs")
+	found, err := c.stale("stale.example.com", "v1").reader().read(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource, want := range map[string]gc.ServedResource{
+		"widgets.example.com":    {},
+		"runs.stale.example.com": {},
+		"racks.example.com":      {Refusal: "is cluster-scoped, and Winnow deletes only objects in namespaces"},
+		"reports.example.com":    {Refusal: `does not support the verb "delete", which Winnow needs`},
+		"widget.example.com":     {Missing: true, Similar: "widgets.example.com"},
+		"widgets.exmaple.com":    {Missing: true, Similar: "widgets.example.com"},
+		"widgets":                {Missing: true, Similar: "widgets.example.com"},
+		"engines.other.org":      {Missing: true},
+	} {
+		if got := found.about(resource); got != want {
+			t.Errorf("%s: got %+v, want %+v", resource, got, want)
+		}
+	}
+	var f Follower
+	if got := f.Served("engines.other.org"); got != (gc.ServedResource{}) {
+		t.Errorf("before the first reading: %+v", got)
 	}
 }

@@ -44,6 +44,7 @@ var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
 	Defaults: func(p *gc.CleanupPolicy) *gc.CleanupPolicySpec { return &p.Spec },
 	Reach:    reach,
 	Warnings: validation.Warnings,
+	Named:    func(p *gc.CleanupPolicy) []policy.NamedResource { return policy.NamedByRules(&p.Spec) },
 }
 
 // reach returns the resources that the new or the old spec can delete. The old one counts too, because another rule or policy may delete
@@ -67,7 +68,7 @@ func stops(p, old *gc.CleanupPolicy) bool {
 
 // NewStorage serves cleanuppolicies and their status. A negative mostPerNamespace means no limit.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast, mostPerNamespace int,
+	forecast policy.Forecast, served policy.Served, mostPerNamespace int,
 ) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, mostPerNamespace)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, mostPerNamespace)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/utils/clock"
@@ -51,14 +52,25 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 	Defaults: func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicySpec { return p.Spec.Defaults() },
 	Reach:    reach,
 	Warnings: validation.ClusterWarnings,
+	Named:    named,
 }
 
 // NewStorage serves clustercleanuppolicies and their status.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast,
+	forecast policy.Forecast, served policy.Served,
 ) (*policy.Storage, error) {
 	const anyNumber = -1
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, anyNumber)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, anyNumber)
+}
+
+func named(p *gc.ClusterCleanupPolicy) []policy.NamedResource {
+	out := policy.NamedByRules(p.Spec.Defaults())
+	if g := p.Spec.Guardrails; g != nil {
+		for i := range g.Ceilings {
+			out = append(out, policy.NamedIn(g.Ceilings[i].Resources, field.NewPath("spec", "guardrails", "ceilings").Index(i))...)
+		}
+	}
+	return out
 }
 
 // reach returns the resources that the new or the old spec can delete. The old one counts too: other rules and policies may delete what it

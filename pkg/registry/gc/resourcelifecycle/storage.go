@@ -5,16 +5,22 @@
 package resourcelifecycle
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 )
 
 var kind = object.Kind[*gc.ResourceLifecycle, gc.ResourceLifecycleSpec, gc.ResourceLifecycleStatus]{
@@ -59,15 +65,63 @@ func condition(name, conditionType, description string) object.Column[*gc.Resour
 
 // Storage serves the lifecycles and their status.
 type Storage struct {
-	Lifecycles *object.REST
+	Lifecycles *REST
 	Status     *object.StatusREST
 }
 
-// NewStorage serves resourcelifecycles and their status.
-func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, clock clock.PassiveClock) (*Storage, error) {
+// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves, the cluster what it
+// serves.
+func NewStorage(
+	scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock, cluster Cluster,
+) (*Storage, error) {
 	lifecycles, status, err := object.NewStorage(kind, scheme, options, clock)
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{lifecycles, status}, nil
+	permissions := permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "lifecycle"}
+	return &Storage{&REST{REST: lifecycles, permissions: permissions, cluster: cluster}, status}, nil
+}
+
+// REST serves the lifecycles.
+type REST struct {
+	*object.REST
+	permissions permission.Checker
+	cluster     Cluster
+}
+
+// Create creates a lifecycle, if its author may delete the objects of the resource.
+func (r *REST) Create(
+	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
+	created, err := r.Store.Create(ctx, obj, permission.OnCreate(r.check, validate), options)
+	if err == nil {
+		r.warn(ctx, created)
+	}
+	return created, err
+}
+
+// Update changes a lifecycle, or creates it by server-side apply, if its author may delete the objects of the resource.
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	updated, created, err := r.Store.Update(ctx, name, objInfo, permission.OnCreate(r.check, createValidation),
+		permission.OnUpdate(r.check, updateValidation), forceAllowCreate, options)
+	if err == nil {
+		r.warn(ctx, updated)
+	}
+	return updated, created, err
+}
+
+// check requires the permissions to list and delete all objects of the resource, if the spec changes. Somebody who declares that running
+// objects have finished makes the policies of others delete them.
+func (r *REST) check(ctx context.Context, object, old runtime.Object) error {
+	l := object.(*gc.ResourceLifecycle)
+	if before, ok := old.(*gc.ResourceLifecycle); ok && before.Generation == l.Generation {
+		return nil
+	}
+	const anyNamespace = ""
+	return r.permissions.Require(ctx, l.Name, permission.ToDelete(sets.New(l.Name), anyNamespace), func(who string, _ []string) string {
+		return fmt.Sprintf("it says when policies may delete objects that %q cannot list and delete", who)
+	})
 }

@@ -26,6 +26,8 @@ type Kind[P Policy, S any] struct {
 	// Reach returns the resources of which objects may be deleted because p replaces old, which is nil for a new policy.
 	Reach    func(p, old P) sets.Set[string]
 	Warnings func(P) []string
+	// Named returns the resources that the policy names.
+	Named func(P) []NamedResource
 }
 
 // complete adds what is the same for both kinds.

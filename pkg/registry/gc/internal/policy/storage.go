@@ -28,10 +28,13 @@ type Storage struct {
 }
 
 // NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the times
-// in tables. The forecast may be nil. A namespace can have at most so many policies; a negative number means no limit.
+// in tables. The forecast and what the cluster serves may be nil. A namespace can have at most so many policies; a negative number means no limit.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, most int,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, most int,
 ) (*Storage, error) {
+	if served == nil {
+		served = func(string) gc.ServedResource { return gc.ServedResource{} }
+	}
 	policies, status, err := object.NewStorage(kind.complete(), scheme, options, clock)
 	if err != nil {
 		return nil, err
@@ -47,12 +50,14 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		}
 		return given
 	}
+	resources := named{served, kind.Name, func(p Policy) []NamedResource { return kind.Named(p.(P)) }}
 	statusOf := func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }
 	return &Storage{
 		Policies: &REST{
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
 			forecast: forecast,
-			advise:   func(p Policy) []string { return kind.Warnings(p.(P)) },
+			advise:   func(p Policy) []string { return append(kind.Warnings(p.(P)), resources.warnings(p)...) },
+			named:    resources,
 			author: author{
 				permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
 				kind.Name, reach, deadlines, statusOf,
@@ -69,6 +74,15 @@ type REST struct {
 	forecast Forecast
 	advise   func(Policy) []string // returns what is valid but probably not meant
 	limit    *limit
+	named    named
+}
+
+// check checks the author and the resources of a policy.
+func (r *REST) check(ctx context.Context, object, old runtime.Object) error {
+	if err := r.author.check(ctx, object, old); err != nil {
+		return err
+	}
+	return r.named.check(ctx, object, old)
 }
 
 // Create creates a policy, if its author may delete what the policy reaches.
@@ -79,7 +93,7 @@ func (r *REST) Create(
 	options *metav1.CreateOptions,
 ) (runtime.Object, error) {
 	forecastWarnings := r.forecastWarnings(options.DryRun)
-	validate, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.author.check, validate)))
+	validate, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.check, validate)))
 	defer done()
 	created, err := r.Store.Create(ctx, obj, validate, options)
 	forecastWarnings.warn(ctx, err)
@@ -92,10 +106,10 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	forecastWarnings := r.forecastWarnings(options.DryRun)
-	createValidation, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.author.check, createValidation)))
+	createValidation, done := r.limit.onCreate(forecastWarnings.onCreate(permission.OnCreate(r.check, createValidation)))
 	defer done()
 	updated, created, err := r.Store.Update(ctx, name, objInfo, createValidation,
-		forecastWarnings.onUpdate(permission.OnUpdate(r.author.check, updateValidation)), forceAllowCreate, options)
+		forecastWarnings.onUpdate(permission.OnUpdate(r.check, updateValidation)), forceAllowCreate, options)
 	forecastWarnings.warn(ctx, err)
 	return updated, created, err
 }

@@ -1,0 +1,84 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// Served returns what the cluster says of a resource.
+type Served func(resource string) gc.ServedResource
+
+// NamedResource is a resource that a field names.
+type NamedResource struct {
+	Resource string
+	Field    *field.Path
+}
+
+// NamedIn returns the resources that the field of a rule or of a ceiling names.
+func NamedIn(resources []string, at *field.Path) []NamedResource {
+	var out []NamedResource
+	for i, resource := range resources {
+		if resource != gc.ResourceAll {
+			out = append(out, NamedResource{resource, at.Child("resources").Index(i)})
+		}
+	}
+	return out
+}
+
+// NamedByRules returns the resources that the rules of a policy name.
+func NamedByRules(spec *gc.CleanupPolicySpec) []NamedResource {
+	var out []NamedResource
+	for i := range spec.Rules {
+		out = append(out, NamedIn(spec.Rules[i].Resources, field.NewPath("spec", "rules").Index(i))...)
+	}
+	return out
+}
+
+// named compares the resources that policies name with those that the cluster serves.
+type named struct {
+	served Served
+	kind   string
+	in     func(Policy) []NamedResource
+}
+
+// check refuses a policy that names a resource whose objects Winnow cannot delete, unless it did so before: what a cluster serves changes.
+func (n named) check(_ context.Context, object, old runtime.Object) error {
+	before := sets.New[string]()
+	if old != nil {
+		for _, r := range n.in(old.(Policy)) {
+			before.Insert(r.Resource)
+		}
+	}
+	var errs field.ErrorList
+	p := object.(Policy)
+	for _, r := range n.in(p) {
+		if refusal := n.served(r.Resource).Refusal; refusal != "" && !before.Has(r.Resource) {
+			errs = append(errs, field.Invalid(r.Field, r.Resource, refusal))
+		}
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(gc.Kind(n.kind), p.GetName(), errs)
+	}
+	return nil
+}
+
+// warnings returns a line for each resource that the cluster does not serve.
+func (n named) warnings(p Policy) []string {
+	var out []string
+	for _, r := range n.in(p) {
+		if served := n.served(r.Resource); served.Missing {
+			out = append(out, fmt.Sprintf("%s: %s", r.Field, served.Unserved(r.Resource)))
+		}
+	}
+	return out
+}

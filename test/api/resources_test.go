@@ -1,0 +1,159 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/test/platforms"
+)
+
+const widgetDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.served.example.com}
+spec:
+  group: served.example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          status:
+            type: object
+            properties:
+              phase: {type: string}
+              finishedAt: {type: string, format: date-time}
+`
+
+// define creates a CustomResourceDefinition, and deletes it after the test.
+func define(t *testing.T, manifest string) {
+	t.Helper()
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	definitions := dynamic.NewForConfigOrDie(shared.RESTConfig()).Resource(platforms.Definitions)
+	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := definitions.Delete(context.Background(), definition.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// warnings applies a manifest and returns what the user is warned of.
+func warnings(t *testing.T, manifest string) string {
+	t.Helper()
+	_, warned, err := shared.KubectlStdin(t.Context(), manifest, "apply", "-f", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return warned
+}
+
+// TestServedResources: who names a resource is told what the cluster serves, and who writes expressions what does not fit its schema.
+func TestServedResources(t *testing.T) {
+	t.Parallel()
+	team := "served-resources"
+	kubectl(t, "create", "namespace", team)
+	policy := func(resource string) string {
+		return fmt.Sprintf(`{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a, namespace: %s},
+spec: {rules: [{name: a, resources: [%s], ttl: 1h}]}}`, team, resource)
+	}
+	ceiling := func(resource string) string {
+		return fmt.Sprintf(`{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: %s},
+spec: {mode: Preview, namespaceSelector: {matchLabels: {a: b}}, guardrails: {ceilings: [{resources: [%s], maxObjects: 5}]}}}`, team, resource)
+	}
+	for resource, why := range map[string]string{
+		"ingressclasses.networking.k8s.io":               "is cluster-scoped, and Winnow deletes only objects in namespaces",
+		"localsubjectaccessreviews.authorization.k8s.io": `does not support the verb "list"`,
+	} {
+		eventually(t, 30*time.Second, func(context.Context) error { // The controller has to read what the cluster serves first.
+			_, stderr, err := shared.KubectlStdin(t.Context(), policy(resource), "create", "--dry-run=server", "-f", "-")
+			if err == nil {
+				return fmt.Errorf("%s is not refused: %s", resource, stderr)
+			}
+			contains(t, stderr, "spec.rules[0].resources[0]: Invalid value", why)
+			return nil
+		})
+		contains(t, refused(t, ceiling(resource), "create", "-f", "-"), "spec.guardrails.ceilings[0].resources[0]: Invalid value", why)
+	}
+
+	const widgets = "widgets.served.example.com"
+	const waits = "the cluster does not serve widgets.served.example.com; this applies as soon as it does"
+	contains(t, warnings(t, policy(widgets)), "Warning: spec.rules[0].resources[0]: "+waits)
+	contains(t, warnings(t, ceiling(widgets)), "Warning: spec.guardrails.ceilings[0].resources[0]: "+waits)
+	contains(t, warnings(t, lifecycle(widgets, succeeds)), "Warning: "+waits)
+	contains(t, warnings(t, policy("deployment.apps")), `the cluster does not serve deployment.apps`, `Did you mean "deployments.apps"?`)
+	contains(t, warnings(t, lifecycle("ingressclasses.networking.k8s.io", succeeds)), "the lifecycle has no effect", "is cluster-scoped")
+
+	define(t, widgetDefinition)
+	eventually(t, 30*time.Second, func(context.Context) error {
+		if warned := warnings(t, policy(widgets)); warned != "" {
+			return fmt.Errorf("warned of %s", warned)
+		}
+		return nil
+	})
+	if warned := warnings(t, lifecycle(widgets, succeeds)); warned != "" {
+		t.Errorf("warned of %s", warned)
+	}
+	const misfit = "Warning: spec.finished.succeeded does not fit the schema of " + widgets +
+		": 1:14: undefined field 'outcome'. Objects for which it fails are kept"
+	eventually(t, 30*time.Second, func(context.Context) error { // The schema is published some time after the resource is served.
+		manifest := lifecycle(widgets, "object.status.outcome == 'Good'")
+		_, warned, err := shared.KubectlStdin(t.Context(), manifest, "replace", "--dry-run=server", "-f", "-")
+		if err != nil || !strings.Contains(warned, misfit) {
+			return fmt.Errorf("warned of %q, %w", warned, err)
+		}
+		return nil
+	})
+}
+
+// TestAuthorOfALifecycle: who says when objects have finished must be allowed to delete them.
+func TestAuthorOfALifecycle(t *testing.T) {
+	t.Parallel()
+	p := scope{kind{plural: "resourcelifecycles"}, t, identifier(t)}
+	const name = "authored.example.com"
+	who := p.writer("author", false)
+	apply := func(succeeded string) error {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(lifecycle(name, succeeded)), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		_, err := who.Apply(t.Context(), name, object, metav1.ApplyOptions{FieldManager: "author", Force: true})
+		return err
+	}
+	rights := []string{"delete " + name, "list " + name}
+	p.refusedFor("create", apply(succeeds), rights...)
+	kubectlStdin(t, lifecycle(name, succeeds), "apply", "-f", "-")
+	p.refusedFor("update", apply("true"), rights...)
+	label := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
+	if _, err := who.Patch(t.Context(), name, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+		t.Errorf("a label: %v", err)
+	}
+	p.grant("objects", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who.name}, rights...)
+	for _, right := range rights {
+		p.awaitRight(who.name, right)
+	}
+	// Winnow asks again ten seconds after it was told that somebody lacks a right.
+	eventually(t, 30*time.Second, func(context.Context) error { return apply("true") })
+}
