@@ -68,15 +68,16 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
 	authorizer := c.options.Authorization.Authorizer
-	policies, err := cleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast, c.cluster.Served, c.most)
+	options, served := c.options.RESTOptionsGetter, c.cluster.Served
+	policies, err := cleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, c.most)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.forecast, c.cluster.Served)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}
-	lifecycles, err := resourcelifecycle.NewStorage(Scheme, c.options.RESTOptionsGetter, authorizer, c.clock, c.cluster)
+	lifecycles, err := resourcelifecycle.NewStorage(Scheme, options, authorizer, c.clock, c.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of resource lifecycles: %w", err)
 	}

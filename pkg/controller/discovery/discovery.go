@@ -197,7 +197,7 @@ func (f *Follower) Served(resource string) gc.ServedResource {
 	return found.about(resource)
 }
 
-// Schema returns the schema of a resource, without references. It is nil if the cluster does not serve the resource, or has no schema of it.
+// Schema returns the schema of a resource, without references; nil if the cluster does not serve the resource, or has no schema of it.
 func (f *Follower) Schema(resource string) (*spec.Schema, error) {
 	found := f.last.Load()
 	if found == nil {
@@ -240,8 +240,8 @@ func revision(l *v1alpha1.ResourceLifecycle) freshness.Revision {
 	return freshness.SpecRevision(l.UID, l.Generation)
 }
 
-// Confirm lists the lifecycles, consistently. It fails if the tracker does not have the same, so that nothing is deleted by a lifecycle that
-// somebody has changed since. There are few of them, and a list of them is cheap.
+// Confirm lists the lifecycles, consistently. It fails if the tracker does not have the same, so that nothing is deleted by a lifecycle
+// that somebody has changed since. There are few of them, and a list of them is cheap.
 func (f *Follower) Confirm(ctx context.Context) error {
 	used := f.used.Load()
 	if used == nil {

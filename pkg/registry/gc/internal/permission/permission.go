@@ -50,7 +50,9 @@ type Checker struct {
 
 // Require refuses a write of an object whose user lacks any of these permissions. why returns what the missing ones, as lines for a shell,
 // are needed for.
-func (c Checker) Require(ctx context.Context, name string, needed sets.Set[Permission], why func(user string, missing []string) string) error {
+func (c Checker) Require(
+	ctx context.Context, name string, needed sets.Set[Permission], why func(user string, missing []string) string,
+) error {
 	if len(needed) == 0 {
 		return nil
 	}

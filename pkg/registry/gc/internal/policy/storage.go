@@ -28,7 +28,8 @@ type Storage struct {
 }
 
 // NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the times
-// in tables. The forecast and what the cluster serves may be nil. A namespace can have at most so many policies; a negative number means no limit.
+// in tables. The forecast and what the cluster serves may be nil. A namespace can have at most so many policies; a negative number means no
+// limit.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
 	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, most int,
 ) (*Storage, error) {
