@@ -65,4 +65,8 @@ const (
 type ResourceLifecycleStatus struct {
 	// Conditions are Accepted and Established.
 	Conditions []metav1.Condition
+	// Objects is the number of objects of the resource in all namespaces; nil if it is not known.
+	Objects *int64
+	// UnusedSince is since when the resource has had no objects; nil if it has some, or if that is not known.
+	UnusedSince *metav1.Time
 }

@@ -124,4 +124,18 @@ type ResourceLifecycleStatus struct {
 	// +patchStrategy=merge
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+
+	// objects is the number of objects of the resource in all namespaces, counted every five minutes. It is not set if Winnow may not list
+	// them.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	Objects *int64 `json:"objects,omitempty"`
+
+	// unusedSince is when the first of the counts was made that have found no object since. It is not set while there are objects. Winnow
+	// never deletes a CustomResourceDefinition.
+	// +optional
+	// +k8s:optional
+	// +k8s:opaqueType
+	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 }
