@@ -1275,11 +1275,24 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref common.ReferenceCal
 							},
 						},
 					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is the number of objects of the resource in all namespaces, counted every five minutes. It is not set if Winnow may not list them.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"unusedSince": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unusedSince is when the first of the counts was made that have found no object since. It is not set while there are objects. Winnow never deletes a CustomResourceDefinition.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName()},
+			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -581,6 +581,15 @@ func (in *ResourceLifecycleStatus) DeepCopyInto(out *ResourceLifecycleStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Objects != nil {
+		in, out := &in.Objects, &out.Objects
+		*out = new(int64)
+		**out = **in
+	}
+	if in.UnusedSince != nil {
+		in, out := &in.UnusedSince, &out.UnusedSince
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -17,6 +18,12 @@ type ResourceLifecycleStatusApplyConfiguration struct {
 	// conditions are Accepted and Established. Accepted is True if this version of Winnow understands the lifecycle.
 	// Established is True while the cluster serves the resource.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// objects is the number of objects of the resource in all namespaces, counted every five minutes. It is not set if Winnow may not list
+	// them.
+	Objects *int64 `json:"objects,omitempty"`
+	// unusedSince is when the first of the counts was made that have found no object since. It is not set while there are objects. Winnow
+	// never deletes a CustomResourceDefinition.
+	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 }
 
 // ResourceLifecycleStatusApplyConfiguration constructs a declarative configuration of the ResourceLifecycleStatus type for use with
@@ -35,5 +42,21 @@ func (b *ResourceLifecycleStatusApplyConfiguration) WithConditions(values ...*v1
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObjects sets the Objects field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Objects field is set to the value of the last call.
+func (b *ResourceLifecycleStatusApplyConfiguration) WithObjects(value int64) *ResourceLifecycleStatusApplyConfiguration {
+	b.Objects = &value
+	return b
+}
+
+// WithUnusedSince sets the UnusedSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnusedSince field is set to the value of the last call.
+func (b *ResourceLifecycleStatusApplyConfiguration) WithUnusedSince(value metav1.Time) *ResourceLifecycleStatusApplyConfiguration {
+	b.UnusedSince = &value
 	return b
 }
