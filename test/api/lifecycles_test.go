@@ -87,7 +87,7 @@ func TestLifecycleStatus(t *testing.T) {
 	row := func() []string {
 		t.Helper()
 		table := lines(kubectl(t, "get", "rlc", name))
-		if want := strings.Fields("NAME ACCEPTED ESTABLISHED AGE"); !slices.Equal(table[0], want) {
+		if want := strings.Fields("NAME ACCEPTED ESTABLISHED OBJECTS UNUSED AGE"); !slices.Equal(table[0], want) {
 			t.Errorf("columns %v, want %v", table[0], want)
 		}
 		return table[1][:len(table[1])-1]

@@ -86,6 +86,29 @@ func waitCondition(t *testing.T, ns, name, condition string, status metav1.Condi
 	})
 }
 
+// waitLifecycle waits until the status of a lifecycle is as wanted.
+func waitLifecycle(t *testing.T, name string, wanted func(*v1alpha1.ResourceLifecycleStatus) bool) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) string {
+		l, err := gc.ResourceLifecycles().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if wanted(&l.Status) {
+			return ""
+		}
+		return fmt.Sprintf("status of %s: %+v", name, l.Status)
+	})
+}
+
+func established(status metav1.ConditionStatus) func(*v1alpha1.ResourceLifecycleStatus) bool {
+	return func(s *v1alpha1.ResourceLifecycleStatus) bool {
+		return meta.IsStatusConditionTrue(s.Conditions, internal.ConditionAccepted) &&
+			meta.IsStatusConditionPresentAndEqual(s.Conditions, internal.ConditionEstablished, status) &&
+			(s.Objects != nil) == (status == metav1.ConditionTrue)
+	}
+}
+
 // TestServedLater: a policy waits for a resource that is not served yet, and goes on by itself whenever its definition comes back.
 func TestServedLater(t *testing.T) {
 	t.Parallel()
@@ -95,6 +118,7 @@ func TestServedLater(t *testing.T) {
 	createPolicy(t, ns, "p", policyFor(r))
 	waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionFalse, r.Name())
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionTrue, "")
+	waitLifecycle(t, r.Name(), established(metav1.ConditionFalse))
 	var want []string
 	for i := range 2 {
 		installCustom(t, client, r)
@@ -102,6 +126,7 @@ func TestServedLater(t *testing.T) {
 		want = append(want, "presses/same-name p/all")
 		expectDeletions(t, ns, want...)
 		waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionTrue, "")
+		waitLifecycle(t, r.Name(), established(metav1.ConditionTrue))
 		if i == 0 {
 			must(t, client.Resource(platforms.Definitions).Delete(t.Context(), r.Name(), metav1.DeleteOptions{}))
 			waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionFalse, r.Name())

@@ -265,5 +265,6 @@ func (c *Controller) lead(ctx context.Context) {
 	var writing sync.WaitGroup
 	defer writing.Wait()
 	writing.Go(func() { c.status.Run(ctx) })
+	writing.Go(func() { c.kinds.Report(ctx) })
 	c.dispatch(ctx)
 }

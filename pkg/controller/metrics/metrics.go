@@ -37,6 +37,16 @@ var (
 		Namespace: namespace, Name: "discovery_failures_total", StabilityLevel: metrics.ALPHA,
 		Help: "Failures to find out which resources the cluster serves, for everything or for one version of a group.",
 	})
+	// ResourceObjects is the number of objects of each resource with a lifecycle.
+	ResourceObjects = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: namespace, Name: "resource_objects", StabilityLevel: metrics.ALPHA,
+		Help: "Objects of each served custom resource that has a lifecycle, counted every five minutes by the replica that leads.",
+	}, []string{"resource"})
+	// ResourceUnused is since when a resource has no objects.
+	ResourceUnused = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Namespace: namespace, Name: "resource_unused_since_timestamp_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Unix time since when every count of a served custom resource with a lifecycle has found no object; not set while there are any.",
+	}, []string{"resource"})
 	// Concurrency is how many DELETE requests may be in flight.
 	Concurrency = gauge(
 		"delete_concurrency_limit",
@@ -56,7 +66,8 @@ var (
 // Register registers the metrics.
 func Register() {
 	legacyregistry.MustRegister(
-		DeleteRequests, DeadlineRequests, Deletions, Lateness, Readings, DiscoveryFailures, Concurrency, Leading, StatusWrites,
+		DeleteRequests, DeadlineRequests, Deletions, Lateness, Readings, DiscoveryFailures, ResourceObjects, ResourceUnused,
+		Concurrency, Leading, StatusWrites,
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -39,6 +40,28 @@ var kind = object.Kind[*gc.ResourceLifecycle, gc.ResourceLifecycleSpec, gc.Resou
 	Columns: []object.Column[*gc.ResourceLifecycle]{
 		condition("Accepted", gc.ConditionAccepted, "Whether Winnow uses the lifecycle, and if not, why."),
 		condition("Established", gc.ConditionEstablished, "Whether the cluster serves the resource, and if not, why."),
+		{
+			TableColumnDefinition: metav1.TableColumnDefinition{
+				Name: "Objects", Type: "integer", Description: "Objects of the resource in all namespaces, counted every five minutes.",
+			},
+			Cell: func(l *gc.ResourceLifecycle, _ time.Time) any {
+				if l.Status.Objects == nil {
+					return nil
+				}
+				return *l.Status.Objects
+			},
+		},
+		{
+			TableColumnDefinition: metav1.TableColumnDefinition{
+				Name: "Unused", Type: "string", Description: "How long the resource has had no objects.",
+			},
+			Cell: func(l *gc.ResourceLifecycle, now time.Time) any {
+				if l.Status.UnusedSince == nil {
+					return nil
+				}
+				return duration.HumanDuration(now.Sub(l.Status.UnusedSince.Time))
+			},
+		},
 		{
 			TableColumnDefinition: metav1.TableColumnDefinition{
 				Name: "Dependents", Type: "string", Priority: 1, Description: "When to delete a finished object whose controller is of the resource.",
