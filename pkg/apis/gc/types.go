@@ -209,6 +209,8 @@ type CleanupRule struct {
 	Resources []string
 	// Selector selects objects by label; nil selects every object.
 	Selector *metav1.LabelSelector
+	// After is what the TTL is counted from; empty is AfterFinished.
+	After After
 	// Outcome is how the object finished; empty is either way.
 	Outcome Outcome
 	// TTL is how long to keep the object after it finishes; nil is no limit by time. A rule has at least one of TTL, Capacity and
@@ -246,6 +248,16 @@ const (
 	AnnotationAny AnnotationTTLMode = "Any"
 	// AnnotationIgnore gives them no effect.
 	AnnotationIgnore AnnotationTTLMode = "Ignore"
+)
+
+// After is the event from which on a rule may delete an object, and from which its TTL is counted.
+type After string
+
+const (
+	// AfterFinished is when the object finished.
+	AfterFinished After = "Finished"
+	// AfterCreated is when the object was created.
+	AfterCreated After = "Created"
 )
 
 // Outcome is how an object finished.

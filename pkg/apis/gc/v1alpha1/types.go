@@ -364,6 +364,12 @@ type CleanupRule struct {
 	// +k8s:optional
 	// +k8s:opaqueType
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or
+	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
+	// can finish and has not is held. Created needs resources, a selector that is not empty, and ttl.
+	// +optional
+	// +k8s:optional
+	After After `json:"after,omitempty"`
 	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
 	// matches a rule with either outcome.
 	// +optional
@@ -442,6 +448,18 @@ const (
 	AnnotationAny AnnotationTTLMode = "Any"
 	// AnnotationIgnore gives them no effect.
 	AnnotationIgnore AnnotationTTLMode = "Ignore"
+)
+
+// After is an event in the life of an object.
+// +enum
+// +k8s:enum
+type After string
+
+const (
+	// AfterFinished is when the object finished.
+	AfterFinished After = "Finished"
+	// AfterCreated is when the object was created.
+	AfterCreated After = "Created"
 )
 
 // Outcome is how an object finished.
