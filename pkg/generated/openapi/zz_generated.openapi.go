@@ -604,6 +604,14 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Created needs resources, a selector that is not empty, and ttl.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Created", "Finished"},
+						},
+					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
 							Description: "outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object matches a rule with either outcome.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job or a Succeeded Pod.",

@@ -75,6 +75,21 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 	return nil
 }
 
+var symbolsForAfter = sets.New(AfterCreated, AfterFinished)
+
+// Validate_After validates an instance of After according
+// to declarative validation rules in the API schema.
+func Validate_After(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *After) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForAfter, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 var symbolsForAnnotationTTLMode = sets.New(AnnotationAny, AnnotationExtendOnly, AnnotationIgnore)
 
 // Validate_AnnotationTTLMode validates an instance of AnnotationTTLMode according
@@ -1192,6 +1207,36 @@ func Validate_CleanupRule(
 				return oldObj.Selector
 			})
 		errs = append(errs, fn(fldPath.Child("selector"), obj.Selector, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CleanupRule.After
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *After,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_After(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupRule) *After {
+				return &oldObj.After
+			})
+		errs = append(errs, fn(fldPath.Child("after"), &obj.After, oldVal, oldObj != nil)...)
 	}
 
 	{ // field CleanupRule.Outcome

@@ -25,6 +25,10 @@ type CleanupRuleApplyConfiguration struct {
 	Resources []string `json:"resources,omitempty"`
 	// selector selects objects by label. If unset, every object matches.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
+	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or
+	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
+	// can finish and has not is held. Created needs resources, a selector that is not empty, and ttl.
+	After *gcv1alpha1.After `json:"after,omitempty"`
 	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
 	// matches a rule with either outcome.
 	Outcome *gcv1alpha1.Outcome `json:"outcome,omitempty"`
@@ -83,6 +87,14 @@ func (b *CleanupRuleApplyConfiguration) WithResources(values ...string) *Cleanup
 // If called multiple times, the Selector field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithSelector(value *v1.LabelSelectorApplyConfiguration) *CleanupRuleApplyConfiguration {
 	b.Selector = value
+	return b
+}
+
+// WithAfter sets the After field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the After field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithAfter(value gcv1alpha1.After) *CleanupRuleApplyConfiguration {
+	b.After = &value
 	return b
 }
 
