@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -235,4 +236,51 @@ func TestConversionFails(t *testing.T) {
 	expectDeletions(t, ns)
 	patchDefinition(t, client, r, `[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]`)
 	expectDeletions(t, ns, "mills/a p/all")
+}
+
+// TestAfterCreated: a rule that counts from the creation deletes ConfigMaps and what has no lifecycle, and keeps what still runs.
+func TestAfterCreated(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("looms", "v1")
+	selected := map[string]any{"app": "preview"}
+	create := func(resource schema.GroupVersionResource, kind, name string, labels, status map[string]any) {
+		t.Helper()
+		object := map[string]any{
+			"apiVersion": resource.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": name, "labels": labels},
+		}
+		if status != nil {
+			object["status"] = status
+		}
+		createObject(t, client.Resource(resource).Namespace(ns), &unstructured.Unstructured{Object: object})
+	}
+	grant(t, r)
+	installCustom(t, client, r)
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	create(configMaps, "ConfigMap", "old", selected, nil)
+	create(configMaps, "ConfigMap", "other", nil, nil)
+	create(r.GroupVersionResource(), r.Kind, "idle", selected, nil)
+	for command := range strings.SplitSeq(internal.GrantCommand("configmaps"), " && ") {
+		_, _, err := suite.Kubectl(t.Context(), strings.Fields(command)[1:]...)
+		must(t, err)
+	}
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{
+		Name: "all", Resources: []string{"configmaps", r.Name()}, After: v1alpha1.AfterCreated, TTL: ttl("1s"),
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "preview"}},
+	}}})
+	want := []string{"configmaps/old p/all", "looms/idle p/all"}
+	expectDeletions(t, ns, want...)
+
+	createLifecycle(t, r, "object.status.at")
+	waitLifecycle(t, r.Name(), established(metav1.ConditionTrue))
+	create(r.GroupVersionResource(), r.Kind, "runs", selected, map[string]any{"at": finishTime})
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, internal.ConditionReady)
+		return s.Held == 1 && c != nil && strings.Contains(c.Message, "StillRunning")
+	})
+	expectDeletions(t, ns, want...)
+	patch := []byte(`{"status": {"done": "well"}}`)
+	_, err := client.Resource(r.GroupVersionResource()).Namespace(ns).Patch(t.Context(), "runs", types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status")
+	must(t, err)
+	expectDeletions(t, ns, append(want, "looms/runs p/all")...)
 }

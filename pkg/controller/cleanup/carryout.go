@@ -70,7 +70,11 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 	}
 	switch answer.Outcome {
 	case deletion.Accepted: // The delay ends with the answer; metrics.Lateness ends when the object is gone.
-		logger.Info("Deleted", "finishedAt", order.Fact.FinishedAt.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
+		since, at := "finishedAt", order.Fact.FinishedAt
+		if !order.Fact.Finished {
+			since, at = "createdAt", order.Fact.Created
+		}
+		logger.Info("Deleted", since, at.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
 			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)

@@ -28,7 +28,7 @@ func (e *Engine) match(rec *record) {
 	ns := rec.ns
 	rec.Unpack(&e.asked.fact)
 	e.asked.fact.Terminating = e.asked.fact.Terminating || rec.deleted()
-	e.asked.fact.Finishes = ns.namesAll && e.kinds.Finishes(rec.Resource)
+	e.asked.fact.Finishes = rec.Finished && !ns.namesAll || e.kinds.Finishes(rec.Resource)
 	e.asked.matches.Ask(&e.asked.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
 	e.asked.rec = rec
 	e.asked.count++

@@ -27,8 +27,8 @@ import (
 type Snapshot struct {
 	// Engine has the namespaces with their policies and holds, but no objects: the caller adds them.
 	Engine *Engine
-	// Facts are those of finished objects, and of running ones that may take a deadline if Deadlines is set; the others cannot become due by
-	// the change. CronJobs and Quotas are all of the namespaces.
+	// Facts are those of finished objects, of objects that cannot finish, and of running ones that may take a deadline if Deadlines is set;
+	// the others cannot become due by the change. CronJobs and Quotas are all of the namespaces.
 	Facts    []*facts.Compact
 	CronJobs []*lifecycle.CronJob
 	Quotas   []*Quota
@@ -113,7 +113,7 @@ func (s *Snapshot) finishNamespace(ns *namespace) {
 // copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. Objects that change
 // between two steps may be missing.
 func (s *Snapshot) copyFact(rec *record) bool {
-	needed := rec.Finished || s.Deadlines && rec.mayTakeDeadline()
+	needed := rec.Finished || !s.from.kinds.Finishes(rec.Resource) || s.Deadlines && rec.mayTakeDeadline()
 	if !needed || rec.deleted() {
 		return true
 	}

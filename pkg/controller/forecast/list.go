@@ -98,8 +98,7 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	return pages.EachListItem(ctx, which, func(object runtime.Object) error { return l.add(kind, object, wanted) })
 }
 
-// add reduces an object and adds it to the listing, except an object that has not finished, unless decisions
-// depend on those too.
+// add reduces an object and adds it to the listing, except an object that can finish and has not, unless decisions depend on those too.
 func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[string]) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -120,7 +119,7 @@ func (l *lister) add(k *kinds.Kind, object runtime.Object, wanted sets.Set[strin
 		if err != nil {
 			return err
 		}
-		if kept.Finished || l.running {
+		if kept.Finished || !k.Finishes || l.running {
 			l.kept = append(l.kept, kept)
 		}
 	}

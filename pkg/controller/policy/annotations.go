@@ -47,7 +47,7 @@ func readAnnotations(f *lifecycle.Fact) annotations {
 // annotate applies the object's annotations as annotationTTL allows; keep-until only lengthens. The reason does not change.
 func (s *Standing) annotate(a answer) answer {
 	if s.annotations.ttl != nil {
-		own := answer{at: s.FinishedAt.Add(s.annotations.ttl.duration), never: s.annotations.ttl.never, reason: a.reason}
+		own := answer{at: s.since().Add(s.annotations.ttl.duration), never: s.annotations.ttl.never, reason: a.reason}
 		if s.annotationTTL == gc.AnnotationAny || own.laterThan(a) {
 			a = own
 		}

@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
@@ -398,6 +400,43 @@ func BenchmarkResolve(b *testing.B) {
 	for b.Loop() {
 		if _, d := decide(f, lifecycle.OwnerNone, voters); d.Reason == policy.ReasonNoPolicy {
 			b.Fatal("nobody decides")
+		}
+	}
+}
+
+// TestAfterCreated: objects that cannot finish are deleted some time after their creation, and those that can only when they have.
+func TestAfterCreated(t *testing.T) {
+	stored := testbuilders.Policy("p").Obj()
+	stored.Spec.Rules = []gc.CleanupRule{{
+		Name: "old", Resources: []string{"configmaps", "runs.example.com"}, After: gc.AfterCreated, TTL: new(gc.TTL("1h")),
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "preview"}},
+	}}
+	p, err := policy.Compile(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	selected := labels.Set{"app": "preview"}
+	deployment := &lifecycle.Owner{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Name: "web"}
+	for name, tc := range map[string]struct {
+		fact   lifecycle.Fact
+		owner  lifecycle.OwnerState
+		action policy.Action
+		reason policy.Reason
+		at     time.Time
+	}{
+		"old":         {lifecycle.Fact{Labels: selected, Created: now.Add(-2 * time.Hour)}, 0, remove, policy.ReasonExpired, now.Add(-time.Hour)},
+		"young":       {lifecycle.Fact{Labels: selected, Created: now}, 0, wait, policy.ReasonNotDue, now.Add(time.Hour)},
+		"unselected":  {lifecycle.Fact{Labels: labels.Set{}, Created: now.Add(-2 * time.Hour)}, 0, ignore, policy.ReasonNoPolicy, time.Time{}},
+		"of no time":  {lifecycle.Fact{Labels: selected}, 0, hold, policy.ReasonFinishTimeUnknown, time.Time{}},
+		"can finish":  {lifecycle.Fact{Labels: selected, Created: finished, Finishes: true}, 0, hold, policy.ReasonStillRunning, now},
+		"in doubt":    {lifecycle.Fact{Labels: selected, Created: finished, Failed: "no such key"}, 0, hold, policy.ReasonExpressionError, time.Time{}},
+		"annotated":   {lifecycle.Fact{Labels: selected, Created: finished, TTL: new("3h")}, 0, wait, policy.ReasonNotDue, finished.Add(3 * time.Hour)},
+		"being owned": {lifecycle.Fact{Labels: selected, Created: finished, Controller: deployment}, lifecycle.OwnerUnknown, hold, policy.ReasonOwnerActive, now},
+		"deleted":     {lifecycle.Fact{Labels: selected, Created: finished, Terminating: true}, 0, await, policy.ReasonTerminating, time.Time{}},
+	} {
+		tc.fact.Resource = "configmaps"
+		if _, d := decide(&tc.fact, tc.owner, []*policy.Policy{p}); d.Action != tc.action || d.Reason != tc.reason || !d.At.Equal(tc.at) {
+			t.Errorf("%s: got %+v", name, d)
 		}
 	}
 }

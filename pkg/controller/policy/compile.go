@@ -103,7 +103,8 @@ func compileDefaultRule(spec *gc.CleanupPolicySpec) (*Rule, error) {
 func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	out := &Rule{
 		Name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome, ttl: ttl{never: true},
-		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
+		afterCreated: r.After == gc.AfterCreated,
+		withOwner:    r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
 		propagation: cmp.Or(r.PropagationPolicy, metav1.DeletePropagationBackground),
 	}
 	switch {
@@ -124,7 +125,17 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	if err := out.compileLimits(r); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return out, checkAfter(r, out.selector)
+}
+
+// checkAfter returns an error about a rule that counts from the creation and has what validation would refuse.
+func checkAfter(r *gc.CleanupRule, selector labels.Selector) error {
+	refused := len(r.Resources) == 0 || slices.Contains(r.Resources, gc.ResourceAll) || selector.Empty() || r.TTL == nil || r.Outcome != "" ||
+		r.Capacity != nil || r.ActiveDeadline != nil
+	if r.After == gc.AfterCreated && refused {
+		return fmt.Errorf("after: %s needs resources, a selector and ttl, and no outcome, capacity or activeDeadline", r.After)
+	}
+	return nil
 }
 
 // compileLimits sets the TTL, the capacity and the deadline of a rule.
@@ -246,6 +257,7 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 // API server filled in would show up as a difference to whoever applies the policy.
 func checkEnums(r *gc.CleanupRule) error {
 	errs := []error{
+		oneOf("after", r.After, "", gc.AfterFinished, gc.AfterCreated),
 		oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
 		oneOf("propagationPolicy", r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
 		oneOf("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),

@@ -55,6 +55,7 @@ const (
 	ReasonTerminating             Reason = "Terminating"
 	ReasonExpressionError         Reason = "ExpressionError"
 	ReasonFinishTimeUnknown       Reason = "FinishTimeUnknown"
+	ReasonStillRunning            Reason = "StillRunning"
 	ReasonInvalidAnnotation       Reason = "InvalidAnnotation"
 	ReasonOwnerActive             Reason = "OwnerActive"
 	ReasonUncounted               Reason = "Uncounted"
@@ -99,6 +100,7 @@ var Reasons = []Reason{
 	ReasonTerminating,
 	ReasonExpressionError,
 	ReasonFinishTimeUnknown,
+	ReasonStillRunning,
 	ReasonInvalidAnnotation,
 	ReasonOwnerActive,
 	ReasonUncounted,
@@ -197,6 +199,8 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 		return r, Decision{Action: Hold, Reason: hold, Detail: detail}
 	case now.Before(a.at):
 		return r, Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
+	case s.Finishes && !s.Finished:
+		return r, Decision{Action: Hold, Reason: ReasonStillRunning, Detail: "it has not finished", At: a.at}
 	case hold != "":
 		return r, Decision{Action: Hold, Reason: hold, Detail: detail, At: a.at}
 	}
@@ -228,11 +232,11 @@ func (s *Standing) answer(limits Limits) (Resolution, answer) {
 		a = s.latestWithoutQuotas
 	}
 	if r.Policy != nil {
-		if s.NativeTTL != nil {
+		if s.NativeTTL != nil && s.Finished {
 			r.Native, a = true, answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}
 		}
 		a = s.annotate(a)
-		a = limits.Bounds.applyMaxTTL(a, s.FinishedAt)
+		a = limits.Bounds.applyMaxTTL(a, s.since())
 	}
 	if limits.Over != nil && a.laterThan(answer{at: s.FinishedAt}) {
 		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
@@ -241,14 +245,22 @@ func (s *Standing) answer(limits Limits) (Resolution, answer) {
 	if s.Propagation != "" {
 		r.Propagation = s.Propagation
 	}
-	return r, limits.Bounds.applyMinTTL(a, s.FinishedAt)
+	a = limits.Bounds.applyMinTTL(a, s.since())
+	if !a.never && a.at.Before(s.FinishedAt) { // It was counted from the creation, and the object ran for longer.
+		a.at = s.FinishedAt
+	}
+	return r, a
 }
 
 // answer returns the earlier of TTL and capacity.
-func (v *Vote) answer(finished time.Time) answer {
-	a := answer{at: finished.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
+func (v *Vote) answer(f *lifecycle.Fact) answer {
+	since := f.FinishedAt
+	if v.Rule.afterCreated {
+		since = f.Created
+	}
+	a := answer{at: since.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
 	if v.Over {
-		over := answer{at: finished.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}
+		over := answer{at: since.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}
 		if a.laterThan(over) {
 			return over
 		}

@@ -54,6 +54,7 @@ type Rule struct {
 	all           bool     // the rule names all resources that have a lifecycle
 	selector      labels.Selector
 	outcome       gc.Outcome
+	afterCreated  bool // the TTL is counted from the creation, whether the object has finished or not
 	ttl           ttl
 	withOwner     bool
 	gitOpsManaged gc.GitOpsManagedPolicy

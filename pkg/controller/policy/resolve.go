@@ -36,6 +36,9 @@ type Standing struct {
 	// gitOpsManaged is Delete only if all votes say so.
 	gitOpsManaged gc.GitOpsManagedPolicy
 	annotations   annotations
+	// afterFinished is set if any vote, or none, counts from the finish. Then the object is no candidate before, and that is what durations
+	// are counted from.
+	afterFinished bool
 	// deadline is how long the object may run, and deadlineBy is who says so; zero if not all votes say so.
 	deadline   time.Duration
 	deadlineBy Resolution
@@ -47,7 +50,7 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 func Resolve(o Object, votes []Vote) Standing {
 	s := Standing{
 		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
-		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold,
+		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold, afterFinished: true,
 	}
 	for i := range votes {
 		s.add(&votes[i])
@@ -80,9 +83,10 @@ func (s *Standing) add(v *Vote) {
 		s.gitOpsManaged = v.Rule.gitOpsManaged
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
+	s.afterFinished = !v.Rule.afterCreated || !first && s.afterFinished
 	s.addDeadline(v, first)
-	a := v.answer(s.FinishedAt)
-	if sure := v.answerWithoutQuotas(s.FinishedAt); first || sure.laterThan(s.latestWithoutQuotas) {
+	a := v.answer(s.Fact)
+	if sure := v.answerWithoutQuotas(s.Fact); first || sure.laterThan(s.latestWithoutQuotas) {
 		s.latestWithoutQuotas = sure
 	}
 	if first || s.decides(v, a) {
@@ -97,17 +101,25 @@ func (s *Standing) decides(v *Vote, a answer) bool {
 }
 
 // answerWithoutQuotas returns the answer of a vote if percentOfQuota limits nothing.
-func (v *Vote) answerWithoutQuotas(finished time.Time) answer {
+func (v *Vote) answerWithoutQuotas(f *lifecycle.Fact) answer {
 	if v.Over && v.Rule.Capacity.PercentOfQuota != 0 {
-		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(finished)
+		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(f)
 	}
-	return v.answer(finished)
+	return v.answer(f)
+}
+
+// since is what TTLs, minTTL and maxTTL are counted from. Where votes count from different times, it is the later one, the finish.
+func (s *Standing) since() time.Time {
+	if s.afterFinished {
+		return s.FinishedAt
+	}
+	return s.Created
 }
 
 // excluded returns why the object is no candidate, whatever the policies say; empty if it may be one.
 func (s *Standing) excluded() Reason {
 	switch {
-	case !s.Finished && s.Failed == "":
+	case s.afterFinished && !s.Finished && s.Failed == "":
 		return ReasonNotFinished
 	case s.Owner == lifecycle.OwnerRunning, s.Owner == lifecycle.OwnerAbsent, s.Owner == lifecycle.OwnerFinished && s.withOwner:
 		return ReasonLeftToOwner
@@ -122,6 +134,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 		return ReasonExpressionError, s.Failed
 	case s.Doubt != "":
 		return ReasonFinishTimeUnknown, s.Doubt
+	case !s.afterFinished && s.Created.IsZero():
+		return ReasonFinishTimeUnknown, "it has no creation time"
 	case s.annotations.malformed != "":
 		return ReasonInvalidAnnotation, s.annotations.malformed
 	case s.Owner == lifecycle.OwnerUnknown:
@@ -155,13 +169,13 @@ func (c Counting) InPools() bool { return c.Counts && !c.KeptByAnnotation }
 
 // Counting returns how limits count the object at now. Guardrails limit how long its annotations keep it.
 func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
-	if reason, _ := s.hold(); reason != "" || s.excluded() != "" || s.Terminating {
+	if reason, _ := s.hold(); reason != "" || s.excluded() != "" || s.Terminating || !s.Finished {
 		return Counting{}
 	}
 	if now.Before(s.FinishedAt) {
 		return Counting{Until: s.FinishedAt}
 	}
-	kept := b.applyMaxTTL(s.annotate(answer{at: s.FinishedAt}), s.FinishedAt)
+	kept := b.applyMaxTTL(s.annotate(answer{at: s.FinishedAt}), s.since())
 	switch {
 	case kept.never:
 		return Counting{Counts: true, KeptByAnnotation: true}

@@ -91,6 +91,7 @@ func validateRule(rule *gc.CleanupRule, noWildcard string, path *field.Path) fie
 		errs = append(errs, field.Required(path.Child("ttl"),
 			`set ttl, capacity, activeDeadline or several of them: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
 	}
+	errs = append(errs, validateAfter(rule, path)...)
 	errs = append(errs, validateCapacity(rule.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(rule.ActiveDeadline, rule.Resources, path.Child("activeDeadline"))...)
 	if rule.PropagationPolicy == metav1.DeletePropagationOrphan {
@@ -98,6 +99,32 @@ func validateRule(rule *gc.CleanupRule, noWildcard string, path *field.Path) fie
 			[]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground})
 		err.Detail += `; orphaned dependents would never be deleted; to keep the dependents of one object, add the finalizer "orphan" to it`
 		errs = append(errs, err)
+	}
+	return errs
+}
+
+// validateAfter checks a rule that deletes objects whether they have finished or not. It must say clearly which.
+func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
+	if rule.After != gc.AfterCreated {
+		return nil
+	}
+	var errs field.ErrorList
+	const why = "a rule with after: Created deletes objects whether they were ever used or not"
+	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
+		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+why))
+	}
+	if s := rule.Selector; s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label: "+why))
+	}
+	if rule.TTL == nil && (rule.Capacity != nil || rule.ActiveDeadline != nil) { // Otherwise validateRule says so.
+		errs = append(errs, field.Required(path.Child("ttl"), "set how long to keep the objects after their creation; "+gc.TTLExample))
+	}
+	for name, set := range map[string]bool{
+		"outcome": rule.Outcome != "", "capacity": rule.Capacity != nil, "activeDeadline": rule.ActiveDeadline != nil,
+	} {
+		if set {
+			errs = append(errs, field.Forbidden(path.Child(name), "may be set only with after: Finished; write a rule of its own for it"))
+		}
 	}
 	return errs
 }

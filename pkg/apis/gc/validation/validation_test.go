@@ -36,6 +36,14 @@ func limited(c gc.Capacity) func(*gc.CleanupRule) {
 	return func(r *gc.CleanupRule) { r.Capacity = &c }
 }
 
+// created makes a rule count from the creation.
+func created() func(*gc.CleanupRule) {
+	return func(r *gc.CleanupRule) {
+		r.After, r.Resources = gc.AfterCreated, []string{"configmaps"}
+		r.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "preview"}}
+	}
+}
+
 func of(resources ...string) func(*gc.CleanupRule) {
 	return func(r *gc.CleanupRule) { r.Resources = resources }
 }
@@ -104,6 +112,26 @@ func TestInvalid(t *testing.T) {
 		"deadline of what has none": {
 			policy(rule("a", of("pods", "workflows.argoproj.io"), func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("6h") })),
 			refused{"spec.rules[0].activeDeadline", field.ErrorTypeInvalid, `give "workflows.argoproj.io" a rule of its own`},
+		},
+		"after its creation, of any resource": {
+			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Resources = nil })),
+			refused{"spec.rules[0].resources", field.ErrorTypeRequired, "name each resource"},
+		},
+		"after its creation, whatever its labels": {
+			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Selector = &metav1.LabelSelector{} })),
+			refused{"spec.rules[0].selector", field.ErrorTypeRequired, "select the objects by label"},
+		},
+		"after its creation, without a ttl": {
+			policy(rule("a", created(), func(r *gc.CleanupRule) { r.TTL = nil; r.PropagationPolicy = "" })),
+			refused{"spec.rules[0].ttl", field.ErrorTypeRequired, example},
+		},
+		"after its creation, with an outcome": {
+			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed })),
+			refused{"spec.rules[0].outcome", field.ErrorTypeForbidden, "only with after: Finished"},
+		},
+		"after its creation, with a capacity": {
+			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Capacity = &gc.Capacity{MaxObjects: new(int64(3))} })),
+			refused{"spec.rules[0].capacity", field.ErrorTypeForbidden, "only with after: Finished"},
 		},
 		"default deadline": {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a"}, Spec: gc.CleanupPolicySpec{ActiveDeadline: ttl("6")}},

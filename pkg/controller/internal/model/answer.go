@@ -26,7 +26,7 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	out := effectiveAnswer{moment: moment{never: true}}
 	if len(c.votes[f.UID]) > 0 {
 		out = c.latestVote(f)
-		if f.NativeTTL != nil {
+		if f.NativeTTL != nil && f.Finished {
 			out.moment = moment{at: f.FinishedAt.Add(*f.NativeTTL)}
 		}
 		out.moment = c.annotated(f, out.moment)
@@ -40,7 +40,7 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	if f.Propagation != "" { // A DELETE with another policy would remove the finalizers.
 		out.propagation = f.Propagation
 	}
-	out.moment = c.notBeforeMinTTL(f, out.moment)
+	out.moment = later(c.notBeforeMinTTL(f, out.moment), moment{at: f.FinishedAt})
 	return out
 }
 
@@ -58,13 +58,17 @@ func (c *recomputation) latestVote(f *lifecycle.Fact) effectiveAnswer {
 
 // answerOf returns the earlier of TTL and capacity, which deletes nothing before minAge.
 func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
-	byTime := after(f, v.ttl)
+	since := f.FinishedAt
+	if v.afterCreated {
+		since = f.Created
+	}
+	byTime := after(since, v.ttl)
 	if !c.overLimit[f.UID][v.policy] {
 		return byTime, "Expired"
 	}
-	byNumber := moment{at: f.FinishedAt}
+	byNumber := moment{at: since}
 	if v.capacity.MinAge != nil {
-		byNumber = after(f, v.capacity.MinAge)
+		byNumber = after(since, v.capacity.MinAge)
 	}
 	if byNumber.before(byTime) {
 		return byNumber, "OverCapacity"
@@ -108,9 +112,9 @@ func (c *recomputation) annotated(f *lifecycle.Fact, m moment) moment {
 	own := c.annotations(f)
 	if own.ttl != nil {
 		if annotationMode(c.votes[f.UID]) == gc.AnnotationAny {
-			m = after(f, own.ttl)
+			m = after(c.sinceWhen(f), own.ttl)
 		} else {
-			m = later(m, after(f, own.ttl))
+			m = later(m, after(c.sinceWhen(f), own.ttl))
 		}
 	}
 	return later(m, moment{at: own.keepUntil})
@@ -129,7 +133,7 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	}
 	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MaxTTL != nil {
-			m = earlier(m, after(f, g.MaxTTL))
+			m = earlier(m, after(c.sinceWhen(f), g.MaxTTL))
 		}
 	}
 	return m
@@ -139,7 +143,7 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
-			m = later(m, after(f, g.MinTTL))
+			m = later(m, after(c.sinceWhen(f), g.MinTTL))
 		}
 	}
 	return m

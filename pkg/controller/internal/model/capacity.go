@@ -53,7 +53,7 @@ func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
 	}
 	own, m := c.annotations(f), moment{at: f.FinishedAt}
 	if own.ttl != nil {
-		m = after(f, own.ttl)
+		m = after(c.sinceWhen(f), own.ttl)
 	}
 	m = c.notAfterMaxTTL(f, later(m, moment{at: own.keepUntil}))
 	return moment{at: c.Now}.before(m)

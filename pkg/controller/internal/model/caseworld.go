@@ -136,7 +136,7 @@ func (o *object) facts() []*lifecycle.Fact {
 func (o *object) fact(name string) *lifecycle.Fact {
 	f := &lifecycle.Fact{
 		Resource: gc.ResourceJobs, Namespace: o.Namespace, Name: name, UID: uidOf(name), Labels: labels.Set(o.Labels),
-		Created: CaseNow.Add(-24 * time.Hour), Terminating: o.Terminating, Applied: o.Applied,
+		Created: CaseNow.Add(-24 * time.Hour), Finishes: true, Terminating: o.Terminating, Applied: o.Applied,
 	}
 	if o.Pod != "" {
 		f.Resource = gc.ResourcePods

@@ -69,6 +69,8 @@ func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 		return say(Hold, "FinishTimeUnknown", time.Time{})
 	case c.Now.Before(s.at):
 		return say(Wait, "NotDue", s.at)
+	case f.Finishes && !f.Finished:
+		return say(Hold, "StillRunning", s.at)
 	case c.ownHold(f) != "":
 		return say(Hold, c.ownHold(f), s.at)
 	case s.reason == "Expired":
@@ -84,7 +86,7 @@ func (c *recomputation) ignored(f *lifecycle.Fact) string {
 		return c.namespaceForbids(f.Namespace)
 	case len(c.votes[f.UID]) == 0 && !c.hasCeiling(f):
 		return "NoPolicy"
-	case !f.Finished && f.Failed == "":
+	case !f.Finished && f.Failed == "" && !countsFromCreation(c.votes[f.UID]):
 		return "NotFinished"
 	case c.leftToOwner(f):
 		return "LeftToOwner"

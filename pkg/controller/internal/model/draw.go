@@ -100,7 +100,7 @@ func DrawnUID(i int) types.UID { return types.UID(fmt.Sprintf("uid-%02d", i)) }
 func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	f := &lifecycle.Fact{
 		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
-		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour),
+		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour), Finishes: true,
 		Controller: drawController(t, i),
 	}
 	if f.Controller != nil && f.Controller.Kind == "CronJob" && !rarely(t, 3) {

@@ -76,6 +76,10 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	if rarely(t, 2) {
 		r.Selector = drawSelector(t)
 	}
+	if r.Selector != nil && len(r.Resources) > 0 && rarely(t, 3) {
+		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
+		return r
+	}
 	switch pick(t, "ttl", "capacity", "both", "deadline") {
 	case "deadline":
 		r.ActiveDeadline = new(pick(t, drawnDeadlines...))

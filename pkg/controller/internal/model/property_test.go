@@ -61,8 +61,8 @@ func TestMinTTLIsNeverUndercut(t *testing.T) {
 			}
 			for _, f := range w.Objects {
 				if a := answers[f.UID]; a.Action == Delete && matches(p.Spec.NamespaceSelector, labels.Set(w.Namespaces[f.Namespace].Labels)) &&
-					w.Now.Sub(f.FinishedAt) < least {
-					t.Errorf("%s goes %s after its finish, though %s keeps it %s", f.Name, w.Now.Sub(f.FinishedAt), p.Name, least)
+					w.Now.Sub(f.Created) < least {
+					t.Errorf("%s goes %s after its creation, though %s keeps it %s", f.Name, w.Now.Sub(f.Created), p.Name, least)
 				}
 			}
 		}

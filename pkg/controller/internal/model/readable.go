@@ -25,13 +25,22 @@ func readable(p policy) bool {
 }
 
 func readableRule(r gc.CleanupRule) bool {
-	return readableLimits(r) &&
+	return readableLimits(r) && readableAfter(r) &&
 		all(r.Resources, readableResource) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
 		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
 		oneOf(r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
 		oneOf(r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
+}
+
+func readableAfter(r gc.CleanupRule) bool {
+	if r.After == gc.AfterCreated {
+		selects := r.Selector != nil && len(r.Selector.MatchLabels)+len(r.Selector.MatchExpressions) > 0
+		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selects && r.TTL != nil && r.Outcome == "" && r.Capacity == nil &&
+			r.ActiveDeadline == nil
+	}
+	return oneOf(r.After, "", gc.AfterFinished)
 }
 
 func readableLimits(r gc.CleanupRule) bool {

@@ -66,6 +66,8 @@ type vote struct {
 	ttl         *gc.TTL      // nil if there is no limit by time
 	capacity    *gc.Capacity // nil if there is no limit by number
 	deadline    *gc.TTL      // nil if there is none
+	// afterCreated says after: Created.
+	afterCreated bool
 	// withOwner leaves the object to its owner even if the owner has finished.
 	withOwner bool
 	// deletesApplied says gitOpsManaged: Delete.
@@ -103,6 +105,7 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 			return []vote{{
 				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
 				deadline:       r.ActiveDeadline,
+				afterCreated:   r.After == gc.AfterCreated,
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.GitOpsManaged == gc.GitOpsManagedDelete,
 				propagation:    orBackground(r.PropagationPolicy),
@@ -181,8 +184,21 @@ func later(a, b moment) moment {
 	return a
 }
 
+// countsFromCreation reports whether no vote waits for the object to finish.
+func countsFromCreation(votes []vote) bool {
+	return len(votes) > 0 && all(votes, func(v vote) bool { return v.afterCreated })
+}
+
+// sinceWhen is what durations are counted from that are not those of one rule.
+func (c *recomputation) sinceWhen(f *lifecycle.Fact) time.Time {
+	if countsFromCreation(c.votes[f.UID]) {
+		return f.Created
+	}
+	return f.FinishedAt
+}
+
 // after returns the moment when a TTL ends, or never without a TTL. The TTL must be readable.
-func after(f *lifecycle.Fact, ttl *gc.TTL) moment {
+func after(since time.Time, ttl *gc.TTL) moment {
 	if ttl == nil || strings.EqualFold(string(*ttl), "never") {
 		return moment{never: true}
 	}
@@ -190,5 +206,5 @@ func after(f *lifecycle.Fact, ttl *gc.TTL) moment {
 	if err != nil {
 		panic(err)
 	}
-	return moment{at: f.FinishedAt.Add(d)}
+	return moment{at: since.Add(d)}
 }
