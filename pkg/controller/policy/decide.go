@@ -193,18 +193,23 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 	case a.never:
 		return r, Decision{Action: Keep, Reason: ReasonNever}
 	}
+	return r, s.decideCandidate(a, now)
+}
+
+// decideCandidate decides for a candidate with an answer that is not never.
+func (s *Standing) decideCandidate(a answer, now time.Time) Decision {
 	hold, detail := s.hold()
 	switch {
 	case hold == ReasonExpressionError, hold == ReasonFinishTimeUnknown:
-		return r, Decision{Action: Hold, Reason: hold, Detail: detail}
+		return Decision{Action: Hold, Reason: hold, Detail: detail}
 	case now.Before(a.at):
-		return r, Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
+		return Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
 	case s.Finishes && !s.Finished:
-		return r, Decision{Action: Hold, Reason: ReasonStillRunning, Detail: "it has not finished", At: a.at}
+		return Decision{Action: Hold, Reason: ReasonStillRunning, Detail: "it has not finished", At: a.at}
 	case hold != "":
-		return r, Decision{Action: Hold, Reason: hold, Detail: detail, At: a.at}
+		return Decision{Action: Hold, Reason: hold, Detail: detail, At: a.at}
 	}
-	return r, Decision{Action: Delete, Reason: a.reason, At: a.at}
+	return Decision{Action: Delete, Reason: a.reason, At: a.at}
 }
 
 func terminatingDetail(f *lifecycle.Fact) string {

@@ -85,6 +85,11 @@ func (s *Standing) add(v *Vote) {
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
 	s.afterFinished = !v.Rule.afterCreated || !first && s.afterFinished
 	s.addDeadline(v, first)
+	s.addAnswer(v, first)
+}
+
+// addAnswer adds the answer of a vote.
+func (s *Standing) addAnswer(v *Vote, first bool) {
 	a := v.answer(s.Fact)
 	if sure := v.answerWithoutQuotas(s.Fact); first || sure.laterThan(s.latestWithoutQuotas) {
 		s.latestWithoutQuotas = sure

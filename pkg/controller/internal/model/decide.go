@@ -63,6 +63,15 @@ func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 		return say(Keep, "UnderCeiling", time.Time{})
 	case s.never:
 		return say(Keep, "Never", time.Time{})
+	}
+	return c.decideCandidate(f, s, say)
+}
+
+// decideCandidate returns what would happen to a candidate that is not kept forever.
+func (c *recomputation) decideCandidate(
+	f *lifecycle.Fact, s effectiveAnswer, say func(action, reason string, at time.Time) verdict,
+) verdict {
+	switch {
 	case f.Failed != "":
 		return say(Hold, "ExpressionError", time.Time{})
 	case f.Doubt != "":
