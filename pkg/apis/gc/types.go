@@ -38,6 +38,10 @@ const (
 	// ConditionEstablished is the type of the condition that is False while the cluster does not serve a resource that a policy names, or
 	// that a ResourceLifecycle is for.
 	ConditionEstablished = "Established"
+	// ReasonServed is the reason of Established if it is True.
+	ReasonServed = "Served"
+	// ReasonNotServed is the reason of Established if the cluster does not serve the resource.
+	ReasonNotServed = "NotServed"
 )
 
 // MaxNumber is the largest number that a field of a policy may have. The fields themselves are wider, because apimachinery converts

@@ -34,9 +34,9 @@ type Barriers struct {
 
 // reader reads what must agree with memory before anything is deleted, and the lease.
 type reader struct {
-	policies, clusterPolicies, namespaces func(context.Context) (freshness.Contents, error)
-	// confirmLifecycles fails if memory has other ResourceLifecycles than the cluster.
-	confirmLifecycles func(context.Context) error
+	policies, clusterPolicies, namespaces, lifecycles func(context.Context) (freshness.Contents, error)
+	// confirmLifecycles fails if memory has other ResourceLifecycles than these.
+	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error
 
 	cluster  kubernetes.Interface
 	instance string
@@ -47,11 +47,18 @@ var errNotLeading = errors.New("the lease names another replica")
 
 // newReader makes a reader whose answers from the cluster have a Date.
 func newReader(
-	c Config, dated metadata.Interface, cluster kubernetes.Interface, confirmLifecycles func(context.Context) error,
+	c Config, dated metadata.Interface, cluster kubernetes.Interface,
+	confirmLifecycles func(map[types.NamespacedName]freshness.Revision) error,
 ) (*reader, error) {
+	own, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
+	if err != nil {
+		return nil, fmt.Errorf("metadata client of this server: %w", err)
+	}
 	const policies, clusterPolicies = "cleanuppolicies", "clustercleanuppolicies"
+	ours := v1alpha1.SchemeGroupVersion.WithResource
 	r := &reader{
 		namespaces:        contents(dated, corev1.SchemeGroupVersion.WithResource("namespaces"), namespaceRevision),
+		lifecycles:        contents(own, ours("resourcelifecycles"), specRevision), // There are few.
 		confirmLifecycles: confirmLifecycles,
 		cluster:           cluster, instance: c.Instance, election: c.LeaderElection,
 	}
@@ -59,12 +66,8 @@ func newReader(
 		r.policies, r.clusterPolicies = barrier(policies, b.Policies), barrier(clusterPolicies, b.ClusterPolicies)
 		return r, nil
 	}
-	own, err := metadata.NewForConfig(client(c.Loopback, c.UserAgent, ""))
-	if err != nil {
-		return nil, fmt.Errorf("metadata client of this server: %w", err)
-	}
-	r.policies = contents(own, v1alpha1.SchemeGroupVersion.WithResource(policies), policyRevision)
-	r.clusterPolicies = contents(own, v1alpha1.SchemeGroupVersion.WithResource(clusterPolicies), policyRevision)
+	r.policies = contents(own, ours(policies), specRevision)
+	r.clusterPolicies = contents(own, ours(clusterPolicies), specRevision)
 	return r, nil
 }
 
@@ -87,7 +90,13 @@ func (r *reader) read(ctx context.Context, began time.Time) (freshness.Consisten
 		out.Namespaces, err = r.namespaces(withDate(ctx, &date))
 		return err
 	})
-	group.Go(func() error { return r.confirmLifecycles(ctx) })
+	group.Go(func() error {
+		present, err := r.lifecycles(ctx)
+		if err != nil {
+			return err
+		}
+		return r.confirmLifecycles(present.Revisions)
+	})
 	group.Go(func() error { return wrap("lease", r.checkLease(ctx)) })
 	if err := group.Wait(); err != nil {
 		return freshness.ConsistentRead{}, err
@@ -122,7 +131,7 @@ func contents(
 	}
 }
 
-func policyRevision(m *metav1.ObjectMeta) freshness.Revision {
+func specRevision(m *metav1.ObjectMeta) freshness.Revision {
 	return freshness.SpecRevision(m.UID, m.Generation)
 }
 

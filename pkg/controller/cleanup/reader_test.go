@@ -84,6 +84,7 @@ func TestReadFails(t *testing.T) {
 		"the barrier fails":             {func(w *world) { w.writeBarriers(answer("", refused), answer("8", nil)) }, "reading the barrier of cleanuppolicies: ", refused},
 		"the cluster barrier fails":     {func(w *world) { w.writeBarriers(answer("7", nil), answer("", refused)) }, "reading the barrier of clustercleanuppolicies: ", refused},
 		"the namespaces fail":           {fails(namespacesPath), "reading namespaces: ", nil},
+		"the lifecycles fail":           {fails(lifecyclesPath), "reading resourcelifecycles: ", nil},
 		"the lifecycles differ":         {func(w *world) { w.reader.confirmLifecycles = answerLifecycles(refused) }, "refused", refused},
 		"the Lease fails":               {fails(leasePath), "reading lease: ", nil},
 		"there is no Lease":             {func(w *world) { w.on("GET "+leasePath, func() int { return http.StatusNotFound }) }, "reading lease: ", nil},

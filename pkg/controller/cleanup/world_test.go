@@ -30,6 +30,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/status"
@@ -38,6 +39,7 @@ import (
 
 const (
 	policiesPath        = "/apis/gc.winnow.dev/v1alpha1/cleanuppolicies"
+	lifecyclesPath      = "/apis/gc.winnow.dev/v1alpha1/resourcelifecycles"
 	clusterPoliciesPath = "/apis/gc.winnow.dev/v1alpha1/clustercleanuppolicies"
 	namespacesPath      = "/api/v1/namespaces"
 	leasePath           = "/apis/coordination.k8s.io/v1/namespaces/winnow-system/leases/winnow"
@@ -152,6 +154,8 @@ func (s *server) answer(r *http.Request) any {
 		return s.list(metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "p", UID: "uid-p", Generation: s.generation})
 	case clusterPoliciesPath:
 		return s.list()
+	case lifecyclesPath:
+		return s.list()
 	case namespacesPath:
 		return s.list(testbuilders.Namespace(testbuilders.Home, "1").ObjectMeta)
 	case leasePath:
@@ -244,8 +248,8 @@ func listReader(
 }
 
 // answerLifecycles returns a function that confirms the lifecycles with this result.
-func answerLifecycles(err error) func(context.Context) error {
-	return func(context.Context) error { return err }
+func answerLifecycles(err error) func(map[types.NamespacedName]freshness.Revision) error {
+	return func(map[types.NamespacedName]freshness.Revision) error { return err }
 }
 
 // writeBarriers makes the reader write barriers instead of listing policies.

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -59,7 +60,7 @@ type Follower struct {
 	changed, definitions chan struct{}
 	last                 atomic.Pointer[answer]
 	// used are the lifecycles that the table of the tracker was made with; nil if it was made without discovery.
-	used atomic.Pointer[map[string]freshness.Revision]
+	used atomic.Pointer[map[types.NamespacedName]freshness.Revision]
 }
 
 // New returns a Follower, which Run starts.
@@ -203,12 +204,26 @@ func (f *Follower) Schema(resource string) (*spec.Schema, error) {
 	if found == nil {
 		return nil, nil
 	}
-	for _, s := range found.served {
-		if s.Resource() == resource {
-			return f.Reader.schema(s.GroupVersionKind)
-		}
+	s, ok := found.find(resource)
+	if !ok {
+		return nil, nil
 	}
-	return nil, nil
+	return f.Reader.schema(s.GroupVersionKind)
+}
+
+// observed returns the lifecycles as the watch last reported them.
+func (f *Follower) observed() []*v1alpha1.ResourceLifecycle {
+	all := f.lifecycles.List()
+	out := make([]*v1alpha1.ResourceLifecycle, len(all))
+	for i := range all {
+		out[i] = all[i].(*v1alpha1.ResourceLifecycle)
+	}
+	return out
+}
+
+func convert(l *v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error) {
+	out := &gc.ResourceLifecycle{}
+	return out, v1alpha1.Convert_v1alpha1_ResourceLifecycle_To_gc_ResourceLifecycle(l, out, nil)
 }
 
 // update gives the tracker the table, if it is not as before.
@@ -217,11 +232,11 @@ func (f *Follower) update(ctx context.Context) {
 	if found == nil {
 		return // Winnow may not read what the cluster serves.
 	}
-	users, used := map[string]*gc.ResourceLifecycle{}, map[string]freshness.Revision{}
-	for _, stored := range f.lifecycles.List() {
-		l := &gc.ResourceLifecycle{}
-		used[stored.(*v1alpha1.ResourceLifecycle).Name] = revision(stored.(*v1alpha1.ResourceLifecycle))
-		if err := v1alpha1.Convert_v1alpha1_ResourceLifecycle_To_gc_ResourceLifecycle(stored.(*v1alpha1.ResourceLifecycle), l, nil); err != nil {
+	users, used := map[string]*gc.ResourceLifecycle{}, map[types.NamespacedName]freshness.Revision{}
+	for _, stored := range f.observed() {
+		used[types.NamespacedName{Name: stored.Name}] = revision(stored)
+		l, err := convert(stored)
+		if err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot convert a ResourceLifecycle", "object", stored)
 			continue
 		}
@@ -240,22 +255,9 @@ func revision(l *v1alpha1.ResourceLifecycle) freshness.Revision {
 	return freshness.SpecRevision(l.UID, l.Generation)
 }
 
-// Confirm lists the lifecycles, consistently. It fails if the tracker does not have the same, so that nothing is deleted by a lifecycle
-// that somebody has changed since. There are few of them, and a list of them is cheap.
-func (f *Follower) Confirm(ctx context.Context) error {
-	used := f.used.Load()
-	if used == nil {
-		return nil
-	}
-	all, err := f.Lifecycles.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing ResourceLifecycles: %w", err)
-	}
-	present := make(map[string]freshness.Revision, len(all.Items))
-	for i := range all.Items {
-		present[all.Items[i].Name] = revision(&all.Items[i])
-	}
-	if !maps.Equal(present, *used) {
+// Confirm fails if the tracker does not have these lifecycles, so that nothing is deleted by a lifecycle that somebody has changed since.
+func (f *Follower) Confirm(present map[types.NamespacedName]freshness.Revision) error {
+	if used := f.used.Load(); used != nil && !maps.Equal(present, *used) {
 		return errLifecyclesChanged
 	}
 	return nil

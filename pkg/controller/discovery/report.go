@@ -6,6 +6,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -27,8 +28,6 @@ import (
 // Reasons of the conditions of a lifecycle, besides gc.ReasonLifecycleUnreadable.
 const (
 	reasonAccepted     = "Accepted"
-	reasonServed       = "Served"
-	reasonNotServed    = "NotServed"
 	reasonNotSupported = "NotSupported"
 )
 
@@ -73,12 +72,15 @@ func (f *reporter) report(ctx context.Context) {
 		return
 	}
 	stored := map[string]*v1alpha1.ResourceLifecycle{}
-	for _, l := range f.lifecycles.List() {
-		stored[l.(*v1alpha1.ResourceLifecycle).Name] = l.(*v1alpha1.ResourceLifecycle)
+	revisions := sets.New[freshness.Revision]()
+	for _, l := range f.observed() {
+		stored[l.Name] = l
+		revisions.Insert(revision(l))
 	}
-	served := sets.New[string]()
+	maps.DeleteFunc(f.accepted, func(r freshness.Revision, _ metav1.Condition) bool { return !revisions.Has(r) })
+	table, served := f.Tracker.Kinds(), sets.New[string]()
 	for _, s := range found.served {
-		if k, err := f.Tracker.Kinds().For(s.Resource()); err == nil && k.Finishes && !kinds.Builtin().Finishes(s.Resource()) {
+		if k, err := table.For(s.Resource()); err == nil && k.Finishes && !kinds.Builtin().Finishes(s.Resource()) {
 			served.Insert(s.Resource())
 			f.count(ctx, s, stored[s.Resource()])
 		}
@@ -177,8 +179,7 @@ func accepted(l *v1alpha1.ResourceLifecycle) metav1.Condition {
 	c := metav1.Condition{
 		Type: gc.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted, Message: "All expressions compile.",
 	}
-	own := &gc.ResourceLifecycle{}
-	err := v1alpha1.Convert_v1alpha1_ResourceLifecycle_To_gc_ResourceLifecycle(l, own, nil)
+	own, err := convert(l)
 	if err == nil {
 		_, err = kinds.CompileLifecycle(own, schema.GroupKind{Group: schema.ParseGroupResource(l.Name).Group})
 	}
@@ -195,12 +196,13 @@ func established(resource string, found *answer, u *usage) metav1.Condition {
 	case served.Refusal != "":
 		c.Reason, c.Message = reasonNotSupported, fmt.Sprintf("The lifecycle has no effect: %s %s.", resource, served.Refusal)
 	case served.Missing:
-		c.Reason, c.Message = reasonNotServed, fmt.Sprintf("The cluster does not serve %s. The lifecycle applies as soon as it does.", resource)
+		c.Reason = gc.ReasonNotServed
+		c.Message = fmt.Sprintf("The cluster does not serve %s. The lifecycle applies as soon as it does.", resource)
 		if served.Similar != "" {
 			c.Message += fmt.Sprintf(" Did you mean %q?", served.Similar)
 		}
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonServed, "The cluster serves the resource."
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, gc.ReasonServed, "The cluster serves the resource."
 		if u != nil && apierrors.IsForbidden(u.err) {
 			c.Message += " Winnow may not list it; to let Winnow clean it up: " + gc.GrantCommand(resource)
 		}

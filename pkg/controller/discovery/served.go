@@ -94,12 +94,8 @@ func (a *answer) about(resource string) gc.ServedResource {
 	if why := a.refused[resource]; why != "" {
 		return gc.ServedResource{Refusal: why}
 	}
-	var names []string
-	for _, s := range a.served {
-		if s.Resource() == resource {
-			return gc.ServedResource{}
-		}
-		names = append(names, s.Resource())
+	if _, ok := a.find(resource); ok {
+		return gc.ServedResource{}
 	}
 	group := schema.ParseGroupResource(resource).Group
 	for gv := range a.failed {
@@ -107,16 +103,27 @@ func (a *answer) about(resource string) gc.ServedResource {
 			return gc.ServedResource{}
 		}
 	}
-	return gc.ServedResource{Missing: true, Similar: similar(resource, a.served, names)}
+	return gc.ServedResource{Missing: true, Similar: a.similar(resource)}
 }
 
-// similar returns the resource that was probably meant by a name; empty if there is none.
-func similar(name string, served []kinds.Served, names []string) string {
+// find returns a served resource.
+func (a *answer) find(resource string) (kinds.Served, bool) {
+	i := slices.IndexFunc(a.served, func(s kinds.Served) bool { return s.Resource() == resource })
+	if i < 0 {
+		return kinds.Served{}, false
+	}
+	return a.served[i], true
+}
+
+// similar returns the served resource that was probably meant by a name; empty if there is none.
+func (a *answer) similar(name string) string {
 	meant := schema.ParseGroupResource(strings.ToLower(name))
-	for _, s := range served {
+	names := make([]string, len(a.served))
+	for i, s := range a.served {
 		if meant.Resource == s.Plural || meant.Resource == strings.ToLower(s.Kind) {
 			return s.Resource() // The group is wrong or missing, or this is the singular.
 		}
+		names[i] = s.Resource()
 	}
 	return validation.Nearest(name, names)
 }

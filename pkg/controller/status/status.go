@@ -25,8 +25,6 @@ const (
 	reasonDoesNothing  = "DoesNothing"
 	reasonNotSuspended = "NotSuspended"
 	reasonNotThrottled = "NotThrottled"
-	reasonServed       = "Served"
-	reasonNotServed    = "NotServed"
 )
 
 // Of returns the status that a report leads to. A condition keeps its transition time if its status has not changed.
@@ -149,7 +147,7 @@ func suspended(r *report.Report) metav1.Condition {
 // usual reports whether a condition is as it is for most policies, for which it is left out.
 func usual(c metav1.Condition) bool {
 	switch c.Reason {
-	case reasonNotSuspended, reasonNotThrottled, reasonServed:
+	case reasonNotSuspended, reasonNotThrottled, gc.ReasonServed:
 		return true
 	}
 	return false
@@ -159,10 +157,10 @@ func usual(c metav1.Condition) bool {
 // is ready all the same: the other resources are cleaned up, and this one will be.
 func established(r *report.Report) metav1.Condition {
 	if len(r.Unserved) == 0 {
-		return metav1.Condition{Type: gc.ConditionEstablished, Status: metav1.ConditionTrue, Reason: reasonServed}
+		return metav1.Condition{Type: gc.ConditionEstablished, Status: metav1.ConditionTrue, Reason: gc.ReasonServed}
 	}
 	return metav1.Condition{
-		Type: gc.ConditionEstablished, Status: metav1.ConditionFalse, Reason: reasonNotServed,
+		Type: gc.ConditionEstablished, Status: metav1.ConditionFalse, Reason: gc.ReasonNotServed,
 		Message: fmt.Sprintf("The cluster does not serve %s. The policy applies as soon as it does.", few(r.Unserved)),
 	}
 }
