@@ -43,12 +43,18 @@ var returnTypes = map[Result][]*cel.Type{
 // environments returns the environments for new and for stored expressions. They are built when they are first needed, because that takes
 // some milliseconds.
 var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
+	return environmentsOver(cel.DynType)
+})
+
+// environmentsOver returns the environments in which the object has a type, which consists of the declared types.
+func environmentsOver(object *cel.Type, declared ...*apiservercel.DeclType) (*environment.EnvSet, error) {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), // The variable is always there.
-		EnvOptions:        []cel.EnvOption{cel.Variable(variable, cel.DynType)},
+		EnvOptions:        []cel.EnvOption{cel.Variable(variable, object)},
 		ProgramOptions:    []cel.ProgramOption{cel.CostLimit(budget)},
+		DeclTypes:         declared,
 	}, environment.StrictCostOpt)
-})
+}
 
 // Expression is a compiled expression. Several goroutines may evaluate it at the same time.
 type Expression struct {

@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/google/cel-go/cel"
-	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -28,11 +27,7 @@ func NewTypes(schema *spec.Schema) (*Types, error) {
 		return nil, errors.New("the schema has no type")
 	}
 	object = object.MaybeAssignTypeName(typeName)
-	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
-		IntroducedVersion: version.MajorMinor(1, 0), // The variable is always there.
-		EnvOptions:        []cel.EnvOption{cel.Variable(variable, object.CelType())},
-		DeclTypes:         []*apiservercel.DeclType{object},
-	})
+	set, err := environmentsOver(object.CelType(), object)
 	if err != nil {
 		return nil, err
 	}

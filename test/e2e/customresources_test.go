@@ -35,9 +35,9 @@ func grant(t *testing.T, r platforms.Resource) {
 }
 
 // grantByCommand gives them with the commands that the condition has.
-func grantByCommand(t *testing.T, r platforms.Resource) {
+func grantByCommand(t *testing.T, resource string) {
 	t.Helper()
-	for command := range strings.SplitSeq(internal.GrantCommand(r.Name()), " && ") {
+	for command := range strings.SplitSeq(internal.GrantCommand(resource), " && ") {
 		_, _, err := suite.Kubectl(t.Context(), strings.Fields(command)[1:]...)
 		must(t, err)
 	}
@@ -157,7 +157,7 @@ func TestMissingPermission(t *testing.T) {
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, "kubectl auth can-i list "+r.Name())
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, internal.GrantCommand(r.Name()))
 	expectDeletions(t, ns)
-	grantByCommand(t, r)
+	grantByCommand(t, r.Name())
 	expectDeletions(t, ns, "lathes/a p/all")
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionTrue, "")
 }
@@ -259,10 +259,7 @@ func TestAfterCreated(t *testing.T) {
 	create(configMaps, "ConfigMap", "old", selected, nil)
 	create(configMaps, "ConfigMap", "other", nil, nil)
 	create(r.GroupVersionResource(), r.Kind, "idle", selected, nil)
-	for command := range strings.SplitSeq(internal.GrantCommand("configmaps"), " && ") {
-		_, _, err := suite.Kubectl(t.Context(), strings.Fields(command)[1:]...)
-		must(t, err)
-	}
+	grantByCommand(t, "configmaps")
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{
 		Name: "all", Resources: []string{"configmaps", r.Name()}, After: v1alpha1.AfterCreated, TTL: ttl("1s"),
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "preview"}},

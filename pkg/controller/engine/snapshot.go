@@ -205,6 +205,9 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 		s.Missing[kinds.CronJobs] = append(s.Missing[kinds.CronJobs], ns.name)
 	}
 	for resource := range needed {
+		if _, err := e.kinds.For(resource); err != nil {
+			continue // The cluster does not serve the resource, so there are no objects.
+		}
 		known := ns.covers(resource) && ns.listed[resource] == ns.covered[resource]
 		if resource == kinds.ResourceQuotas {
 			known = e.quotas.listed

@@ -87,7 +87,7 @@ func (l *lister) read(ctx context.Context, resource string, namespaces []string)
 func (l *lister) readNamespace(ctx context.Context, resource, namespace string, wanted sets.Set[string]) error {
 	kind, err := l.kinds.For(resource)
 	if err != nil {
-		return nil // The cluster does not serve the resource, so there are no objects.
+		return err
 	}
 	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
 	pages.FullListIfExpired = false

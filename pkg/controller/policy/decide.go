@@ -259,13 +259,10 @@ func (s *Standing) answer(limits Limits) (Resolution, answer) {
 
 // answer returns the earlier of TTL and capacity.
 func (v *Vote) answer(f *lifecycle.Fact) answer {
-	since := f.FinishedAt
-	if v.Rule.afterCreated {
-		since = f.Created
-	}
-	a := answer{at: since.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
+	start := since(f, v.Rule.afterCreated)
+	a := answer{at: start.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
 	if v.Over {
-		over := answer{at: since.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}
+		over := answer{at: start.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}
 		if a.laterThan(over) {
 			return over
 		}

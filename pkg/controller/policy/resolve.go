@@ -36,9 +36,9 @@ type Standing struct {
 	// gitOpsManaged is Delete only if all votes say so.
 	gitOpsManaged gc.GitOpsManagedPolicy
 	annotations   annotations
-	// afterFinished is set if any vote, or none, counts from the finish. Then the object is no candidate before, and that is what durations
-	// are counted from.
-	afterFinished bool
+	// afterCreated is set if all votes count from the creation. Otherwise the object is no candidate before it has finished, and durations
+	// are counted from then.
+	afterCreated bool
 	// deadline is how long the object may run, and deadlineBy is who says so; zero if not all votes say so.
 	deadline   time.Duration
 	deadlineBy Resolution
@@ -50,7 +50,7 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 func Resolve(o Object, votes []Vote) Standing {
 	s := Standing{
 		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
-		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold, afterFinished: true,
+		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold,
 	}
 	for i := range votes {
 		s.add(&votes[i])
@@ -83,7 +83,7 @@ func (s *Standing) add(v *Vote) {
 		s.gitOpsManaged = v.Rule.gitOpsManaged
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
-	s.afterFinished = !v.Rule.afterCreated || !first && s.afterFinished
+	s.afterCreated = v.Rule.afterCreated && (first || s.afterCreated)
 	s.addDeadline(v, first)
 	s.addAnswer(v, first)
 }
@@ -113,18 +113,22 @@ func (v *Vote) answerWithoutQuotas(f *lifecycle.Fact) answer {
 	return v.answer(f)
 }
 
-// since is what TTLs, minTTL and maxTTL are counted from. Where votes count from different times, it is the later one, the finish.
-func (s *Standing) since() time.Time {
-	if s.afterFinished {
-		return s.FinishedAt
+// since is what the TTL of the annotation, minTTL and maxTTL are counted from. Where votes count from different times, it is the later one,
+// the finish.
+func (s *Standing) since() time.Time { return since(s.Fact, s.afterCreated) }
+
+// since is what a TTL is counted from.
+func since(f *lifecycle.Fact, afterCreated bool) time.Time {
+	if afterCreated {
+		return f.Created
 	}
-	return s.Created
+	return f.FinishedAt
 }
 
 // excluded returns why the object is no candidate, whatever the policies say; empty if it may be one.
 func (s *Standing) excluded() Reason {
 	switch {
-	case s.afterFinished && !s.Finished && s.Failed == "":
+	case !s.afterCreated && !s.Finished && s.Failed == "":
 		return ReasonNotFinished
 	case s.Owner == lifecycle.OwnerRunning, s.Owner == lifecycle.OwnerAbsent, s.Owner == lifecycle.OwnerFinished && s.withOwner:
 		return ReasonLeftToOwner
@@ -139,7 +143,7 @@ func (s *Standing) hold() (reason Reason, detail string) {
 		return ReasonExpressionError, s.Failed
 	case s.Doubt != "":
 		return ReasonFinishTimeUnknown, s.Doubt
-	case !s.afterFinished && s.Created.IsZero():
+	case s.afterCreated && s.Created.IsZero():
 		return ReasonFinishTimeUnknown, "it has no creation time"
 	case s.annotations.malformed != "":
 		return ReasonInvalidAnnotation, s.annotations.malformed

@@ -119,11 +119,12 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	if rule.TTL == nil && (rule.Capacity != nil || rule.ActiveDeadline != nil) { // Otherwise validateRule says so.
 		errs = append(errs, field.Required(path.Child("ttl"), "set how long to keep the objects after their creation; "+gc.TTLExample))
 	}
-	for name, set := range map[string]bool{
-		"outcome": rule.Outcome != "", "capacity": rule.Capacity != nil, "activeDeadline": rule.ActiveDeadline != nil,
-	} {
-		if set {
-			errs = append(errs, field.Forbidden(path.Child(name), "may be set only with after: Finished; write a rule of its own for it"))
+	for _, other := range []struct {
+		name string
+		set  bool
+	}{{"outcome", rule.Outcome != ""}, {"capacity", rule.Capacity != nil}, {"activeDeadline", rule.ActiveDeadline != nil}} {
+		if other.set {
+			errs = append(errs, field.Forbidden(path.Child(other.name), "may be set only with after: Finished; write a rule of its own for it"))
 		}
 	}
 	return errs

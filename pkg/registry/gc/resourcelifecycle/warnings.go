@@ -42,16 +42,12 @@ func (r *REST) warnings(l *gc.ResourceLifecycle) []string {
 	case served.Missing:
 		return []string{served.Unserved(l.Name)}
 	}
-	schema, err := r.cluster.Schema(l.Name)
-	if err != nil {
+	types, err := r.types(l.Name)
+	switch {
+	case err != nil:
 		return []string{fmt.Sprintf("the expressions could not be checked against the schema of %s: %v", l.Name, err)}
-	}
-	if schema == nil {
+	case types == nil:
 		return nil
-	}
-	types, err := expressions.NewTypes(schema)
-	if err != nil {
-		return []string{fmt.Sprintf("the expressions could not be checked against the schema of %s: %v", l.Name, err)}
 	}
 	var out []string
 	at := field.NewPath("spec")
@@ -74,4 +70,13 @@ func (r *REST) warnings(l *gc.ResourceLifecycle) []string {
 		}
 	}
 	return out
+}
+
+// types returns what the schema of a resource says of expressions; nil if no schema is known.
+func (r *REST) types(resource string) (*expressions.Types, error) {
+	schema, err := r.cluster.Schema(resource)
+	if err != nil || schema == nil {
+		return nil, err
+	}
+	return expressions.NewTypes(schema)
 }
