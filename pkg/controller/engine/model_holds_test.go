@@ -114,15 +114,21 @@ func (e *simulation) members(h *simHold) int {
 	return n
 }
 
-// reassignHolds gives the holds of policies that no longer apply to a namespace to a policy that decides for a member now: to the first by
-// name.
-func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
-	for _, h := range slices.Clone(e.holds) {
-		if !e.known(h.namespace) || h.Owner != "" && strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.Owner, "/")) {
-			continue
+// orphanHolds takes the owner from the holds of policies that no longer apply to a namespace.
+func (e *simulation) orphanHolds() {
+	for _, h := range e.holds {
+		if h.Owner != "" && e.known(h.namespace) && !strings.Contains(e.rulesOf(h.namespace), fmt.Sprint(" ", h.Owner, "/")) {
+			h.Owner, h.was, h.ID = "", h.ID, fmt.Sprint(h.ID, " in ", h.namespace) // An approval in another namespace does not cover it.
 		}
-		if h.Owner != "" { // An approval in another namespace does not cover it.
-			h.Owner, h.was, h.ID = "", h.ID, fmt.Sprint(h.ID, " in ", h.namespace)
+	}
+}
+
+// reassignHolds gives each hold without an owner to a policy that decides for a member now: to the first by name.
+func (e *simulation) reassignHolds(due map[model.PolicyInNamespace][]types.UID) {
+	e.orphanHolds()
+	for _, h := range slices.Clone(e.holds) {
+		if h.Owner != "" || !e.known(h.namespace) {
+			continue
 		}
 		newOwner, found := model.PolicyRef{}, false
 		for key, uids := range due {
@@ -165,6 +171,7 @@ func (e *simulation) exists(uid types.UID) bool {
 
 // adopt adds the holds that the leader has found in statuses when policies came to select a namespace. Named tests check what it must find.
 func (e *simulation) adopt(namespace string) {
+	e.orphanHolds() // As the engine has done already, or else its holds without an owner seem to be new.
 	for h := range e.leader.namespaces[namespace].holds.All() {
 		if h.ListedBy == nil {
 			continue
