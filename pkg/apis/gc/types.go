@@ -213,6 +213,8 @@ type CleanupRule struct {
 	Resources []string
 	// Selector selects objects by label; nil selects every object.
 	Selector *metav1.LabelSelector
+	// MatchConditions must all be true for an object to match.
+	MatchConditions []MatchCondition
 	// After is what the TTL is counted from; empty is AfterFinished.
 	After After
 	// Outcome is how the object finished; empty is either way.
@@ -230,6 +232,14 @@ type CleanupRule struct {
 	PropagationPolicy metav1.DeletionPropagation
 	// GitOpsManaged says what happens to objects that a GitOps tool or Helm applied.
 	GitOpsManaged GitOpsManagedPolicy
+}
+
+// MatchCondition is a condition that an object must meet to match a rule.
+type MatchCondition struct {
+	// Name is unique in the rule.
+	Name string
+	// Expression is CEL over the variable object, and evaluates to true or false.
+	Expression string
 }
 
 // PolicyMode says whether a policy deletes.

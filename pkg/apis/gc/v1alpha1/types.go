@@ -341,7 +341,23 @@ type Capacity struct {
 	MinAge *TTL `json:"minAge,omitempty"`
 }
 
-// CleanupRule decides for objects that match its resources, selector and outcome. It inherits nothing from the defaults of
+// MatchCondition is a condition that an object must meet to match a rule. It means the same as a match condition of a
+// ValidatingAdmissionPolicy, with the one variable object.
+type MatchCondition struct {
+	// name identifies the condition in messages. It is unique in the rule.
+	// +required
+	// +k8s:required
+	Name string `json:"name"`
+	// expression is a CEL expression that is true or false, for example "object.metadata.name.startsWith('nightly-')".
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=4096
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=4096
+	Expression string `json:"expression"`
+}
+
+// CleanupRule decides for objects that match its resources, selector, match conditions and outcome. It inherits nothing from the defaults of
 // the policy.
 type CleanupRule struct {
 	// name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name "default" is
@@ -364,9 +380,17 @@ type CleanupRule struct {
 	// +k8s:optional
 	// +k8s:opaqueType
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// matchConditions are CEL expressions, which must all be true for an object to match. If one of them is false, the next
+	// rule is tried. If none is false but one fails, the object is held. If unset, every object matches.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	// +k8s:maxItems=16
+	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
 	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or
 	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
-	// can finish and has not is held. Created needs resources, a selector that is not empty, and ttl.
+	// can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.
 	// +optional
 	// +k8s:optional
 	After After `json:"after,omitempty"`
