@@ -35,6 +35,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.FinishedExpressions{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref),
 		v1alpha1.Guardrails{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
 		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
+		v1alpha1.MatchCondition{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_MatchCondition(ref),
 		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
 		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
 		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
@@ -568,7 +569,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupRule decides for objects that match its resources, selector and outcome. It inherits nothing from the defaults of the policy.",
+				Description: "CleanupRule decides for objects that match its resources, selector, match conditions and outcome. It inherits nothing from the defaults of the policy.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -604,9 +605,27 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
+					"matchConditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "matchConditions are CEL expressions, which must all be true for an object to match. If one of them is false, the next rule is tried. If none is false but one fails, the object is held. If unset, every object matches.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.MatchCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Created needs resources, a selector that is not empty, and ttl.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.",
+							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Created", "Finished"},
@@ -675,7 +694,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Capacity{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.MatchCondition{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -1029,6 +1048,38 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 						},
 					},
 				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_MatchCondition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MatchCondition is a condition that an object must meet to match a rule. It means the same as a match condition of a ValidatingAdmissionPolicy, with the one variable object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name identifies the condition in messages. It is unique in the rule.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression is a CEL expression that is true or false, for example \"object.metadata.name.startsWith('nightly-')\".",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "expression"},
 			},
 		},
 	}

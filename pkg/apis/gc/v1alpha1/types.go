@@ -357,8 +357,8 @@ type MatchCondition struct {
 	Expression string `json:"expression"`
 }
 
-// CleanupRule decides for objects that match its resources, selector, match conditions and outcome. It inherits nothing from the defaults of
-// the policy.
+// CleanupRule decides for objects that match its resources, selector, match conditions and outcome. It inherits nothing
+// from the defaults of the policy.
 type CleanupRule struct {
 	// name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name "default" is
 	// reserved for the defaults of the policy.

@@ -79,6 +79,11 @@ func (in HoldAbove) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MatchCondition) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.MatchCondition"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PolicyHold) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.PolicyHold"
 }

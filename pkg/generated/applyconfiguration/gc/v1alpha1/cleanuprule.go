@@ -13,8 +13,8 @@ import (
 // CleanupRuleApplyConfiguration represents a declarative configuration of the CleanupRule type for use
 // with apply.
 //
-// CleanupRule decides for objects that match its resources, selector and outcome. It inherits nothing from the defaults of
-// the policy.
+// CleanupRule decides for objects that match its resources, selector, match conditions and outcome. It inherits nothing
+// from the defaults of the policy.
 type CleanupRuleApplyConfiguration struct {
 	// name is a DNS label, unique in the policy. Events, logs and the audit log show it as the reason. The name "default" is
 	// reserved for the defaults of the policy.
@@ -25,9 +25,12 @@ type CleanupRuleApplyConfiguration struct {
 	Resources []string `json:"resources,omitempty"`
 	// selector selects objects by label. If unset, every object matches.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
+	// matchConditions are CEL expressions, which must all be true for an object to match. If one of them is false, the next
+	// rule is tried. If none is false but one fails, the object is held. If unset, every object matches.
+	MatchConditions []MatchConditionApplyConfiguration `json:"matchConditions,omitempty"`
 	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or
 	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
-	// can finish and has not is held. Created needs resources, a selector that is not empty, and ttl.
+	// can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.
 	After *gcv1alpha1.After `json:"after,omitempty"`
 	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
 	// matches a rule with either outcome.
@@ -87,6 +90,19 @@ func (b *CleanupRuleApplyConfiguration) WithResources(values ...string) *Cleanup
 // If called multiple times, the Selector field is set to the value of the last call.
 func (b *CleanupRuleApplyConfiguration) WithSelector(value *v1.LabelSelectorApplyConfiguration) *CleanupRuleApplyConfiguration {
 	b.Selector = value
+	return b
+}
+
+// WithMatchConditions adds the given value to the MatchConditions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the MatchConditions field.
+func (b *CleanupRuleApplyConfiguration) WithMatchConditions(values ...*MatchConditionApplyConfiguration) *CleanupRuleApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithMatchConditions")
+		}
+		b.MatchConditions = append(b.MatchConditions, *values[i])
+	}
 	return b
 }
 
