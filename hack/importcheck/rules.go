@@ -31,9 +31,9 @@ var layers = []layer{
 			"sync", "github.com/google/cel-go/cel", "github.com/google/cel-go/common/ast", "github.com/google/cel-go/common/operators",
 			"github.com/google/cel-go/common/types", "github.com/google/cel-go/common/types/ref",
 			"k8s.io/apiserver/pkg/apis/cel", "k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/cel/common", "k8s.io/apiserver/pkg/cel/environment",
-			"k8s.io/apiserver/pkg/cel/openapi", "k8s.io/kube-openapi/pkg/validation/spec",
+			"k8s.io/apiserver/pkg/cel/openapi", "k8s.io/kube-openapi/pkg/validation/spec", "k8s.io/utils/lru",
 		},
-		why: "expressions are CEL as Kubernetes has it; its environment is built once, when it is first needed, and expressions read no clock",
+		why: "expressions are CEL as Kubernetes has it; its environment and expressions are remembered, and expressions read no clock",
 	},
 	{path: "./pkg/controller/lifecycle", imports: []string{"./pkg/expressions"}},
 	{path: "./pkg/controller/capacity"},
@@ -45,7 +45,7 @@ var layers = []layer{
 		except: []string{"./pkg/apis/gc/v1alpha1", "sigs.k8s.io/yaml"},
 		why:    "the built-in lifecycles are YAML files in the form that users write",
 	},
-	{path: "./pkg/controller/policy", imports: []string{"./pkg/controller/lifecycle"}},
+	{path: "./pkg/controller/policy", imports: []string{"./pkg/expressions", "./pkg/controller/lifecycle"}},
 	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/kinds", "./pkg/controller/lifecycle", "./pkg/controller/policy"}},
 	{
 		path: "./pkg/controller/facts", imports: []string{"./pkg/controller/lifecycle"},
@@ -60,7 +60,7 @@ var layers = []layer{
 	{path: "./pkg/controller/report", imports: []string{"./pkg/controller/policy", "./pkg/controller/approval"}},
 	{
 		path: "./pkg/controller/engine", imports: []string{
-			"./pkg/controller/approval", "./pkg/controller/report",
+			"./pkg/expressions", "./pkg/controller/approval", "./pkg/controller/report",
 			"./pkg/controller/lifecycle", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/freshness",
 			"./pkg/controller/turns", "./pkg/controller/kinds", "./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
 		},

@@ -20,22 +20,38 @@ type Object struct {
 	budget     uint64
 }
 
-// budget is what the expressions of one object may cost together, in the units of CEL: some 10 ms. That is a 25th of what the match
+// What the expressions of one object may cost together, in the units of CEL: some 10 ms for those of its lifecycle, which administrators
+// write, and some 1 ms for match conditions, which everybody may write for his own namespace. That is a 25th and a 250th of what the match
 // conditions of a ValidatingAdmissionPolicy may cost for one request, because expressions are evaluated for all objects of a resource, when
 // they are listed and whenever they change. What people write costs some ten to a thousand.
-const budget = celconfig.RuntimeCELCostBudgetMatchConditions / 25
+const (
+	LifecycleBudget = celconfig.RuntimeCELCostBudgetMatchConditions / 25
+	ConditionBudget = celconfig.RuntimeCELCostBudgetMatchConditions / 250
+)
 
-// NewObject wraps the content of an object, for example of an Unstructured.
-func NewObject(content map[string]any) *Object {
+// NewObject wraps the content of an object, for example of an Unstructured. Its expressions may cost budget together.
+func NewObject(content map[string]any, budget uint64) *Object {
 	return &Object{
 		activation: map[string]any{variable: types.DefaultTypeAdapter.NativeToValue(content)},
 		budget:     budget,
 	}
 }
 
-// Bool evaluates an expression that was compiled for Bool.
+// budgetOf returns what one evaluation may cost.
+func budgetOf(result Result) uint64 {
+	if result == Condition {
+		return ConditionBudget
+	}
+	return LifecycleBudget
+}
+
+// Bool evaluates an expression that was compiled for Bool or Condition.
 func (e *Expression) Bool(o *Object) (bool, error) {
-	value, err := e.evaluate(Bool, o)
+	want := Bool
+	if e.result == Condition {
+		want = Condition
+	}
+	value, err := e.evaluate(want, o)
 	if err != nil {
 		return false, err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/utils/lru"
 )
 
 // variable is the name of the object in expressions.
@@ -26,6 +27,8 @@ type Result int
 const (
 	// Bool is true or false.
 	Bool Result = iota
+	// Condition is true or false too. It is for match conditions, and may cost less.
+	Condition
 	// Time is a timestamp, an RFC 3339 string, or null if the time is not known.
 	Time
 	// Duration is a duration, a number of seconds, a string such as "1h", or null if there is none.
@@ -35,9 +38,10 @@ const (
 // returnTypes are the types that an expression may have when it is compiled. A field of the object has the type dyn, because the schema is
 // not known. It is allowed where several types are, and its value is checked when the expression is evaluated.
 var returnTypes = map[Result][]*cel.Type{
-	Bool:     {cel.BoolType},
-	Time:     {cel.TimestampType, cel.StringType, cel.DynType, cel.NullType},
-	Duration: {cel.DurationType, cel.IntType, cel.UintType, cel.DoubleType, cel.StringType, cel.DynType, cel.NullType},
+	Bool:      {cel.BoolType},
+	Condition: {cel.BoolType},
+	Time:      {cel.TimestampType, cel.StringType, cel.DynType, cel.NullType},
+	Duration:  {cel.DurationType, cel.IntType, cel.UintType, cel.DoubleType, cel.StringType, cel.DynType, cel.NullType},
 }
 
 // environments returns the environments for new and for stored expressions. They are built when they are first needed, because that takes
@@ -51,7 +55,6 @@ func environmentsOver(object *cel.Type, declared ...*apiservercel.DeclType) (*en
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), // The variable is always there.
 		EnvOptions:        []cel.EnvOption{cel.Variable(variable, object)},
-		ProgramOptions:    []cel.ProgramOption{cel.CostLimit(budget)},
 		DeclTypes:         declared,
 	}, environment.StrictCostOpt)
 }
@@ -70,9 +73,26 @@ func New(text string, result Result) (*Expression, error) {
 	return compile(text, result, environment.NewExpressions)
 }
 
-// Stored compiles an expression that was accepted before.
+// Stored compiles an expression that was accepted before. The same expression is mostly compiled again and again, with each new state of
+// the status of its policy, so the last ones are remembered.
 func Stored(text string, result Result) (*Expression, error) {
-	return compile(text, result, environment.StoredExpressions)
+	key := storedKey{text, result}
+	if known, ok := stored.Get(key); ok {
+		return known.(*Expression), nil
+	}
+	e, err := compile(text, result, environment.StoredExpressions)
+	if err == nil {
+		stored.Add(key, e)
+	}
+	return e, err
+}
+
+// stored are the expressions that Stored has compiled last. Each has some 10 kB.
+var stored = lru.New(1000)
+
+type storedKey struct {
+	text   string
+	result Result
 }
 
 func compile(text string, result Result, from environment.Type) (*Expression, error) {
@@ -91,7 +111,7 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	if err := checkType(ast.OutputType(), result); err != nil {
 		return nil, err
 	}
-	program, err := env.Program(ast)
+	program, err := env.Program(ast, cel.CostLimit(budgetOf(result)))
 	if err != nil {
 		return nil, fmt.Errorf("program instantiation failed: %w", err)
 	}

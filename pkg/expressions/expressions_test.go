@@ -125,7 +125,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 func evaluate(e *Expression, result Result) (any, error) {
-	o := NewObject(content)
+	o := NewObject(content, LifecycleBudget)
 	switch result {
 	case Bool:
 		return e.Bool(o)
@@ -146,7 +146,7 @@ func TestAnotherResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Time(NewObject(content)); !errors.Is(err, errOtherResult) {
+	if _, err := e.Time(NewObject(content, LifecycleBudget)); !errors.Is(err, errOtherResult) {
 		t.Errorf("a condition was evaluated as a time: %v", err)
 	}
 }
@@ -166,15 +166,28 @@ func text(length int) map[string]any { return map[string]any{"text": strings.Rep
 // TestCostOfOneCall: an evaluation is cut off when it has used the budget of the object.
 func TestCostOfOneCall(t *testing.T) {
 	e := expensive(t)
-	if ok, err := e.Bool(NewObject(text(2_000))); !ok || err != nil {
+	if ok, err := e.Bool(NewObject(text(2_000), LifecycleBudget)); !ok || err != nil {
 		t.Errorf("a short text: %t, %v", ok, err)
 	}
-	o := NewObject(text(10_000))
+	o := NewObject(text(10_000), LifecycleBudget)
 	if ok, err := e.Bool(o); ok || err == nil || !errors.Is(err, ErrOutOfBudget) {
 		t.Errorf("a long text: %t, %v", ok, err)
 	}
 	if o.budget != 0 {
 		t.Errorf("a call that was cut off left %d of the budget", o.budget)
+	}
+}
+
+// TestCostOfACondition: a match condition may cost less than an expression of a lifecycle.
+func TestCostOfACondition(t *testing.T) {
+	for length, fails := range map[int]bool{200: false, 2_000: true} {
+		e, err := New("object.text.contains(object.text)", Condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Bool(NewObject(text(length), ConditionBudget)); errors.Is(err, ErrOutOfBudget) != fails {
+			t.Errorf("a text of %d bytes: %v", length, err)
+		}
 	}
 }
 
@@ -189,9 +202,9 @@ func TestLoops(t *testing.T) {
 		for i := range items {
 			items[i] = int64(i)
 		}
-		o := NewObject(map[string]any{"items": items})
+		o := NewObject(map[string]any{"items": items}, LifecycleBudget)
 		ok, err := e.Bool(o)
-		if used := budget - o.budget; !ok || err != nil || used < least {
+		if used := LifecycleBudget - o.budget; !ok || err != nil || used < least {
 			t.Errorf("%d items: %t, %v, used %d", n, ok, err, used)
 		}
 	}
@@ -199,7 +212,7 @@ func TestLoops(t *testing.T) {
 
 // TestBudgetOfOneObject: all expressions of an object share its budget, and nothing is evaluated once it is used up.
 func TestBudgetOfOneObject(t *testing.T) {
-	e, o := expensive(t), NewObject(text(1_700))
+	e, o := expensive(t), NewObject(text(1_700), LifecycleBudget)
 	calls := 0
 	for ; calls < 100; calls++ {
 		if _, err := e.Bool(o); err != nil {
@@ -219,7 +232,7 @@ func TestBudgetOfOneObject(t *testing.T) {
 	if _, err := cheap.Bool(o); !errors.Is(err, ErrOutOfBudget) {
 		t.Errorf("without a budget: %v", err)
 	}
-	if ok, err := cheap.Bool(NewObject(text(1_700))); !ok || err != nil {
+	if ok, err := cheap.Bool(NewObject(text(1_700), LifecycleBudget)); !ok || err != nil {
 		t.Errorf("another object: %t, %v", ok, err)
 	}
 }
@@ -232,7 +245,7 @@ func TestLargeObject(t *testing.T) {
 	}
 	o := NewObject(map[string]any{
 		"spec": map[string]any{"text": strings.Repeat("x", 1<<20)}, "status": map[string]any{"phase": "Failed"},
-	})
+	}, LifecycleBudget)
 	if ok, err := e.Bool(o); !ok || err != nil {
 		t.Errorf("got %t, %v", ok, err)
 	}

@@ -58,6 +58,17 @@ func (s ServedResource) Unserved(resource string) string {
 	return text
 }
 
+// Policies returns the policy before the change and after it, as far as there is one.
+func (c PolicyChange) Policies() []metav1.Object {
+	var out []metav1.Object
+	for _, p := range []metav1.Object{c.Before, c.After} {
+		if p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Policy returns After, or Before if the policy is deleted.
 func (c PolicyChange) Policy() metav1.Object {
 	if c.After != nil {

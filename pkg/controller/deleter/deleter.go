@@ -18,6 +18,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -117,7 +119,8 @@ func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact,
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	object := o.Kind.New()
-	if err := d.request(http.MethodGet, o).Do(ctx).Into(object); apierrors.IsNotFound(err) {
+	results, err := d.get(ctx, o, object)
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -126,7 +129,25 @@ func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact,
 	if err != nil || read.UID != o.Fact.UID {
 		return nil, err
 	}
+	read.Conditions = results
 	return read, nil
+}
+
+// get reads the object of an order, and evaluates its match conditions.
+func (d *Deleter) get(ctx context.Context, o *deletion.Order, into runtime.Object) (lifecycle.Results, error) {
+	request := d.request(http.MethodGet, o)
+	if o.Conditions == nil {
+		return lifecycle.Results{}, request.Do(ctx).Into(into)
+	}
+	raw, err := request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	if err != nil {
+		return lifecycle.Results{}, err
+	}
+	var content map[string]any
+	if err := errors.Join(json.Unmarshal(raw, &content), json.Unmarshal(raw, into)); err != nil {
+		return lifecycle.Results{}, err
+	}
+	return o.Conditions.Evaluate(content), nil
 }
 
 // request returns a request for the object of an order, without retries: the engine decides when to try again.

@@ -30,6 +30,8 @@ type Order struct {
 	Due time.Time
 	// Until is when the order lapses: from then on policies and namespaces in memory are no longer known to be fresh.
 	Until time.Time
+	// Conditions are to be evaluated whenever the object is read again; nil if there are none.
+	Conditions *lifecycle.Conditions
 	// Reread is set if the object must be read, and judged again, before the DELETE.
 	Reread bool
 }

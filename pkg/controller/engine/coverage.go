@@ -121,7 +121,7 @@ func (e *Engine) dropUncovered(ns *namespace, now time.Time) {
 func (ns *namespace) covers(resource string) bool { return ns.covered[resource] != 0 }
 
 // Covering is the number of one period in which a resource is covered in a namespace. If the number has changed, the objects were dropped
-// in between, and must be listed again.
+// in between, or have new match conditions, and must be listed again.
 type Covering uint64
 
 // Coverage returns what must be observed, by resource and namespace.

@@ -59,8 +59,7 @@ func (e *Engine) deadlinesIn(namespaces map[*namespace]sets.Set[string], change 
 		}
 	}
 	if change.After != nil {
-		after, err := Observe(change.After).compile()
-		if err == nil && after.SetsDeadlines() {
+		if after := Observe(change.After).compiled; after != nil && after.SetsDeadlines() {
 			return true
 		}
 	}

@@ -67,6 +67,7 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	if len(ns.changes) > 0 {
 		e.markPending(ns)
 	}
+	e.updateConditions(ns, &d)
 	e.updateCoverage(ns, resources, now)
 }
 

@@ -45,6 +45,8 @@ type Effects struct {
 	Due bool
 	// Coverage is set if Coverage may return something else.
 	Coverage bool
+	// Conditions is set if Conditions may return something else.
+	Conditions bool
 	// Work is set if there is work for Step.
 	Work bool
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
@@ -37,6 +38,8 @@ type namespace struct {
 	// covered are the resources whose objects are observed. listed are those of which all objects are known, if the Covering is the same.
 	covered, listed map[string]Covering
 	merges          map[*Merge]bool // that have not ended
+	// conditions are the match conditions that are evaluated for objects of a resource: those of its policies, and perhaps earlier ones.
+	conditions map[string]*lifecycle.Conditions
 	// named are the resources that policies name. owners counts the records by the kind of their controller.
 	named  sets.Set[string]
 	owners map[schema.GroupKind]int

@@ -11,7 +11,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 )
 
-// Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than the known one.
+// Upsert handles a new state of an object. It ignores objects that need not be observed, and states that are not newer than
+// the known one, unless they add results of match conditions.
 func (e *Engine) Upsert(compact *facts.Compact, now time.Time) {
 	e.upsert(compact, now)
 	e.checkHolds(now)
@@ -42,7 +43,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	switch {
 	case rec == nil:
 		rec = e.insert(ns, compact)
-	case rec.ResourceVersion >= compact.ResourceVersion:
+	case rec.ResourceVersion > compact.ResourceVersion, rec.ResourceVersion == compact.ResourceVersion && !rec.addsResults(compact):
 		return
 	default:
 		e.update(rec, compact)

@@ -66,8 +66,9 @@ func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	order := &deletion.Order{
 		Kind: kind,
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
-		Until:  e.fresh.Until(),
-		Reread: rec.extra != nil && rec.extra.retry.NeedsGet(rec.ResourceVersion),
+		Until:      e.fresh.Until(),
+		Conditions: rec.ns.conditions[rec.Resource],
+		Reread:     rec.extra != nil && rec.extra.retry.NeedsGet(rec.ResourceVersion),
 	}
 	if d.Action == policy.SetDeadline {
 		order.Deadline, order.Due = &d.Deadline, time.Time{}

@@ -47,28 +47,23 @@ type policyState struct {
 // ObservedPolicy is a state of a policy of either kind, for SetPolicy.
 type ObservedPolicy struct {
 	policy.Stored
-	compile  func() (*policy.Policy, error)
+	compiled *policy.Policy
+	err      error // why it could not be compiled
 	selector *metav1.LabelSelector
 	content  string // digest of the spec
 }
 
 // ObservePolicy prepares a state of a policy.
 func ObservePolicy(p *gc.CleanupPolicy) ObservedPolicy {
-	return ObservedPolicy{
-		Stored:  policy.StoredOf(p),
-		compile: func() (*policy.Policy, error) { return policy.Compile(p) },
-		content: contentOf(&p.Spec),
-	}
+	o := ObservedPolicy{Stored: policy.StoredOf(p), content: contentOf(&p.Spec)}
+	o.compiled, o.err = policy.Compile(p)
+	return o
 }
 
 // ObserveClusterPolicy prepares a state of a cluster policy.
 func ObserveClusterPolicy(p *gc.ClusterCleanupPolicy) ObservedPolicy {
-	o := ObservedPolicy{
-		Stored:   policy.StoredOf(p),
-		compile:  func() (*policy.Policy, error) { return policy.CompileCluster(p) },
-		selector: p.Spec.NamespaceSelector,
-		content:  contentOf(&p.Spec),
-	}
+	o := ObservedPolicy{Stored: policy.StoredOf(p), selector: p.Spec.NamespaceSelector, content: contentOf(&p.Spec)}
+	o.compiled, o.err = policy.CompileCluster(p)
 	if gc.Unreadable(p) != "" { // The part that cannot be read may select more namespaces.
 		o.selector = nil
 	}
@@ -249,7 +244,7 @@ func collectionOf(s policy.Stored) freshness.Collection {
 // compile compiles a policy, its selector and its ceilings. A ceiling that has not changed keeps its members.
 func (e *Engine) compile(ps *policyState, o ObservedPolicy) {
 	before := ps.ceilings
-	ps.compiled, ps.err = o.compile()
+	ps.compiled, ps.err = o.compiled, o.err
 	ps.ceilings = nil
 	if o.Namespace != "" {
 		return

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -38,6 +37,8 @@ type Snapshot struct {
 	Cut bool
 	// Missing are the namespaces where not all objects of a resource are known that the change needs, by resource.
 	Missing map[string][]string
+	// Conditions are the match conditions to evaluate for Missing.
+	Conditions Conditions
 
 	from     *Engine
 	maxFacts int
@@ -69,6 +70,7 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(
 		}
 	}
 	s.Deadlines = e.deadlinesIn(s.needs, change)
+	s.Conditions = e.conditionsFor(change, s.namespaces)
 	s.beginNamespace(now)
 	return s
 }
@@ -147,8 +149,8 @@ func (s *Snapshot) copyClearance(rec *record) {
 // needs returns the namespaces where a change may make objects due, with the resources that decide this.
 func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
 	out := map[*namespace]sets.Set[string]{}
-	for _, p := range []metav1.Object{change.Before, change.After} {
-		if p == nil || p.GetNamespace() != "" && e.namespaces[p.GetNamespace()] == nil {
+	for _, p := range change.Policies() {
+		if p.GetNamespace() != "" && e.namespaces[p.GetNamespace()] == nil {
 			continue
 		}
 		ps := &policyState{}
@@ -212,8 +214,12 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 		if resource == kinds.ResourceQuotas {
 			known = e.quotas.listed
 		}
-		if !known {
-			s.Missing[resource] = append(s.Missing[resource], ns.name)
+		if known && s.Conditions[resource][ns.name] == nil {
+			continue
+		}
+		s.Missing[resource] = append(s.Missing[resource], ns.name)
+		if c := ns.conditions[resource]; c != nil && s.Conditions[resource][ns.name] == nil {
+			s.Conditions.set(resource, ns.name, c)
 		}
 	}
 }
@@ -222,7 +228,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 func (e *Engine) copyPolicy(ps *policyState) *policyState {
 	c := *ps
 	c.ceilings, c.Approvals = nil, ps.Approvals.Clone()
-	e.compile(&c, ObservedPolicy{Stored: ps.stored, compile: func() (*policy.Policy, error) { return ps.compiled, ps.err }})
+	e.compile(&c, ObservedPolicy{Stored: ps.stored, compiled: ps.compiled, err: ps.err})
 	c.selector = ps.selector
 	return &c
 }
@@ -232,6 +238,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
 	c.changes, c.recent = slices.Clone(ns.changes), slices.Clone(ns.recent)
 	c.formerHoldAbove, c.bounds = ns.formerHoldAbove, ns.bounds
+	c.conditions = maps.Clone(ns.conditions)
 	for _, h := range ns.holds {
 		if h != nil {
 			h = h.Clone()

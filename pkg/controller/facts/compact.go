@@ -143,7 +143,8 @@ func (k *Compact) Unpack(f *lifecycle.Fact) {
 	*f = lifecycle.Fact{
 		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
-		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy, Propagation: k.Propagation,
+		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy,
+		Conditions: k.Conditions, Propagation: k.Propagation,
 	}
 }
 

@@ -29,6 +29,7 @@ type shared struct {
 	Outcome             gc.Outcome
 	NativeTTL           *time.Duration
 	Controller          *lifecycle.Owner
+	Conditions          lifecycle.Results
 	Propagation         metav1.DeletionPropagation
 
 	scheduledBy     lifecycle.ScheduledBy
@@ -65,7 +66,7 @@ func sharedOf(f *lifecycle.Fact) *shared {
 	encoded := stored[labelsAt:]
 	k := &shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
+		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
 		deadlineFixed:   f.Deadline.Fixed,
 		encodedLabels:   encodedLabels(encoded),
 		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),
@@ -99,6 +100,7 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 		key = appendString(appendString(key, c.Name), string(c.UID))
 	}
 	key = append(key, byte(scheduledBy(f)))
+	key = appendConditions(key, &f.Conditions)
 	labelsAt = len(key)
 	switch all := f.Labels.(type) {
 	case nil:
@@ -114,6 +116,17 @@ func appendKey(key []byte, f *lifecycle.Fact) (_ []byte, labelsAt int) {
 		panic(fmt.Sprintf("labels as %T cannot be kept", all))
 	}
 	return key, labelsAt
+}
+
+func appendConditions(key []byte, r *lifecycle.Results) []byte {
+	if key = appendFlag(key, r.Conditions != nil); r.Conditions == nil {
+		return key
+	}
+	key = appendString(appendString(key, r.Digest), r.Values)
+	for _, failure := range r.Failures {
+		key = appendString(key, failure)
+	}
+	return key
 }
 
 // scheduledBy returns where the scheduled time of a Job is found in its compact form.

@@ -43,6 +43,8 @@ type listing struct {
 type lister struct {
 	*Forecaster
 	kinds *kinds.Table
+	// conditions are the match conditions to evaluate.
+	conditions engine.Conditions
 	// running says that objects which have not finished are needed too.
 	running bool
 	lock    sync.Mutex
@@ -53,7 +55,7 @@ var errEnough = errors.New("enough objects were looked at")
 
 // list lists all resources concurrently until ctx ends.
 func (f *Forecaster) list(ctx context.Context, table *kinds.Table, snapshot *engine.Snapshot) *listing {
-	l := &lister{Forecaster: f, kinds: table, running: snapshot.Deadlines}
+	l := &lister{Forecaster: f, kinds: table, conditions: snapshot.Conditions, running: snapshot.Deadlines}
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
 		group.Go(func() { l.read(ctx, resource, namespaces) })
@@ -89,13 +91,17 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	if err != nil {
 		return err
 	}
-	pages := pager.New(pager.ListPageFunc(l.Client.Lister(kind, namespace)))
+	pages := pager.New(pager.ListPageFunc(l.Client.Lister(observe.NewReading(kind, l.conditionsOf), namespace)))
 	pages.FullListIfExpired = false
 	which := metav1.ListOptions{FieldSelector: kind.Ended}
 	if l.running {
 		which = metav1.ListOptions{}
 	}
 	return pages.EachListItem(ctx, which, func(object runtime.Object) error { return l.add(kind, object, wanted) })
+}
+
+func (l *lister) conditionsOf(resource string) map[string]*lifecycle.Conditions {
+	return l.conditions[resource]
 }
 
 // add reduces an object and adds it to the listing, except an object that can finish and has not, unless decisions depend on those too.

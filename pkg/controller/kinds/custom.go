@@ -31,9 +31,15 @@ func Custom(gvk schema.GroupVersionKind, plural string, l *lifecycle.Compiled, s
 			m.SetGroupVersionKind(gvk)
 			return m
 		}
-		k.fact = from(func(m *metav1.PartialObjectMetadata) (*lifecycle.Fact, error) {
-			return lifecycle.FromMetadata(k.Resource, gvk.GroupKind(), &m.ObjectMeta)
-		})
+		k.fact = func(object any) (*lifecycle.Fact, error) {
+			switch o := object.(type) {
+			case *metav1.PartialObjectMetadata:
+				return lifecycle.FromMetadata(k.Resource, gvk.GroupKind(), &o.ObjectMeta)
+			case *unstructured.Unstructured: // More was read for match conditions.
+				return lifecycle.FromUnstructured(k.Resource, gvk.GroupKind(), o)
+			}
+			return nil, unknownType(object)
+		}
 		return k
 	}
 	k.Finishes, k.Independent, k.Fields, k.fact = true, l.Independent(), l.Fields(), from(l.Fact)

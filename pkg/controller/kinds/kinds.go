@@ -84,11 +84,13 @@ func from[O any](reduce func(*O) (*lifecycle.Fact, error)) func(any) (*lifecycle
 	return func(object any) (*lifecycle.Fact, error) {
 		o, ok := object.(*O)
 		if !ok {
-			return nil, fmt.Errorf("objects of type %T are not known", object)
+			return nil, unknownType(object)
 		}
 		return reduce(o)
 	}
 }
+
+func unknownType(object any) error { return fmt.Errorf("objects of type %T are not known", object) }
 
 // NewTable returns a table with some kinds. Of several with the same resource, the last counts.
 func NewTable(all ...*Kind) *Table {

@@ -68,6 +68,18 @@ func (c *Compiled) Independent() bool { return c.dependents == gc.LifecycleIndep
 
 // Fact reduces an object that has at least Fields and MetadataFields.
 func (c *Compiled) Fact(object *unstructured.Unstructured) (*Fact, error) {
+	f, err := FromUnstructured(c.resource, c.kind, object)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.evaluate(f, expressions.NewObject(object.Object, expressions.LifecycleBudget)); err != nil {
+		f.Failed = truncate(err.Error(), maxFailedLength)
+	}
+	return f, nil
+}
+
+// FromUnstructured reduces an object of which only the metadata is read. Such an object does not finish.
+func FromUnstructured(resource string, kind schema.GroupKind, object *unstructured.Unstructured) (*Fact, error) {
 	m := struct {
 		metav1.ObjectMeta `json:"metadata"`
 	}{}
@@ -75,14 +87,7 @@ func (c *Compiled) Fact(object *unstructured.Unstructured) (*Fact, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m); err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	f, err := newFact(c.resource, c.kind, &m.ObjectMeta)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.evaluate(f, expressions.NewObject(object.Object)); err != nil {
-		f.Failed = truncate(err.Error(), maxFailedLength)
-	}
-	return f, nil
+	return newFact(resource, kind, &m.ObjectMeta)
 }
 
 // maxFailedLength bounds the length of Failed, which may repeat values of the object.

@@ -54,6 +54,9 @@ type Fact struct {
 	// Finished is not set.
 	Failed string
 
+	// Conditions are the results of match conditions for this state of the object.
+	Conditions Results
+
 	// Deadline is the zero value once the object has finished.
 	Deadline Deadline
 	// NativeTTL is ttlSecondsAfterFinished of the object's own spec; nil if it is not set.

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -24,9 +23,8 @@ import (
 // Client lists and watches any resource of the table of kinds. Jobs, Pods and their like come in protobuf, and lose their unread fields
 // before they are decoded (stripUnread), such as the template of a Job and most of the spec of a Pod, because decoding these costs more
 // than everything else. Of custom resources with a lifecycle only what it reads is decoded (Partial), and of all others only the metadata
-// is requested.
+// is requested. Where there are match conditions, what they read is decoded too, for the objects of their namespaces alone.
 type Client struct {
-	rest     rest.Interface
 	metadata metadata.Interface
 	config   *rest.Config
 	http     *http.Client
@@ -37,12 +35,7 @@ func NewClient(c *rest.Config) (*Client, error) {
 	c = rest.CopyConfig(c)
 	c.GroupVersion = &corev1.SchemeGroupVersion // The version of the list options; each request names the path of its resource.
 	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return largeReads{rt} })
-	c.NegotiatedSerializer = strippedCodecs{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
 	transport, err := rest.HTTPClientFor(c)
-	if err != nil {
-		return nil, err
-	}
-	client, err := rest.RESTClientForConfigAndClient(c, transport)
 	if err != nil {
 		return nil, err
 	}
@@ -50,56 +43,60 @@ func NewClient(c *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client, metadata: bare, config: c, http: transport}, nil
+	return &Client{metadata: bare, config: c, http: transport}, nil
 }
 
 // Lister returns what lists the objects of a namespace, or of all namespaces.
-func (c *Client) Lister(k *kinds.Kind, namespace string) cache.ListWithContextFunc {
-	if metadataAlone(k) {
+func (c *Client) Lister(r Reading, namespace string) cache.ListWithContextFunc {
+	if r.content == bare {
 		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.metadata.Resource(k.GroupVersionResource()).Namespace(namespace).List(ctx, options)
+			return c.metadata.Resource(r.Kind.GroupVersionResource()).Namespace(namespace).List(ctx, options)
 		}
 	}
-	client, err := c.restFor(k)
+	client, err := c.restFor(r)
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		return get(client, k, namespace, options).Do(ctx).Get()
+		return get(client, r.Kind, namespace, options).Do(ctx).Get()
 	}
 }
 
 // Watcher returns what watches the objects of all namespaces.
-func (c *Client) Watcher(k *kinds.Kind) cache.WatchFuncWithContext {
-	if metadataAlone(k) {
-		return c.metadata.Resource(k.GroupVersionResource()).Watch
+func (c *Client) Watcher(r Reading) cache.WatchFuncWithContext {
+	if r.content == bare {
+		return c.metadata.Resource(r.Kind.GroupVersionResource()).Watch
 	}
-	client, err := c.restFor(k)
+	client, err := c.restFor(r)
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		if err != nil {
 			return nil, err
 		}
 		options.Watch = true
-		return get(client, k, metav1.NamespaceAll, options).Watch(ctx)
+		return get(client, r.Kind, metav1.NamespaceAll, options).Watch(ctx)
 	}
-}
-
-// metadataAlone reports whether nothing but the metadata of a kind is read.
-func metadataAlone(k *kinds.Kind) bool {
-	_, alone := k.New().(*metav1.PartialObjectMetadata)
-	return alone
 }
 
 // restFor returns the client that decodes what is read of a kind.
-func (c *Client) restFor(k *kinds.Kind) (rest.Interface, error) {
-	if _, custom := k.New().(*unstructured.Unstructured); !custom {
-		return c.rest, nil
-	}
+func (c *Client) restFor(r Reading) (rest.Interface, error) {
 	config := rest.CopyConfig(c.config)
+	if r.typed() {
+		config.NegotiatedSerializer = strippedCodecs{typedCodecs, r}
+		return rest.RESTClientForConfigAndClient(config, c.http)
+	}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.NegotiatedSerializer = newPartialCodecs(k)
+	if r.content == metadataAlone {
+		config.AcceptContentTypes = acceptMetadata
+	}
+	config.NegotiatedSerializer = newPartialCodecs(r)
 	return rest.RESTClientForConfigAndClient(config, c.http)
 }
+
+var typedCodecs = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
+
+// acceptMetadata asks for the metadata of objects, and for that of the objects of a list.
+const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+	"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // get is the request that client-go's typed clients make.
 func get(client rest.Interface, k *kinds.Kind, namespace string, options metav1.ListOptions) *rest.Request {

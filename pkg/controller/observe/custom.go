@@ -7,11 +7,12 @@ import (
 	"io"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // partialCodecs decode the objects of one kind from JSON, which is what the API server has for custom resources, with Partial.
@@ -21,10 +22,10 @@ type partialCodecs struct {
 }
 
 // newPartialCodecs returns the codecs of a kind.
-func newPartialCodecs(k *kinds.Kind) runtime.NegotiatedSerializer {
+func newPartialCodecs(r Reading) runtime.NegotiatedSerializer {
 	return partialCodecs{
 		NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
-		decoder:              partialDecoder{kind: k.GroupVersionKind, partial: NewPartial(k.Fields)},
+		decoder:              partialDecoder{reading: r, partial: NewPartial(r.Kind.Fields)},
 	}
 }
 
@@ -48,8 +49,8 @@ func (c partialCodecs) DecoderToVersion(decoder runtime.Decoder, _ runtime.Group
 // partialDecoder decodes objects and lists of one kind with Partial. Everything else, such as a Status, is decoded whole.
 type partialDecoder struct {
 	runtime.Serializer
-	kind    schema.GroupVersionKind
-	partial *Partial
+	reading Reading
+	partial *Partial // of what is read in namespaces without match conditions
 }
 
 // Decode implements runtime.Decoder.
@@ -61,14 +62,49 @@ func (d partialDecoder) Decode(
 		return nil, nil, err
 	}
 	kind := object.GroupVersionKind()
+	conditions := d.reading.present()
 	switch name, isList := strings.CutSuffix(kind.Kind, "List"); {
-	case kind.GroupKind() == d.kind.GroupKind():
-		return object, &kind, nil
-	case isList && kind.Group == d.kind.Group && name == d.kind.Kind:
-		list, err := d.partial.DecodeList(data)
+	case d.reading.reads(kind.GroupKind()):
+		object, err := d.decode(data, object, conditions)
+		return object, &kind, err
+	case isList && d.reading.reads(schema.GroupKind{Group: kind.Group, Kind: name}):
+		list, err := d.decodeList(data, conditions)
 		return list, &kind, err
 	}
 	return d.Serializer.Decode(data, defaults, into)
+}
+
+// decode returns an object, which is decoded again if there are match conditions to evaluate for it.
+func (d partialDecoder) decode(
+	data []byte, object *unstructured.Unstructured, conditions map[string]*lifecycle.Conditions,
+) (runtime.Object, error) {
+	c := d.reading.conditionsOf(object.GetNamespace(), conditions)
+	if c == nil {
+		return object, nil
+	}
+	object, err := NewPartial(d.reading.Kind.Fields, c.Fields()).Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return d.reading.evaluate(object, conditions)
+}
+
+// decodeList decodes a list. Where any namespace has match conditions, what they read is decoded for all objects.
+func (d partialDecoder) decodeList(data []byte, conditions map[string]*lifecycle.Conditions) (runtime.Object, error) {
+	partial, fields := d.partial, [][][]string{d.reading.Kind.Fields}
+	for namespace := range conditions {
+		if c := d.reading.conditionsOf(namespace, conditions); c != nil {
+			fields = append(fields, c.Fields())
+		}
+	}
+	if len(fields) > 1 {
+		partial = NewPartial(fields...)
+	}
+	list, err := partial.DecodeList(data)
+	if err != nil {
+		return nil, err
+	}
+	return d.reading.evaluate(list, conditions)
 }
 
 // Encode implements runtime.Encoder.

@@ -76,7 +76,7 @@ func TestListCustom(t *testing.T) {
 		inJSON(w, 200, `{"apiVersion":"example.com/v1","items":[`+run("a", "")+`,`+run("b", "")+`],"kind":"RunList",`+
 			`"metadata":{"continue":"next","resourceVersion":"9"}}`)
 	})
-	list, err := client.Lister(k, "team-a")(t.Context(), metav1.ListOptions{})
+	list, err := client.Lister(NewReading(k, none), "team-a")(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestWatchCustom(t *testing.T) {
 			`{"type":"BOOKMARK","object":`+run("", `"k8s.io/initial-events-end":"true"`)+"}\n"+
 			`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}}`+"\n")
 	})
-	w, err := client.Watcher(runKind(t, true))(t.Context(), metav1.ListOptions{})
+	w, err := client.Watcher(NewReading(runKind(t, true), none))(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestCustomFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := serve(t, "/apis/example.com/v1/runs", func(w http.ResponseWriter, _ *http.Request) { inJSON(w, c.status, c.text) })
-			if list, err := client.Lister(runKind(t, true), "")(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if list, err := client.Lister(NewReading(runKind(t, true), none), "")(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, %v", list, err)
 			}
 		})
@@ -159,7 +159,7 @@ func TestMetadataAlone(t *testing.T) {
 		inJSON(w, 200, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9"},"items":[`+
 			`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"a","namespace":"team-a","uid":"uid-a","resourceVersion":"7"}}]}`)
 	})
-	list, err := client.Lister(k, "team-a")(t.Context(), metav1.ListOptions{})
+	list, err := client.Lister(NewReading(k, none), "team-a")(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

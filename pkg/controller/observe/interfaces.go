@@ -24,6 +24,8 @@ type Tracker interface {
 	CoverageChanged() <-chan struct{}
 	// Kinds is the table that the coverage refers to.
 	Kinds() *kinds.Table
+	// Conditions are the match conditions to evaluate for the objects of a resource, by namespace.
+	Conditions(resource string) map[string]*lifecycle.Conditions
 
 	watched
 	objects

@@ -56,11 +56,13 @@ type dependency struct {
 
 // reflection is the running reflector of a resource, with those of the owners that policies cannot name.
 type reflection struct {
-	kind   *kinds.Kind // nil if the resource is not in the table, so that no reflector runs
-	owners []*kinds.Kind
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	kind *kinds.Kind // nil if the resource is not in the table, so that no reflector runs
+	// reading is what the reflector reads.
+	reading Reading
+	owners  []*kinds.Kind
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
 	// covered are the namespaces whose objects the reflector has listed, or a merge.
 	covered map[string]engine.Covering
 }
@@ -112,11 +114,11 @@ func (o *Observer) Run(ctx context.Context) {
 	}
 }
 
-// runReflector runs a reflector in the group until ctx ends.
+// runReflector runs a reflector in the group until ctx ends. If example is nil, objects may have any type.
 func runReflector(
 	ctx context.Context, group *sync.WaitGroup, name string, lw cache.ListerWatcher, example any, store cache.ReflectorStore,
 ) {
-	r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name})
+	r := cache.NewReflectorWithOptions(lw, example, store, cache.ReflectorOptions{Name: name, TypeDescription: name})
 	group.Go(func() { r.RunWithContext(ctx) })
 }
 
@@ -154,7 +156,8 @@ func (o *Observer) extend(ctx context.Context, resource string, r *reflection, n
 	_, skipsNone := o.dependencies[resource]
 	switch {
 	case skipsNone:
-	case len(added) > mergeMost: // No watch runs until the new list ends, so the resource may count as stale.
+	case len(added) > mergeMost, r.kind != nil && !r.reading.suffices():
+		// No watch runs until the new list ends, so the resource may count as stale.
 		r.end()
 		r.ctx, r.cancel = context.WithCancel(ctx)
 		o.startReflectors(r)
@@ -177,15 +180,16 @@ func (o *Observer) start(ctx context.Context, table *kinds.Table, resource strin
 
 func (o *Observer) startReflectors(r *reflection) {
 	o.Tracker.StartObserving(r.kind)
-	o.startReflector(r, r.kind)
+	r.reading = NewReading(r.kind, o.Tracker.Conditions)
+	o.startReflector(r, r.reading)
 	for _, owner := range r.owners {
-		o.startReflector(r, owner)
+		o.startReflector(r, NewReading(owner, o.Tracker.Conditions))
 	}
 }
 
 // startReflector starts the reflector of one kind.
-func (o *Observer) startReflector(r *reflection, k *kinds.Kind) {
-	list, watch := o.Client.Lister(k, metav1.NamespaceAll), o.Client.Watcher(k)
+func (o *Observer) startReflector(r *reflection, reading Reading) {
+	k, list, watch := reading.Kind, o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
 	if d, ok := o.dependencies[k.Resource]; ok {
 		runReflector(r.ctx, &r.done, k.Resource, newListWatch(list, watch, d.observing), k.New(), d.sink())
 		return
@@ -193,7 +197,7 @@ func (o *Observer) startReflector(r *reflection, k *kinds.Kind) {
 	stream := o.newListStream(k, list, watch)
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
-		runReflector(r.ctx, &reflector, k.Resource, stream.listWatch(), k.New(), o.factSink(k, stream))
+		runReflector(r.ctx, &reflector, k.Resource, stream.listWatch(), nil, o.factSink(k, stream))
 		reflector.Wait()
 		stream.stop()
 	})
@@ -236,7 +240,7 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	merge := o.Tracker.BeginMerge(k.Resource, namespace)
 	complete := false
 	defer func() { merge.End(complete, o.Clock.Now()) }()
-	list, retry := o.Client.Lister(k, namespace), time.Second
+	list, retry := o.Client.Lister(NewReading(k, o.Tracker.Conditions), namespace), time.Second
 	for ctx.Err() == nil {
 		_, err := eachPage(ctx, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {

@@ -117,10 +117,15 @@ func (o *Observer) heard(resource string) func() {
 
 // Reduce returns the compact fact of an object of a kind.
 func Reduce(k *kinds.Kind, object any) (*facts.Compact, error) {
+	results := lifecycle.Results{}
+	if e, ok := object.(*evaluated); ok {
+		object, results = e.object, e.results
+	}
 	f, err := k.Fact(object)
 	if err != nil {
 		return nil, err
 	}
+	f.Conditions = results
 	return facts.Compress(f), nil
 }
 

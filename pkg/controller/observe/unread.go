@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // largeReads reads bodies in larger pieces than a watch does, which reads one object at a time. Over HTTP/2, each read may send a
@@ -35,21 +37,25 @@ func (l largeReads) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// strippedCodecs remove unread fields from protobuf before they decode it.
-type strippedCodecs struct{ runtime.NegotiatedSerializer }
+// strippedCodecs remove unread fields from protobuf before they decode it, unless match conditions may read them.
+type strippedCodecs struct {
+	runtime.NegotiatedSerializer
+	reading Reading
+}
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (c strippedCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 	all := slices.Clone(c.NegotiatedSerializer.SupportedMediaTypes())
 	for i := range all {
-		if all[i].MediaType == runtime.ContentTypeProtobuf {
-			all[i].Serializer = strippedDecoder{all[i].Serializer}
-		}
+		all[i].Serializer = strippedDecoder{all[i].Serializer, c.reading}
 	}
 	return all
 }
 
-type strippedDecoder struct{ runtime.Serializer }
+type strippedDecoder struct {
+	runtime.Serializer
+	reading Reading
+}
 
 // buffers contain stripped messages. Decoded objects are copies and do not refer to them.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -60,6 +66,14 @@ func (d strippedDecoder) Decode(
 	defaults *schema.GroupVersionKind,
 	into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
+	if conditions := d.reading.present(); needsAll(data, conditions) {
+		object, kind, err := d.Serializer.Decode(data, defaults, into)
+		if err != nil {
+			return nil, kind, err
+		}
+		object, err = d.reading.evaluate(object, conditions)
+		return object, kind, err
+	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	stripped, ok := stripUnread((*buffer)[:0], data)
@@ -70,13 +84,29 @@ func (d strippedDecoder) Decode(
 	return d.Serializer.Decode(stripped, defaults, into)
 }
 
+// needsAll reports whether match conditions may read any field of an encoded object, or of an object of an encoded list.
+func needsAll(data []byte, conditions map[string]*lifecycle.Conditions) bool {
+	if len(conditions) == 0 {
+		return false
+	}
+	unknown, protobuf := bytes.CutPrefix(data, magic)
+	kind, err := field(unknown, unknownType, typeKind)
+	if !protobuf || err != nil || bytes.HasSuffix(kind, []byte("List")) {
+		return true
+	}
+	namespace, err := field(unknown, unknownRaw, rawMetadata, metadataNamespace)
+	return err != nil || conditions[string(namespace)] != nil
+}
+
 // magic is the prefix of an object in protobuf. A runtime.Unknown follows.
 var magic = []byte("k8s\x00")
 
-// Fields of runtime.Unknown and of its type.
+// Fields of runtime.Unknown, of its type, of an object, and of its metadata.
 const (
 	unknownType, unknownRaw = 1, 2
 	typeKind                = 2
+	rawMetadata             = 1
+	metadataNamespace       = 3
 )
 
 // stripUnread appends an object from the API server without the unread fields of its kind. It returns false if the kind has none, or if the

@@ -33,7 +33,7 @@ import (
 
 var (
 	whole    = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
-	stripped = strippedDecoder{whole}
+	stripped = strippedDecoder{whole, NewReading(kindOf(&batchv1.Job{}), none)}
 )
 
 // encoded returns an object as the API server sends it.
@@ -206,7 +206,7 @@ func TestClientsStripLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		object, err := client.Lister(kindOf(&batchv1.Job{}), "default")(t.Context(), metav1.ListOptions{})
+		object, err := client.Lister(NewReading(kindOf(&batchv1.Job{}), none), "default")(t.Context(), metav1.ListOptions{})
 		got, ok := object.(*batchv1.JobList)
 		if err != nil || !ok || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
 			t.Errorf("%s: %+v, %v", contentType, got, err)

@@ -122,7 +122,7 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 			return nil, fmt.Errorf("selector: %w", err)
 		}
 	}
-	if err := out.compileLimits(r); err != nil {
+	if err := errors.Join(out.compileConditions(r.MatchConditions), out.compileLimits(r)); err != nil {
 		return nil, err
 	}
 	return out, checkAfter(r, out.selector)
@@ -130,10 +130,11 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 
 // checkAfter returns an error about a rule that counts from the creation and has what validation would refuse.
 func checkAfter(r *gc.CleanupRule, selector labels.Selector) error {
-	refused := len(r.Resources) == 0 || slices.Contains(r.Resources, gc.ResourceAll) || selector.Empty() || r.TTL == nil || r.Outcome != "" ||
-		r.Capacity != nil || r.ActiveDeadline != nil
+	refused := len(r.Resources) == 0 || slices.Contains(r.Resources, gc.ResourceAll) || selector.Empty() && len(r.MatchConditions) == 0 ||
+		r.TTL == nil || r.Outcome != "" || r.Capacity != nil || r.ActiveDeadline != nil
 	if r.After == gc.AfterCreated && refused {
-		return fmt.Errorf("after: %s needs resources, a selector and ttl, and no outcome, capacity or activeDeadline", r.After)
+		return fmt.Errorf("after: %s needs resources, a selector or matchConditions, and ttl, and no outcome, capacity or activeDeadline",
+			r.After)
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 func (s *Standing) decideCandidate(a answer, now time.Time) Decision {
 	hold, detail := s.hold()
 	switch {
-	case hold == ReasonExpressionError, hold == ReasonFinishTimeUnknown:
+	case s.doubt.reason != "", hold == ReasonExpressionError, hold == ReasonFinishTimeUnknown:
 		return Decision{Action: Hold, Reason: hold, Detail: detail}
 	case now.Before(a.at):
 		return Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}

@@ -53,6 +53,7 @@ type Rule struct {
 	resources     []string // empty if all is set
 	all           bool     // the rule names all resources that have a lifecycle
 	selector      labels.Selector
+	conditions    []condition
 	outcome       gc.Outcome
 	afterCreated  bool // the TTL is counted from the creation, whether the object has finished or not
 	ttl           ttl
@@ -166,6 +167,8 @@ type Vote struct {
 	Rule   *Rule
 	// Over is set if the object is above the limit of its pool.
 	Over bool
+
+	doubt doubt
 }
 
 // Matches are the votes of all policies on one object.
@@ -186,27 +189,32 @@ func (m *Matches) Ask(f *lifecycle.Fact, own, previews, cluster, clusterPreviews
 
 func appendVotes(votes []Vote, f *lifecycle.Fact, policies []*Policy) []Vote {
 	for _, p := range policies {
-		if r := p.match(f); r != nil {
-			votes = append(votes, Vote{Policy: p, Rule: r})
+		if r, doubt := p.match(f); r != nil {
+			votes = append(votes, Vote{Policy: p, Rule: r, doubt: doubt})
 		}
 	}
 	return votes
 }
 
 // match returns the first rule that matches the object, or the defaults, or nil. The trigger is no part of matching: an object that
-// still runs is matched by the rule that will decide for it, or by one whose outcome it may still have.
-func (p *Policy) match(f *lifecycle.Fact) *Rule {
+// still runs is matched by the rule that will decide for it, or by one whose outcome it may still have. If it is not known whether a rule
+// matches, no later rule applies either, and match returns the doubt.
+func (p *Policy) match(f *lifecycle.Fact) (*Rule, doubt) {
 	for _, r := range p.rules {
-		if r.matches(f) {
-			return r
+		if !r.matches(f) {
+			continue
+		}
+		if meets, doubt := r.meetsConditions(f); meets || doubt.reason != "" {
+			return r, doubt
 		}
 	}
 	if p.defaults != nil && p.defaults.matches(f) {
-		return p.defaults
+		return p.defaults, doubt{}
 	}
-	return nil
+	return nil, doubt{}
 }
 
+// matches reports whether the rule matches an object that meets its match conditions.
 func (r *Rule) matches(f *lifecycle.Fact) bool {
 	return (r.all && f.Finishes || slices.Contains(r.resources, f.Resource)) &&
 		(r.outcome == "" || !f.Finished || f.Outcome == r.outcome) &&

@@ -36,6 +36,8 @@ type Standing struct {
 	// gitOpsManaged is Delete only if all votes say so.
 	gitOpsManaged gc.GitOpsManagedPolicy
 	annotations   annotations
+	// doubt is why it is not known which rule matches; empty if it is known.
+	doubt doubt
 	// afterCreated is set if all votes count from the creation. Otherwise the object is no candidate before it has finished, and durations
 	// are counted from then.
 	afterCreated bool
@@ -81,6 +83,9 @@ func (s *Standing) add(v *Vote) {
 	}
 	if first || v.Rule.gitOpsManaged != gc.GitOpsManagedDelete {
 		s.gitOpsManaged = v.Rule.gitOpsManaged
+	}
+	if s.doubt.reason == "" {
+		s.doubt = v.doubt
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
 	s.afterCreated = v.Rule.afterCreated && (first || s.afterCreated)
@@ -141,6 +146,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	switch {
 	case s.Failed != "":
 		return ReasonExpressionError, s.Failed
+	case s.doubt.reason != "":
+		return s.doubt.reason, s.doubt.detail
 	case s.Doubt != "":
 		return ReasonFinishTimeUnknown, s.Doubt
 	case s.afterCreated && s.Created.IsZero():

@@ -7,10 +7,12 @@ package tracker
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 const (
@@ -30,6 +32,7 @@ type Tracker struct {
 	worked int
 	// due, coverage and work each contain a token while an effect of the engine is not received yet.
 	due, coverage, work chan struct{}
+	conditions          atomic.Pointer[engine.Conditions]
 }
 
 // New returns a tracker with an empty engine. The budget of the engine is the rest of a turn, which clock measures. If clock is nil, turns
@@ -54,6 +57,14 @@ func (t *Tracker) SetKinds(table *kinds.Table, now time.Time) {
 // StartObserving says that the objects of a resource are of this kind from now on; see engine.StartObserving.
 func (t *Tracker) StartObserving(k *kinds.Kind) { t.do(func(e *engine.Engine) { e.StartObserving(k) }) }
 
+// Conditions returns the match conditions to evaluate for the objects of a resource, by namespace. It waits for nothing.
+func (t *Tracker) Conditions(resource string) map[string]*lifecycle.Conditions {
+	if all := t.conditions.Load(); all != nil {
+		return (*all)[resource]
+	}
+	return nil
+}
+
 // Changed receives when the dispatch has something to do; see engine.Effects.
 func (t *Tracker) Changed() <-chan struct{} { return t.due }
 
@@ -73,6 +84,9 @@ func (t *Tracker) lock() {
 // unlock unlocks, and signals the effects of the events since lock.
 func (t *Tracker) unlock() {
 	effects := t.engine.TakeEffects()
+	if effects.Conditions { // Before a change of the coverage is signaled, because it may ask to list objects again because of them.
+		t.conditions.Store(new(t.engine.Conditions()))
+	}
 	t.mu.Unlock()
 	signal(t.due, effects.Due)
 	signal(t.coverage, effects.Coverage)

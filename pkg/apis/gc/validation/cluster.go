@@ -18,17 +18,17 @@ func ValidateClusterCleanupPolicy(p *gc.ClusterCleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, meta)
 	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
-	return append(errs, validateClusterSpec(&p.Spec, field.NewPath("spec"))...)
+	return append(errs, validateClusterSpec(&p.Spec, nil, field.NewPath("spec"))...)
 }
 
 // ValidateClusterCleanupPolicyUpdate checks a cluster policy that replaces another; the generic registry checks its
 // metadata.
 func ValidateClusterCleanupPolicyUpdate(p, old *gc.ClusterCleanupPolicy) field.ErrorList {
 	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
-	return append(errs, validateClusterSpec(&p.Spec, field.NewPath("spec"))...)
+	return append(errs, validateClusterSpec(&p.Spec, old.Spec.Defaults(), field.NewPath("spec"))...)
 }
 
-func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, path *field.Path) field.ErrorList {
+func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, old *gc.CleanupPolicySpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Mode == "" {
 		errs = append(
@@ -47,7 +47,7 @@ func validateClusterSpec(spec *gc.ClusterCleanupPolicySpec, path *field.Path) fi
 	} else {
 		errs = append(errs, validateSelector(spec.NamespaceSelector, selector)...)
 	}
-	errs = append(errs, validateSpec(spec.Defaults(), "", path)...)
+	errs = append(errs, validateSpec(spec.Defaults(), old, "", path)...)
 	if spec.Guardrails != nil {
 		errs = append(errs, validateGuardrails(spec.Guardrails, path.Child("guardrails"))...)
 	}

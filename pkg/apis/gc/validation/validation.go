@@ -26,13 +26,13 @@ func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
 	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
-	return append(errs, validateSpec(&p.Spec, allOfNamespace, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&p.Spec, nil, allOfNamespace, field.NewPath("spec"))...)
 }
 
 // ValidateCleanupPolicyUpdate checks a policy that replaces another; the generic registry checks its metadata.
 func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
 	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
-	return append(errs, validateSpec(&p.Spec, allOfNamespace, field.NewPath("spec"))...)
+	return append(errs, validateSpec(&p.Spec, &old.Spec, allOfNamespace, field.NewPath("spec"))...)
 }
 
 // validateFinalizers refuses new finalizers, because the deletion of a namespace or of the storage deletes what is stored without
@@ -48,19 +48,20 @@ func validateFinalizers(kind string, finalizers, old []string, path *field.Path)
 	return errs
 }
 
-// validateSpec checks what both kinds of policies have. If noWildcard is not empty, it is why gc.ResourceAll is refused.
-func validateSpec(spec *gc.CleanupPolicySpec, noWildcard string, path *field.Path) field.ErrorList {
+// validateSpec checks what both kinds of policies have. It compares with the old spec, nil for a new policy: an expression that was accepted
+// before stays valid. If noWildcard is not empty, it is why gc.ResourceAll is refused.
+func validateSpec(spec, old *gc.CleanupPolicySpec, noWildcard string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.TTLAfterFinished != nil {
 		errs = append(errs, validateTTL(*spec.TTLAfterFinished, path.Child("ttlAfterFinished"))...)
 	}
 	errs = append(errs, validateCapacity(spec.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(spec.ActiveDeadline, nil, path.Child("activeDeadline"))...)
-	names := sets.New[string]()
+	names, accepted := sets.New[string](), acceptedConditions(old)
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
 		errs = append(errs, validateRuleName(rule.Name, names, path.Child("name"))...)
-		errs = append(errs, validateRule(rule, noWildcard, path)...)
+		errs = append(errs, validateRule(rule, accepted, noWildcard, path)...)
 	}
 	return errs
 }
@@ -82,9 +83,10 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 	return nil
 }
 
-func validateRule(rule *gc.CleanupRule, noWildcard string, path *field.Path) field.ErrorList {
+func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard string, path *field.Path) field.ErrorList {
 	errs := validateResources(rule.Resources, noWildcard, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
+	errs = append(errs, validateConditions(rule.MatchConditions, accepted, path.Child("matchConditions"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
 	} else if rule.Capacity == nil && rule.ActiveDeadline == nil {
@@ -113,8 +115,8 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
 		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+why))
 	}
-	if s := rule.Selector; s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label: "+why))
+	if s := rule.Selector; len(rule.MatchConditions) == 0 && (s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0) {
+		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+why))
 	}
 	if rule.TTL == nil && (rule.Capacity != nil || rule.ActiveDeadline != nil) { // Otherwise validateRule says so.
 		errs = append(errs, field.Required(path.Child("ttl"), "set how long to keep the objects after their creation; "+gc.TTLExample))

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -155,9 +156,20 @@ func unreachableWarning(before []gc.CleanupRule, rule *gc.CleanupRule, path *fie
 
 // covers reports whether a rule obviously matches every object that another one matches.
 func covers(rule, other *gc.CleanupRule) bool {
-	return (rule.Outcome == "" || rule.Outcome == other.Outcome) &&
+	return (rule.Outcome == "" || rule.Outcome == other.Outcome) && meansMore(rule.MatchConditions, other.MatchConditions) &&
 		resources(rule.Resources).IsSuperset(resources(other.Resources)) &&
 		requirements(other.Selector).IsSuperset(requirements(rule.Selector))
+}
+
+// meansMore reports whether obviously every object that meets the other conditions meets these.
+func meansMore(conditions, other []gc.MatchCondition) bool {
+	for i := range conditions {
+		same := func(c gc.MatchCondition) bool { return c.Expression == conditions[i].Expression }
+		if !slices.ContainsFunc(other, same) {
+			return false
+		}
+	}
+	return true
 }
 
 // requirements returns the requirements of a selector, each in a canonical form.

@@ -1,0 +1,117 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/expressions"
+)
+
+// Match conditions are evaluated where objects are read, and records have only the results. If a policy has a new condition, the objects
+// that it may match are read again, in the namespaces that the policy applies to alone. Until then they are held.
+
+// Conditions are the match conditions to evaluate, by resource and namespace.
+type Conditions map[string]map[string]*lifecycle.Conditions
+
+// Conditions returns the match conditions that decisions need. It shares nothing that changes with the engine.
+func (e *Engine) Conditions() Conditions {
+	out := Conditions{}
+	for _, ns := range e.namespaces {
+		for resource, c := range ns.conditions {
+			out.set(resource, ns.name, c)
+		}
+	}
+	return out
+}
+
+func (c Conditions) set(resource, namespace string, to *lifecycle.Conditions) {
+	if c[resource] == nil {
+		c[resource] = map[string]*lifecycle.Conditions{}
+	}
+	c[resource][namespace] = to
+}
+
+// conditionsOf returns the match conditions of policies by resource.
+func (e *Engine) conditionsOf(own, cluster []*policy.Policy) map[string]*lifecycle.Conditions {
+	type group map[string]map[string]*expressions.Expression
+	collect := func(policies []*policy.Policy) group {
+		all := group{}
+		for _, p := range policies {
+			p.Conditions(e.kinds.Finishing, func(resource string, c *expressions.Expression) {
+				if all[resource] == nil {
+					all[resource] = map[string]*expressions.Expression{}
+				}
+				all[resource][c.String()] = c
+			})
+		}
+		return all
+	}
+	ofOwn, ofCluster := collect(own), collect(cluster)
+	out := map[string]*lifecycle.Conditions{}
+	for _, all := range []group{ofOwn, ofCluster} {
+		for resource := range all {
+			out[resource] = lifecycle.NewConditions(ofCluster[resource], ofOwn[resource])
+		}
+	}
+	return out
+}
+
+// updateConditions updates the match conditions of a namespace. Objects of resources with new ones must be listed again.
+func (e *Engine) updateConditions(ns *namespace, d *derived) {
+	needed := e.conditionsOf(
+		slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews))
+	if len(needed)+len(ns.conditions) == 0 {
+		return
+	}
+	for resource, c := range needed {
+		if present := ns.conditions[resource]; present.Covers(c) {
+			needed[resource] = present
+		} else {
+			delete(ns.covered, resource)
+		}
+	}
+	ns.conditions, e.effects.Conditions = needed, true
+}
+
+// addsResults reports whether a state of an object has results of match conditions that the record lacks.
+func (rec *record) addsResults(compact *facts.Compact) bool {
+	needed := rec.ns.conditions[rec.Resource]
+	return !rec.Conditions.Covers(needed) && compact.Conditions.Covers(needed)
+}
+
+// conditionsFor returns the match conditions that are needed to compare what is due before and after a change of a policy, in some
+// namespaces. Those that the engine evaluates already are not among them.
+func (e *Engine) conditionsFor(change gc.PolicyChange, namespaces []*namespace) Conditions {
+	out := Conditions{}
+	for _, p := range change.Policies() {
+		ps := &policyState{}
+		e.compile(ps, Observe(p))
+		if ps.compiled == nil {
+			continue
+		}
+		own, cluster := []*policy.Policy{ps.compiled}, []*policy.Policy(nil)
+		if ps.compiled.Cluster != nil {
+			own, cluster = cluster, own
+		}
+		needed, affected := e.conditionsOf(own, cluster), e.affected(ps, p.GetNamespace())
+		for _, ns := range namespaces {
+			for resource, c := range needed {
+				if !affected.Has(ns) || ns.conditions[resource].Covers(c) {
+					continue
+				}
+				known := out[resource][ns.name]
+				if known == nil {
+					known = ns.conditions[resource]
+				}
+				out.set(resource, ns.name, known.With(c))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+)
+
+// Reading says what is read of the objects of a kind.
+type Reading struct {
+	Kind *kinds.Kind
+	// conditions returns the match conditions that are evaluated for each object when it is decoded, by namespace.
+	conditions func(resource string) map[string]*lifecycle.Conditions
+	content    content
+}
+
+// content is how much of its objects is requested for a kind of which decisions need only the metadata.
+type content int
+
+const (
+	// bare is the metadata. No match conditions are evaluated.
+	bare content = iota
+	// metadataAlone is the metadata too, with the match conditions that read nothing else.
+	metadataAlone
+	// wholeObject is everything. It is also for all other kinds.
+	wholeObject
+)
+
+// NewReading returns what is to be read now. conditions returns the match conditions for a resource, by namespace.
+func NewReading(k *kinds.Kind, conditions func(resource string) map[string]*lifecycle.Conditions) Reading {
+	r := Reading{Kind: k, conditions: conditions}
+	if _, ok := k.New().(*metav1.PartialObjectMetadata); !ok {
+		r.content = wholeObject
+		return r
+	}
+	for _, c := range r.present() {
+		r.content = max(r.content, neededFor(c))
+	}
+	return r
+}
+
+// present returns the match conditions to evaluate now, by namespace.
+func (r *Reading) present() map[string]*lifecycle.Conditions { return r.conditions(r.Kind.Resource) }
+
+// suffices reports whether everything is read that must be read now.
+func (r *Reading) suffices() bool { return NewReading(r.Kind, r.conditions).content <= r.content }
+
+// neededFor returns what must be requested for match conditions.
+func neededFor(c *lifecycle.Conditions) content {
+	inMetadata := func(path []string) bool {
+		return len(path) > 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, path[0])
+	}
+	for _, path := range c.Fields() {
+		if !inMetadata(path) {
+			return wholeObject
+		}
+	}
+	return metadataAlone
+}
+
+// typed reports whether the objects are decoded into a Go type of their own.
+func (r *Reading) typed() bool {
+	switch r.Kind.New().(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return false
+	}
+	return true
+}
+
+// reads reports whether the objects that are requested have this kind.
+func (r *Reading) reads(kind schema.GroupKind) bool {
+	if r.content == metadataAlone {
+		return kind == metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata").GroupKind()
+	}
+	return kind == r.Kind.GroupVersionKind.GroupKind()
+}
+
+// evaluated is an object with the results of its match conditions.
+type evaluated struct {
+	metav1.Object
+	object  runtime.Object
+	results lifecycle.Results
+}
+
+// GetObjectKind implements runtime.Object.
+func (e *evaluated) GetObjectKind() schema.ObjectKind { return e.object.GetObjectKind() }
+
+// DeepCopyObject implements runtime.Object.
+func (e *evaluated) DeepCopyObject() runtime.Object {
+	return wrap(e.object.DeepCopyObject(), e.results)
+}
+
+func wrap(object runtime.Object, results lifecycle.Results) runtime.Object {
+	m, ok := object.(metav1.Object)
+	if !ok || results.Conditions == nil {
+		return object
+	}
+	return &evaluated{m, object, results}
+}
+
+// conditionsOf returns the match conditions to evaluate for an object of a namespace; nil if there are none, or if not all that they read was
+// requested.
+func (r *Reading) conditionsOf(namespace string, all map[string]*lifecycle.Conditions) *lifecycle.Conditions {
+	if c := all[namespace]; c != nil && neededFor(c) <= r.content {
+		return c
+	}
+	return nil
+}
+
+// evaluate returns a decoded object, or the objects of a decoded list, with the results of match conditions.
+func (r *Reading) evaluate(object runtime.Object, all map[string]*lifecycle.Conditions) (runtime.Object, error) {
+	if !meta.IsListType(object) {
+		return r.evaluateOne(object, all)
+	}
+	l, err := meta.ListAccessor(object)
+	if err != nil || len(all) == 0 {
+		return object, err
+	}
+	out := &internalversion.List{ListMeta: metav1.ListMeta{
+		ResourceVersion: l.GetResourceVersion(), Continue: l.GetContinue(), RemainingItemCount: l.GetRemainingItemCount(),
+	}}
+	return out, meta.EachListItem(object, func(object runtime.Object) error {
+		one, err := r.evaluateOne(object, all)
+		out.Items = append(out.Items, one)
+		return err
+	})
+}
+
+func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.Conditions) (runtime.Object, error) {
+	m, ok := object.(metav1.Object)
+	if !ok {
+		return object, nil
+	}
+	c := r.conditionsOf(m.GetNamespace(), all)
+	if c == nil {
+		return object, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	content["apiVersion"], content["kind"] = r.Kind.GroupVersionKind.ToAPIVersionAndKind()
+	return wrap(object, c.Evaluate(content)), nil
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/expressions"
+)
+
+// condition is a match condition of a rule.
+type condition struct {
+	name       string
+	expression *expressions.Expression
+}
+
+// doubt is why it is not known whether a rule matches an object; empty if it is known.
+type doubt struct {
+	reason Reason
+	detail string
+}
+
+// compileConditions sets the match conditions of a rule.
+func (r *Rule) compileConditions(from []gc.MatchCondition) error {
+	for i := range from {
+		e, err := expressions.Stored(from[i].Expression, expressions.Condition)
+		if err != nil {
+			return fmt.Errorf("matchConditions[%d].expression: %w", i, err)
+		}
+		r.conditions = append(r.conditions, condition{from[i].Name, e})
+	}
+	return nil
+}
+
+// meetsConditions reports whether an object meets all match conditions. As in a ValidatingAdmissionPolicy, it does not if any is false,
+// whatever the others are, and otherwise one that failed leaves it in doubt.
+func (r *Rule) meetsConditions(f *lifecycle.Fact) (bool, doubt) {
+	out := doubt{}
+	for i := range r.conditions {
+		c := &r.conditions[i]
+		matches, failure, known := f.Conditions.Result(c.expression.String())
+		switch {
+		case matches, out.reason == ReasonExpressionError && (failure != "" || !known):
+		case failure != "":
+			out = doubt{ReasonExpressionError, fmt.Sprintf("match condition %q of rule %q: %s", c.name, r.Name, failure)}
+		case !known:
+			out = doubt{ReasonUnobserved, fmt.Sprintf("match condition %q of rule %q has not been evaluated for it yet", c.name, r.Name)}
+		default:
+			return false, doubt{}
+		}
+	}
+	return out.reason == "", out
+}
+
+// Conditions calls add with the match conditions of rules, and with the resources whose objects they are evaluated for; see Resources.
+func (p *Policy) Conditions(finishing func() []string, add func(resource string, e *expressions.Expression)) {
+	for _, r := range p.rules {
+		for i := range r.conditions {
+			for _, resource := range r.named(finishing) {
+				add(resource, r.conditions[i].expression)
+			}
+		}
+	}
+}
