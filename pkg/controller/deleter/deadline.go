@@ -46,11 +46,7 @@ func (d *Deleter) patchRequest(o *deletion.Order, version string) (*rest.Request
 
 // patched returns the answer to an accepted patch. A webhook may have removed the deadline; without a pause it would be set for ever.
 func patched(o *deletion.Order, result rest.Result) Answer {
-	object := o.Kind.New()
-	if err := result.Into(object); err != nil {
-		return answered(deletion.Unknown, "the deadline was accepted, but the answer cannot be read: "+err.Error())
-	}
-	changed, err := o.Kind.Fact(object)
+	changed, err := factOf(o, result)
 	switch {
 	case err != nil:
 		return answered(deletion.Unknown, "the deadline was accepted, but the answer cannot be read: "+err.Error())

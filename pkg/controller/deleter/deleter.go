@@ -118,41 +118,46 @@ func comment(o *deletion.Order) string {
 func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	object := o.Kind.New()
-	results, err := d.get(ctx, o, object)
+	read, err := factOf(o, d.request(http.MethodGet, o).Do(ctx))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
-	} else if err != nil {
-		return nil, err
 	}
-	read, err := o.Kind.Fact(object)
 	if err != nil || read.UID != o.Fact.UID {
 		return nil, err
 	}
-	read.Conditions = results
 	return read, nil
 }
 
-// get reads the object of an order, and evaluates its match conditions.
-func (d *Deleter) get(ctx context.Context, o *deletion.Order, into runtime.Object) (lifecycle.Results, error) {
-	request := d.request(http.MethodGet, o)
+// factOf returns the fact of an object that was read for an order, with the results of its match conditions.
+func factOf(o *deletion.Order, result rest.Result) (*lifecycle.Fact, error) {
+	object, content := o.Kind.New(), map[string]any(nil)
 	if o.Conditions == nil {
-		return lifecycle.Results{}, request.Do(ctx).Into(into)
+		if err := result.Into(object); err != nil {
+			return nil, err
+		}
+	} else {
+		raw, err := result.Raw()
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(json.Unmarshal(raw, &content), json.Unmarshal(raw, object)); err != nil {
+			return nil, err
+		}
 	}
-	raw, err := request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
-	if err != nil {
-		return lifecycle.Results{}, err
+	f, err := o.Kind.Fact(object)
+	if err == nil {
+		f.Conditions = o.Conditions.Evaluate(content)
 	}
-	var content map[string]any
-	if err := errors.Join(json.Unmarshal(raw, &content), json.Unmarshal(raw, into)); err != nil {
-		return lifecycle.Results{}, err
-	}
-	return o.Conditions.Evaluate(content), nil
+	return f, err
 }
 
 // request returns a request for the object of an order, without retries: the engine decides when to try again.
 func (d *Deleter) request(verb string, o *deletion.Order) *rest.Request {
-	return d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(o.Kind.Path(o.Fact.Namespace, o.Fact.Name)...).MaxRetries(0)
+	r := d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(o.Kind.Path(o.Fact.Namespace, o.Fact.Name)...).MaxRetries(0)
+	if o.Conditions != nil && verb != http.MethodDelete { // They are evaluated over JSON.
+		r.SetHeader("Accept", runtime.ContentTypeJSON)
+	}
+	return r
 }
 
 // noAnswer returns why there was no answer, without the addresses of the connection. They differ each time, so the status of the policy

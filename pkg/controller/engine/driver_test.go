@@ -11,6 +11,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
@@ -45,6 +47,13 @@ func (d *driver) finish(step func() (more bool)) {
 	for step() {
 		d.interrupt()
 	}
+}
+
+// observed returns the facts of an object with the results of match conditions, as an observer does.
+func (d *driver) observed(f *lifecycle.Fact) *facts.Compact {
+	read := *f
+	read.Conditions = d.Conditions()[f.Resource][f.Namespace].Evaluate(model.Content(f))
+	return facts.Compress(&read)
 }
 
 // Replace ends a list of all namespaces, as an observer does.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
-	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -64,11 +63,13 @@ func (e *simulation) deadlineChanged(t *rapid.T, o *deletion.Order) {
 	e.next()
 	f.ResourceVersion, f.Deadline.Set = uint64(e.version), *o.Deadline
 	e.Objects[i] = &f
-	e.follower.Upsert(facts.Compress(&f), e.Now)
+	e.follower.Upsert(e.follower.observed(&f), e.Now)
 	if rapid.Bool().Draw(t, "seen") {
-		e.leader.Upsert(facts.Compress(&f), e.Now)
+		e.leader.Upsert(e.leader.observed(&f), e.Now)
 	}
-	e.leader.Done(o, deletion.Result{Outcome: deletion.Accepted, Changed: &f}, e.Now)
+	answered := f
+	answered.Conditions = o.Conditions.Evaluate(model.Content(&f))
+	e.leader.Done(o, deletion.Result{Outcome: deletion.Accepted, Changed: &answered}, e.Now)
 }
 
 // simPace is a token bucket whose tokens are time. It holds one second, or the time of one deletion if that is more.

@@ -43,7 +43,7 @@ func (e *simulation) object(t *rapid.T) {
 		e.Objects = append(e.Objects, f)
 		e.both(func(t *driver) { e.setRecreated(t, f) })
 	}
-	e.both(func(t *driver) { t.Upsert(facts.Compress(f), e.Now) })
+	e.both(func(t *driver) { t.Upsert(t.observed(f), e.Now) })
 	e.clearDue()
 }
 
@@ -59,9 +59,9 @@ func (e *simulation) deleted(t *rapid.T, uid types.UID) {
 	e.next()
 	f.ResourceVersion, f.Terminating, f.Finalizers = uint64(e.version), true, []string{"example.com/hold"}
 	e.Objects[i] = &f
-	e.follower.Upsert(facts.Compress(&f), e.Now)
+	e.follower.Upsert(e.follower.observed(&f), e.Now)
 	if rapid.Bool().Draw(t, "seen") {
-		e.leader.Upsert(facts.Compress(&f), e.Now)
+		e.leader.Upsert(e.leader.observed(&f), e.Now)
 	}
 }
 
@@ -69,7 +69,7 @@ func (e *simulation) deleted(t *rapid.T, uid types.UID) {
 func (e *simulation) watch(*rapid.T) {
 	for _, f := range e.Objects {
 		if f.Terminating {
-			e.leader.Upsert(facts.Compress(f), e.Now)
+			e.leader.Upsert(e.leader.observed(f), e.Now)
 		}
 	}
 	e.clearDue()

@@ -111,13 +111,13 @@ func (e *simulation) next() string {
 }
 
 func (e *simulation) list(t *driver, resource string) {
-	var facts []*lifecycle.Fact
+	var all []*facts.Compact
 	for _, f := range e.Objects {
 		if f.Resource == resource {
-			facts = append(facts, f)
+			all = append(all, t.observed(f))
 		}
 	}
-	t.Replace(resource, compressed(facts...), uint64(e.version), e.Now)
+	t.Replace(resource, all, uint64(e.version), e.Now)
 }
 
 // cover does what an observer does: it lists everything that is newly covered.
@@ -133,7 +133,7 @@ func (e *simulation) coverOne(t *driver) {
 			m := t.BeginMerge(resource, name)
 			for _, f := range e.Objects {
 				if f.Resource == resource && f.Namespace == name {
-					e.leader.add(m, compressed(f), e.Now)
+					t.add(m, []*facts.Compact{t.observed(f)}, e.Now)
 				}
 			}
 			m.End(true, e.Now)

@@ -72,7 +72,7 @@ func (c *recomputation) decideCandidate(
 	f *lifecycle.Fact, s effectiveAnswer, say func(action, reason string, at time.Time) verdict,
 ) verdict {
 	switch {
-	case f.Failed != "":
+	case f.Failed != "", c.conditionFailed(f):
 		return say(Hold, "ExpressionError", time.Time{})
 	case f.Doubt != "":
 		return say(Hold, "FinishTimeUnknown", time.Time{})
@@ -137,6 +137,8 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	votes := c.votes[f.UID]
 	deletesApplied := len(votes) > 0 && all(votes, func(v vote) bool { return v.deletesApplied })
 	switch {
+	case c.conditionFailed(f):
+		return "ExpressionError"
 	case f.Doubt != "":
 		return "FinishTimeUnknown"
 	case c.annotations(f).malformed:
@@ -153,6 +155,11 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "RecreateLoop"
 	}
 	return ""
+}
+
+// conditionFailed reports whether it is not known which rule matches the object.
+func (c *recomputation) conditionFailed(f *lifecycle.Fact) bool {
+	return slices.ContainsFunc(c.votes[f.UID], func(v vote) bool { return v.failed })
 }
 
 // unreadable reports whether a policy that may select objects of the namespace cannot be read. A cluster policy may select objects of the

@@ -4,6 +4,8 @@
 package model
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -76,7 +78,12 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	if rarely(t, 2) {
 		r.Selector = drawSelector(t)
 	}
-	if r.Selector != nil && len(r.Resources) > 0 && rarely(t, 3) {
+	if rarely(t, 4) {
+		for i, text := range some(t, drawnConditions) {
+			r.MatchConditions = append(r.MatchConditions, gc.MatchCondition{Name: fmt.Sprint("c", i), Expression: text})
+		}
+	}
+	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
 		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
 		return r
 	}

@@ -36,7 +36,7 @@ func readableRule(r gc.CleanupRule) bool {
 
 func readableAfter(r gc.CleanupRule) bool {
 	if r.After == gc.AfterCreated {
-		selects := r.Selector != nil && len(r.Selector.MatchLabels)+len(r.Selector.MatchExpressions) > 0
+		selects := len(r.MatchConditions) > 0 || r.Selector != nil && len(r.Selector.MatchLabels)+len(r.Selector.MatchExpressions) > 0
 		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selects && r.TTL != nil && r.Outcome == "" && r.Capacity == nil &&
 			r.ActiveDeadline == nil
 	}

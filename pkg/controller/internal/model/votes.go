@@ -66,6 +66,8 @@ type vote struct {
 	ttl         *gc.TTL      // nil if there is no limit by time
 	capacity    *gc.Capacity // nil if there is no limit by number
 	deadline    *gc.TTL      // nil if there is none
+	// failed says that it is not known whether the rule matches, because a match condition failed.
+	failed bool
 	// afterCreated says after: Created.
 	afterCreated bool
 	// withOwner leaves the object to its owner even if the owner has finished.
@@ -101,10 +103,14 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 		return nil
 	}
 	for _, r := range p.spec.Rules {
-		if ruleMatches(r, f) {
+		if !ruleMatches(r, f) {
+			continue
+		}
+		if meets, failed := meetsConditions(r, f); meets || failed {
 			return []vote{{
 				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
 				deadline:       r.ActiveDeadline,
+				failed:         failed,
 				afterCreated:   r.After == gc.AfterCreated,
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.GitOpsManaged == gc.GitOpsManagedDelete,
@@ -129,7 +135,7 @@ func orBackground(p metav1.DeletionPropagation) metav1.DeletionPropagation {
 	return p
 }
 
-// ruleMatches reports whether resources, selector and outcome match. An unfinished object may still have any outcome.
+// ruleMatches reports whether resources, selector and outcome match, besides match conditions. An unfinished object may still have any outcome.
 func ruleMatches(r gc.CleanupRule, f *lifecycle.Fact) bool {
 	return slices.Contains(orJobsAndPods(r.Resources), f.Resource) &&
 		(r.Selector == nil || matches(r.Selector, f.Labels)) &&
