@@ -31,7 +31,7 @@ func TestStorageCodecReadsWhatItCan(t *testing.T) {
 	}{
 		"all of it":                    {},
 		"a field of the spec":          {`"mode"`, `"schedule":"nightly","mode"`, `unknown field "spec.schedule"`, ""},
-		"a field of a rule":            {`"name":"r"`, `"name":"r","matchConditions":[]`, `unknown field "spec.rules[0].matchConditions"`, ""},
+		"a field of a rule":            {`"name":"r"`, `"name":"r","window":[]`, `unknown field "spec.rules[0].window"`, ""},
 		"a field of the status":        {`"deleted"`, `"more":[],"deleted"`, "", ""},
 		"of the status and the spec":   {"},\n\"status\":{", `,"more":1},"status":{"more":1,`, `unknown field "spec.more"`, ""},
 		"a field of the object":        {`"spec"`, `"more":{},"spec"`, `unknown field "more"`, ""},

@@ -198,8 +198,8 @@ func TestFieldValidation(t *testing.T) {
 		)
 		contains(
 			t,
-			refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, matchConditions: []}]}`), "create", "-f", "-"),
-			`unknown field "spec.rules[0].matchConditions"`,
+			refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, window: []}]}`), "create", "-f", "-"),
+			`unknown field "spec.rules[0].window"`,
 		)
 		if !p.namespaced { // Whoever writes an old word is told the new one.
 			contains(t, refused(t, p.manifest("a", `{guardrails: {capacity: [{maxObjects: 5}]}}`), "create", "-f", "-"),

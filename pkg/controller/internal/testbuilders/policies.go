@@ -4,6 +4,8 @@
 package testbuilders
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -100,6 +102,13 @@ func (b *RuleBuilder) Labelled(key, value string) *RuleBuilder {
 // Selector sets the selector.
 func (b *RuleBuilder) Selector(s metav1.LabelSelector) *RuleBuilder {
 	b.rule.Selector = &s
+	return b
+}
+
+// If adds a match condition.
+func (b *RuleBuilder) If(expression string) *RuleBuilder {
+	name := fmt.Sprint("c", len(b.rule.MatchConditions))
+	b.rule.MatchConditions = append(b.rule.MatchConditions, gc.MatchCondition{Name: name, Expression: expression})
 	return b
 }
 

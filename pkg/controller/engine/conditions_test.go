@@ -1,0 +1,155 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+const isA, isB = "object.metadata.name == 'a'", "object.metadata.name == 'b'"
+
+// conditional is policy p, which deletes after an hour what meets an expression.
+func conditional(generation int64, expression string) *testbuilders.PolicyBuilder {
+	return testbuilders.Policy("p").Generation(generation).Rules(testbuilders.Rule("r", "1h").If(expression))
+}
+
+// readAgain lists the objects that are known in the namespace, with the results of their match conditions.
+func (w *world) readAgain(namespace string) {
+	merge := w.BeginMerge(gc.ResourceJobs, namespace)
+	for _, f := range w.facts {
+		if f.Namespace == namespace {
+			w.add(merge, []*facts.Compact{w.observed(f)}, w.now)
+		}
+	}
+	merge.End(true, w.now)
+	w.listCovered() // of Pods
+}
+
+// TestANewConditionReadsTheNamespaceAgain: and no other one. Until then what the rule may match is held, and the change is not assessed.
+func TestANewConditionReadsTheNamespaceAgain(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default(gc.TTLNever))
+	w.namespace("other")
+	w.policy(testbuilders.Policy("p").In("other").Rules(testbuilders.Rule("r", "1h").If(isA)))
+	w.config.HoldAbove = 1
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	before := w.Coverage()[gc.ResourceJobs]
+
+	w.observePolicy(conditional(2, isA))
+	after := w.Coverage()[gc.ResourceJobs]
+	if after[testbuilders.Home] == before[testbuilders.Home] || after["other"] != before["other"] {
+		t.Errorf("the coverage was %v and is %v", before, after)
+	}
+	if effects := w.TakeEffects(); !effects.Coverage || !effects.Conditions {
+		t.Errorf("effects %+v", effects)
+	}
+	w.confirmFresh()
+	w.decided("a", policy.Hold, policy.ReasonUnobserved)
+	w.decided("b", policy.Hold, policy.ReasonUnobserved)
+	w.takes()
+	if len(w.report("p").Holds) > 0 {
+		t.Error("the change was assessed before anything was evaluated")
+	}
+
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.decided("b", policy.Ignore, policy.ReasonNoPolicy)
+	w.takes("a")
+}
+
+// TestAConditionIsAssessed: what a change of a condition makes due at once waits for approval.
+func TestAConditionIsAssessed(t *testing.T) {
+	w := newWorld(t, conditional(1, "object.metadata.name == 'c'"))
+	w.config.HoldAbove = 1
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	w.readAgain(testbuilders.Home)
+	w.observePolicy(conditional(2, "object.metadata.name != 'c'"))
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.takes()
+	w.oneHold("p", 2)
+}
+
+// TestAConditionLess: nothing is read again for conditions that are evaluated already, or no longer needed.
+func TestAConditionLess(t *testing.T) {
+	both := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").If(isA), testbuilders.Rule("s", "1h").If(isB))
+	w := newWorld(t, both)
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	w.readAgain(testbuilders.Home)
+	before := w.Coverage()[gc.ResourceJobs][testbuilders.Home]
+	for generation, p := range []*testbuilders.PolicyBuilder{conditional(2, isB), conditional(3, isA)} {
+		w.observePolicy(p)
+		w.confirmFresh()
+		if w.Coverage()[gc.ResourceJobs][testbuilders.Home] != before {
+			t.Errorf("generation %d lists the namespace again", generation+2)
+		}
+	}
+	w.decided("b", policy.Ignore, policy.ReasonNoPolicy)
+	w.takes("a")
+	w.observePolicy(ttlPolicy("1h", 4))
+	if w.Coverage()[gc.ResourceJobs][testbuilders.Home] != before || len(w.Conditions()) != 0 {
+		t.Errorf("without conditions: %v", w.Conditions())
+	}
+}
+
+// TestResultsOfTheSameState: a list may bring results for a state that the watch has brought without them, but none that are older.
+func TestResultsOfTheSameState(t *testing.T) {
+	w := newWorld(t, conditional(1, isA))
+	w.upsert(jobs(2*time.Hour, "a")...) // It was decoded before the condition was known.
+	w.confirmFresh()
+	w.decided("a", policy.Hold, policy.ReasonUnobserved)
+	older := *w.facts["a"]
+	older.ResourceVersion--
+	w.Upsert(w.observed(&older), w.now)
+	w.decided("a", policy.Hold, policy.ReasonUnobserved)
+	w.Upsert(w.observed(w.facts["a"]), w.now)
+	w.takes("a")
+}
+
+// TestConditionsOfAClusterPolicy: they are evaluated in the namespaces that it selects.
+func TestConditionsOfAClusterPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.namespace("selected", "team", "x")
+	p := ttlClusterPolicy("c", gc.TTLNever, 1)
+	p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}
+	p.Spec.Rules = conditional(1, isA).Obj().Spec.Rules
+	w.clusterPolicy(p)
+	all := w.Conditions()[gc.ResourceJobs]
+	if len(all) != 1 || all["selected"] == nil {
+		t.Errorf("conditions %v", all)
+	}
+	w.namespace(testbuilders.Home, "team", "x")
+	if all := w.Conditions()[gc.ResourceJobs]; len(all) != 2 {
+		t.Errorf("conditions %v", all)
+	}
+}
+
+// TestSnapshotConditions: to forecast a change, what its conditions before and after it may match is read.
+func TestSnapshotConditions(t *testing.T) {
+	w := newWorld(t, conditional(1, isA))
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	w.readAgain(testbuilders.Home)
+	for expression, again := range map[string]bool{isA: false, isB: true} {
+		s := w.Snapshot(gc.PolicyChange{Before: conditional(1, isA).Obj(), After: conditional(2, expression).Obj()}, 100, w.now)
+		if listed := len(s.Missing[gc.ResourceJobs]) == 1; listed != again {
+			t.Errorf("%s: lists Jobs in %v", expression, s.Missing[gc.ResourceJobs])
+		}
+		if !again {
+			continue
+		}
+		r := s.Conditions[gc.ResourceJobs][testbuilders.Home].Evaluate(map[string]any{"metadata": map[string]any{"name": "a"}})
+		for text, want := range map[string]bool{isA: true, isB: false} {
+			if matches, _, known := r.Result(text); !known || matches != want {
+				t.Errorf("%s: %t, known: %t", text, matches, known)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/expressions"
+)
+
+// TestMatchConditions: one that is false decides, whatever the others are. Otherwise one that failed holds the object, and so does one that
+// was not evaluated, and no later rule applies. The words are those of a ValidatingAdmissionPolicy.
+func TestMatchConditions(t *testing.T) {
+	const yes, no, fails, unknown = "object.a == 1", "object.a == 2", "object.b == 1", "object.c == 1"
+	evaluated := map[string]*expressions.Expression{}
+	for _, text := range []string{yes, no, fails} {
+		e, err := expressions.New(text, expressions.Condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evaluated[text] = e
+	}
+	results := lifecycle.NewConditions(nil, evaluated).Evaluate(map[string]any{"a": int64(1)})
+	for name, c := range map[string]struct {
+		conditions []string
+		rule       string
+		reason     policy.Reason // of a hold; empty if the object is to be deleted
+		detail     string
+	}{
+		"none":                   {nil, "first", "", ""},
+		"true":                   {[]string{yes}, "first", "", ""},
+		"false":                  {[]string{no}, "second", "", ""},
+		"true and false":         {[]string{yes, no}, "second", "", ""},
+		"failed":                 {[]string{fails}, "first", policy.ReasonExpressionError, `match condition "c0" of rule "first": expression 'object.b == 1' resulted in error: no such key: b`},
+		"true and failed":        {[]string{yes, fails}, "first", policy.ReasonExpressionError, `match condition "c1"`},
+		"failed and false":       {[]string{fails, no}, "second", "", ""},
+		"not evaluated":          {[]string{unknown}, "first", policy.ReasonUnobserved, `match condition "c0" of rule "first" has not been evaluated for it yet`},
+		"not evaluated, false":   {[]string{unknown, no}, "second", "", ""},
+		"not evaluated, failed":  {[]string{unknown, fails}, "first", policy.ReasonExpressionError, `"c1"`},
+		"failed, not evaluated":  {[]string{fails, unknown}, "first", policy.ReasonExpressionError, `"c0"`},
+		"true, failed and false": {[]string{yes, fails, no}, "second", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rules := []gc.CleanupRule{{Name: "first", TTL: new(gc.TTL("1h"))}, {Name: "second", TTL: new(gc.TTL("1h"))}}
+			for i, text := range c.conditions {
+				rules[0].MatchConditions = append(rules[0].MatchConditions, gc.MatchCondition{Name: "c" + string(rune('0'+i)), Expression: text})
+			}
+			p, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
+				Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: rules,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := testbuilders.Job("a").Complete(testbuilders.Now.Add(-2 * time.Hour)).Fact()
+			f.Conditions = results
+			var m policy.Matches
+			m.Ask(f, []*policy.Policy{p}, nil, nil, nil)
+			standing := policy.Resolve(policy.Object{Fact: f}, m.Votes)
+			r, d := standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, testbuilders.Now)
+			if r.RuleName() != c.rule {
+				t.Errorf("rule %q decides, want %q", r.RuleName(), c.rule)
+			}
+			switch {
+			case c.reason == "" && (d.Action != policy.Delete || d.Reason != policy.ReasonExpired):
+				t.Errorf("got %+v", d)
+			case c.reason != "" && (d.Action != policy.Hold || d.Reason != c.reason || !strings.Contains(d.Detail, c.detail)):
+				t.Errorf("got %+v, want %s, %s", d, c.reason, c.detail)
+			}
+			counting := standing.Counting(&policy.NoBounds, testbuilders.Now)
+			if counting.Counts != (c.reason == "") {
+				t.Errorf("limits count the object: %t", counting.Counts)
+			}
+		})
+	}
+}
