@@ -53,7 +53,7 @@ func (c *Client) Lister(r Reading, namespace string) cache.ListWithContextFunc {
 			return c.metadata.Resource(r.Kind.GroupVersionResource()).Namespace(namespace).List(ctx, options)
 		}
 	}
-	client, err := c.restFor(r)
+	client, err := c.restFor(r, "PartialObjectMetadataList")
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (c *Client) Watcher(r Reading) cache.WatchFuncWithContext {
 	if r.content == bare {
 		return c.metadata.Resource(r.Kind.GroupVersionResource()).Watch
 	}
-	client, err := c.restFor(r)
+	client, err := c.restFor(r, "PartialObjectMetadata")
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		if err != nil {
 			return nil, err
@@ -77,8 +77,8 @@ func (c *Client) Watcher(r Reading) cache.WatchFuncWithContext {
 	}
 }
 
-// restFor returns the client that decodes what is read of a kind.
-func (c *Client) restFor(r Reading) (rest.Interface, error) {
+// restFor returns the client that decodes what is read of a kind. metadata is what it asks for if that is the metadata alone.
+func (c *Client) restFor(r Reading, metadata string) (rest.Interface, error) {
 	config := rest.CopyConfig(c.config)
 	if r.typed() {
 		config.NegotiatedSerializer = strippedCodecs{typedCodecs, r}
@@ -86,17 +86,13 @@ func (c *Client) restFor(r Reading) (rest.Interface, error) {
 	}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if r.content == metadataAlone {
-		config.AcceptContentTypes = acceptMetadata
+		config.AcceptContentTypes = "application/json;g=meta.k8s.io;v=v1;as=" + metadata
 	}
 	config.NegotiatedSerializer = newPartialCodecs(r)
 	return rest.RESTClientForConfigAndClient(config, c.http)
 }
 
 var typedCodecs = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
-
-// acceptMetadata asks for the metadata of objects, and for that of the objects of a list.
-const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
-	"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 // get is the request that client-go's typed clients make.
 func get(client rest.Interface, k *kinds.Kind, namespace string, options metav1.ListOptions) *rest.Request {

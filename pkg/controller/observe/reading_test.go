@@ -192,7 +192,7 @@ func TestConditionsOfMetadata(t *testing.T) {
 	const inMetadata, inSpec = "object.metadata.name == 'a' && object.kind == 'Run'", "object.spec.template.size() == 1000"
 	k := runKind(t, false)
 	client := serve(t, "/apis/example.com/v1/namespaces/team-a/runs", func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+		if strings.HasSuffix(r.Header.Get("Accept"), "as=PartialObjectMetadataList") {
 			inJSON(w, 200, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9"},"items":[`+
 				`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata",`+
 				`"metadata":{"name":"a","namespace":"team-a","uid":"uid-a","resourceVersion":"7"}}]}`)
