@@ -127,7 +127,7 @@ func TestEvaluate(t *testing.T) {
 func evaluate(e *Expression, result Result) (any, error) {
 	o := NewObject(content, LifecycleBudget)
 	switch result {
-	case Bool:
+	case Bool, Condition:
 		return e.Bool(o)
 	case Time:
 		return e.Time(o)

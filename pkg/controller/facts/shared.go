@@ -66,7 +66,8 @@ func sharedOf(f *lifecycle.Fact) *shared {
 	encoded := stored[labelsAt:]
 	k := &shared{
 		Resource: f.Resource, Namespace: f.Namespace, Finished: f.Finished, Outcome: f.Outcome, NativeTTL: f.NativeTTL,
-		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation, uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
+		Controller: f.Controller, Conditions: f.Conditions, Propagation: f.Propagation,
+		uidLength: uint16(len(f.UID)), scheduledBy: scheduledBy(f),
 		deadlineFixed:   f.Deadline.Fixed,
 		encodedLabels:   encodedLabels(encoded),
 		hasPlaceholders: strings.Contains(encoded, uidPlaceholder) || strings.Contains(encoded, namePlaceholder),

@@ -109,8 +109,8 @@ func wrap(object runtime.Object, results lifecycle.Results) runtime.Object {
 	return &evaluated{m, object, results}
 }
 
-// conditionsOf returns the match conditions to evaluate for an object of a namespace; nil if there are none, or if not all that they read was
-// requested.
+// conditionsOf returns the match conditions to evaluate for an object of a namespace; nil if there are none, or if not all that they read
+// was requested.
 func (r *Reading) conditionsOf(namespace string, all map[string]*lifecycle.Conditions) *lifecycle.Conditions {
 	if c := all[namespace]; c != nil && neededFor(c) <= r.content {
 		return c

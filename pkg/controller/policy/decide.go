@@ -198,10 +198,11 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 
 // decideCandidate decides for a candidate with an answer that is not never.
 func (s *Standing) decideCandidate(a answer, now time.Time) Decision {
+	if reason, detail := s.unclear(); reason != "" {
+		return Decision{Action: Hold, Reason: reason, Detail: detail}
+	}
 	hold, detail := s.hold()
 	switch {
-	case s.doubt.reason != "", hold == ReasonExpressionError, hold == ReasonFinishTimeUnknown:
-		return Decision{Action: Hold, Reason: hold, Detail: detail}
 	case now.Before(a.at):
 		return Decision{Action: Wait, Reason: ReasonNotDue, At: a.at}
 	case s.Finishes && !s.Finished:

@@ -141,8 +141,8 @@ func (s *Standing) excluded() Reason {
 	return ""
 }
 
-// hold returns why the object may not be deleted in its present state; empty if it may.
-func (s *Standing) hold() (reason Reason, detail string) {
+// unclear returns why it is not known when the object is due; empty if it is known.
+func (s *Standing) unclear() (reason Reason, detail string) {
 	switch {
 	case s.Failed != "":
 		return ReasonExpressionError, s.Failed
@@ -152,6 +152,16 @@ func (s *Standing) hold() (reason Reason, detail string) {
 		return ReasonFinishTimeUnknown, s.Doubt
 	case s.afterCreated && s.Created.IsZero():
 		return ReasonFinishTimeUnknown, "it has no creation time"
+	}
+	return "", ""
+}
+
+// hold returns why the object may not be deleted in its present state; empty if it may.
+func (s *Standing) hold() (reason Reason, detail string) {
+	if reason, detail := s.unclear(); reason != "" {
+		return reason, detail
+	}
+	switch {
 	case s.annotations.malformed != "":
 		return ReasonInvalidAnnotation, s.annotations.malformed
 	case s.Owner == lifecycle.OwnerUnknown:

@@ -48,8 +48,8 @@ func validateFinalizers(kind string, finalizers, old []string, path *field.Path)
 	return errs
 }
 
-// validateSpec checks what both kinds of policies have. It compares with the old spec, nil for a new policy: an expression that was accepted
-// before stays valid. If noWildcard is not empty, it is why gc.ResourceAll is refused.
+// validateSpec checks what both kinds of policies have. It compares with the old spec, nil for a new policy: an expression that was
+// accepted before stays valid. If noWildcard is not empty, it is why gc.ResourceAll is refused.
 func validateSpec(spec, old *gc.CleanupPolicySpec, noWildcard string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.TTLAfterFinished != nil {

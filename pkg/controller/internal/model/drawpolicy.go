@@ -78,15 +78,27 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	if rarely(t, 2) {
 		r.Selector = drawSelector(t)
 	}
-	if rarely(t, 4) {
-		for i, text := range some(t, drawnConditions) {
-			r.MatchConditions = append(r.MatchConditions, gc.MatchCondition{Name: fmt.Sprint("c", i), Expression: text})
-		}
-	}
+	drawConditions(t, &r)
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
 		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
 		return r
 	}
+	drawLimits(t, &r)
+	return r
+}
+
+// drawConditions draws the match conditions of a rule.
+func drawConditions(t *rapid.T, r *gc.CleanupRule) {
+	if !rarely(t, 4) {
+		return
+	}
+	for i, text := range some(t, drawnConditions) {
+		r.MatchConditions = append(r.MatchConditions, gc.MatchCondition{Name: fmt.Sprint("c", i), Expression: text})
+	}
+}
+
+// drawLimits draws the TTL, the capacity and the deadline of a rule, rarely one that cannot be read.
+func drawLimits(t *rapid.T, r *gc.CleanupRule) {
 	switch pick(t, "ttl", "capacity", "both", "deadline") {
 	case "deadline":
 		r.ActiveDeadline = new(pick(t, drawnDeadlines...))
@@ -106,7 +118,6 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	if rarely(t, 80) {
 		r.ActiveDeadline = new(pick[gc.TTL](t, gc.TTLNever, "0s"))
 	}
-	return r
 }
 
 func drawCapacity(t *rapid.T) *gc.Capacity {

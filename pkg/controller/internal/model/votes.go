@@ -135,7 +135,8 @@ func orBackground(p metav1.DeletionPropagation) metav1.DeletionPropagation {
 	return p
 }
 
-// ruleMatches reports whether resources, selector and outcome match, besides match conditions. An unfinished object may still have any outcome.
+// ruleMatches reports whether resources, selector and outcome match, which says nothing of match conditions. An unfinished object may still
+// have any outcome.
 func ruleMatches(r gc.CleanupRule, f *lifecycle.Fact) bool {
 	return slices.Contains(orJobsAndPods(r.Resources), f.Resource) &&
 		(r.Selector == nil || matches(r.Selector, f.Labels)) &&
