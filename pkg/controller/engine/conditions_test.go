@@ -153,3 +153,25 @@ func TestSnapshotConditions(t *testing.T) {
 		}
 	}
 }
+
+// TestCeilingsGoOnCounting: while the match conditions of one namespace are evaluated, its share of a ceiling stays, so that what is due in
+// another namespace does not become due again by that change.
+func TestCeilingsGoOnCounting(t *testing.T) {
+	w := newWorld(t)
+	w.namespace("other")
+	w.clusterPolicy(jobCeiling(1, 2))
+	for _, namespace := range []string{testbuilders.Home, "other"} {
+		for i, name := range []string{"old", "new"} {
+			w.upsert(testbuilders.Job(namespace + "-" + name).In(namespace).Complete(w.now.Add(-time.Hour + time.Duration(i)*time.Minute)).Fact())
+		}
+	}
+	w.confirmFresh()
+	w.decided("other-old", policy.Delete, policy.ReasonOverCeiling)
+	w.config.HoldAbove = 0
+	w.observePolicy(testbuilders.Policy("p").Rules(testbuilders.Rule("r", gc.TTLNever).If(isA)))
+	w.decided("other-old", policy.Delete, policy.ReasonOverCeiling)
+	w.decided("other-new", policy.Keep, policy.ReasonUnderCeiling)
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.decided("other-old", policy.Delete, policy.ReasonOverCeiling)
+}

@@ -169,7 +169,10 @@ func (e *Engine) appendMemberships(out []membership, rec *record, now time.Time)
 	e.match(rec)
 	// Over of the votes may be of an earlier state, but how an object counts does not depend on Over.
 	standing, next := policy.Resolve(e.object(rec), e.asked.matches.Votes), 0
-	if ns.hasCeiling(rec.Resource) || slices.ContainsFunc(e.asked.matches.Votes, hasCapacity) {
+	switch {
+	case standing.Unevaluated():
+		out = rec.appendFormerCeilings(out)
+	case ns.hasCeiling(rec.Resource) || slices.ContainsFunc(e.asked.matches.Votes, hasCapacity):
 		out = e.appendEnforced(out, rec, rec.updateCounting(&standing, now), &next)
 	}
 	for _, v := range e.asked.matches.Previews {
@@ -181,6 +184,17 @@ func (e *Engine) appendMemberships(out []membership, rec *record, now time.Time)
 		}
 	}
 	return e.appendPreviewCeilings(out, rec, &standing, now)
+}
+
+// appendFormerCeilings appends the ceilings that count the record already. They go on until its match conditions are evaluated. Otherwise the
+// shares of other namespaces would grow for that time, and what was due there would become due again by the change of the conditions.
+func (rec *record) appendFormerCeilings(out []membership) []membership {
+	for _, m := range rec.memberships() {
+		if m.ceiling != nil && rec.Finished && !rec.Terminating() && slices.Contains(rec.ns.ceilings, m.ceiling) {
+			out = append(out, membership{ceiling: m.ceiling, member: capacity.Member[*record]{KeptByAnnotation: m.member.KeptByAnnotation}})
+		}
+	}
+	return out
 }
 
 // hasCapacity reports whether the rule of a vote has a limit.

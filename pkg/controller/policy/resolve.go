@@ -156,6 +156,9 @@ func (s *Standing) unclear() (reason Reason, detail string) {
 	return "", ""
 }
 
+// Unevaluated reports whether it is not known yet which rule matches, because match conditions have not been evaluated.
+func (s *Standing) Unevaluated() bool { return s.doubt.reason == ReasonUnobserved }
+
 // hold returns why the object may not be deleted in its present state; empty if it may.
 func (s *Standing) hold() (reason Reason, detail string) {
 	if reason, detail := s.unclear(); reason != "" {
