@@ -186,8 +186,8 @@ func (e *Engine) appendMemberships(out []membership, rec *record, now time.Time)
 	return e.appendPreviewCeilings(out, rec, &standing, now)
 }
 
-// appendFormerCeilings appends the ceilings that count the record already. They go on until its match conditions are evaluated. Otherwise the
-// shares of other namespaces would grow for that time, and what was due there would become due again by the change of the conditions.
+// appendFormerCeilings appends the ceilings that count the record already. They go on until its match conditions are evaluated. Otherwise
+// the shares of other namespaces would grow for that time, and what was due there would become due again by the change of the conditions.
 func (rec *record) appendFormerCeilings(out []membership) []membership {
 	for _, m := range rec.memberships() {
 		if m.ceiling != nil && rec.Finished && !rec.Terminating() && slices.Contains(rec.ns.ceilings, m.ceiling) {
