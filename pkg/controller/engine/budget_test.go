@@ -96,7 +96,7 @@ func (s *budgetRun) both(do func(*driver)) {
 				m := t.BeginMerge(resource, name)
 				for _, f := range s.objects {
 					if f.Resource == resource && f.Namespace == name {
-						t.add(m, compressed(f), s.now)
+						t.add(m, []*facts.Compact{t.observed(f)}, s.now)
 					}
 				}
 				m.End(true, s.now)
@@ -111,14 +111,16 @@ func (s *budgetRun) next() string {
 }
 
 func (s *budgetRun) list(resource string) {
-	var all []*facts.Compact
-	for _, f := range s.objects {
-		if f.Resource == resource {
-			all = append(all, facts.Compress(f))
-		}
-	}
 	s.version += model.DrawnObjects
-	s.both(func(t *driver) { t.Replace(resource, all, uint64(s.version), s.now) })
+	s.both(func(t *driver) {
+		var all []*facts.Compact
+		for _, f := range s.objects {
+			if f.Resource == resource {
+				all = append(all, t.observed(f))
+			}
+		}
+		t.Replace(resource, all, uint64(s.version), s.now)
+	})
 }
 
 func (s *budgetRun) relist(t *rapid.T) {
@@ -136,7 +138,7 @@ func (s *budgetRun) object(t *rapid.T) {
 	s.next()
 	f.ResourceVersion = uint64(s.version)
 	s.objects[i] = f
-	s.both(func(t *driver) { t.Upsert(facts.Compress(f), s.now) })
+	s.both(func(t *driver) { t.Upsert(t.observed(f), s.now) })
 }
 
 // generation returns the next generation of a policy that is created, changed or removed; 0 if it is removed.
