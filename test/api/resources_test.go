@@ -136,7 +136,7 @@ func TestAuthorOfALifecycle(t *testing.T) {
 	t.Parallel()
 	p := scope{kind{plural: "resourcelifecycles"}, t, identifier(t)}
 	const name = "authored.example.com"
-	who := p.writer("author", false)
+	who := p.writer("author", false, "delete resourcelifecycles.gc.winnow.dev", "deletecollection resourcelifecycles.gc.winnow.dev")
 	apply := func(succeeded string) error {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(lifecycle(name, succeeded)), &object.Object); err != nil {
@@ -153,10 +153,16 @@ func TestAuthorOfALifecycle(t *testing.T) {
 	if _, err := who.Patch(t.Context(), name, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
 		t.Errorf("a label: %v", err)
 	}
+	p.refusedFor("delete", who.Delete(t.Context(), name, metav1.DeleteOptions{}), rights...)
+	only := metav1.ListOptions{FieldSelector: "metadata.name=" + name}
+	p.refusedFor("delete all", who.DeleteCollection(t.Context(), metav1.DeleteOptions{}, only), rights...)
 	p.grant("objects", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who.name}, rights...)
 	for _, right := range rights {
 		p.awaitRight(who.name, right)
 	}
 	// Winnow asks again ten seconds after it was told that somebody lacks a right.
 	eventually(t, 30*time.Second, func(context.Context) error { return apply("true") })
+	if err := who.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -136,7 +137,22 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	return updated, created, err
 }
 
-// check requires the permissions to list and delete all objects of the resource, if the spec changes. Somebody who declares that running
+// Delete deletes a lifecycle, if the user may delete the objects of the resource. After it, the built-in lifecycle applies, or none, and what
+// still runs by this one may have finished by that.
+func (r *REST) Delete(
+	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+) (runtime.Object, bool, error) {
+	return r.Store.Delete(ctx, name, permission.OnCreate(r.check, validate), options)
+}
+
+// DeleteCollection deletes lifecycles as Delete does.
+func (r *REST) DeleteCollection(
+	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions,
+) (runtime.Object, error) {
+	return r.Store.DeleteCollection(ctx, permission.OnCreate(r.check, validate), options, list)
+}
+
+// check requires the permissions to list and delete all objects of the resource, if the spec changes or goes. Somebody who declares that running
 // objects have finished makes the policies of others delete them.
 func (r *REST) check(ctx context.Context, object, old runtime.Object) error {
 	l := object.(*gc.ResourceLifecycle)
