@@ -68,12 +68,12 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
 	authorizer := c.options.Authorization.Authorizer
-	options, served := c.options.RESTOptionsGetter, c.cluster.Served
-	policies, err := cleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, c.most)
+	options, served, schema := c.options.RESTOptionsGetter, c.cluster.Served, c.cluster.Schema
+	policies, err := cleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, schema, c.most)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, schema)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}

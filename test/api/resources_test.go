@@ -131,6 +131,25 @@ spec: {mode: Preview, namespaceSelector: {matchLabels: {a: b}}, guardrails: {cei
 	kubectl(t, "delete", "rlc", widgets, "ingressclasses.networking.k8s.io")
 }
 
+// TestMatchConditions: one that does not compile is refused, with its position. One that does not fit the schema is warned of.
+func TestMatchConditions(t *testing.T) {
+	forEachKind(t, func(t *testing.T, p scope) {
+		rule := func(expression string) string {
+			return p.manifest("a", `{rules: [{name: a, ttl: 7d, resources: [jobs.batch], matchConditions: [{name: c, expression: "`+expression+`"}]}]}`)
+		}
+		contains(t, refused(t, rule("object.metadata.name = 'a'"), "create", "-f", "-"),
+			"spec.rules[0].matchConditions[0].expression: Invalid value", "<input>:1:22: Syntax error")
+		contains(t, refused(t, rule("object.metadata.name"), "create", "-f", "-"), "must evaluate to bool")
+		contains(t, refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, matchConditions: [{expression: "true"}]}]}`), "create", "-f", "-"),
+			"spec.rules[0].matchConditions[0].name: Required value: set a name")
+		contains(t, warnings(t, rule("object.spec.paralelism > 1")),
+			"spec.rules[0].matchConditions[0].expression does not fit the schema of jobs.batch: 1:12: undefined field 'paralelism'")
+		if warned := warnings(t, rule("object.spec.parallelism > 1")); strings.Contains(warned, "schema") {
+			t.Errorf("warned %q", warned)
+		}
+	})
+}
+
 // TestAuthorOfALifecycle: who says when objects have finished must be allowed to delete them.
 func TestAuthorOfALifecycle(t *testing.T) {
 	t.Parallel()

@@ -46,11 +46,11 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		t.Fatal(err)
 	}
 	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
-	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, -1)
+	ofNamespaces, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil)
+	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ package resourcelifecycle
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/expressions"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/schemas"
 )
 
 // Cluster tells of resources.
@@ -34,7 +33,7 @@ func (r *REST) warn(ctx context.Context, object runtime.Object) {
 	}
 }
 
-// warnings returns what is valid but probably not meant. Schemas change, so expressions that do not fit one are no errors.
+// warnings returns what is valid but probably not meant.
 func (r *REST) warnings(l *gc.ResourceLifecycle) []string {
 	switch served := r.cluster.Served(l.Name); {
 	case served.Refusal != "":
@@ -42,41 +41,14 @@ func (r *REST) warnings(l *gc.ResourceLifecycle) []string {
 	case served.Missing:
 		return []string{served.Unserved(l.Name)}
 	}
-	types, err := r.types(l.Name)
-	switch {
-	case err != nil:
-		return []string{fmt.Sprintf("the expressions could not be checked against the schema of %s: %v", l.Name, err)}
-	case types == nil:
-		return nil
-	}
-	var out []string
 	at := field.NewPath("spec")
-	for _, e := range []struct {
-		field *field.Path
-		text  string
-	}{
-		{at.Child("finished", "when"), l.Spec.Finished.When},
-		{at.Child("finished", "succeeded"), l.Spec.Finished.Succeeded},
-		{at.Child("finished", "at"), l.Spec.Finished.At},
-		{at.Child("nativeTTL"), l.Spec.NativeTTL},
-	} {
-		if e.text == "" {
-			continue
-		}
-		if err := types.Check(e.text); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n") // The next lines draw where it is.
-			out = append(out, fmt.Sprintf("%s does not fit the schema of %s: %s. Objects for which it fails are kept", e.field, l.Name,
-				strings.TrimPrefix(first, "ERROR: <input>:")))
-		}
+	written := []schemas.Expression{
+		{Field: at.Child("finished", "when"), Text: l.Spec.Finished.When},
+		{Field: at.Child("finished", "succeeded"), Text: l.Spec.Finished.Succeeded},
+		{Field: at.Child("finished", "at"), Text: l.Spec.Finished.At},
 	}
-	return out
-}
-
-// types returns what the schema of a resource says of expressions; nil if no schema is known.
-func (r *REST) types(resource string) (*expressions.Types, error) {
-	schema, err := r.cluster.Schema(resource)
-	if err != nil || schema == nil {
-		return nil, err
+	if l.Spec.NativeTTL != "" {
+		written = append(written, schemas.Expression{Field: at.Child("nativeTTL"), Text: l.Spec.NativeTTL})
 	}
-	return expressions.NewTypes(schema)
+	return schemas.Source(r.cluster.Schema).Misfits(l.Name, written)
 }

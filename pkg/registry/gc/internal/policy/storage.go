@@ -5,6 +5,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/schemas"
 )
 
 // Storage serves one kind of policy and its status.
@@ -28,10 +30,10 @@ type Storage struct {
 }
 
 // NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the times
-// in tables. The forecast and what the cluster serves may be nil. A namespace can have at most so many policies; a negative number means no
+// in tables. The forecast, what the cluster serves and the schemas may be nil. A namespace can have at most so many policies; a negative number means no
 // limit.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, most int,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, schema schemas.Source, most int,
 ) (*Storage, error) {
 	if served == nil {
 		served = func(string) gc.ServedResource { return gc.ServedResource{} }
@@ -57,8 +59,10 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		Policies: &REST{
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
 			forecast: forecast,
-			advise:   func(p Policy) []string { return append(kind.Warnings(p.(P)), resources.warnings(p)...) },
-			named:    resources,
+			advise: func(p Policy) []string {
+				return slices.Concat(kind.Warnings(p.(P)), resources.warnings(p), misfits(kind.Defaults(p.(P)), schema))
+			},
+			named: resources,
 			author: author{
 				permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
 				kind.Name, reach, deadlines, statusOf,
