@@ -121,7 +121,7 @@ func TestRequestsOfUpdates(t *testing.T) {
 func policyRegistry(t *testing.T, host *Host) (policies servedKind, status rest.Updater) {
 	t.Helper()
 	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
-	storage, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, -1)
+	storage, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
