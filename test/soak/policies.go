@@ -148,6 +148,13 @@ func randomSpec(r *rand.Rand) v1alpha1.CleanupPolicySpec {
 			Dependents: pick(r, v1alpha1.DependentsWithOwner, v1alpha1.DependentsAfterOwnerFinished),
 		})
 	}
+	if r.IntN(3) == 0 {
+		// The model knows these expressions.
+		expression := pick(r, "object.metadata.name.endsWith('1')", "object.metadata.labels.app == 'x'", "!has(object.metadata.labels.run)")
+		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
+			Name: "conditional", TTL: ttl(), MatchConditions: []v1alpha1.MatchCondition{{Name: "c", Expression: expression}},
+		})
+	}
 	if r.IntN(4) == 0 {
 		spec.Rules = append(spec.Rules, v1alpha1.CleanupRule{
 			Name: "jobs", Resources: []string{gc.ResourceJobs}, TTL: ttl(),
