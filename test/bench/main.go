@@ -39,6 +39,7 @@ type options struct {
 	rounds   int
 
 	policies, namespaces int
+	kinds, custom        int
 	settle               time.Duration
 
 	throughput, scale numbers
@@ -52,6 +53,7 @@ var measurements = []struct {
 }{
 	{"start", measureStart},
 	{"idle", measureIdle},
+	{"custom", measureCustom},
 	{"expiry", measureExpiry},
 	{"policies", measurePolicies},
 	{"scale", measureScale},
@@ -93,7 +95,7 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
-	flags.DurationVar(&o.window, "window", time.Minute, "idle, policies, scale: how long memory and CPU are watched")
+	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, policies, scale: how long memory and CPU are watched")
 	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant: Jobs that expire in each round")
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant: over how long they expire")
 	flags.IntVar(
@@ -110,6 +112,8 @@ func dispatch(ctx context.Context, args []string) error {
 		"policies: how long it is waited at the most for the first statuses of all, of which ten are written a second",
 	)
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
+	flags.IntVar(&o.kinds, "kinds", 100, "custom: custom resources without objects")
+	flags.IntVar(&o.custom, "custom", 100_000, "custom: finished objects of one of them")
 	o.throughput = numbers{4000}
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(
