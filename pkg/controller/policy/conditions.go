@@ -11,6 +11,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/expressions"
 )
 
+// resourceSecrets names the objects of which errors may repeat what not everybody who reads policies may read.
+const resourceSecrets = "secrets"
+
 // condition is a match condition of a rule.
 type condition struct {
 	name       string
@@ -45,6 +48,9 @@ func (r *Rule) meetsConditions(f *lifecycle.Fact) (bool, doubt) {
 		switch {
 		case matches, out.reason == ReasonExpressionError && (failure != "" || !known):
 		case failure != "":
+			if f.Resource == resourceSecrets {
+				failure = "it failed, and the error may repeat data of the Secret, so it is not shown"
+			}
 			out = doubt{ReasonExpressionError, fmt.Sprintf("match condition %q of rule %q: %s", c.name, r.Name, failure)}
 		case !known:
 			out = doubt{ReasonUnobserved, fmt.Sprintf("match condition %q of rule %q has not been evaluated for it yet", c.name, r.Name)}

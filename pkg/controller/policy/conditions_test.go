@@ -15,6 +15,36 @@ import (
 	"github.com/winnow-dev/winnow/pkg/expressions"
 )
 
+// TestSecretsAreNotRepeated: the error of a match condition may have the data of a Secret, and the status of policies is read by many.
+func TestSecretsAreNotRepeated(t *testing.T) {
+	const text = "'a'.matches(object.data)"
+	e, err := expressions.New(text, expressions.Condition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := lifecycle.NewConditions(nil, map[string]*expressions.Expression{text: e}).Evaluate(map[string]any{"data": "[hunter2"})
+	for resource, repeated := range map[string]bool{"secrets": false, "configmaps": true} {
+		p, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: []gc.CleanupRule{{
+				Name: "r", Resources: []string{resource}, After: gc.AfterCreated, TTL: new(gc.TTL("1h")),
+				MatchConditions: []gc.MatchCondition{{Name: "c", Expression: text}},
+			}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := testbuilders.Job("a").Fact()
+		f.Resource, f.Conditions = resource, results
+		var m policy.Matches
+		m.Ask(f, []*policy.Policy{p}, nil, nil, nil)
+		standing := policy.Resolve(policy.Object{Fact: f}, m.Votes)
+		_, d := standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, testbuilders.Now)
+		if d.Reason != policy.ReasonExpressionError || strings.Contains(d.Detail, "hunter2") != repeated {
+			t.Errorf("%s: %+v", resource, d)
+		}
+	}
+}
+
 // TestMatchConditions: one that is false decides, whatever the others are. Otherwise one that failed holds the object, and so does one that
 // was not evaluated, and no later rule applies. The words are those of a ValidatingAdmissionPolicy.
 func TestMatchConditions(t *testing.T) {
