@@ -78,7 +78,7 @@ func TestMatchConditionsOfPods(t *testing.T) {
 }
 
 // TestMatchConditionsOfOthers: of a resource without a lifecycle the metadata is read, and everything once a condition reads more. Beside a
-// lifecycle, conditions read their own fields.
+// lifecycle, conditions read their own fields, of objects of a megabyte too.
 func TestMatchConditionsOfOthers(t *testing.T) {
 	t.Parallel()
 	client, ns, r := customClient(t), newNamespace(t), machine("planers", "v1")
@@ -91,7 +91,7 @@ func TestMatchConditionsOfOthers(t *testing.T) {
 		t.Helper()
 		createObject(t, client.Resource(r.GroupVersionResource()).Namespace(ns), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": r.GroupVersionResource().GroupVersion().String(), "kind": r.Kind, "metadata": map[string]any{"name": name},
-			"spec": map[string]any{"size": size}, "status": map[string]any{"done": "well", "at": finishTime},
+			"spec": map[string]any{"size": size, "content": strings.Repeat("x", 1_000_000)}, "status": map[string]any{"done": "well", "at": finishTime},
 		}})
 	}
 	create("small", "small")

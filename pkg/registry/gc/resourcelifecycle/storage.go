@@ -137,8 +137,8 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	return updated, created, err
 }
 
-// Delete deletes a lifecycle, if the user may delete the objects of the resource. After it, the built-in lifecycle applies, or none, and what
-// still runs by this one may have finished by that.
+// Delete deletes a lifecycle, if the user may delete the objects of the resource. After it, the built-in lifecycle applies, or none, and
+// what still runs by this one may have finished by that.
 func (r *REST) Delete(
 	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
@@ -152,8 +152,8 @@ func (r *REST) DeleteCollection(
 	return r.Store.DeleteCollection(ctx, permission.OnCreate(r.check, validate), options, list)
 }
 
-// check requires the permissions to list and delete all objects of the resource, if the spec changes or goes. Somebody who declares that running
-// objects have finished makes the policies of others delete them.
+// check requires the permissions to list and delete all objects of the resource, if the spec changes or goes. Somebody who declares that
+// running objects have finished makes the policies of others delete them.
 func (r *REST) check(ctx context.Context, object, old runtime.Object) error {
 	l := object.(*gc.ResourceLifecycle)
 	if before, ok := old.(*gc.ResourceLifecycle); ok && before.Generation == l.Generation {
