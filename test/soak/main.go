@@ -158,6 +158,7 @@ func (w *world) conclude(v verdict) {
 	)
 	w.printf("%d times a change made many due at once: held %d times, approved %d times, taken back %d times",
 		c.seen.Load(), c.held.Load(), c.approved.Load(), c.undone.Load())
+	w.printf("%d times a custom resource with finished objects came and went", w.machines.rounds.Load())
 	w.printf(
 		"%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server was killed %d times",
 		v.requests,

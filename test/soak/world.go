@@ -44,6 +44,7 @@ type world struct {
 	driver    *driver
 	governor  *governor
 	crowds    *crowds
+	machines  *definitions
 	judge     *judge
 	restarts  int
 	restarted time.Time // the last time
@@ -82,8 +83,11 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	w.driver = &driver{kube: kube, history: w.history}
 	w.governor = newGovernor(kube, clients.GcV1alpha1(), w.history)
 	w.crowds = &crowds{driver: w.driver, governor: w.governor, keepEvidence: w.keepEvidence}
+	if w.machines, err = newDefinitions(config, w.driver, w.governor); err != nil {
+		return err
+	}
 	w.judge = newJudge(w.cluster, w.history)
-	return w.populate(ctx)
+	return errors.Join(w.populate(ctx), w.machines.begin(ctx))
 }
 
 // populate makes namespaces, Jobs that stay, and policies.
@@ -119,20 +123,23 @@ func (w *world) stop() error {
 // churn lets everything happen until what goes on beside it ends.
 func (w *world) churn(ctx context.Context, r *rand.Rand, name string, beside func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	driven, governed, crowded := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	ofJobs, ofPolicies, ofCrowds := rand.New(
-		rand.NewPCG(r.Uint64(), 1),
-	), rand.New(
-		rand.NewPCG(r.Uint64(), 2),
-	), rand.New(
-		rand.NewPCG(r.Uint64(), 3),
-	)
-	go func() { driven <- w.driver.run(ctx, ofJobs, name) }()
-	go func() { governed <- w.governor.run(ctx, ofPolicies) }()
-	go func() { crowded <- w.crowds.run(ctx, ofCrowds, name) }()
+	all := []func(context.Context, *rand.Rand) error{
+		func(ctx context.Context, r *rand.Rand) error { return w.driver.run(ctx, r, name) },
+		w.governor.run,
+		func(ctx context.Context, r *rand.Rand) error { return w.crowds.run(ctx, r, name) },
+		w.machines.run,
+	}
+	ended := make(chan error, len(all))
+	for i, run := range all {
+		of := rand.New(rand.NewPCG(r.Uint64(), uint64(i+1)))
+		go func() { ended <- run(ctx, of) }()
+	}
 	err := beside(ctx)
 	cancel()
-	return errors.Join(err, <-driven, <-governed, <-crowded)
+	for range all {
+		err = errors.Join(err, <-ended)
+	}
+	return err
 }
 
 // restart kills the API server and starts it again. The driver waits meanwhile; Winnow does not know.
