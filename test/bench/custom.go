@@ -150,14 +150,18 @@ func (w *world) installCustom(ctx context.Context, client dynamic.Interface, all
 		return err
 	}
 	for _, r := range all {
-		_, err := gc.GcV1alpha1().ResourceLifecycles().Create(ctx, &v1alpha1.ResourceLifecycle{
+		l := &v1alpha1.ResourceLifecycle{
 			ObjectMeta: metav1.ObjectMeta{Name: r.Name()},
 			Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
 				When: "object.?status.phase.orValue('') in ['Succeeded', 'Failed']", Succeeded: "object.status.phase == 'Succeeded'",
 				At: "object.status.finishedAt",
 			}},
-		}, metav1.CreateOptions{})
-		if err != nil {
+		}
+		// The aggregator may not know yet that Winnow, which has started anew, is available.
+		if err := eventually(ctx, time.Second, func(ctx context.Context) error {
+			_, err := gc.GcV1alpha1().ResourceLifecycles().Create(ctx, l, metav1.CreateOptions{})
+			return err
+		}); err != nil {
 			return err
 		}
 	}

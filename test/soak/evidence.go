@@ -41,6 +41,8 @@ func (w *world) keepEvidence(ctx context.Context) error {
 		errs = append(errs, keep(r.Name+".metrics", []byte(metrics), err))
 		goroutines, err := r.Get(ctx, "/debug/pprof/goroutine?debug=2")
 		errs = append(errs, keep(r.Name+".goroutines", []byte(goroutines), err))
+		heap, err := r.Get(ctx, "/debug/pprof/heap?gc=1")
+		errs = append(errs, keep(r.Name+".heap", []byte(heap), err))
 		log, err := os.ReadFile(r.Process.LogFile)
 		errs = append(errs, keep(r.Name+".log", log, err))
 	}
