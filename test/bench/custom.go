@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -20,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/platforms"
 	"github.com/winnow-dev/winnow/test/poll"
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 const (
@@ -101,7 +101,7 @@ func customResources(n int) []platforms.Resource {
 
 // custom starts Winnow anew and measures it once it has this many timers.
 func (w *world) custom(ctx context.Context, o options, timers int) (f customFigures, err error) {
-	if _, err := w.restartWinnow(ctx); err != nil {
+	if err := errors.Join(w.replica().Stop(), w.replica().Start(ctx)); err != nil {
 		return f, err
 	}
 	if err := w.waitMetric(ctx, "winnow_leading", 1); err != nil {
@@ -124,13 +124,7 @@ func (w *world) custom(ctx context.Context, o options, timers int) (f customFigu
 
 // installCustom installs the resources with a lifecycle for each, grants Winnow the permissions, and writes the policy.
 func (w *world) installCustom(ctx context.Context, client dynamic.Interface, all []platforms.Resource) error {
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "winnow:bench", Labels: map[string]string{"gc.winnow.dev/aggregate-to-winnow": "true"}},
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{customGroup}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "delete"},
-		}},
-	}
-	if _, err := w.kube.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+	if err := platforms.Grant(ctx, w.kube, winnow.Namespace, "winnow", customGroup, "*"); err != nil {
 		return err
 	}
 	for _, r := range all {
@@ -157,11 +151,7 @@ func (w *world) installCustom(ctx context.Context, client dynamic.Interface, all
 				At: "object.status.finishedAt",
 			}},
 		}
-		// The aggregator may not know yet that Winnow, which has started anew, is available.
-		if err := eventually(ctx, time.Second, func(ctx context.Context) error {
-			_, err := gc.GcV1alpha1().ResourceLifecycles().Create(ctx, l, metav1.CreateOptions{})
-			return err
-		}); err != nil {
+		if _, err := gc.GcV1alpha1().ResourceLifecycles().Create(ctx, l, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}

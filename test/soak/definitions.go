@@ -12,17 +12,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/platforms"
 	"github.com/winnow-dev/winnow/test/poll"
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 // machines is a custom resource whose definition and lifecycle come and go.
@@ -47,14 +46,6 @@ func newDefinitions(config *rest.Config, d *driver, g *governor) (*definitions, 
 
 // begin writes the policy, and what it needs. The resource need not be there yet.
 func (d *definitions) begin(ctx context.Context) error {
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "winnow:" + machines.Name(), Labels: map[string]string{gc.GroupName + "/aggregate-to-winnow": "true"},
-		},
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{machines.Group}, Resources: []string{machines.Plural}, Verbs: []string{"get", "list", "watch", "delete"},
-		}},
-	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: machinesNamespace}}
 	p := &v1alpha1.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName},
@@ -63,9 +54,9 @@ func (d *definitions) begin(ctx context.Context) error {
 			MatchConditions: []v1alpha1.MatchCondition{{Name: "not-kept", Expression: "!has(object.spec.keep)"}},
 		}}},
 	}
-	_, roleErr := d.driver.kube.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
+	grantErr := platforms.Grant(ctx, d.driver.kube, winnow.Namespace, "winnow", machines.Group, machines.Plural)
 	_, nsErr := d.driver.kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
-	if err := errors.Join(roleErr, nsErr); err != nil {
+	if err := errors.Join(grantErr, nsErr); err != nil {
 		return err
 	}
 	_, err := d.governor.gc.CleanupPolicies(machinesNamespace).Create(ctx, p, metav1.CreateOptions{})
