@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Grant gives a service account the permissions that Winnow needs for resources of a group. Unlike the label of ClusterRoles that users set,
-// it needs no controller manager.
+// Grant gives a service account the permissions that Winnow needs for resources of a group. Unlike the label of ClusterRoles that users
+// set, it needs no controller manager.
 func Grant(ctx context.Context, client kubernetes.Interface, namespace, account, group string, plurals ...string) error {
 	name := "winnow:" + group
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{

@@ -107,8 +107,13 @@ func (d *definitions) createLifecycle(ctx context.Context) error {
 	return ignoreExists(err)
 }
 
-// machineNames are the objects of a round, with whether each must go.
-var machineNames = map[string]bool{"done-0": true, "done-1": true, "runs": false, "kept": false}
+// names are the objects of this round, with whether each must go. What comes back under the same name too often is held.
+func (d *definitions) names() map[string]bool {
+	round := d.rounds.Load()
+	return map[string]bool{fmt.Sprintf("done-%d-a", round): true, fmt.Sprintf("done-%d-b", round): true, machineRuns: false, machineKept: false}
+}
+
+const machineRuns, machineKept = "runs", "kept"
 
 func (d *definitions) objects() dynamic.ResourceInterface {
 	return d.client.Resource(machines.GroupVersionResource()).Namespace(machinesNamespace)
@@ -116,11 +121,11 @@ func (d *definitions) objects() dynamic.ResourceInterface {
 
 // createObjects creates what is not there, and finishes what must finish. It may be called again after an error, when some are gone.
 func (d *definitions) createObjects(ctx context.Context) error {
-	for name := range machineNames {
+	for name := range d.names() {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": machines.Group + "/v1", "kind": machines.Kind, "metadata": map[string]any{"name": name}, "spec": map[string]any{},
 		}}
-		if name == "kept" {
+		if name == machineKept {
 			object.Object["spec"] = map[string]any{"keep": true}
 		}
 		created, err := d.objects().Create(ctx, object, metav1.CreateOptions{})
@@ -130,7 +135,7 @@ func (d *definitions) createObjects(ctx context.Context) error {
 		if err != nil {
 			return ignoreNotFound(err)
 		}
-		if name == "runs" {
+		if name == machineRuns {
 			continue
 		}
 		created.Object["status"] = map[string]any{"done": true, "at": time.Now().UTC().Format(time.RFC3339)}
@@ -146,7 +151,7 @@ func (d *definitions) finishedGo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, goes := range machineNames {
+	for name, goes := range d.names() {
 		if goes && there[name] {
 			return fmt.Errorf("%s is still there", name)
 		}
@@ -163,7 +168,7 @@ func (d *definitions) othersStay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, goes := range machineNames {
+	for name, goes := range d.names() {
 		if !goes && !there[name] {
 			return fmt.Errorf("%s is gone", name)
 		}
