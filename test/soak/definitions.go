@@ -110,7 +110,9 @@ func (d *definitions) createLifecycle(ctx context.Context) error {
 // names are the objects of this round, with whether each must go. What comes back under the same name too often is held.
 func (d *definitions) names() map[string]bool {
 	round := d.rounds.Load()
-	return map[string]bool{fmt.Sprintf("done-%d-a", round): true, fmt.Sprintf("done-%d-b", round): true, machineRuns: false, machineKept: false}
+	return map[string]bool{
+		fmt.Sprintf("done-%d-a", round): true, fmt.Sprintf("done-%d-b", round): true, machineRuns: false, machineKept: false,
+	}
 }
 
 const machineRuns, machineKept = "runs", "kept"
