@@ -189,7 +189,7 @@ func (w *world) customPolicy(ctx context.Context, all []platforms.Resource, cond
 // createCustom creates n finished objects.
 func createCustom(ctx context.Context, client dynamic.Interface, r platforms.Resource, n int) error {
 	objects := client.Resource(r.GroupVersionResource()).Namespace(customNamespace)
-	finished := time.Now().UTC().Format(time.RFC3339)
+	finished := time.Now().Add(time.Hour).UTC().Format(time.RFC3339) // A finish before the creation would not be trusted.
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(64)
 	for i := range n {
