@@ -13,8 +13,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/platforms"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -34,6 +37,7 @@ func TestExamplesAtWork(t *testing.T) {
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("found examples %q, error %v", examples, err)
 	}
+	serveWorkflows(t)
 	for _, example := range examples {
 		applyExample(t, example)
 	}
@@ -46,6 +50,21 @@ func TestExamplesAtWork(t *testing.T) {
 		if e.ResponseStatus != nil && e.ResponseStatus.Code == http.StatusForbidden {
 			t.Errorf("Winnow was refused %s %s: %s", e.Verb, e.RequestURI, e.ResponseStatus.Message)
 		}
+	}
+}
+
+// serveWorkflows does what the example for Argo Workflows expects of a cluster.
+func serveWorkflows(t *testing.T) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(shared.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := platforms.Install(t.Context(), client, platforms.Workflows); err != nil {
+		t.Fatal(err)
+	}
+	for command := range strings.SplitSeq(gc.GrantCommand(platforms.Workflows.Name()), " && ") {
+		kubectl(t, strings.Fields(command)[1:]...)
 	}
 }
 
