@@ -20,10 +20,10 @@ type Object struct {
 	budget     uint64
 }
 
-// What the expressions of one object may cost together, in the units of CEL: some 10 ms for those of its lifecycle, which administrators
-// write, and some 1 ms for match conditions, which everybody may write for his own namespace. That is a 25th and a 250th of what the match
-// conditions of a ValidatingAdmissionPolicy may cost for one request, because expressions are evaluated for all objects of a resource, when
-// they are listed and whenever they change. What people write costs some ten to a thousand.
+// Budgets for all expressions of one object together, in units of CEL's cost: some 10 ms for a lifecycle, which administrators write, and
+// some 1 ms for match conditions, which any author of a policy can write. A ValidatingAdmissionPolicy has 25 times and 250 times as much for
+// one request; but these expressions are evaluated for every object of a resource, when it is listed and whenever it changes. Usual
+// expressions cost ten to a thousand units.
 const (
 	LifecycleBudget = celconfig.RuntimeCELCostBudgetMatchConditions / 25
 	ConditionBudget = celconfig.RuntimeCELCostBudgetMatchConditions / 250

@@ -4,9 +4,9 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -76,7 +76,9 @@ func (e *Engine) updateConditions(ns *namespace, d *derived) {
 			delete(ns.covered, resource)
 		}
 	}
-	ns.conditions, e.effects.Conditions = needed, true
+	if !maps.Equal(needed, ns.conditions) {
+		ns.conditions, e.effects.Conditions = needed, true
+	}
 }
 
 // addsResults reports whether a state of an object has results of match conditions that the record lacks.
@@ -85,24 +87,22 @@ func (rec *record) addsResults(compact *facts.Compact) bool {
 	return !rec.Conditions.Covers(needed) && compact.Conditions.Covers(needed)
 }
 
-// conditionsFor returns the match conditions that are needed to compare what is due before and after a change of a policy, in some
-// namespaces. Those that the engine evaluates already are not among them.
-func (e *Engine) conditionsFor(change gc.PolicyChange, namespaces []*namespace) Conditions {
+// conditionsFor returns the match conditions to evaluate to compare what is due before and after a change of a policy. Where the engine
+// evaluates all of them already there are none.
+func (e *Engine) conditionsFor(states []changing) Conditions {
 	out := Conditions{}
-	for _, p := range change.Policies() {
-		ps := &policyState{}
-		e.compile(ps, Observe(p))
-		if ps.compiled == nil {
+	for _, s := range states {
+		if s.compiled == nil {
 			continue
 		}
-		own, cluster := []*policy.Policy{ps.compiled}, []*policy.Policy(nil)
-		if ps.compiled.Cluster != nil {
+		own, cluster := []*policy.Policy{s.compiled}, []*policy.Policy(nil)
+		if s.compiled.Cluster != nil {
 			own, cluster = cluster, own
 		}
-		needed, affected := e.conditionsOf(own, cluster), e.affected(ps, p.GetNamespace())
-		for _, ns := range namespaces {
+		needed := e.conditionsOf(own, cluster)
+		for ns := range s.affected {
 			for resource, c := range needed {
-				if !affected.Has(ns) || ns.conditions[resource].Covers(c) {
+				if ns.conditions[resource].Covers(c) {
 					continue
 				}
 				known := out[resource][ns.name]

@@ -51,19 +51,15 @@ func (rec *record) mayTakeDeadline() bool {
 
 // deadlinesIn reports whether a change of a policy in some namespaces may change deadlines: the policy sets any before it or after it, or
 // another policy does, or Winnow has set any.
-func (e *Engine) deadlinesIn(namespaces map[*namespace]sets.Set[string], change gc.PolicyChange) bool {
+func (e *Engine) deadlinesIn(namespaces map[*namespace]sets.Set[string], states []changing) bool {
 	setsAny := func(ps *policyState) bool { return ps.compiled != nil && ps.compiled.SetsDeadlines() }
 	for ns := range namespaces {
 		if ns.deadlinesSet > 0 || slices.ContainsFunc(ns.policies, setsAny) {
 			return true
 		}
 	}
-	if change.After != nil {
-		if after := Observe(change.After).compiled; after != nil && after.SetsDeadlines() {
-			return true
-		}
-	}
-	return slices.ContainsFunc(e.clusterPolicies, setsAny)
+	return slices.ContainsFunc(states, func(s changing) bool { return setsAny(&s.policyState) }) ||
+		slices.ContainsFunc(e.clusterPolicies, setsAny)
 }
 
 // deadlineChanged handles an accepted order for a deadline. Its result has the new state of the object, for which the watch need not be

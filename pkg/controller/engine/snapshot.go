@@ -54,7 +54,9 @@ type Snapshot struct {
 func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
 	config := e.config
 	config.Spent = spent
-	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts, needs: e.needs(change)}
+	states := e.changing(change)
+	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts}
+	s.needs = e.needs(states, change.Policy().GetNamespace() == "")
 	s.Engine.kinds = e.kinds
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
@@ -69,8 +71,8 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(
 			s.CronJobs = append(s.CronJobs, cj)
 		}
 	}
-	s.Deadlines = e.deadlinesIn(s.needs, change)
-	s.Conditions = e.conditionsFor(change, s.namespaces)
+	s.Deadlines = e.deadlinesIn(s.needs, states)
+	s.Conditions = e.conditionsFor(states)
 	s.beginNamespace(now)
 	return s
 }
@@ -146,20 +148,37 @@ func (s *Snapshot) copyClearance(rec *record) {
 	}
 }
 
-// needs returns the namespaces where a change may make objects due, with the resources that decide this.
-func (e *Engine) needs(change gc.PolicyChange) map[*namespace]sets.Set[string] {
-	out := map[*namespace]sets.Set[string]{}
+// changing is the state of a policy before or after a change, with the namespaces that it applies to.
+type changing struct {
+	policyState
+	affected sets.Set[*namespace]
+}
+
+// changing returns the states of a policy before and after a change. There is none in a namespace that the engine does not know.
+func (e *Engine) changing(change gc.PolicyChange) []changing {
+	var out []changing
 	for _, p := range change.Policies() {
-		if p.GetNamespace() != "" && e.namespaces[p.GetNamespace()] == nil {
-			continue
-		}
-		ps := &policyState{}
-		e.compile(ps, Observe(p))
-		for ns := range e.affected(ps, p.GetNamespace()) {
-			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(e.resourcesOf(ps.compiled))
+		if own := p.GetNamespace(); own == "" || e.namespaces[own] != nil {
+			s := changing{}
+			e.compile(&s.policyState, Observe(p))
+			s.affected = e.affected(&s.policyState, own)
+			out = append(out, s)
 		}
 	}
-	if change.Policy().GetNamespace() == "" { // A policy of one namespace changes the shares of others too little to copy them all.
+	return out
+}
+
+// needs returns the namespaces where a change may make objects due, with the resources that decide this. wide says that the policy is a
+// cluster policy: a policy of one namespace changes the shares of others too little to copy them all.
+func (e *Engine) needs(states []changing, wide bool) map[*namespace]sets.Set[string] {
+	out := map[*namespace]sets.Set[string]{}
+	for _, s := range states {
+		resources := e.resourcesOf(s.compiled)
+		for ns := range s.affected {
+			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(resources)
+		}
+	}
+	if wide {
 		for _, ns := range e.sharingCeilings(out) {
 			out[ns] = sets.KeySet(ns.covered)
 		}

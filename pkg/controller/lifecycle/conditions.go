@@ -18,6 +18,7 @@ type Conditions struct {
 	// namespace cannot use up what cluster policies need.
 	cluster, own []*expressions.Expression
 	index        map[string]int // of the result, by expression
+	fields       [][]string
 	// Digest is the same for two Conditions only if they have the same results for every object.
 	Digest string
 }
@@ -33,6 +34,7 @@ func NewConditions(cluster, own map[string]*expressions.Expression) *Conditions 
 		for _, text := range slices.Sorted(maps.Keys(group)) {
 			if _, ok := c.index[text]; !ok {
 				c.index[text] = len(c.index)
+				c.fields = expressions.Union(c.fields, group[text].Fields())
 				added = append(added, group[text])
 				fmt.Fprintf(digest, "%d %s ", len(text), text)
 			}
@@ -78,13 +80,7 @@ func (c *Conditions) With(other *Conditions) *Conditions {
 }
 
 // Fields returns the paths of the object that the expressions read, as expressions.Union returns them.
-func (c *Conditions) Fields() [][]string {
-	var all [][][]string
-	for _, e := range slices.Concat(c.cluster, c.own) {
-		all = append(all, e.Fields())
-	}
-	return expressions.Union(all...)
-}
+func (c *Conditions) Fields() [][]string { return c.fields }
 
 // Results of Conditions for one state of an object. The zero value has none.
 type Results struct {
