@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -148,46 +149,32 @@ func (d *definitions) createObjects(ctx context.Context) error {
 	return nil
 }
 
-func (d *definitions) finishedGo(ctx context.Context) error {
-	there, err := d.there(ctx)
-	if err != nil {
-		return err
-	}
-	for name, goes := range d.names() {
-		if goes && there[name] {
-			return fmt.Errorf("%s is still there", name)
-		}
-	}
-	return nil
-}
+func (d *definitions) finishedGo(ctx context.Context) error { return d.check(ctx, true) }
 
 // othersStay looks for a second whether anything goes that must stay.
 func (d *definitions) othersStay(ctx context.Context) error {
 	if err := poll.Pause(ctx, time.Second); err != nil {
 		return err
 	}
-	there, err := d.there(ctx)
+	return d.check(ctx, false)
+}
+
+// check fails if an object that must go is there, or if one that must stay is gone.
+func (d *definitions) check(ctx context.Context, goes bool) error {
+	all, err := d.objects().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	for name, goes := range d.names() {
-		if !goes && !there[name] {
-			return fmt.Errorf("%s is gone", name)
+	there := sets.New[string]()
+	for i := range all.Items {
+		there.Insert(all.Items[i].GetName())
+	}
+	for name, must := range d.names() {
+		if must == goes && there.Has(name) == goes {
+			return fmt.Errorf("there are %v, among them %s: %t, want %t", sets.List(there), name, goes, !goes)
 		}
 	}
 	return nil
-}
-
-func (d *definitions) there(ctx context.Context) (map[string]bool, error) {
-	all, err := d.objects().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]bool{}
-	for i := range all.Items {
-		out[all.Items[i].GetName()] = true
-	}
-	return out, nil
 }
 
 func (d *definitions) deleteLifecycle(ctx context.Context) error {

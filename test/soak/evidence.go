@@ -18,7 +18,8 @@ import (
 // evidenceDir is where what may explain a failure is kept.
 const evidenceDir = "_output/soak"
 
-// keepEvidence writes the policies with their status to files, and the log, the metrics and the goroutines of each replica.
+// keepEvidence writes the policies with their status to files, and the log, the metrics, the goroutines and the heap of each
+// replica, the latter as it was at the start, too: go tool pprof -base tells what grew.
 func (w *world) keepEvidence(ctx context.Context) error {
 	dir := filepath.Join(evidenceDir, time.Now().Format("150405"))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -41,11 +42,25 @@ func (w *world) keepEvidence(ctx context.Context) error {
 		errs = append(errs, keep(r.Name+".metrics", []byte(metrics), err))
 		goroutines, err := r.Get(ctx, "/debug/pprof/goroutine?debug=2")
 		errs = append(errs, keep(r.Name+".goroutines", []byte(goroutines), err))
+		errs = append(errs, keep(r.Name+"-start.heap", w.heaps[r.Name], nil))
 		heap, err := r.Get(ctx, "/debug/pprof/heap?gc=1")
-		errs = append(errs, keep(r.Name+".heap", []byte(heap), err))
+		errs = append(errs, keep(r.Name+"-end.heap", []byte(heap), err))
 		log, err := os.ReadFile(r.Process.LogFile)
 		errs = append(errs, keep(r.Name+".log", log, err))
 	}
 	fmt.Println("Evidence is in " + dir)
 	return errors.Join(errs...)
+}
+
+// keepHeaps remembers the heap of each replica, as evidence.
+func (w *world) keepHeaps(ctx context.Context) error {
+	w.heaps = map[string][]byte{}
+	for _, r := range w.server.Replicas {
+		heap, err := r.Get(ctx, "/debug/pprof/heap?gc=1")
+		if err != nil {
+			return fmt.Errorf("heap of %s: %w", r.Name, err)
+		}
+		w.heaps[r.Name] = []byte(heap)
+	}
+	return nil
 }

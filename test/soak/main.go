@@ -31,8 +31,8 @@ Usage: make soak [SOAKFLAGS="flags"]
 
 `
 
-// warmUp is how long everything happens before the figures at the start are taken.
-const warmUp = time.Minute
+// warmUp is how long everything happens before the figures at the start are taken. The caches of libraries fill in the first minutes.
+const warmUp = 3 * time.Minute
 
 type options struct {
 	winnow   string
@@ -49,7 +49,7 @@ func main() {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to run")
-	flags.DurationVar(&o.duration, "duration", 20*time.Minute, "for how long, after a minute that warms up")
+	flags.DurationVar(&o.duration, "duration", 20*time.Minute, "for how long, after some minutes that warm up")
 	flags.Uint64Var(&o.seed, "seed", rand.Uint64(), "of what happens; when it happens is up to the machine")
 	_ = flags.Parse(os.Args[1:]) // ends the process on an error
 	if flags.NArg() > 0 {
@@ -86,6 +86,9 @@ func soak(ctx context.Context, o options) (err error) {
 	}
 	start, err := w.atRest(ctx, "start")
 	if err != nil {
+		return err
+	}
+	if err := w.keepHeaps(ctx); err != nil {
 		return err
 	}
 	if err := w.churn(ctx, r, "soak", func(ctx context.Context) error { return w.trouble(ctx, o.duration) }); err != nil {

@@ -18,7 +18,8 @@ import (
 const (
 	// leakMost is by how much a figure may be higher at the end than at the start, with as many objects as then.
 	leakMost = 1.2
-	// namesMost are remembered of what was deleted, so that what comes back again and again is noticed. That is no leak.
+	// namesMost are remembered of what was deleted, so that what comes back again and again is noticed. That is no leak. Measured alone, a
+	// name takes 330 bytes.
 	namesMost = 20_000
 	nameBytes = 400
 )

@@ -47,7 +47,8 @@ type world struct {
 	machines  *definitions
 	judge     *judge
 	restarts  int
-	restarted time.Time // the last time
+	restarted time.Time         // the last time
+	heaps     map[string][]byte // at the start, by replica
 }
 
 func newWorld(ctx context.Context, binary string) (w *world, err error) {
