@@ -192,7 +192,12 @@ func (e *simulation) approve(t *rapid.T) {
 		t.Skip()
 	}
 	h := rapid.SampledFrom(all).Draw(t, "hold")
-	id := e.leader.namespaces[h.namespace].holds.Of(h.Owner).ID
+	holds := e.leader.namespaces[h.namespace].holds
+	of := holds.ByID(h.ID) // A policy may own several holds that were adopted.
+	if of == nil {
+		of = holds.Of(h.Owner)
+	}
+	id := of.ID
 	for i, p := range e.Policies {
 		if p.UID == h.Owner {
 			e.Policies[i] = p.DeepCopy()
