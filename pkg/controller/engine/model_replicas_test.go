@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
@@ -16,9 +17,22 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
 // Replicas of TestEngine: how they start, follow and become leader.
+
+// drawnKinds has the kinds of all objects that the model draws.
+var drawnKinds = func() *kinds.Table {
+	catalog, err := kinds.NewCatalog()
+	if err != nil {
+		panic(err)
+	}
+	return catalog.Table([]kinds.Served{
+		{GroupVersionKind: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}, Plural: "workflows"},
+		{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"},
+	}, nil, kinds.Builtin())
+}()
 
 // start returns an engine that has listed the whole cluster.
 func (e *simulation) start() *driver {
@@ -29,6 +43,11 @@ func (e *simulation) startWith(c Config) *driver {
 	t := newDriver(c)
 	if e.budget > 0 {
 		t.setBudget(e.budget)
+	}
+	t.SetKinds(drawnKinds, e.Now)
+	for _, resource := range drawnKinds.Deletable() {
+		k, _ := drawnKinds.For(resource)
+		t.StartObserving(k)
 	}
 	e.listNamespaces(t)
 	e.version += len(e.Objects) + 1
@@ -43,8 +62,9 @@ func (e *simulation) startWith(c Config) *driver {
 	for _, f := range e.Objects {
 		e.setRecreated(t, f)
 	}
-	e.list(t, gc.ResourceJobs)
-	e.list(t, gc.ResourcePods)
+	for _, resource := range drawnKinds.Deletable() {
+		e.list(t, resource)
+	}
 	e.stepAll(t)
 	return t
 }

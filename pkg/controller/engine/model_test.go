@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
@@ -123,20 +122,25 @@ func (e *simulation) list(t *driver, resource string) {
 // cover does what an observer does: it lists everything that is newly covered.
 func (e *simulation) cover() { e.both(e.coverOne) }
 
+// coverOne lists for one engine. What it lists may be controlled by objects of another resource, which are covered then.
 func (e *simulation) coverOne(t *driver) {
-	e.stepAll(t)
-	for resource, namespaces := range t.Coverage() {
-		for name := range namespaces {
-			if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
-				continue
-			}
-			m := t.BeginMerge(resource, name)
-			for _, f := range e.Objects {
-				if f.Resource == resource && f.Namespace == name {
-					t.add(m, []*facts.Compact{t.observed(f)}, e.Now)
+	for again := true; again; {
+		again = false
+		e.stepAll(t)
+		for resource, namespaces := range t.Coverage() {
+			for name := range namespaces {
+				if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
+					continue
 				}
+				again = true
+				m := t.BeginMerge(resource, name)
+				for _, f := range e.Objects {
+					if f.Resource == resource && f.Namespace == name {
+						t.add(m, []*facts.Compact{t.observed(f)}, e.Now)
+					}
+				}
+				m.End(true, e.Now)
 			}
-			m.End(true, e.Now)
 		}
 	}
 }
@@ -188,7 +192,7 @@ func (e *simulation) read() {
 
 // relist starts the watch of a resource over with a list.
 func (e *simulation) relist(t *rapid.T) {
-	resource := rapid.SampledFrom([]string{gc.ResourceJobs, gc.ResourcePods}).Draw(t, "resource")
+	resource := rapid.SampledFrom(drawnKinds.Deletable()).Draw(t, "resource")
 	e.both(func(t *driver) { e.list(t, resource) })
 	e.clearDue()
 }

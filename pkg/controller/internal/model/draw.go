@@ -35,7 +35,10 @@ var (
 )
 
 var (
-	drawnResources = [][]string{nil, {gc.ResourceJobs}, {gc.ResourcePods}, {gc.ResourceJobs, gc.ResourcePods}}
+	drawnResources = [][]string{
+		nil, {gc.ResourceJobs}, {gc.ResourcePods}, {gc.ResourceJobs, gc.ResourcePods}, {DrawnWorkflows}, {DrawnConfigMaps},
+		{DrawnWorkflows, gc.ResourcePods}, {gc.ResourceJobs, DrawnConfigMaps},
+	}
 	// drawnAges are a little more and a little less than drawnDurations, and equal to some of them.
 	drawnAges = []time.Duration{
 		time.Minute, time.Minute - time.Second, time.Minute + time.Second, 10 * time.Minute, 10*time.Minute - time.Second, time.Hour,
@@ -48,6 +51,12 @@ var (
 	drawnSchedules = []time.Duration{time.Hour, time.Minute, 10 * time.Minute}
 	drawnCounts    = []int64{1, 0, 2, 3, 5}
 	drawnTotals    = []int64{5, 0, 3, 8, 100}
+)
+
+// Of the other resources one finishes, and may own Pods. The other has no lifecycle.
+const (
+	DrawnWorkflows  = "workflows.argoproj.io"
+	DrawnConfigMaps = "configmaps"
 )
 
 // DrawnObjects is how many objects a drawn world has at most.
@@ -95,19 +104,20 @@ func DrawNamespace(t *rapid.T) Namespace {
 // DrawnUID returns the UID of object number i.
 func DrawnUID(i int) types.UID { return types.UID(fmt.Sprintf("uid-%02d", i)) }
 
-// DrawObject draws a state of object number i: a Job if i is even, or a Pod. All states of one number have the same namespace, name and
-// UID.
+// DrawObject draws a state of object number i. All states of one number have the same resource, namespace, name and UID.
 func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	f := &lifecycle.Fact{
 		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
-		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour), Finishes: true,
-		Controller: drawController(t, i),
+		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour),
+		Finishes: DrawnResource(i) != DrawnConfigMaps, Controller: drawController(t, i),
 	}
 	if f.Controller != nil && f.Controller.Kind == "CronJob" && !rarely(t, 3) {
 		f.Scheduled = now.Add(-pick(t, drawnSchedules...))
 	}
-	drawFinish(t, f, now)
-	if f.Resource == gc.ResourceJobs && rarely(t, 6) {
+	if f.Finishes {
+		drawFinish(t, f, now)
+	}
+	if (f.Resource == gc.ResourceJobs || f.Resource == DrawnWorkflows) && rarely(t, 6) {
 		ttl := pick(t, time.Minute, 0, 10*time.Minute, time.Hour)
 		f.NativeTTL = &ttl
 	}
@@ -139,8 +149,16 @@ func drawMarks(t *rapid.T, f *lifecycle.Fact) {
 
 func drawnHome(i int) string { return drawnHomes[i/2%len(drawnHomes)] }
 
-// DrawnResource returns the resource of object number i.
-func DrawnResource(i int) string { return []string{gc.ResourceJobs, gc.ResourcePods}[i%2] }
+// DrawnResource returns the resource of object number i: a Job if i is even, most often, or a Pod.
+func DrawnResource(i int) string {
+	switch i % 10 {
+	case 8:
+		return DrawnWorkflows
+	case 9:
+		return DrawnConfigMaps
+	}
+	return []string{gc.ResourceJobs, gc.ResourcePods}[i%2]
+}
 
 func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	if rarely(t, 6) {
@@ -148,7 +166,9 @@ func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 			f.Failed = "spec.finished.when: no such key: phase"
 			return // Whether it runs is not known.
 		}
-		drawDeadline(t, f, now)
+		if f.Resource != DrawnWorkflows {
+			drawDeadline(t, f, now)
+		}
 		return // It runs.
 	}
 	f.Finished, f.Outcome = true, pick(t, gc.OutcomeSucceeded, gc.OutcomeFailed)
@@ -172,13 +192,13 @@ func drawDeadline(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	}
 }
 
-// drawController draws a controller, most often none. That of a Job may be a CronJob. That of a Pod may be another object of the world, or
-// a Job that does not exist.
+// drawController draws a controller, most often none. That of a Job may be a CronJob. That of another object may be a Job of the world or
+// one that does not exist, and that of any object a Workflow.
 func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	own := func(group, kind, name string, uid types.UID) *lifecycle.Owner {
 		return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
 	}
-	switch pick(t, 0, 0, 0, 1, 2, 3, 1, 0) {
+	switch pick(t, 0, 0, 0, 1, 2, 3, 1, 0, 4) {
 	case 1:
 		if DrawnResource(i) == gc.ResourceJobs {
 			name, namespace := pick(t, DrawnCronJobs...), drawnHome(i)
@@ -191,6 +211,10 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 		return own("batch", "Job", fmt.Sprintf("o%02d", j), DrawnUID(j))
 	case 2:
 		return own("apps", pick(t, "ReplicaSet", "StatefulSet", "DaemonSet"), "s", pick[types.UID](t, "uid-s1", "uid-s2"))
+	case 4:
+		if j := pick(t, 8, 18, 28, 98); j != i {
+			return own("argoproj.io", "Workflow", fmt.Sprintf("o%02d", j), DrawnUID(j))
+		}
 	case 3:
 		if rarely(t, 3) {
 			return own("jobset.x-k8s.io", "JobSet", "s", "uid-jobset")
@@ -225,7 +249,7 @@ func DrawQuota(t *rapid.T, namespace, name string) *corev1.ResourceQuota {
 		Namespace: namespace, Name: name, UID: types.UID("uid-quota-" + namespace + "-" + name), ResourceVersion: "1",
 	}}
 	q.Spec.Hard = corev1.ResourceList{}
-	for _, what := range some(t, []string{"count/" + gc.ResourceJobs, "count/" + gc.ResourcePods, "pods"}) {
+	for _, what := range some(t, []string{"count/" + gc.ResourceJobs, "count/" + gc.ResourcePods, "pods", "count/" + DrawnWorkflows}) {
 		q.Spec.Hard[corev1.ResourceName(what)] = *resource.NewQuantity(int64(rapid.IntRange(0, 9).Draw(t, "hard")), resource.DecimalSI)
 	}
 	if rarely(t, 6) {

@@ -34,6 +34,11 @@ func DrawClusterPolicy(t *rapid.T, name string) *gc.ClusterCleanupPolicy {
 			ActiveDeadline: spec.ActiveDeadline, Rules: spec.Rules,
 		},
 	}
+	for i := range p.Spec.Rules {
+		if r := &p.Spec.Rules[i]; r.After == "" && r.ActiveDeadline == nil && rarely(t, 8) {
+			r.Resources = []string{gc.ResourceAll}
+		}
+	}
 	if rarely(t, 2) {
 		p.Spec.Guardrails = drawGuardrails(t)
 	}
@@ -99,7 +104,13 @@ func drawConditions(t *rapid.T, r *gc.CleanupRule) {
 
 // drawLimits draws the TTL, the capacity and the deadline of a rule, rarely one that cannot be read.
 func drawLimits(t *rapid.T, r *gc.CleanupRule) {
-	switch pick(t, "ttl", "capacity", "both", "deadline") {
+	what := pick(t, "ttl", "capacity", "both", "deadline")
+	ends := all(r.Resources, func(resource string) bool { return resource == gc.ResourceJobs || resource == gc.ResourcePods })
+	if !ends && !rarely(t, 20) { // Other resources have no deadline.
+		r.TTL, r.Capacity = new(pick(t, drawnTTLs...)), map[bool]*gc.Capacity{true: drawCapacity(t)}[what == "capacity"]
+		return
+	}
+	switch what {
 	case "deadline":
 		r.ActiveDeadline = new(pick(t, drawnDeadlines...))
 	case "ttl":
@@ -155,7 +166,7 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	if rarely(t, 3) {
 		g.MaxDeletionsPerMinute = new(pick[int64](t, 60, 1, 6000))
 	}
-	switch ceiling := func() *int64 { return new(pick[int64](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs") {
+	switch ceiling := func() *int64 { return new(pick[int64](t, 3, 0, 1, 5, 8)) }; pick(t, "none", "both", "apart", "Jobs", "Workflows") {
 	case "both":
 		g.Ceilings = []gc.Ceiling{{Resources: pick(t, drawnResources[0], drawnResources[3]), MaxObjects: ceiling()}}
 	case "apart":
@@ -165,6 +176,8 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 		}
 	case "Jobs":
 		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[1], MaxObjects: ceiling()}}
+	case "Workflows":
+		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[4], MaxObjects: ceiling()}}
 	}
 	return g
 }

@@ -33,16 +33,23 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
 		return noOwner
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		if slices.ContainsFunc(w.Objects, func(job *lifecycle.Fact) bool {
-			return job.Resource == gc.ResourceJobs && job.UID == f.Controller.UID && job.Namespace == f.Namespace && job.Finished
-		}) {
-			return finished
-		}
-		return running
+		return w.finisherOf(f, gc.ResourceJobs)
+	case schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}:
+		return w.finisherOf(f, DrawnWorkflows)
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
 		return w.cronJobOf(f)
 	}
 	return unknown
+}
+
+// finisherOf is ownerOf for an owner of a resource that finishes.
+func (w *World) finisherOf(f *lifecycle.Fact, resource string) owner {
+	if slices.ContainsFunc(w.Objects, func(of *lifecycle.Fact) bool {
+		return of.Resource == resource && of.UID == f.Controller.UID && of.Namespace == f.Namespace && of.Finished
+	}) {
+		return finished
+	}
+	return running
 }
 
 // cronJobOf is ownerOf for a CronJob.

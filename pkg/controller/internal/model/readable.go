@@ -26,7 +26,7 @@ func readable(p policy) bool {
 
 func readableRule(r gc.CleanupRule) bool {
 	return readableLimits(r) && readableAfter(r) &&
-		all(r.Resources, readableResource) &&
+		(all(r.Resources, readableResource) || slices.Equal(r.Resources, []string{gc.ResourceAll})) &&
 		readableSelector(r.Selector) &&
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
 		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&

@@ -138,9 +138,16 @@ func orBackground(p metav1.DeletionPropagation) metav1.DeletionPropagation {
 // ruleMatches reports whether resources, selector and outcome match, which says nothing of match conditions. An unfinished object may still
 // have any outcome.
 func ruleMatches(r gc.CleanupRule, f *lifecycle.Fact) bool {
-	return slices.Contains(orJobsAndPods(r.Resources), f.Resource) &&
+	return namesResource(r, f) &&
 		(r.Selector == nil || matches(r.Selector, f.Labels)) &&
 		(r.Outcome == "" || !f.Finished || r.Outcome == f.Outcome)
+}
+
+func namesResource(r gc.CleanupRule, f *lifecycle.Fact) bool {
+	if slices.Contains(r.Resources, gc.ResourceAll) {
+		return f.Finishes
+	}
+	return slices.Contains(orJobsAndPods(r.Resources), f.Resource)
 }
 
 func orJobsAndPods(resources []string) []string {
