@@ -122,7 +122,7 @@ func (e *Engine) findAdoptedMembers(ns *namespace) bool {
 	if e.fresh.ClockDoubt() != "" || ns.holds.Find((*approval.Hold).Unsearched) == nil {
 		return false
 	}
-	for rec := range ns.recordsWantingDelete() {
+	for rec := range ns.dueRecords() {
 		if h := ns.possibleHold(rec, rec.policy.UID, (*approval.Hold).Unsearched); h != nil && rec.hold() == nil {
 			e.addMember(rec, h)
 		}

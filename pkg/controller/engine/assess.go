@@ -116,7 +116,7 @@ func (e *Engine) countOverdue(ps *policyState, counted map[*policyState]int) int
 // so such an object is overdue if it had finished by then.
 func (e *Engine) overdue(rec *record) bool {
 	at := e.lastRun.Add(-statusDelay)
-	return rec.wantsDelete && (rec.at.time().Before(at) || byLimit(reasons[rec.deleteReason]) && rec.FinishedAt().Before(at))
+	return rec.due && (rec.at.time().Before(at) || byLimit(reasons[rec.deleteReason]) && rec.FinishedAt().Before(at))
 }
 
 // batch has the objects of a namespace that are due by one policy and not assessed yet.
@@ -130,7 +130,7 @@ type batch struct {
 // batchesOf returns the batches of a namespace, sorted by the names of their policies.
 func (e *Engine) batchesOf(ns *namespace, changes approval.Changes) []*batch {
 	byPolicy := map[*policy.Policy]*batch{}
-	for rec := range ns.recordsWantingDelete() {
+	for rec := range ns.dueRecords() {
 		if rec.clearance != uncleared {
 			continue
 		}

@@ -31,12 +31,12 @@ func (e *Engine) setClearance(rec *record, to clearance) {
 	}
 }
 
-// updateClearance sets wantsDelete, and the clearance if nothing has to be assessed first. before is the decision that d replaces.
+// updateClearance sets whether the record is due, and its clearance if nothing has to be assessed first. before is the decision that d replaces.
 func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
-	rec.setWantsDelete(d.Action == policy.Delete || d.Ends)
+	rec.setDue(d.Action == policy.Delete || d.Ends)
 	rec.deleteReason = rec.deleteReason.recode(d.Reason)
-	if !rec.wantsDelete {
+	if !rec.due {
 		e.resetClearance(rec)
 		return
 	}
@@ -48,7 +48,7 @@ func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.
 	}
 }
 
-// tryToClear clears a record with wantsDelete unless a change has to be assessed first. before is the decision that was replaced.
+// tryToClear clears a due record unless a change has to be assessed first. before is the decision that was replaced.
 func (e *Engine) tryToClear(rec *record, before policy.Decision, p *policy.Policy) {
 	ns := rec.ns
 	switch {
@@ -66,7 +66,7 @@ func (e *Engine) tryToClear(rec *record, before policy.Decision, p *policy.Polic
 	}
 }
 
-// resetClearance resets the clearance of a record without wantsDelete. It leaves that to resetClearances while a change is pending, or not
+// resetClearance resets the clearance of a record that is not due. It leaves that to resetClearances while a change is pending, or not
 // everything is listed: if the record wants to be deleted again by then, this is not attributed to the change. While clocks are in doubt,
 // the members of a hold stay in it.
 func (e *Engine) resetClearance(rec *record) {
@@ -87,7 +87,7 @@ func (e *Engine) resetClearances(ns *namespace, members bool) {
 	}
 	members = members && e.fresh.ClockDoubt() == ""
 	for _, rec := range ns.records {
-		if !rec.wantsDelete && (rec.clearance == cleared || members && rec.hold() != nil) {
+		if !rec.due && (rec.clearance == cleared || members && rec.hold() != nil) {
 			e.setClearance(rec, uncleared)
 		}
 	}

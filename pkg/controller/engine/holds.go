@@ -105,7 +105,7 @@ func (e *Engine) reassignHolds(ns *namespace) bool {
 // newOwner returns the first policy by name that would delete a member of a hold; nil if there is none. All replicas find the same one.
 func (ns *namespace) newOwner(h *approval.Hold) *policy.Policy {
 	var newOwner *policy.Policy
-	for rec := range ns.recordsWantingDelete() {
+	for rec := range ns.dueRecords() {
 		if p := rec.policy; rec.hold() == h && (newOwner == nil || p.String() < newOwner.String()) {
 			newOwner = p
 		}
@@ -159,7 +159,7 @@ func (ns *namespace) mayHaveMembers(h *approval.Hold, policies sets.Set[types.UI
 	if h.ListedBy == nil {
 		return false
 	}
-	for rec := range ns.recordsWantingDelete() {
+	for rec := range ns.dueRecords() {
 		if of := rec.hold(); of != nil && of != h && policies.Has(rec.policy.UID) && h.MayHave(rec.FinishedAt(), rec.policy.UID) {
 			return true
 		}
@@ -204,7 +204,7 @@ func (e *Engine) clearMembers(ns *namespace, h *approval.Hold) {
 		case h.Members == 0:
 			return
 		case rec.hold() != h:
-		case !rec.wantsDelete:
+		case !rec.due:
 			e.setClearance(rec, uncleared)
 		default:
 			if other := ns.possibleHold(rec, rec.policy.UID, func(other *approval.Hold) bool { return other != h }); other != nil {

@@ -67,7 +67,7 @@ func (e *Engine) evaluate(rec *record, now time.Time) {
 	e.apply(rec, r, d, now)
 }
 
-// reapply applies the decision for a record with wantsDelete again, because only holds have changed.
+// reapply applies the decision for a due record again, because only holds have changed.
 func (e *Engine) reapply(rec *record, now time.Time) {
 	d := policy.Decision{Action: policy.Delete, Reason: reasons[rec.deleteReason], At: rec.at.time()}
 	if d.Reason == policy.ReasonActiveDeadline {

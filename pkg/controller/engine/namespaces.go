@@ -45,7 +45,7 @@ type namespace struct {
 	owners map[schema.GroupKind]int
 
 	records          []*record
-	wantsDeleteCount int // how many records have wantsDelete
+	dueCount int // how many records are due
 	deadlineCount    int // how many records have a deadline that is to be changed
 	// deadlinesSet counts the Jobs with a deadline that Winnow has set, and may have to take back.
 	deadlinesSet int
@@ -60,7 +60,7 @@ type namespace struct {
 	recent  approval.Window
 	// holds are indexed by clearance, so an element becomes nil when the hold ends.
 	holds approval.Holds
-	// staleClearances is set if records without wantsDelete still have a clearance; see resetClearance.
+	// staleClearances is set if records that are not due still have a clearance; see resetClearance.
 	staleClearances bool
 	// formerCeilings are the ceilings that the namespace was under before changes. If it no longer is, the shares of other namespaces change.
 	formerCeilings []*ceiling
@@ -260,13 +260,13 @@ func (ns *namespace) requeue(rec *record) {
 	ns.unevaluated++
 }
 
-// recordsWantingDelete returns the records with wantsDelete. The loop must not change any wantsDelete. Mostly there are no such records,
-// and wantsDeleteCount says so without a look at all records.
-func (ns *namespace) recordsWantingDelete() iter.Seq[*record] {
+// dueRecords returns the records that are due. The loop must not change which are. Mostly there are none, and dueCount says so without a
+// look at all records.
+func (ns *namespace) dueRecords() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
-		left := ns.wantsDeleteCount
+		left := ns.dueCount
 		for i := 0; i < len(ns.records) && left > 0; i++ {
-			if rec := ns.records[i]; rec.wantsDelete {
+			if rec := ns.records[i]; rec.due {
 				if left--; !yield(rec) {
 					return
 				}

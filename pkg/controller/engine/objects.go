@@ -108,7 +108,7 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.timers.Remove(rec)
 	e.queue.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)
-	rec.setWantsDelete(false)
+	rec.setDue(false)
 	rec.countDeadline(-1)
 	rec.countDeadlineSet(-1)
 	e.setClearance(rec, uncleared)

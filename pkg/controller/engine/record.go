@@ -39,10 +39,10 @@ type verdict struct {
 	reason      reasonCode
 	propagation propagationCode
 	flags       flags
-	// wantsDelete is set if policies and guardrails want the object deleted, for deleteReason, even if something else prevents that. It is
-	// also set if a new deadline would end the object at once. Only setWantsDelete changes it.
-	wantsDelete bool
-	// clearance says whether a record with wantsDelete may be deleted in spite of changes. Only setClearance changes it.
+	// due is set if policies and guardrails want the object deleted, for deleteReason, even if something else prevents that. It is
+	// also set if a new deadline would end the object at once. Only setDue changes it.
+	due bool
+	// clearance says whether a due record may be deleted in spite of changes. Only setClearance changes it.
 	clearance    clearance
 	deleteReason reasonCode
 }
@@ -107,24 +107,24 @@ type preview struct {
 	decision policy.Decision
 }
 
-// setOverSince sets overSince to now after Over of a membership has changed, unless the record has wantsDelete: then it stays due since the
+// setOverSince sets overSince to now after Over of a membership has changed, unless the record is due: then it stays due since the
 // time that is already known. If Over has become false, overSince does not matter.
 func (rec *record) setOverSince(now time.Time) {
 	rec.ensureLimitState().overChanged = false
-	if !rec.wantsDelete {
+	if !rec.due {
 		rec.ensureLimitState().overSince = instantOf(now)
 	}
 }
 
-// setWantsDelete sets wantsDelete, and counts in the namespace.
-func (rec *record) setWantsDelete(wantsDelete bool) {
+// setDue sets whether the record is due, and counts in the namespace.
+func (rec *record) setDue(due bool) {
 	switch {
-	case wantsDelete && !rec.wantsDelete:
-		rec.ns.wantsDeleteCount++
-	case !wantsDelete && rec.wantsDelete:
-		rec.ns.wantsDeleteCount--
+	case due && !rec.due:
+		rec.ns.dueCount++
+	case !due && rec.due:
+		rec.ns.dueCount--
 	}
-	rec.wantsDelete = wantsDelete
+	rec.due = due
 }
 
 // previews returns what Preview policies would decide for the object.
@@ -265,7 +265,7 @@ func (rec *record) resolution() policy.Resolution {
 
 // decision returns what was decided, without the detail.
 func (rec *record) decision() policy.Decision {
-	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time(), Ends: rec.wantsDelete && rec.changesDeadline()}
+	return policy.Decision{Action: rec.action, Reason: reasons[rec.reason], At: rec.at.time(), Ends: rec.due && rec.changesDeadline()}
 }
 
 // instant is a time in microseconds since 1970, rounded up. Nanoseconds would overflow in 2262, and objects may be kept for longer.

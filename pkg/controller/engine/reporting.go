@@ -211,7 +211,7 @@ func (u *summation) add(e *Engine, rec *record) {
 	if p := rec.policy; p != nil {
 		s := u.sums.Of(p)
 		s.Add(p, &rec.Compact, rec.decision(), func() string { return e.explain(rec).Detail })
-		if rec.wantsDelete {
+		if rec.due {
 			s.AddToHold(rec.heldBy(p.UID), rec.Resource)
 		}
 	}

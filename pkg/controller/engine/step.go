@@ -113,7 +113,7 @@ func (e *Engine) stepRejudging(now time.Time) {
 // until then nothing is deleted in these namespaces.
 func (e *Engine) applyAll(all []*namespace, now time.Time) {
 	for _, ns := range all {
-		if ns.wantsDeleteCount > 0 || ns.deadlineCount > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
+		if ns.dueCount > 0 || ns.deadlineCount > 0 || len(ns.previews) > 0 || len(ns.clusterPreviews) > 0 {
 			ns.unapplied = len(ns.records)
 			e.applying.Insert(ns)
 		}
@@ -127,7 +127,7 @@ func (e *Engine) stepApplying(now time.Time) {
 		switch {
 		case len(rec.previews()) > 0, rec.changesDeadline():
 			e.evaluate(rec, now)
-		case rec.wantsDelete:
+		case rec.due:
 			e.reapply(rec, now)
 		}
 	})
