@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 )
@@ -178,11 +179,34 @@ func (e *simulation) adopt(namespace string) {
 		}
 		sim := e.holdOf(h.Owner, namespace)
 		if sim == nil {
-			sim = &simHold{Owner: h.Owner, namespace: namespace, ID: h.ID, was: h.ID}
+			sim = &simHold{Owner: h.Owner, namespace: namespace, ID: e.simID(h.ID)}
+			sim.was = sim.ID
 			e.holds = append(e.holds, sim)
 		}
 		sim.Since, sim.ListedBy, sim.Searched = h.Since, maps.Clone(h.ListedBy), sim.Searched && h.Searched
 	}
+}
+
+// ofLeader returns the hold of the leader; nil if it has none.
+func (e *simulation) ofLeader(h *simHold) *approval.Hold {
+	ns := e.leader.namespaces[h.namespace]
+	if ns == nil {
+		return nil
+	}
+	if of := ns.holds.ByID(h.ID); of != nil { // A policy may own several holds that were adopted.
+		return of
+	}
+	return ns.holds.Of(h.Owner)
+}
+
+// simID returns the ID for a hold that the leader has under this ID. It is that of the same hold in another namespace, if there is one.
+func (e *simulation) simID(id string) string {
+	for _, h := range e.holds {
+		if of := e.ofLeader(h); of != nil && of.ID == id {
+			return h.ID
+		}
+	}
+	return id
 }
 
 // approve approves a hold by its ID.
@@ -192,12 +216,7 @@ func (e *simulation) approve(t *rapid.T) {
 		t.Skip()
 	}
 	h := rapid.SampledFrom(all).Draw(t, "hold")
-	holds := e.leader.namespaces[h.namespace].holds
-	of := holds.ByID(h.ID) // A policy may own several holds that were adopted.
-	if of == nil {
-		of = holds.Of(h.Owner)
-	}
-	id := of.ID
+	id := e.ofLeader(h).ID
 	for i, p := range e.Policies {
 		if p.UID == h.Owner {
 			e.Policies[i] = p.DeepCopy()

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // Replicas of TestEngine: how they start, follow and become leader.
@@ -252,7 +253,7 @@ func (e *simulation) checkFollower(t *rapid.T) {
 	}
 	for _, f := range e.Objects {
 		rec, other := e.leader.records.get(f.UID), e.follower.records.get(f.UID)
-		if (rec == nil) != (other == nil) && e.known(f.Namespace) { // A replica that has seen an unknown namespace keeps its objects.
+		if (rec == nil) != (other == nil) && e.bothCover(f) {
 			t.Fatalf("only one replica knows %s", f.UID)
 		}
 		if rec == nil || other == nil {
@@ -267,6 +268,12 @@ func (e *simulation) checkFollower(t *rapid.T) {
 			t.Fatalf("%s waits under %+v on the follower, under %+v on the leader", f.UID, got, want)
 		}
 	}
+}
+
+// bothCover reports whether both replicas must know an object. A replica that has seen an unknown namespace keeps its objects, and one that
+// has seen an owner goes on observing others of its kind.
+func (e *simulation) bothCover(f *lifecycle.Fact) bool {
+	return e.known(f.Namespace) && e.leader.namespaces[f.Namespace].covers(f.Resource) && e.follower.namespaces[f.Namespace].covers(f.Resource)
 }
 
 // sameClearances reports whether nothing is held, and both replicas have the same limits, clearances, and counts of recent changes. A

@@ -44,9 +44,9 @@ type namespace struct {
 	named  sets.Set[string]
 	owners map[schema.GroupKind]int
 
-	records          []*record
-	dueCount int // how many records are due
-	deadlineCount    int // how many records have a deadline that is to be changed
+	records       []*record
+	dueCount      int // how many records are due
+	deadlineCount int // how many records have a deadline that is to be changed
 	// deadlinesSet counts the Jobs with a deadline that Winnow has set, and may have to take back.
 	deadlinesSet int
 	pools        map[poolKey]*pool
