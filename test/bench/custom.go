@@ -31,7 +31,7 @@ const (
 	customContent = 3500
 )
 
-// customFigures are of Winnow and kube-apiserver.
+// customFigures are of one process and of kube-apiserver.
 type customFigures struct {
 	used, server usage
 	heap         float64 // bytes
@@ -65,6 +65,14 @@ func measureCustom(ctx context.Context, o options, r *report) (err error) {
 	if err != nil {
 		return err
 	}
+	bare, err := w.customInformers(ctx, o, 0)
+	if err != nil {
+		return err
+	}
+	watches, err := w.customInformers(ctx, o, len(all))
+	if err != nil {
+		return err
+	}
 	r.progress("custom: %d objects ...", o.custom)
 	if err := createCustom(ctx, client, all[0], o.custom); err != nil {
 		return err
@@ -81,6 +89,7 @@ func measureCustom(ctx context.Context, o options, r *report) (err error) {
 		return err
 	}
 	r.add(customRows(fmt.Sprintf("%d idle kinds", len(all)), watched, "no kind", none)...)
+	r.add(customRows(fmt.Sprintf("%d informers", len(all)), watches, "no informer", bare)...)
 	r.add(customRows(fmt.Sprintf("%d objects", o.custom), full, "no objects", watched)...)
 	r.add(customRows("a match condition", conditional, "none", full)...)
 	each := func(more, fewer customFigures) sample { return sample{(more.heap - fewer.heap) / float64(o.custom)} }
@@ -113,12 +122,31 @@ func (w *world) custom(ctx context.Context, o options, timers int) (f customFigu
 	if err := poll.Pause(ctx, settle); err != nil {
 		return f, err
 	}
-	used, err := watchProcesses(ctx, o.window, w.replica().Process.Pid(), w.cluster.Process("kube-apiserver").Pid())
+	return w.customOf(ctx, o, w.replica().Process.Pid(), w.replica().Get)
+}
+
+// customInformers measures metadata informers over the first n resources, beside Winnow.
+func (w *world) customInformers(ctx context.Context, o options, n int) (f customFigures, err error) {
+	i, err := w.startInformer(ctx, fmt.Sprint(customInformers, n), w.cluster.Kubeconfig(), 0)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, i.Kill()) }()
+	if err := poll.Pause(ctx, settle); err != nil {
+		return f, err
+	}
+	return w.customOf(ctx, o, i.Pid(), i.get)
+}
+
+func (w *world) customOf(
+	ctx context.Context, o options, pid int, get func(context.Context, string) (string, error),
+) (f customFigures, err error) {
+	used, err := watchProcesses(ctx, o.window, pid, w.cluster.Process("kube-apiserver").Pid())
 	if err != nil {
 		return f, err
 	}
 	f.used, f.server = used[0], used[1]
-	f.heap, err = heapOf(ctx, w.replica().Get)
+	f.heap, err = heapOf(ctx, get)
 	return f, err
 }
 

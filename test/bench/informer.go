@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -44,11 +45,13 @@ const (
 	trimmedInformer = "trimmed informer"
 	// metadataInformer asks for metadata alone, and drops managed fields. It cannot tell when a Job finished.
 	metadataInformer = "metadata informer"
+	// customInformers, followed by a number, are metadata informers over so many custom resources.
+	customInformers = "custom informers "
 )
 
 const heapPath = "/debug/pprof/heap?gc=1&debug=1"
 
-// runInformer takes a kubeconfig, a port and its kind. It serves how many Jobs it has at /jobs, once all are there, and its memory.
+// runInformer takes a kubeconfig, a port and its kind. It serves how many objects it has at /objects, once all are there, and its memory.
 func runInformer(ctx context.Context, args []string) error {
 	if len(args) != 3 {
 		return fmt.Errorf("%s takes a kubeconfig, a port and a kind, not %q", informerCommand, args)
@@ -58,13 +61,21 @@ func runInformer(ctx context.Context, args []string) error {
 		return err
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
-	jobs, err := newInformer(config, args[2])
+	all, err := newInformers(config, args[2])
 	if err != nil {
 		return err
 	}
-	go jobs.Run(ctx.Done())
-	cache.WaitForCacheSync(ctx.Done(), jobs.HasSynced)
-	http.HandleFunc("/jobs", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, len(jobs.GetStore().ListKeys())) })
+	for _, i := range all {
+		go i.Run(ctx.Done())
+		cache.WaitForCacheSync(ctx.Done(), i.HasSynced)
+	}
+	http.HandleFunc("/objects", func(w http.ResponseWriter, _ *http.Request) {
+		n := 0
+		for _, i := range all {
+			n += len(i.GetStore().ListKeys())
+		}
+		fmt.Fprint(w, n)
+	})
 	server := &http.Server{Addr: "127.0.0.1:" + args[1], ReadHeaderTimeout: time.Minute}
 	go func() {
 		<-ctx.Done()
@@ -76,14 +87,21 @@ func runInformer(ctx context.Context, args []string) error {
 	return nil
 }
 
-func newInformer(config *rest.Config, kind string) (cache.SharedIndexInformer, error) {
-	if kind == metadataInformer {
-		client, err := metadata.NewForConfig(config)
-		if err != nil {
-			return nil, err
+func newInformers(config *rest.Config, kind string) ([]cache.SharedIndexInformer, error) {
+	custom, isCustom := strings.CutPrefix(kind, customInformers)
+	if isCustom || kind == metadataInformer {
+		watched := []schema.GroupVersionResource{batchv1.SchemeGroupVersion.WithResource("jobs")}
+		if isCustom {
+			n, err := strconv.Atoi(custom)
+			if err != nil {
+				return nil, err
+			}
+			watched = nil
+			for _, r := range customResources(n) {
+				watched = append(watched, r.GroupVersionResource())
+			}
 		}
-		factory := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(trim))
-		return factory.ForResource(batchv1.SchemeGroupVersion.WithResource("jobs")).Informer(), nil
+		return metadataInformers(config, watched)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -93,7 +111,21 @@ func newInformer(config *rest.Config, kind string) (cache.SharedIndexInformer, e
 	if kind == trimmedInformer {
 		options = append(options, informers.WithTransform(trim))
 	}
-	return informers.NewSharedInformerFactoryWithOptions(client, 0, options...).Batch().V1().Jobs().Informer(), nil
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, options...)
+	return []cache.SharedIndexInformer{factory.Batch().V1().Jobs().Informer()}, nil
+}
+
+func metadataInformers(config *rest.Config, watched []schema.GroupVersionResource) ([]cache.SharedIndexInformer, error) {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	factory := metadatainformer.NewSharedInformerFactoryWithOptions(client, 0, metadatainformer.WithTransform(trim))
+	var out []cache.SharedIndexInformer
+	for _, r := range watched {
+		out = append(out, factory.ForResource(r).Informer())
+	}
+	return out, nil
 }
 
 // trim drops what nobody needs who deletes finished Jobs: managed fields, what kubectl applied, and of the spec all but the TTL.
@@ -114,7 +146,7 @@ type informer struct {
 	port string
 }
 
-// startInformer starts one and waits until it has n Jobs.
+// startInformer starts one and waits until it has n objects.
 func (w *world) startInformer(ctx context.Context, kind, kubeconfig string, n int) (*informer, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -130,9 +162,9 @@ func (w *world) startInformer(ctx context.Context, kind, kubeconfig string, n in
 		return nil, err
 	}
 	return i, poll.Until(ctx, knownMost(n), 100*time.Millisecond, func(ctx context.Context) error {
-		got, err := i.get(ctx, "/jobs")
+		got, err := i.get(ctx, "/objects")
 		if err == nil && got != strconv.Itoa(n) {
-			err = fmt.Errorf("the %s has %s Jobs, not %d, see %s", kind, got, n, filepath.Base(i.LogFile))
+			err = fmt.Errorf("the %s has %s objects, not %d, see %s", kind, got, n, filepath.Base(i.LogFile))
 		}
 		return err
 	})
