@@ -31,7 +31,8 @@ func (e *Engine) setClearance(rec *record, to clearance) {
 	}
 }
 
-// updateClearance sets whether the record is due, and its clearance if nothing has to be assessed first. before is the decision that d replaces.
+// updateClearance sets whether the record is due, and its clearance if nothing has to be assessed first. before is the decision that d
+// replaces.
 func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
 	rec.setDue(d.Action == policy.Delete || d.Ends)

@@ -310,7 +310,7 @@ func (e *simulation) clearUnheld(uids []types.UID) {
 // forgetNotDue forgets the clearances of objects that are no longer due, and ends holds without members. While the clock is in doubt, or a
 // namespace is unknown, it is not known which objects are not due.
 func (e *simulation) forgetNotDue(due map[model.PolicyInNamespace][]types.UID) {
-	e.both(e.stepAll)
+	e.cover()
 	still := map[types.UID]bool{}
 	for _, uids := range due {
 		for _, uid := range uids {

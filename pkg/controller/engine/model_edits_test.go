@@ -44,7 +44,6 @@ func (e *simulation) object(t *rapid.T) {
 		e.both(func(t *driver) { e.setRecreated(t, f) })
 	}
 	e.both(func(t *driver) { t.Upsert(t.observed(f), e.Now) })
-	e.cover() // It may be the first of its namespace that is controlled by an object of another resource.
 	e.clearDue()
 }
 
