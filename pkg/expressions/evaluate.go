@@ -21,9 +21,9 @@ type Object struct {
 }
 
 // Budgets for all expressions of one object together, in units of CEL's cost: some 10 ms for a lifecycle, which administrators write, and
-// some 1 ms for match conditions, which any author of a policy can write. A ValidatingAdmissionPolicy has 25 times and 250 times as much for
-// one request; but these expressions are evaluated for every object of a resource, when it is listed and whenever it changes. Usual
-// expressions cost ten to a thousand units.
+// some 1 ms for match conditions, which any author of a policy can write. The match conditions of a ValidatingAdmissionPolicy may cost 25
+// times and 250 times as much for one request. But expressions are evaluated here for every object of a resource, when it is listed and
+// whenever it changes. Usual expressions cost ten to a thousand units.
 const (
 	LifecycleBudget = celconfig.RuntimeCELCostBudgetMatchConditions / 25
 	ConditionBudget = celconfig.RuntimeCELCostBudgetMatchConditions / 250

@@ -65,11 +65,7 @@ func measureCustom(ctx context.Context, o options, r *report) (err error) {
 	if err != nil {
 		return err
 	}
-	bare, err := w.customInformers(ctx, o, 0)
-	if err != nil {
-		return err
-	}
-	watches, err := w.customInformers(ctx, o, len(all))
+	informers, err := w.besideCustom(ctx, o, len(all))
 	if err != nil {
 		return err
 	}
@@ -89,7 +85,7 @@ func measureCustom(ctx context.Context, o options, r *report) (err error) {
 		return err
 	}
 	r.add(customRows(fmt.Sprintf("%d idle kinds", len(all)), watched, "no kind", none)...)
-	r.add(customRows(fmt.Sprintf("%d informers", len(all)), watches, "no informer", bare)...)
+	r.add(informers...)
 	r.add(customRows(fmt.Sprintf("%d objects", o.custom), full, "no objects", watched)...)
 	r.add(customRows("a match condition", conditional, "none", full)...)
 	each := func(more, fewer customFigures) sample { return sample{(more.heap - fewer.heap) / float64(o.custom)} }
@@ -123,6 +119,16 @@ func (w *world) custom(ctx context.Context, o options, timers int) (f customFigu
 		return f, err
 	}
 	return w.customOf(ctx, o, w.replica().Process.Pid(), w.replica().Get)
+}
+
+// besideCustom measures informers over the first n resources.
+func (w *world) besideCustom(ctx context.Context, o options, n int) ([]row, error) {
+	none, err := w.customInformers(ctx, o, 0)
+	if err != nil {
+		return nil, err
+	}
+	watches, err := w.customInformers(ctx, o, n)
+	return customRows(fmt.Sprintf("%d informers", n), watches, "no informer", none), err
 }
 
 // customInformers measures metadata informers over the first n resources, beside Winnow.
