@@ -4,10 +4,7 @@
 package observe
 
 import (
-	"bufio"
 	"bytes"
-	"io"
-	"net/http"
 	"slices"
 	"sync"
 
@@ -17,25 +14,6 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
-
-// largeReads reads bodies in larger pieces than a watch does, which reads one object at a time. Over HTTP/2, each read may send a
-// WINDOW_UPDATE frame to the server, which costs more than decoding the object.
-type largeReads struct{ http.RoundTripper }
-
-// readSize is how much of a body is read ahead at most. A read returns what has arrived, and does not wait for more.
-const readSize = 64 << 10
-
-// RoundTrip implements http.RoundTripper.
-func (l largeReads) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{bufio.NewReaderSize(resp.Body, readSize), resp.Body}
-	}
-	return resp, err
-}
 
 // strippedCodecs remove unread fields from protobuf before they decode it, unless match conditions may read them.
 type strippedCodecs struct {

@@ -5,9 +5,7 @@ package observe
 
 import (
 	"bytes"
-	"io"
 	"math/rand"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	goreflect "reflect"
@@ -211,46 +209,6 @@ func TestClientsStripLists(t *testing.T) {
 		if err != nil || !ok || len(got.Items) != 2 || got.Items[1].Name != "b" || len(got.Items[1].Spec.Template.Spec.Containers) != containers {
 			t.Errorf("%s: %+v, %v", contentType, got, err)
 		}
-	}
-}
-
-// countedReads counts its reads. Each returns what is available.
-type countedReads struct {
-	io.Reader
-	reads int
-}
-
-func (c *countedReads) Read(p []byte) (int, error) {
-	c.reads++
-	return c.Reader.Read(p)
-}
-
-func (c *countedReads) Close() error { return nil }
-
-type answering struct{ *http.Response }
-
-func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
-
-// TestLargeReads: many small reads become one large read of the connection, and none waits for more than is available.
-func TestLargeReads(t *testing.T) {
-	body, more := net.Pipe()
-	counted := &countedReads{Reader: body}
-	resp, err := largeReads{answering{&http.Response{Body: counted}}}.RoundTrip(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := bytes.Repeat([]byte("frame"), 1000)
-	go func() {
-		_, _ = more.Write(sent) // The pipe stays open.
-	}()
-	got := make([]byte, len(sent))
-	for i := 0; i < len(got); i += 5 {
-		if _, err := io.ReadFull(resp.Body, got[i:i+5]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(got, sent) || counted.reads != 1 {
-		t.Errorf("%d bytes in %d reads, equal to what was sent: %v", len(got), counted.reads, bytes.Equal(got, sent))
 	}
 }
 
