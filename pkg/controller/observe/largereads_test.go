@@ -5,6 +5,7 @@ package observe
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -77,7 +78,7 @@ func TestReadAhead(t *testing.T) {
 			p := make([]byte, rapid.SampledFrom([]int{4, 1, 100, 512, 5000, readSize, 2 * readSize}).Draw(t, "asked for"))
 			n, err := r.Read(p)
 			got = append(got, p[:n]...)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil || n == 0 {
