@@ -117,7 +117,7 @@ func needs(r *report.Report) (policy.Reason, string) {
 	}
 	for _, g := range r.HeldByReason {
 		if g.Reason == policy.ReasonUnauthorized {
-			return g.Reason, fmt.Sprintf("%s due: %s", objects(g.Count), g.Detail)
+			return g.Reason, fmt.Sprintf("%s affected: %s", objects(g.Count), g.Detail)
 		}
 	}
 	return "", ""
