@@ -69,20 +69,28 @@ func TestPartlyListed(t *testing.T) {
 	const counted = "at least 1 Job in team-a is past this TTL and will be deleted now"
 	ofJobs := testbuilders.Policy("p").Rules(testbuilders.Rule("jobs", "1d").For(gc.ResourceJobs))
 	for name, tc := range map[string]struct {
-		answer func() error
-		want   []string
+		minutes int // since the objects finished
+		answer  func() error
+		want    []string
 	}{
+		"refused, nothing else is due": {
+			minutes: 10,
+			answer:  func() error { return errors.New("no right") },
+			want:    []string{"more objects may be due than were counted: pods cannot be listed: no right"},
+		},
 		"no answer": {
-			answer: func() error { time.Sleep(listTimeout + time.Millisecond); return errors.New("cut off") },
-			want:   []string{counted},
+			minutes: 70,
+			answer:  func() error { time.Sleep(listTimeout + time.Millisecond); return errors.New("cut off") },
+			want:    []string{counted},
 		},
 		"refused": {
-			answer: func() error { return errors.New("no right") },
-			want:   []string{counted, "more objects may be due than were counted: pods cannot be listed: no right"},
+			minutes: 70,
+			answer:  func() error { return errors.New("no right") },
+			want:    []string{counted, "more objects may be due than were counted: pods cannot be listed: no right"},
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(join(jobs("team-a", 70), pods("team-a", 70))...)
+			w := newWorld(join(jobs("team-a", tc.minutes), pods("team-a", tc.minutes))...)
 			w.with(ofJobs.Obj())
 			cluster := fakecluster.New()
 			cluster.React(func(r fakecluster.Request) (runtime.Object, error) {

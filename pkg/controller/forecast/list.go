@@ -33,7 +33,7 @@ type listing struct {
 	kept     []*facts.Compact
 	cronJobs []*lifecycle.CronJob
 	quotas   []*engine.Quota
-	// counted is how many objects were counted at; cut says that there are more, for which there was no time or no right.
+	// counted is how many objects were looked at. incomplete says that there are more, for which there was no time or no permission.
 	counted    int
 	incomplete bool
 	errs       []error

@@ -65,7 +65,7 @@ func (a *account) lines() []string {
 	if len(lines) == 0 {
 		lines = a.approved()
 	}
-	if len(lines) == 0 && a.incomplete {
+	if len(lines) == 0 && a.incomplete && len(a.errs) == 0 {
 		lines = append(
 			lines,
 			fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.counted, "object")),
