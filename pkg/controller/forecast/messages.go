@@ -65,17 +65,22 @@ func (a *account) lines() []string {
 	if len(lines) == 0 {
 		lines = a.approved()
 	}
-	if len(lines) == 0 && a.incomplete && len(a.errs) == 0 {
-		lines = append(
-			lines,
-			fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.counted, "object")),
-		)
+	if len(lines) == 0 {
+		lines = a.outOfTime()
 	}
 	lines = append(lines, a.withoutEffect()...)
 	for _, err := range a.errs {
 		lines = append(lines, "more objects may be due than were counted: "+err.Error())
 	}
 	return lines
+}
+
+// outOfTime says that nothing is due as far as there was time to look; an error says the same where it was the reason.
+func (a *account) outOfTime() []string {
+	if !a.incomplete || len(a.errs) > 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.counted, "object"))}
 }
 
 // withoutEffect describes the parts of the policy that have no effect in its namespace.
