@@ -56,6 +56,6 @@ func (r *readAhead) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	readBuffers.Put(r.buffer)
-	r.buffer, r.more = nil, false
+	r.buffer, r.unread, r.more = nil, nil, false // An empty unread would keep the buffer alive, too.
 	return n, r.err
 }
