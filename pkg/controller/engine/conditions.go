@@ -89,18 +89,18 @@ func (rec *record) addsResults(compact *facts.Compact) bool {
 
 // conditionsFor returns the match conditions to evaluate to compare what is due before and after a change of a policy. Where the engine
 // evaluates all of them already there are none.
-func (e *Engine) conditionsFor(states []changing) Conditions {
+func (e *Engine) conditionsFor(versions []policyVersion) Conditions {
 	out := Conditions{}
-	for _, s := range states {
-		if s.compiled == nil {
+	for _, v := range versions {
+		if v.compiled == nil {
 			continue
 		}
-		own, cluster := []*policy.Policy{s.compiled}, []*policy.Policy(nil)
-		if s.compiled.Cluster != nil {
+		own, cluster := []*policy.Policy{v.compiled}, []*policy.Policy(nil)
+		if v.compiled.Cluster != nil {
 			own, cluster = cluster, own
 		}
 		needed := e.conditionsOf(own, cluster)
-		for ns := range s.affected {
+		for ns := range v.affected {
 			for resource, c := range needed {
 				if ns.conditions[resource].Covers(c) {
 					continue

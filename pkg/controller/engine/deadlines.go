@@ -51,14 +51,14 @@ func (rec *record) mayTakeDeadline() bool {
 
 // deadlinesIn reports whether a change of a policy in some namespaces may change deadlines: the policy sets any before it or after it, or
 // another policy does, or Winnow has set any.
-func (e *Engine) deadlinesIn(namespaces map[*namespace]sets.Set[string], states []changing) bool {
+func (e *Engine) deadlinesIn(namespaces map[*namespace]sets.Set[string], versions []policyVersion) bool {
 	setsAny := func(ps *policyState) bool { return ps.compiled != nil && ps.compiled.SetsDeadlines() }
 	for ns := range namespaces {
 		if ns.deadlinesSet > 0 || slices.ContainsFunc(ns.policies, setsAny) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(states, func(s changing) bool { return setsAny(&s.policyState) }) ||
+	return slices.ContainsFunc(versions, func(v policyVersion) bool { return setsAny(&v.policyState) }) ||
 		slices.ContainsFunc(e.clusterPolicies, setsAny)
 }
 

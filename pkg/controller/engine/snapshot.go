@@ -54,9 +54,9 @@ type Snapshot struct {
 func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
 	config := e.config
 	config.Spent = spent
-	states := e.changing(change)
+	versions := e.versionsOf(change)
 	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts}
-	s.needs = e.needs(states, change.Policy().GetNamespace() == "")
+	s.needs = e.needs(versions, change.Policy().GetNamespace() == "")
 	s.Engine.kinds = e.kinds
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
@@ -71,8 +71,8 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(
 			s.CronJobs = append(s.CronJobs, cj)
 		}
 	}
-	s.Deadlines = e.deadlinesIn(s.needs, states)
-	s.Conditions = e.conditionsFor(states)
+	s.Deadlines = e.deadlinesIn(s.needs, versions)
+	s.Conditions = e.conditionsFor(versions)
 	s.beginNamespace(now)
 	return s
 }
@@ -148,21 +148,21 @@ func (s *Snapshot) copyClearance(rec *record) {
 	}
 }
 
-// changing is the state of a policy before or after a change, with the namespaces that it applies to.
-type changing struct {
+// policyVersion is a policy before or after a change, with the namespaces that it applies to.
+type policyVersion struct {
 	policyState
 	affected sets.Set[*namespace]
 }
 
-// changing returns the states of a policy before and after a change. There is none in a namespace that the engine does not know.
-func (e *Engine) changing(change gc.PolicyChange) []changing {
-	var out []changing
+// versionsOf returns the policy before and after a change. There is none in a namespace that the engine does not know.
+func (e *Engine) versionsOf(change gc.PolicyChange) []policyVersion {
+	var out []policyVersion
 	for _, p := range change.Policies() {
 		if own := p.GetNamespace(); own == "" || e.namespaces[own] != nil {
-			s := changing{}
-			e.compile(&s.policyState, Observe(p))
-			s.affected = e.affected(&s.policyState, own)
-			out = append(out, s)
+			v := policyVersion{}
+			e.compile(&v.policyState, Observe(p))
+			v.affected = e.affected(&v.policyState, own)
+			out = append(out, v)
 		}
 	}
 	return out
@@ -170,11 +170,11 @@ func (e *Engine) changing(change gc.PolicyChange) []changing {
 
 // needs returns the namespaces where a change may make objects due, with the resources that decide this. wide says that the policy is a
 // cluster policy: a policy of one namespace changes the shares of others too little to copy them all.
-func (e *Engine) needs(states []changing, wide bool) map[*namespace]sets.Set[string] {
+func (e *Engine) needs(versions []policyVersion, wide bool) map[*namespace]sets.Set[string] {
 	out := map[*namespace]sets.Set[string]{}
-	for _, s := range states {
-		resources := e.resourcesOf(s.compiled)
-		for ns := range s.affected {
+	for _, v := range versions {
+		resources := e.resourcesOf(v.compiled)
+		for ns := range v.affected {
 			out[ns] = sets.KeySet(ns.covered).Union(out[ns]).Union(resources)
 		}
 	}
