@@ -124,25 +124,30 @@ func (e *simulation) cover() { e.both(e.coverOne) }
 
 // coverOne lists for one engine. What it lists may be controlled by objects of another resource, which are covered then.
 func (e *simulation) coverOne(t *driver) {
-	for again := true; again; {
-		again = false
-		e.stepAll(t)
-		for resource, namespaces := range t.Coverage() {
-			for name := range namespaces {
-				if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
-					continue
-				}
-				again = true
-				m := t.BeginMerge(resource, name)
-				for _, f := range e.Objects {
-					if f.Resource == resource && f.Namespace == name {
-						t.add(m, []*facts.Compact{t.observed(f)}, e.Now)
-					}
-				}
-				m.End(true, e.Now)
+	for e.listCovered(t) {
+	}
+}
+
+// listCovered lists whatever is covered and not listed yet, and reports whether there was anything.
+func (e *simulation) listCovered(t *driver) bool {
+	e.stepAll(t)
+	listed := false
+	for resource, namespaces := range t.Coverage() {
+		for name := range namespaces {
+			if resource == kinds.ResourceQuotas || t.namespaces[name].listed[resource] == namespaces[name] {
+				continue
 			}
+			m := t.BeginMerge(resource, name)
+			for _, f := range e.Objects {
+				if f.Resource == resource && f.Namespace == name {
+					t.add(m, []*facts.Compact{t.observed(f)}, e.Now)
+				}
+			}
+			m.End(true, e.Now)
+			listed = true
 		}
 	}
+	return listed
 }
 
 // setRecreated makes an engine remember whether an object was recreated too often.

@@ -53,7 +53,7 @@ var (
 	drawnTotals    = []int64{5, 0, 3, 8, 100}
 )
 
-// Of the other resources one finishes, and may own Pods. The other has no lifecycle.
+// Workflows finish, and may own other objects. ConfigMaps have no lifecycle.
 const (
 	DrawnWorkflows  = "workflows.argoproj.io"
 	DrawnConfigMaps = "configmaps"

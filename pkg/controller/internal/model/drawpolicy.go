@@ -5,6 +5,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,11 +105,12 @@ func drawConditions(t *rapid.T, r *gc.CleanupRule) {
 
 // drawLimits draws the TTL, the capacity and the deadline of a rule, rarely one that cannot be read.
 func drawLimits(t *rapid.T, r *gc.CleanupRule) {
+	ends := rarely(t, 20) || all(r.Resources, func(resource string) bool { // Other resources have no deadline, so the policy cannot be read.
+		return slices.Contains(orJobsAndPods(nil), resource)
+	})
 	what := pick(t, "ttl", "capacity", "both", "deadline")
-	ends := all(r.Resources, func(resource string) bool { return resource == gc.ResourceJobs || resource == gc.ResourcePods })
-	if !ends && !rarely(t, 20) { // Other resources have no deadline.
-		r.TTL, r.Capacity = new(pick(t, drawnTTLs...)), map[bool]*gc.Capacity{true: drawCapacity(t)}[what == "capacity"]
-		return
+	if what == "deadline" && !ends {
+		what = "ttl"
 	}
 	switch what {
 	case "deadline":
@@ -120,7 +122,7 @@ func drawLimits(t *rapid.T, r *gc.CleanupRule) {
 	case "both":
 		r.TTL, r.Capacity = new(pick(t, drawnTTLs...)), drawCapacity(t)
 	}
-	if rarely(t, 3) {
+	if ends && rarely(t, 3) {
 		r.ActiveDeadline = new(pick(t, drawnDeadlines...))
 	}
 	if rarely(t, 40) {
@@ -177,7 +179,7 @@ func drawGuardrails(t *rapid.T) *gc.Guardrails {
 	case "Jobs":
 		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[1], MaxObjects: ceiling()}}
 	case "Workflows":
-		g.Ceilings = []gc.Ceiling{{Resources: drawnResources[4], MaxObjects: ceiling()}}
+		g.Ceilings = []gc.Ceiling{{Resources: []string{DrawnWorkflows}, MaxObjects: ceiling()}}
 	}
 	return g
 }
