@@ -48,9 +48,7 @@ var custom = sync.OnceValues(func() (dynamic.Interface, error) {
 func platformRole(name string, resources ...platforms.Resource) *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{internal.LabelAggregate: "true"}}}
 	for _, r := range resources {
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{r.Group}, Resources: []string{r.Plural}, Verbs: []string{"get", "list", "watch", "delete"},
-		})
+		role.Rules = append(role.Rules, platforms.Rule(r.Group, r.Plural))
 	}
 	return role
 }

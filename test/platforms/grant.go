@@ -11,13 +11,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Grant gives a service account the permissions that Winnow needs for resources of a group. Unlike the label of ClusterRoles that users
+// Rule has the permissions that Winnow needs for resources of a group.
+func Rule(group string, plurals ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: plurals, Verbs: []string{"get", "list", "watch", "delete"}}
+}
+
+// Grant gives a service account the permissions of Rule. Unlike the label of ClusterRoles that users
 // set, it needs no controller manager.
 func Grant(ctx context.Context, client kubernetes.Interface, namespace, account, group string, plurals ...string) error {
 	name := "winnow:" + group
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{group}, Resources: plurals, Verbs: []string{"get", "list", "watch", "delete"},
-	}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{Rule(group, plurals...)}}
 	if _, err := client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 // evidenceDir is where what may explain a failure is kept.
 const evidenceDir = "_output/soak"
 
+const heapProfile = "/debug/pprof/heap?gc=1"
+
 // keepEvidence writes the policies with their status to files, and the log, the metrics, the goroutines and the heap of each
 // replica, the latter as it was at the start, too: go tool pprof -base tells what grew.
 func (w *world) keepEvidence(ctx context.Context) error {
@@ -43,7 +45,7 @@ func (w *world) keepEvidence(ctx context.Context) error {
 		goroutines, err := r.Get(ctx, "/debug/pprof/goroutine?debug=2")
 		errs = append(errs, keep(r.Name+".goroutines", []byte(goroutines), err))
 		errs = append(errs, keep(r.Name+"-start.heap", w.heaps[r.Name], nil))
-		heap, err := r.Get(ctx, "/debug/pprof/heap?gc=1")
+		heap, err := r.Get(ctx, heapProfile)
 		errs = append(errs, keep(r.Name+"-end.heap", []byte(heap), err))
 		log, err := os.ReadFile(r.Process.LogFile)
 		errs = append(errs, keep(r.Name+".log", log, err))
@@ -56,7 +58,7 @@ func (w *world) keepEvidence(ctx context.Context) error {
 func (w *world) keepHeaps(ctx context.Context) error {
 	w.heaps = map[string][]byte{}
 	for _, r := range w.server.Replicas {
-		heap, err := r.Get(ctx, "/debug/pprof/heap?gc=1")
+		heap, err := r.Get(ctx, heapProfile)
 		if err != nil {
 			return fmt.Errorf("heap of %s: %w", r.Name, err)
 		}
