@@ -67,6 +67,8 @@ func runInformer(ctx context.Context, args []string) error {
 	}
 	for _, i := range all {
 		go i.Run(ctx.Done())
+	}
+	for _, i := range all {
 		cache.WaitForCacheSync(ctx.Done(), i.HasSynced)
 	}
 	http.HandleFunc("/objects", func(w http.ResponseWriter, _ *http.Request) {
@@ -88,20 +90,19 @@ func runInformer(ctx context.Context, args []string) error {
 }
 
 func newInformers(config *rest.Config, kind string) ([]cache.SharedIndexInformer, error) {
-	custom, isCustom := strings.CutPrefix(kind, customInformers)
-	if isCustom || kind == metadataInformer {
-		watched := []schema.GroupVersionResource{batchv1.SchemeGroupVersion.WithResource("jobs")}
-		if isCustom {
-			n, err := strconv.Atoi(custom)
-			if err != nil {
-				return nil, err
-			}
-			watched = nil
-			for _, r := range customResources(n) {
-				watched = append(watched, r.GroupVersionResource())
-			}
+	if custom, ok := strings.CutPrefix(kind, customInformers); ok {
+		n, err := strconv.Atoi(custom)
+		if err != nil {
+			return nil, err
 		}
-		return metadataInformers(config, watched)
+		var watched []schema.GroupVersionResource
+		for _, r := range customResources(n) {
+			watched = append(watched, r.GroupVersionResource())
+		}
+		return metadataInformers(config, watched...)
+	}
+	if kind == metadataInformer {
+		return metadataInformers(config, batchv1.SchemeGroupVersion.WithResource("jobs"))
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -115,7 +116,7 @@ func newInformers(config *rest.Config, kind string) ([]cache.SharedIndexInformer
 	return []cache.SharedIndexInformer{factory.Batch().V1().Jobs().Informer()}, nil
 }
 
-func metadataInformers(config *rest.Config, watched []schema.GroupVersionResource) ([]cache.SharedIndexInformer, error) {
+func metadataInformers(config *rest.Config, watched ...schema.GroupVersionResource) ([]cache.SharedIndexInformer, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, err
