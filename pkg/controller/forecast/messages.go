@@ -75,7 +75,7 @@ func (a *account) lines() []string {
 	return lines
 }
 
-// outOfTime says that nothing is due as far as there was time to look; an error says the same where it was the reason.
+// outOfTime says that nothing is due as far as there was time to look. If an error was the reason, its own line says so.
 func (a *account) outOfTime() []string {
 	if !a.incomplete || len(a.errs) > 0 {
 		return nil
