@@ -136,5 +136,10 @@ func (e *Expression) String() string { return e.text }
 // Fields returns the paths of the object that the expression reads, as Union returns them.
 func (e *Expression) Fields() [][]string { return e.fields }
 
+// ReadsMetadata reports whether the expression reads nothing but the metadata of the object.
+func (e *Expression) ReadsMetadata() bool {
+	return !slices.ContainsFunc(e.fields, func(path []string) bool { return !InMetadata(path) })
+}
+
 // ErrOutOfBudget is what an evaluation returns if the object has no budget left.
 var ErrOutOfBudget = apiservercel.ErrOutOfBudget

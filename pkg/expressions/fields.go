@@ -105,6 +105,11 @@ func Union(sets ...[][]string) [][]string {
 	return out
 }
 
+// InMetadata reports whether a path is in what the API server serves as the metadata of an object.
+func InMetadata(path []string) bool {
+	return len(path) > 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, path[0])
+}
+
 // covers reports whether path is a, or below it.
 func covers(a, path []string) bool {
 	return len(a) <= len(path) && slices.Equal(a, path[:len(a)])

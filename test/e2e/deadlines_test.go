@@ -27,12 +27,12 @@ import (
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)
-	for _, name := range []string{"hangs", "patient", "changed", "withdrawn"} {
+	for _, name := range []string{"hangs", "patient", "changed", "withdrawn", "condition"} {
 		createJob(t, ns, job(name, runningForever, jobLabel("app", name)))
 	}
 	createJob(t, ns, job("own", runningForever, func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(86400)) }))
 	createPod(t, ns, pod("alone", func(p *corev1.Pod) { p.Annotations["test.winnow.dev/run-for"] = "forever" }))
-	for _, name := range []string{"hangs", "patient", "changed", "withdrawn", "own"} {
+	for _, name := range []string{"hangs", "patient", "changed", "withdrawn", "condition", "own"} {
 		eventually(t, func(ctx context.Context) string {
 			j, err := kube.BatchV1().Jobs(ns).Get(ctx, name, metav1.GetOptions{})
 			if err != nil || j.Status.StartTime == nil {
@@ -43,6 +43,10 @@ func TestDeadlines(t *testing.T) {
 	}
 	rules := []v1alpha1.CleanupRule{
 		{Name: "short", Selector: matching(map[string]string{"app": "hangs"}), ActiveDeadline: ttl("5s"), TTL: ttl("5s")},
+		{ // The condition does not see what the rule has set, so it is set once.
+			Name: "condition", Selector: matching(map[string]string{"app": "condition"}), ActiveDeadline: ttl("3h"),
+			MatchConditions: when("!has(object.spec.activeDeadlineSeconds)"),
+		},
 		{Name: "withdrawn", Selector: matching(map[string]string{"app": "withdrawn"}), ActiveDeadline: ttl("2h")},
 	}
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{ActiveDeadline: ttl("1h"), Rules: rules})
@@ -55,10 +59,10 @@ func TestDeadlines(t *testing.T) {
 	}
 	permitDeadlines(t)
 
-	waitJobs(t, ns, 4)
+	waitJobs(t, ns, 5)
 	expectDeletions(t, ns, "jobs/hangs p/short")
 	patches := map[string]string{"jobs/hangs": "p/short 5", "jobs/patient": "p/default 3600", "jobs/changed": "p/default 3600",
-		"jobs/withdrawn": "p/withdrawn 7200", "pods/alone": "p/default 3600"}
+		"jobs/withdrawn": "p/withdrawn 7200", "jobs/condition": "p/condition 10800", "pods/alone": "p/default 3600"}
 	expectDeadlines(t, ns, patches)
 	if reason := failedBecause(t, ns, "hangs"); reason != batchv1.JobReasonDeadlineExceeded {
 		t.Errorf("the Job failed because of %q", reason)
@@ -69,7 +73,7 @@ func TestDeadlines(t *testing.T) {
 	must(t, err)
 	policy, err := gc.CleanupPolicies(ns).Get(t.Context(), "p", metav1.GetOptions{})
 	must(t, err)
-	policy.Spec.Rules = rules[:1]
+	policy.Spec.Rules = rules[:2]
 	_, err = gc.CleanupPolicies(ns).Update(t.Context(), policy, metav1.UpdateOptions{})
 	must(t, err)
 	waitDeadline(t, ns, "withdrawn", "3600", "3600") // The default applies now.

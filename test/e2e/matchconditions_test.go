@@ -83,6 +83,7 @@ func TestMatchConditionsOfOthers(t *testing.T) {
 	t.Parallel()
 	client, ns, r := customClient(t), newNamespace(t), machine("planers", "v1")
 	grant(t, r)
+	grantByCommand(t, "configmaps")
 	grantByCommand(t, "secrets")
 	installCustom(t, client, r)
 	createLifecycle(t, r, "object.status.at")
@@ -96,21 +97,25 @@ func TestMatchConditionsOfOthers(t *testing.T) {
 	}
 	create("small", "small")
 	create("large", "large")
-	for name, kind := range map[string]corev1.SecretType{"preview-a": "scratch", "preview-b": "kept", "other": "scratch"} {
-		_, err := kube.CoreV1().Secrets(ns).Create(t.Context(),
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Type: "example.com/" + kind}, metav1.CreateOptions{})
+	for name, kind := range map[string]string{"preview-a": "scratch", "preview-b": "kept", "other": "scratch"} {
+		_, err := kube.CoreV1().ConfigMaps(ns).Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"kind": kind}}, metav1.CreateOptions{})
 		must(t, err)
 	}
+	_, err := kube.CoreV1().Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "preview-s"}}, metav1.CreateOptions{})
+	must(t, err)
 	const isPreview = "object.metadata.name.startsWith('preview-')"
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
-		{Name: "never", Resources: []string{"secrets"}, After: v1alpha1.AfterCreated, TTL: ttl("never"), MatchConditions: when(isPreview)},
+		{Name: "never", Resources: []string{"configmaps"}, After: v1alpha1.AfterCreated, TTL: ttl("never"), MatchConditions: when(isPreview)},
 		{Name: "small", Resources: []string{r.Name()}, TTL: ttl("0s"), MatchConditions: when("object.spec.size == 'small'")},
 	}})
 	want := []string{"planers/small p/small"}
 	expectDeletions(t, ns, want...)
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 2 })
 
-	changePolicy(t, ns, "p", `{"rules": [{"name": "previews", "resources": ["secrets"], "after": "Created", "ttl": "1s", "matchConditions": [
-		{"name": "preview", "expression": "`+isPreview+`"}, {"name": "scratch", "expression": "object.type == 'example.com/scratch'"}]}]}`)
-	expectDeletions(t, ns, append(want, "secrets/preview-a p/previews")...)
+	changePolicy(t, ns, "p", `{"rules": [{"name": "previews", "resources": ["configmaps"], "after": "Created", "ttl": "1s", "matchConditions": [
+		{"name": "preview", "expression": "`+isPreview+`"}, {"name": "scratch", "expression": "object.data.kind == 'scratch'"}]},
+		{"name": "secret", "resources": ["secrets"], "after": "Created", "ttl": "1s", "matchConditions": [
+		{"name": "preview", "expression": "`+isPreview+`"}]}]}`)
+	expectDeletions(t, ns, append(want, "configmaps/preview-a p/previews", "secrets/preview-s p/secret")...)
 }

@@ -52,6 +52,8 @@ const MaxNumber = math.MaxInt32
 const (
 	ResourceJobs = "jobs.batch"
 	ResourcePods = "pods"
+	// ResourceSecrets are read by their metadata alone.
+	ResourceSecrets = "secrets"
 )
 
 // DefaultResources are those of the defaults of a policy, and of a rule that names none.

@@ -131,7 +131,7 @@ func (d *Deleter) Read(ctx context.Context, o *deletion.Order) (*lifecycle.Fact,
 // factOf returns the fact of an object that was read for an order, with the results of its match conditions.
 func factOf(o *deletion.Order, result rest.Result) (*lifecycle.Fact, error) {
 	object, content := o.Kind.New(), map[string]any(nil)
-	if o.Conditions == nil {
+	if acceptFor(o) == "" {
 		if err := result.Into(object); err != nil {
 			return nil, err
 		}
@@ -143,6 +143,10 @@ func factOf(o *deletion.Order, result rest.Result) (*lifecycle.Fact, error) {
 		if err := errors.Join(json.Unmarshal(raw, &content), json.Unmarshal(raw, object)); err != nil {
 			return nil, err
 		}
+		if content == nil {
+			return nil, errors.New("the answer has no object")
+		}
+		content["apiVersion"], content["kind"] = o.Kind.GroupVersionKind.ToAPIVersionAndKind()
 	}
 	f, err := o.Kind.Fact(object)
 	if err == nil {
@@ -151,11 +155,26 @@ func factOf(o *deletion.Order, result rest.Result) (*lifecycle.Fact, error) {
 	return f, err
 }
 
+// metadataAlone asks for the metadata of an object, without the data of a Secret for example.
+const metadataAlone = runtime.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+// acceptFor returns the content type in which an object is read; empty for that of the client. Match conditions are evaluated over JSON.
+func acceptFor(o *deletion.Order) string {
+	_, bare := o.Kind.New().(*metav1.PartialObjectMetadata)
+	switch {
+	case bare && (o.Conditions == nil || o.Conditions.ReadMetadata()):
+		return metadataAlone
+	case o.Conditions != nil:
+		return runtime.ContentTypeJSON
+	}
+	return ""
+}
+
 // request returns a request for the object of an order, without retries: the engine decides when to try again.
 func (d *Deleter) request(verb string, o *deletion.Order) *rest.Request {
 	r := d.cluster.CoreV1().RESTClient().Verb(verb).AbsPath(o.Kind.Path(o.Fact.Namespace, o.Fact.Name)...).MaxRetries(0)
-	if o.Conditions != nil && verb != http.MethodDelete { // They are evaluated over JSON.
-		r.SetHeader("Accept", runtime.ContentTypeJSON)
+	if accept := acceptFor(o); accept != "" && verb != http.MethodDelete {
+		r.SetHeader("Accept", accept)
 	}
 	return r
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -19,22 +21,62 @@ import (
 // Conditions are the match conditions to evaluate, by resource and namespace.
 type Conditions map[string]map[string]*lifecycle.Conditions
 
-// Conditions returns the match conditions that decisions need. It shares nothing that changes with the engine.
-func (e *Engine) Conditions() Conditions {
-	out := Conditions{}
-	for _, ns := range e.namespaces {
-		for resource, c := range ns.conditions {
-			out.set(resource, ns.name, c)
-		}
-	}
-	return out
-}
-
 func (c Conditions) set(resource, namespace string, to *lifecycle.Conditions) {
 	if c[resource] == nil {
 		c[resource] = map[string]*lifecycle.Conditions{}
 	}
 	c[resource][namespace] = to
+}
+
+// publishedConditions are the match conditions that decisions need.
+type publishedConditions struct {
+	all Conditions
+	// shared are the resources whose conditions Conditions has returned since they last changed.
+	shared sets.Set[string]
+	// ofCluster are the last ones that were made of cluster policies alone. Many namespaces have them in common.
+	ofCluster []clusterConditions
+}
+
+// clusterConditions are the match conditions of some cluster policies, by resource.
+type clusterConditions struct {
+	policies   []*policy.Policy
+	conditions map[string]*lifecycle.Conditions
+}
+
+// maxClusterConditions is how many clusterConditions are remembered. There are more only if cluster policies select namespaces in more
+// combinations.
+const maxClusterConditions = 16
+
+func newPublishedConditions() publishedConditions {
+	return publishedConditions{all: Conditions{}, shared: sets.New[string]()}
+}
+
+// Conditions returns the match conditions that decisions need. The result does not change.
+func (e *Engine) Conditions() Conditions {
+	for resource := range e.conditions.all {
+		e.conditions.shared.Insert(resource)
+	}
+	return maps.Clone(e.conditions.all)
+}
+
+// publishConditions replaces the match conditions of a namespace.
+func (e *Engine) publishConditions(ns *namespace, to map[string]*lifecycle.Conditions) {
+	for resource := range sets.KeySet(ns.conditions).Union(sets.KeySet(to)) {
+		if ns.conditions[resource] == to[resource] {
+			continue
+		}
+		if e.conditions.shared.Has(resource) {
+			e.conditions.all[resource] = maps.Clone(e.conditions.all[resource])
+			e.conditions.shared.Delete(resource)
+		}
+		if c := to[resource]; c != nil {
+			e.conditions.all.set(resource, ns.name, c)
+		} else if delete(e.conditions.all[resource], ns.name); len(e.conditions.all[resource]) == 0 {
+			delete(e.conditions.all, resource)
+		}
+		e.effects.Conditions = true
+	}
+	ns.conditions = to
 }
 
 // conditionsOf returns the match conditions of policies by resource.
@@ -56,35 +98,77 @@ func (e *Engine) conditionsOf(own, cluster []*policy.Policy) map[string]*lifecyc
 	out := map[string]*lifecycle.Conditions{}
 	for _, all := range []group{ofOwn, ofCluster} {
 		for resource := range all {
-			out[resource] = lifecycle.NewConditions(ofCluster[resource], ofOwn[resource])
+			var decodes func(path []string) bool
+			if k, err := e.kinds.For(resource); err == nil {
+				decodes = k.Decodes
+			}
+			out[resource] = lifecycle.NewConditions(ofCluster[resource], ofOwn[resource], decodes)
 		}
 	}
 	return out
 }
 
-// updateConditions updates the match conditions of a namespace. Objects of resources with new ones must be listed again.
+// updateConditions updates the match conditions of a namespace. Objects of resources with new ones must be listed again, and so must those
+// whose conditions cost too much together, if there are fewer now.
 func (e *Engine) updateConditions(ns *namespace, d *derived) {
-	needed := e.conditionsOf(
-		slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews))
+	needed := e.conditionsNeeded(d)
 	if len(needed)+len(ns.conditions) == 0 {
 		return
 	}
 	for resource, c := range needed {
-		if present := ns.conditions[resource]; present.Covers(c) {
+		switch present := ns.conditions[resource]; {
+		case present != nil && present.Digest == c.Digest:
 			needed[resource] = present
-		} else {
+		case !present.Covers(c), ns.overBudget.Has(resource):
 			delete(ns.covered, resource)
+			ns.overBudget.Delete(resource)
 		}
 	}
-	if !maps.Equal(needed, ns.conditions) {
-		ns.conditions, e.effects.Conditions = needed, true
-	}
+	e.publishConditions(ns, needed)
 }
 
-// addsResults reports whether a state of an object has results of match conditions that the record lacks.
+// conditionsNeeded returns the match conditions of the policies of a namespace.
+func (e *Engine) conditionsNeeded(d *derived) map[string]*lifecycle.Conditions {
+	own, cluster := slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews)
+	hasNone := func(p *policy.Policy) bool { return p.NumberOfConditions() == 0 }
+	if own = slices.DeleteFunc(own, hasNone); len(own) > 0 {
+		return e.conditionsOf(own, cluster)
+	}
+	if cluster = slices.DeleteFunc(cluster, hasNone); len(cluster) == 0 {
+		return nil
+	}
+	for _, known := range e.conditions.ofCluster {
+		if slices.Equal(known.policies, cluster) {
+			return maps.Clone(known.conditions)
+		}
+	}
+	made := clusterConditions{cluster, e.conditionsOf(nil, cluster)}
+	e.conditions.ofCluster = append(e.conditions.ofCluster[max(0, len(e.conditions.ofCluster)+1-maxClusterConditions):], made)
+	return maps.Clone(made.conditions)
+}
+
+// noteBudget notes whether the match conditions for an object cost too much together.
+func (ns *namespace) noteBudget(compact *facts.Compact) {
+	if !compact.Conditions.OverBudget() {
+		return
+	}
+	if ns.overBudget == nil {
+		ns.overBudget = sets.New[string]()
+	}
+	ns.overBudget.Insert(compact.Resource)
+}
+
+// addsResults reports whether a state of an object has results of match conditions that the record lacks, or that failed there because
+// other conditions, which are no longer needed, cost too much.
 func (rec *record) addsResults(compact *facts.Compact) bool {
 	needed := rec.ns.conditions[rec.Resource]
-	return !rec.Conditions.Covers(needed) && compact.Conditions.Covers(needed)
+	switch {
+	case !compact.Conditions.Covers(needed):
+		return false
+	case !rec.Conditions.Covers(needed):
+		return true
+	}
+	return needed != nil && rec.Conditions.OverBudget() && rec.Conditions.Digest != compact.Conditions.Digest
 }
 
 // conditionsFor returns the match conditions to evaluate to compare what is due before and after a change of a policy. Where the engine

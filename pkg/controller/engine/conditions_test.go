@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -78,25 +79,85 @@ func TestAConditionIsAssessed(t *testing.T) {
 	w.oneHold("p", 2)
 }
 
-// TestAConditionLess: nothing is read again for conditions that are evaluated already, or no longer needed.
+// TestAConditionLess: nothing is read again when a condition is no longer needed. If it is needed again later, it is a new one: tables with
+// more conditions than are needed would differ between replicas.
 func TestAConditionLess(t *testing.T) {
 	both := testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").If(isA), testbuilders.Rule("s", "1h").If(isB))
 	w := newWorld(t, both)
 	w.upsert(jobs(2*time.Hour, "a", "b")...)
 	w.readAgain(testbuilders.Home)
 	before := w.Coverage()[gc.ResourceJobs][testbuilders.Home]
-	for generation, p := range []*testbuilders.PolicyBuilder{conditional(2, isB), conditional(3, isA)} {
-		w.observePolicy(p)
-		w.confirmFresh()
-		if w.Coverage()[gc.ResourceJobs][testbuilders.Home] != before {
-			t.Errorf("generation %d lists the namespace again", generation+2)
-		}
+	w.observePolicy(conditional(2, isB))
+	w.confirmFresh()
+	if w.Coverage()[gc.ResourceJobs][testbuilders.Home] != before {
+		t.Error("the namespace is listed again for one condition less")
 	}
+	w.decided("a", policy.Ignore, policy.ReasonNoPolicy)
+	w.observePolicy(conditional(3, isA))
+	if before = w.Coverage()[gc.ResourceJobs][testbuilders.Home]; before == 0 {
+		t.Error("the namespace is not listed")
+	}
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
 	w.decided("b", policy.Ignore, policy.ReasonNoPolicy)
 	w.takes("a")
 	w.observePolicy(ttlPolicy("1h", 4))
 	if w.Coverage()[gc.ResourceJobs][testbuilders.Home] != before || len(w.Conditions()) != 0 {
 		t.Errorf("without conditions: %v", w.Conditions())
+	}
+}
+
+// TestFewerConditionsThatCostTooMuch: what failed because all conditions together cost too much is evaluated again when there are fewer,
+// so that a replica which starts later decides the same.
+func TestFewerConditionsThatCostTooMuch(t *testing.T) {
+	// In alphabetical order, in which the budget is spent, the costly condition comes first.
+	costly := "[" + strings.Repeat("1, ", 60) + "1].all(x, [" + strings.Repeat("1, ", 60) + "1].all(y, x + y + size(object.metadata.name) > 0))"
+	both := testbuilders.Policy("p").Rules(testbuilders.Rule("s", "1h").If(costly), testbuilders.Rule("r", "1h").If(isA))
+	w := newWorld(t, both)
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.decided("a", policy.Hold, policy.ReasonExpressionError)
+	before := w.Coverage()[gc.ResourceJobs][testbuilders.Home]
+	w.observePolicy(conditional(2, isA))
+	w.confirmFresh()
+	if w.Coverage()[gc.ResourceJobs][testbuilders.Home] == before {
+		t.Fatal("the namespace is not listed again")
+	}
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.decided("b", policy.Ignore, policy.ReasonNoPolicy)
+
+	w.observePolicy(both.Generation(3))
+	w.readAgain(testbuilders.Home)
+	w.observePolicy(ttlPolicy("1h", 4))
+	w.readAgain(testbuilders.Home) // Without any results.
+	w.confirmFresh()
+	w.takes("a", "b")
+}
+
+// TestPublishedConditions: what Conditions has returned does not change, and many namespaces share those of cluster policies.
+func TestPublishedConditions(t *testing.T) {
+	w := newWorld(t)
+	p := ttlClusterPolicy("c", gc.TTLNever, 1)
+	p.Spec.NamespaceSelector, p.Spec.Rules = &metav1.LabelSelector{}, conditional(1, isA).Obj().Spec.Rules
+	w.clusterPolicy(p)
+	w.namespace("other")
+	first := w.Conditions()
+	if of := first[gc.ResourceJobs]; of[testbuilders.Home] == nil || of[testbuilders.Home] != of["other"] {
+		t.Errorf("the namespaces have %v", of)
+	}
+	w.observePolicy(conditional(1, isB))
+	second := w.Conditions()
+	if first[gc.ResourceJobs][testbuilders.Home] != first[gc.ResourceJobs]["other"] {
+		t.Error("what was returned has changed")
+	}
+	if of := second[gc.ResourceJobs]; of[testbuilders.Home] == first[gc.ResourceJobs][testbuilders.Home] || of["other"] != first[gc.ResourceJobs]["other"] {
+		t.Errorf("after a change, the namespaces have %v", of)
+	}
+	w.RemoveNamespace(testbuilders.Namespace("other", w.next()), w.now)
+	if of := w.Conditions()[gc.ResourceJobs]; of["other"] != nil {
+		t.Error("a removed namespace has conditions")
 	}
 }
 

@@ -26,7 +26,7 @@ func (e *Engine) coverOwner(rec *record, now time.Time) {
 // attributed to the source of the kind. Until StartObserving no object of the resource is used, because it may be one of the earlier kind.
 func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
 	before := e.kinds
-	e.kinds, e.asked.rec = t, nil
+	e.kinds, e.asked.rec, e.conditions.ofCluster = t, nil, nil
 	e.fresh.Revoke() // The next read says whether the lifecycles are the newest ones.
 	changed := t.Changed(before)
 	e.outdated = e.outdated.Union(changed)
@@ -75,6 +75,18 @@ func (ns *namespace) dependsOn(t *kinds.Table) sets.Set[string] {
 			out.Insert(k.Resource)
 		}
 	}
+	return out
+}
+
+// NamedResources returns the resources that any policy names.
+func (e *Engine) NamedResources() sets.Set[string] {
+	out := sets.New[string]()
+	for _, ns := range e.namespaces {
+		for resource := range ns.named {
+			out.Insert(resource)
+		}
+	}
+	out.Delete(kinds.ResourceQuotas) // No policy can name them, but percentOfQuota depends on them.
 	return out
 }
 

@@ -23,6 +23,7 @@ type derived struct {
 	bounds                         policy.Bounds
 	hasLimits                      bool // there is a pool or ceiling, if only of a Preview policy
 	namesAll                       bool // a policy names all resources that finish
+	conditionCount                 int  // the match conditions of all policies
 	// suspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
 	suspendedBy string
 	// unreadable is the first policy that cannot be read; nil if there is none.
@@ -101,6 +102,7 @@ func (d *derived) addPolicy(
 	}
 	d.hasLimits = d.hasLimits || ps.compiled.Counts()
 	d.namesAll = d.namesAll || ps.compiled.NamesAll()
+	d.conditionCount += ps.compiled.NumberOfConditions()
 	resources.Insert(ps.compiled.Resources(t.Finishing)...)
 	if len(ps.compiled.QuotaResources(t.Finishing)) > 0 {
 		resources.Insert(kinds.ResourceQuotas)

@@ -85,6 +85,7 @@ type Engine struct {
 	// writes numbers the states of policies, in the order in which they were observed.
 	writes uint64
 	rejudging
+	conditions publishedConditions
 	// lists are the lists of all namespaces that are being processed, by resource.
 	lists map[string]*List
 	// lastCovering is the highest Covering so far.
@@ -134,6 +135,7 @@ func New(c Config) *Engine {
 		recent:       approval.Recent{},
 		held:         make([]int, len(reasons)),
 		rejudging:    newRejudging(),
+		conditions:   newPublishedConditions(),
 		lists:        map[string]*List{},
 	}
 }

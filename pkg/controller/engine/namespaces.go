@@ -38,8 +38,10 @@ type namespace struct {
 	// covered are the resources whose objects are observed. listed are those of which all objects are known, if the Covering is the same.
 	covered, listed map[string]Covering
 	merges          map[*Merge]bool // that have not ended
-	// conditions are the match conditions that are evaluated for objects of a resource: those of its policies, and perhaps earlier ones.
+	// conditions are the match conditions that are evaluated for objects of a resource. overBudget are the resources with objects for which
+	// they cost too much together.
 	conditions map[string]*lifecycle.Conditions
+	overBudget sets.Set[string]
 	// named are the resources that policies name. owners counts the records by the kind of their controller.
 	named  sets.Set[string]
 	owners map[schema.GroupKind]int
@@ -100,6 +102,7 @@ func (e *Engine) forgetIfUnused(ns *namespace) {
 	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
 		e.clearChanges(ns)
 		e.holdsToCheck.Delete(ns)
+		e.publishConditions(ns, nil)
 		delete(e.namespaces, ns.name)
 		if len(ns.covered) > 0 {
 			e.effects.Coverage = true

@@ -159,7 +159,7 @@ func (e *Engine) forEachUntilSpent(set sets.Set[*namespace], remaining func(*nam
 
 // work returns the work of judging one object of the namespace; see Config.Spent.
 func (ns *namespace) work() int {
-	return 1 + len(ns.voters) + len(ns.previews) + len(ns.clusterVoters) + len(ns.clusterPreviews)
+	return 1 + len(ns.voters) + len(ns.previews) + len(ns.clusterVoters) + len(ns.clusterPreviews) + ns.conditionCount
 }
 
 // workIn is work for a namespace that may not be known.

@@ -5,45 +5,63 @@ package lifecycle
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/expressions"
 )
+
+// MaxConditions is how many match conditions are evaluated for the objects of one resource in one namespace: so many of cluster policies,
+// and so many of the policies of the namespace. All others count as failed.
+const MaxConditions = 256
 
 // Conditions are the match conditions that are evaluated for the objects of one resource in one namespace. It is immutable.
 type Conditions struct {
 	// cluster are those of cluster policies, and own those of the policies of the namespace. Each group has a budget of its own, so that a
 	// namespace cannot use up what cluster policies need.
 	cluster, own []*expressions.Expression
-	index        map[string]int // of the result, by expression
-	fields       [][]string
+	index        map[string]int           // of the result, by expression
+	decodes      func(path []string) bool // see NewConditions
+	// unknown are those that read a field which is not decoded.
+	unknown map[*expressions.Expression]bool
+	fields  [][]string
 	// Digest is the same for two Conditions only if they have the same results for every object.
 	Digest string
 }
 
-// NewConditions returns the Conditions with these expressions, each once; nil if there are none.
-func NewConditions(cluster, own map[string]*expressions.Expression) *Conditions {
+// NewConditions returns the Conditions with these expressions, each once; nil if there are none. decodes reports whether a field of the
+// objects is decoded; if it is nil, every field is.
+func NewConditions(cluster, own map[string]*expressions.Expression, decodes func(path []string) bool) *Conditions {
 	if len(cluster)+len(own) == 0 {
 		return nil
 	}
-	c := &Conditions{index: make(map[string]int, len(cluster)+len(own))}
+	c := &Conditions{
+		index: make(map[string]int, len(cluster)+len(own)), decodes: decodes, unknown: map[*expressions.Expression]bool{},
+	}
+	var fields [][][]string
 	digest := sha256.New()
 	add := func(group map[string]*expressions.Expression) (added []*expressions.Expression) {
 		for _, text := range slices.Sorted(maps.Keys(group)) {
-			if _, ok := c.index[text]; !ok {
-				c.index[text] = len(c.index)
-				c.fields = expressions.Union(c.fields, group[text].Fields())
-				added = append(added, group[text])
-				fmt.Fprintf(digest, "%d %s ", len(text), text)
+			if _, ok := c.index[text]; ok {
+				continue
 			}
+			e := group[text]
+			c.index[text] = len(c.index)
+			if decodes != nil && slices.ContainsFunc(e.Fields(), func(path []string) bool { return !decodes(path) }) {
+				c.unknown[e] = true
+			}
+			added, fields = append(added, e), append(fields, e.Fields())
+			fmt.Fprintf(digest, "%d %s ", len(text), text)
 		}
 		fmt.Fprint(digest, "; ")
 		return added
 	}
 	c.cluster, c.own = add(cluster), add(own)
-	c.Digest = string(digest.Sum(nil))
+	c.fields, c.Digest = expressions.Union(fields...), string(digest.Sum(nil))
 	return c
 }
 
@@ -66,8 +84,10 @@ func (c *Conditions) Covers(other *Conditions) bool {
 // With returns the Conditions with the expressions of both.
 func (c *Conditions) With(other *Conditions) *Conditions {
 	cluster, own := map[string]*expressions.Expression{}, map[string]*expressions.Expression{}
+	var decodes func(path []string) bool
 	for _, c := range []*Conditions{c, other} {
 		if c != nil {
+			decodes = c.decodes
 			for _, e := range c.cluster {
 				cluster[e.String()] = e
 			}
@@ -76,52 +96,114 @@ func (c *Conditions) With(other *Conditions) *Conditions {
 			}
 		}
 	}
-	return NewConditions(cluster, own)
+	return NewConditions(cluster, own, decodes)
 }
 
 // Fields returns the paths of the object that the expressions read, as expressions.Union returns them.
 func (c *Conditions) Fields() [][]string { return c.fields }
 
+// ReadMetadata reports whether the expressions read nothing but the metadata of the object.
+func (c *Conditions) ReadMetadata() bool {
+	return !slices.ContainsFunc(c.fields, func(path []string) bool { return !expressions.InMetadata(path) })
+}
+
 // Results of Conditions for one state of an object. The zero value has none.
 type Results struct {
 	// Conditions are those that were evaluated; nil if none were.
 	*Conditions
-	// Values has one byte for each: isTrue, isFalse or hasFailed.
+	// Values has one byte for each: isTrue, isFalse, or why it failed.
 	Values string
-	// Failures has the errors of those that failed, in the same order.
+	// Failures has the errors of the first that hasFailed, in the same order.
 	Failures []string
 }
 
 const (
-	isTrue    = 't'
-	isFalse   = 'f'
-	hasFailed = 'e'
+	isTrue       = 't'
+	isFalse      = 'f'
+	hasFailed    = 'e'
+	outOfBudget  = 'b'
+	tooMany      = 'm'
+	unknownField = 'u'
 )
 
-// maxFailureLength bounds the length of a failure, which may repeat values of the object.
-const maxFailureLength = 256
+// Failures are stored with each object, and repeat values of the object. So only the first few are stored, and the beginning of each.
+const (
+	maxFailureLength = 256
+	maxFailures      = 4
+)
+
+// failures are the errors that are the same for every object.
+var failures = map[byte]string{
+	hasFailed:    "it failed, and so did others for the same object, whose errors are shown",
+	outOfBudget:  "the match conditions for this object cost too much together (" + expressions.ErrOutOfBudget.Error() + ")",
+	tooMany:      fmt.Sprintf("the policies of this namespace have more than %d match conditions for this resource", MaxConditions),
+	unknownField: "it reads a field that this version of Winnow does not know, because the cluster is newer; upgrade Winnow",
+}
 
 // Evaluate evaluates all expressions for an object that has at least Fields.
 func (c *Conditions) Evaluate(content map[string]any) Results {
 	if c == nil {
 		return Results{}
 	}
-	values, failures := make([]byte, 0, len(c.index)), []string(nil)
+	content = withoutOurDeadline(content)
+	out := Results{Conditions: c}
+	values := make([]byte, 0, len(c.index))
 	for _, group := range [][]*expressions.Expression{c.cluster, c.own} {
 		object := expressions.NewObject(content, expressions.ConditionBudget)
-		for _, e := range group {
-			switch matches, err := e.Bool(object); {
-			case err != nil:
-				values, failures = append(values, hasFailed), append(failures, truncate(err.Error(), maxFailureLength))
-			case matches:
-				values = append(values, isTrue)
+		for i, e := range group {
+			switch {
+			case i >= MaxConditions:
+				values = append(values, tooMany)
+			case c.unknown[e]:
+				values = append(values, unknownField)
 			default:
-				values = append(values, isFalse)
+				values = append(values, out.evaluate(e, object))
 			}
 		}
 	}
-	return Results{Conditions: c, Values: string(values), Failures: failures}
+	out.Values = string(values)
+	return out
 }
+
+// evaluate returns the value of one expression, and stores its error.
+func (r *Results) evaluate(e *expressions.Expression, object *expressions.Object) byte {
+	matches, err := e.Bool(object)
+	switch {
+	case errors.Is(err, expressions.ErrOutOfBudget):
+		return outOfBudget
+	case err != nil:
+		if len(r.Failures) < maxFailures {
+			r.Failures = append(r.Failures, truncate(err.Error(), maxFailureLength))
+		}
+		return hasFailed
+	case matches:
+		return isTrue
+	}
+	return isFalse
+}
+
+// withoutOurDeadline returns an object as it would be if Winnow had not set its deadline. Otherwise a rule for objects without a deadline
+// would no longer match those whose deadline it has set.
+func withoutOurDeadline(content map[string]any) map[string]any {
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	spec, _ := content["spec"].(map[string]any)
+	set, ok := annotations[gc.AnnotationActiveDeadline].(string)
+	if !ok || set != fmt.Sprint(spec["activeDeadlineSeconds"]) {
+		return content
+	}
+	content, metadata, annotations, spec = maps.Clone(content), maps.Clone(metadata), maps.Clone(annotations), maps.Clone(spec)
+	delete(annotations, gc.AnnotationActiveDeadline)
+	delete(spec, "activeDeadlineSeconds")
+	if metadata["annotations"] = annotations; len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	content["metadata"], content["spec"] = metadata, spec
+	return content
+}
+
+// OverBudget reports whether conditions failed because all of them together cost too much. Then fewer conditions have other results.
+func (r *Results) OverBudget() bool { return strings.IndexByte(r.Values, outOfBudget) >= 0 }
 
 // Result returns the result of an expression: whether it is true, or why it failed. It is not known if it was not evaluated.
 func (r *Results) Result(expression string) (matches bool, failure string, known bool) {
@@ -129,17 +211,13 @@ func (r *Results) Result(expression string) (matches bool, failure string, known
 		return false, "", false
 	}
 	i, ok := r.index[expression]
-	if !ok {
+	switch {
+	case !ok:
 		return false, "", false
-	}
-	if r.Values[i] != hasFailed {
-		return r.Values[i] == isTrue, "", true
-	}
-	failed := 0
-	for _, value := range []byte(r.Values[:i]) {
-		if value == hasFailed {
-			failed++
+	case r.Values[i] == hasFailed:
+		if before := strings.Count(r.Values[:i], string(hasFailed)); before < len(r.Failures) {
+			return false, r.Failures[before], true
 		}
 	}
-	return false, r.Failures[failed], true
+	return r.Values[i] == isTrue, failures[r.Values[i]], true
 }

@@ -4,8 +4,6 @@
 package observe
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,15 +56,10 @@ func (r *Reading) suffices() bool { return NewReading(r.Kind, r.conditions).cont
 
 // neededFor returns what must be requested for match conditions.
 func neededFor(c *lifecycle.Conditions) content {
-	inMetadata := func(path []string) bool {
-		return len(path) > 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, path[0])
+	if c.ReadMetadata() {
+		return metadataAlone
 	}
-	for _, path := range c.Fields() {
-		if !inMetadata(path) {
-			return wholeObject
-		}
-	}
-	return metadataAlone
+	return wholeObject
 }
 
 // typed reports whether the objects are decoded into a Go type of their own.

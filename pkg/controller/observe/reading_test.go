@@ -43,7 +43,7 @@ func compiled(t *testing.T, conditions ...string) *lifecycle.Conditions {
 		}
 		own[text] = e
 	}
-	return lifecycle.NewConditions(nil, own)
+	return lifecycle.NewConditions(nil, own, nil)
 }
 
 // expectResults fails unless the object of team-a, and it alone, has these results.

@@ -5,14 +5,12 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/expressions"
 )
-
-// resourceSecrets names the objects of which errors may repeat what not everybody who reads policies may read.
-const resourceSecrets = "secrets"
 
 // condition is a match condition of a rule.
 type condition struct {
@@ -33,6 +31,9 @@ func (r *Rule) compileConditions(from []gc.MatchCondition) error {
 		if err != nil {
 			return fmt.Errorf("matchConditions[%d].expression: %w", i, err)
 		}
+		if slices.Contains(r.resources, gc.ResourceSecrets) && !e.ReadsMetadata() {
+			return fmt.Errorf("matchConditions[%d].expression: may read only the metadata of Secrets", i)
+		}
 		r.conditions = append(r.conditions, condition{from[i].Name, e})
 	}
 	return nil
@@ -48,7 +49,7 @@ func (r *Rule) meetsConditions(f *lifecycle.Fact) (bool, doubt) {
 		switch {
 		case matches, out.reason == ReasonExpressionError && (failure != "" || !known):
 		case failure != "":
-			if f.Resource == resourceSecrets {
+			if f.Resource == gc.ResourceSecrets { // An annotation may have the data, such as the last applied configuration.
 				failure = "it failed, and the error may repeat data of the Secret, so it is not shown"
 			}
 			out = doubt{ReasonExpressionError, fmt.Sprintf("match condition %q of rule %q: %s", c.name, r.Name, failure)}
@@ -59,6 +60,15 @@ func (r *Rule) meetsConditions(f *lifecycle.Fact) (bool, doubt) {
 		}
 	}
 	return out.reason == "", out
+}
+
+// NumberOfConditions returns how many match conditions the rules have together.
+func (p *Policy) NumberOfConditions() int {
+	n := 0
+	for _, r := range p.rules {
+		n += len(r.conditions)
+	}
+	return n
 }
 
 // Conditions calls add with the match conditions of rules, and with the resources whose objects they are evaluated for; see Resources.

@@ -17,12 +17,12 @@ import (
 
 // TestSecretsAreNotRepeated: the error of a match condition may have the data of a Secret, and the status of policies is read by many.
 func TestSecretsAreNotRepeated(t *testing.T) {
-	const text = "'a'.matches(object.data)"
+	const text = "'a'.matches(object.metadata.name)"
 	e, err := expressions.New(text, expressions.Condition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results := lifecycle.NewConditions(nil, map[string]*expressions.Expression{text: e}).Evaluate(map[string]any{"data": "[hunter2"})
+	results := lifecycle.NewConditions(nil, map[string]*expressions.Expression{text: e}, nil).Evaluate(map[string]any{"metadata": map[string]any{"name": "[hunter2"}})
 	for resource, repeated := range map[string]bool{"secrets": false, "configmaps": true} {
 		p, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: []gc.CleanupRule{{
@@ -45,6 +45,23 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 	}
 }
 
+// TestDataOfSecretsIsNotRead: a stored policy whose conditions read more than the metadata of Secrets cannot be used.
+func TestDataOfSecretsIsNotRead(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"object.metadata.name == 'a' && object.kind == 'Secret'": true, "object.type == 'a'": false, "has(object.data.a)": false, "object == object": false,
+	} {
+		_, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
+			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: []gc.CleanupRule{{
+				Name: "r", Resources: []string{"configmaps", gc.ResourceSecrets}, After: gc.AfterCreated, TTL: new(gc.TTL("1h")),
+				MatchConditions: []gc.MatchCondition{{Name: "c", Expression: text}},
+			}},
+		}})
+		if (err == nil) != ok {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
+
 // TestMatchConditions: one that is false decides, whatever the others are. Otherwise one that failed holds the object, and so does one that
 // was not evaluated, and no later rule applies. The words are those of a ValidatingAdmissionPolicy.
 func TestMatchConditions(t *testing.T) {
@@ -57,7 +74,7 @@ func TestMatchConditions(t *testing.T) {
 		}
 		evaluated[text] = e
 	}
-	results := lifecycle.NewConditions(nil, evaluated).Evaluate(map[string]any{"a": int64(1)})
+	results := lifecycle.NewConditions(nil, evaluated, nil).Evaluate(map[string]any{"a": int64(1)})
 	for name, c := range map[string]struct {
 		conditions []string
 		rule       string

@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -26,6 +28,40 @@ func acceptedConditions(spec *gc.CleanupPolicySpec) sets.Set[string] {
 		}
 	}
 	return out
+}
+
+// maxConditions is how many match conditions a policy may have. A ValidatingAdmissionPolicy may have as many.
+const maxConditions = 64
+
+// validateConditionCount limits the match conditions of all rules together, since each is evaluated for each object.
+func validateConditionCount(rules []gc.CleanupRule, path *field.Path) field.ErrorList {
+	n := 0
+	for i := range rules {
+		n += len(rules[i].MatchConditions)
+	}
+	if n <= maxConditions {
+		return nil
+	}
+	err := field.TooMany(path, n, maxConditions)
+	err.Detail = fmt.Sprintf("the rules of a policy may have at most %d matchConditions together; combine some with &&, or use selectors",
+		maxConditions)
+	return field.ErrorList{err}
+}
+
+// validateSecretConditions refuses conditions for which Winnow would have to read the data of Secrets.
+func validateSecretConditions(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
+	if !slices.Contains(rule.Resources, gc.ResourceSecrets) {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, c := range rule.MatchConditions {
+		e, err := expressions.Stored(c.Expression, expressions.Condition)
+		if err == nil && !e.ReadsMetadata() { // Otherwise validateConditions says so.
+			errs = append(errs, field.Invalid(path.Index(i).Child("expression"), c.Expression,
+				"may read only object.metadata: Winnow does not read the data of Secrets; give Secrets a rule of their own, or select them by label"))
+		}
+	}
+	return errs
 }
 
 // validateConditions checks match conditions as a ValidatingAdmissionPolicy does. Those that were accepted before stay valid.

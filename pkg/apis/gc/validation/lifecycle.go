@@ -4,9 +4,11 @@
 package validation
 
 import (
+	"slices"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,13 +24,28 @@ func ValidateResourceLifecycle(l *gc.ResourceLifecycle) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&l.ObjectMeta, false, lifecycleName, meta)
 	errs = append(errs, validateFinalizers("lifecycles", l.Finalizers, nil, meta.Child("finalizers"))...)
+	errs = append(errs, validateOwners(l.OwnerReferences, nil, meta.Child("ownerReferences"))...)
 	return append(errs, validateLifecycleSpec(&l.Spec, nil, field.NewPath("spec"))...)
 }
 
 // ValidateResourceLifecycleUpdate checks a lifecycle that replaces another; the generic registry checks its metadata.
 func ValidateResourceLifecycleUpdate(l, old *gc.ResourceLifecycle) field.ErrorList {
 	errs := validateFinalizers("lifecycles", l.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	errs = append(errs, validateOwners(l.OwnerReferences, old.OwnerReferences, field.NewPath("metadata", "ownerReferences"))...)
 	return append(errs, validateLifecycleSpec(&l.Spec, &old.Spec, field.NewPath("spec"))...)
+}
+
+// validateOwners refuses new owners. The garbage collector would delete the lifecycle together with them, and then objects may count as
+// finished that whoever wrote the owner may not delete.
+func validateOwners(owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range owners {
+		if !slices.ContainsFunc(old, func(o metav1.OwnerReference) bool { return o.UID == owners[i].UID }) {
+			errs = append(errs, field.Forbidden(path.Index(i),
+				"lifecycles cannot have owners: the garbage collector would delete the lifecycle without checking permissions; remove it"))
+		}
+	}
+	return errs
 }
 
 // ValidateResourceLifecycleStatus checks the status of a lifecycle.
@@ -44,6 +61,9 @@ func lifecycleName(name string, prefix bool) []string {
 	}
 	if why := gc.ResourceRefusal(name); why != "" {
 		return []string{why}
+	}
+	if name == gc.ResourceSecrets {
+		return []string{"Secrets do not finish, and Winnow does not read more than their metadata; to delete old ones, use a rule with after: Created"}
 	}
 	return nil
 }

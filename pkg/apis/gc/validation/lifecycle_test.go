@@ -57,6 +57,11 @@ func TestLifecycles(t *testing.T) {
 				l.Spec.Finished.When = "true" + strings.Repeat(" ", maxExpressionLength)
 			},
 			[]string{"spec.finished.when: Too long: may not be more than 4096 bytes"}},
+		"an owner": {
+			func(l *gc.ResourceLifecycle) {
+				l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "a", UID: "b"}}
+			},
+			[]string{"metadata.ownerReferences[0]: Forbidden: lifecycles cannot have owners"}},
 		"a bad name": {
 			func(l *gc.ResourceLifecycle) { l.Name = "Workflows_argoproj" }, []string{`metadata.name: Invalid value: "Workflows_argoproj": a lowercase`}},
 	} {
@@ -84,6 +89,7 @@ func TestLifecycleNames(t *testing.T) {
 		"jobs.batch":                      "",
 		"pods":                            "",
 		"configmaps":                      "",
+		"secrets":                         "Secrets do not finish",
 		"jobs.batch.volcano.sh":           "",
 		"deployments.apps":                "",
 		"events.example.com":              "", // Not those of Kubernetes.

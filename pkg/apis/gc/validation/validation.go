@@ -57,6 +57,7 @@ func validateSpec(spec, old *gc.CleanupPolicySpec, noWildcard string, path *fiel
 	}
 	errs = append(errs, validateCapacity(spec.Capacity, path.Child("capacity"))...)
 	errs = append(errs, validateDeadline(spec.ActiveDeadline, nil, path.Child("activeDeadline"))...)
+	errs = append(errs, validateConditionCount(spec.Rules, path.Child("rules"))...)
 	names, accepted := sets.New[string](), acceptedConditions(old)
 	for i := range spec.Rules {
 		rule, path := &spec.Rules[i], path.Child("rules").Index(i)
@@ -87,6 +88,7 @@ func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard st
 	errs := validateResources(rule.Resources, noWildcard, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	errs = append(errs, validateConditions(rule.MatchConditions, accepted, path.Child("matchConditions"))...)
+	errs = append(errs, validateSecretConditions(rule, path.Child("matchConditions"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
 	} else if rule.Capacity == nil && rule.ActiveDeadline == nil {

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,6 +78,19 @@ func TestValid(t *testing.T) {
 	}
 }
 
+// manyConditions returns rules with 16 match conditions each.
+func manyConditions(rules int) []gc.CleanupRule {
+	var out []gc.CleanupRule
+	for i := range rules {
+		out = append(out, rule(fmt.Sprint("a", i), func(r *gc.CleanupRule) {
+			for j := range 16 {
+				r.MatchConditions = append(r.MatchConditions, gc.MatchCondition{Name: fmt.Sprint("c", j), Expression: "object.kind == 'Job'"})
+			}
+		}))
+	}
+	return out
+}
+
 // TestInvalid says of each wrong policy which field is refused, for which kind of reason, and what the remedy is.
 func TestInvalid(t *testing.T) {
 	type refused struct {
@@ -100,6 +114,18 @@ func TestInvalid(t *testing.T) {
 		"rule without ttl": {
 			policy(rule("a", func(r *gc.CleanupRule) { r.TTL = nil })),
 			refused{"spec.rules[0].ttl", field.ErrorTypeRequired, example},
+		},
+		"conditions on the data of Secrets": {
+			policy(rule("a", created(), of("configmaps", gc.ResourceSecrets), func(r *gc.CleanupRule) {
+				r.MatchConditions = []gc.MatchCondition{
+					{Name: "a", Expression: "object.metadata.name == 'a'"}, {Name: "b", Expression: "object.type == 'Opaque'"},
+				}
+			})),
+			refused{"spec.rules[0].matchConditions[1].expression", field.ErrorTypeInvalid, "select them by label"},
+		},
+		"many conditions": {
+			policy(manyConditions(5)...),
+			refused{"spec.rules", field.ErrorTypeTooMany, "at most 64 matchConditions together"},
 		},
 		"deadline of zero": {
 			policy(rule("a", func(r *gc.CleanupRule) { r.ActiveDeadline = ttl("0s") })),
