@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -31,6 +32,8 @@ type Config struct {
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
 	// Cluster tells which resources there are.
 	Cluster resourcelifecycle.Cluster
+	// NamedResources returns the resources that any policy names. If it is nil, none is known.
+	NamedResources func() (sets.Set[string], error)
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
@@ -40,6 +43,7 @@ type completedConfig struct {
 	clock    clock.PassiveClock
 	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
 	cluster  resourcelifecycle.Cluster
+	named    func() (sets.Set[string], error)
 	most     int // policies of a namespace
 	options  *genericapiserver.RecommendedConfig
 }
@@ -57,7 +61,7 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, cluster: c.Cluster, most: c.MaxPoliciesPerNamespace,
-		options: c.GenericConfig,
+		named: c.NamedResources, options: c.GenericConfig,
 	}}
 }
 
@@ -73,7 +77,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, schema)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, schema, c.named)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}

@@ -71,7 +71,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	return &Config{
 		apiServer: &apiserver.Config{
 			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, Cluster: asked,
-			MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
+			NamedResources: asked.NamedResources, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,
 		barriers:   barriers,

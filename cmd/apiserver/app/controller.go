@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
@@ -41,6 +42,14 @@ func (q *questions) Forecast(ctx context.Context, change gc.PolicyChange) gc.Pol
 		return c.Forecast(ctx, change)
 	}
 	return gc.PolicyForecast{}
+}
+
+// NamedResources returns the resources that any policy names.
+func (q *questions) NamedResources() (sets.Set[string], error) {
+	if c := q.controller.Load(); c != nil {
+		return c.NamedResources()
+	}
+	return nil, cleanup.ErrNotSynced
 }
 
 // Served returns what the cluster says of a resource.

@@ -7,12 +7,14 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -176,6 +178,17 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 		return gc.PolicyForecast{}
 	}
 	return c.forecast.Forecast(ctx, change)
+}
+
+// ErrNotSynced is returned while policies and namespaces are not known yet.
+var ErrNotSynced = errors.New("this replica of Winnow does not know all policies and namespaces yet; try again in a few seconds")
+
+// NamedResources returns the resources that any policy names.
+func (c *Controller) NamedResources() (sets.Set[string], error) {
+	if !c.Synced() {
+		return nil, ErrNotSynced
+	}
+	return c.replica.NamedResources(), nil
 }
 
 // Served returns what the cluster says of a resource; nothing before it was asked.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -51,6 +53,7 @@ type replica interface {
 	Behind() <-chan struct{}
 
 	Totals() report.Totals
+	NamedResources() sets.Set[string]
 }
 
 // consistentReader reads what memory is compared with.

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
@@ -66,6 +67,9 @@ func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice,
 	t.do(func(e *engine.Engine) { notices, dropped = e.TakeNotices(most, now) })
 	return notices, dropped
 }
+
+// NamedResources returns the resources that any policy names.
+func (t *Tracker) NamedResources() sets.Set[string] { return call(t, (*engine.Engine).NamedResources) }
 
 // Totals returns the counts over all namespaces.
 func (t *Tracker) Totals() report.Totals { return call(t, (*engine.Engine).Totals) }

@@ -50,7 +50,7 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil)
+	ofCluster, err := clustercleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,5 +71,5 @@ func stops(p, old *gc.CleanupPolicy) bool {
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
 	forecast policy.Forecast, served policy.Served, schema schemas.Source, mostPerNamespace int,
 ) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, schema, mostPerNamespace)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, schema, nil, mostPerNamespace)
 }

@@ -50,18 +50,19 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 			Cell: func(p *gc.ClusterCleanupPolicy, _ time.Time) any { return namespaces(p.Spec.NamespaceSelector) },
 		}},
 	},
-	Defaults: func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicySpec { return p.Spec.Defaults() },
-	Reach:    reach,
-	Warnings: validation.ClusterWarnings,
-	Named:    named,
+	Defaults:     func(p *gc.ClusterCleanupPolicy) *gc.CleanupPolicySpec { return p.Spec.Defaults() },
+	Reach:        reach,
+	ReachesNamed: reachesNamed,
+	Warnings:     validation.ClusterWarnings,
+	Named:        named,
 }
 
 // NewStorage serves clustercleanuppolicies and their status.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast, served policy.Served, schema schemas.Source,
+	forecast policy.Forecast, served policy.Served, schema schemas.Source, named policy.NamedResources,
 ) (*policy.Storage, error) {
 	const anyNumber = -1
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, schema, anyNumber)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, schema, named, anyNumber)
 }
 
 func named(p *gc.ClusterCleanupPolicy) []policy.NamedResource {
@@ -103,6 +104,21 @@ func reachOf(spec *gc.ClusterCleanupPolicySpec) sets.Set[string] {
 		}
 	}
 	return reached
+}
+
+// reachesNamed reports whether guardrails change what other policies delete: maxTTL shortens their answers, a higher holdAbove lets objects
+// be deleted without approval, and each guardrail of the old spec may have kept something.
+func reachesNamed(p, old *gc.ClusterCleanupPolicy) bool {
+	is := &p.Spec
+	if old == nil {
+		return is.Guardrails != nil && (is.Guardrails.MaxTTL != nil || is.Guardrails.HoldAbove != nil)
+	}
+	was := &old.Spec
+	if is.Guardrails == nil && was.Guardrails == nil || stops(p, old) {
+		return false
+	}
+	return is.Mode != was.Mode || !apiequality.Semantic.DeepEqual(is.NamespaceSelector, was.NamespaceSelector) ||
+		!apiequality.Semantic.DeepEqual(is.Guardrails, was.Guardrails)
 }
 
 // stops reports whether the change only suspends this policy or all policies, which needs no permissions on the objects.

@@ -65,6 +65,43 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// TestReachesNamed: guardrails apply to what other policies name, of whatever resource.
+func TestReachesNamed(t *testing.T) {
+	no, all, some := false, &metav1.LabelSelector{}, &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	with := func(g *gc.Guardrails, selector *metav1.LabelSelector) *gc.ClusterCleanupPolicy {
+		return &gc.ClusterCleanupPolicy{Spec: gc.ClusterCleanupPolicySpec{Mode: gc.ModeEnforce, Guardrails: g, NamespaceSelector: selector}}
+	}
+	minTTL, maxTTL := &gc.Guardrails{MinTTL: ttl("1h")}, &gc.Guardrails{MaxTTL: ttl("1h")}
+	preview := with(maxTTL, all)
+	preview.Spec.Mode = gc.ModePreview
+	suspended := with(minTTL, all)
+	suspended.Spec.Suspend = true
+	rule := with(minTTL, all)
+	rule.Spec.Rules = []gc.CleanupRule{{Name: "a"}}
+	for name, tc := range map[string]struct {
+		old, is *gc.ClusterCleanupPolicy
+		want    bool
+	}{
+		"none":                     {nil, with(nil, all), false},
+		"a new lower bound":        {nil, with(minTTL, all), false},
+		"a new upper bound":        {nil, with(maxTTL, all), true},
+		"a new limit of changes":   {nil, with(&gc.Guardrails{HoldAbove: &gc.HoldAbove{}}, all), true},
+		"never is cut":             {with(maxTTL, all), with(&gc.Guardrails{MaxTTL: ttl("1h"), AllowNever: &no}, all), true},
+		"a lower bound dropped":    {with(minTTL, all), with(nil, all), true},
+		"a lower bound elsewhere":  {with(minTTL, all), with(minTTL, some), true},
+		"an upper bound elsewhere": {with(maxTTL, some), with(maxTTL, all), true},
+		"a preview enforced":       {preview, with(maxTTL, all), true},
+		"the stop button released": {with(&gc.Guardrails{SuspendAll: true}, all), with(nil, all), true},
+		"only suspended":           {with(minTTL, all), suspended, false},
+		"another rule":             {with(minTTL, all), rule, false},
+		"no guardrails":            {with(nil, all), with(nil, some), false},
+	} {
+		if got := kind.ReachesNamed(tc.is, tc.old); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestNamespaces(t *testing.T) {
 	for want, selector := range map[string]*metav1.LabelSelector{
 		"<all>":    {},

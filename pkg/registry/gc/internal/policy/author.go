@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -22,7 +23,7 @@ type author struct {
 	permission.Checker
 	kind string
 	// reach and status are as in Kind; old is nil for a new policy. deadlines returns the resources that either gives deadlines.
-	reach     func(p, old Policy) sets.Set[string]
+	reach     func(p, old Policy) (sets.Set[string], error)
 	deadlines func(p, old Policy) sets.Set[string]
 	status    func(p Policy) *gc.CleanupPolicyStatus
 }
@@ -34,7 +35,10 @@ func (a author) check(ctx context.Context, object, before runtime.Object) error 
 	old, _ := before.(Policy)
 	needed := sets.New[permission.Permission]()
 	if old == nil || p.GetGeneration() != old.GetGeneration() {
-		reached := a.reach(p, old)
+		reached, err := a.reach(p, old)
+		if err != nil {
+			return apierrors.NewServiceUnavailable(err.Error())
+		}
 		needed = permission.ToDelete(reached, p.GetNamespace())
 		for resource := range reached.Intersection(a.deadlines(p, old)) {
 			needed.Insert(permission.Permission{Verb: "patch", Resource: resource, Namespace: p.GetNamespace()})

@@ -35,7 +35,7 @@ type asking struct {
 }
 
 func (a *asking) author() author {
-	reach := func(p, _ Policy) sets.Set[string] { return Reach(&p.(*gc.CleanupPolicy).Spec) }
+	reach := func(p, _ Policy) (sets.Set[string], error) { return Reach(&p.(*gc.CleanupPolicy).Spec), nil }
 	deadlines := func(p, _ Policy) sets.Set[string] { return Deadlines(&p.(*gc.CleanupPolicy).Spec) }
 	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
 	return author{

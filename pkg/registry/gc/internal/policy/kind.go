@@ -24,8 +24,11 @@ type Kind[P Policy, S any] struct {
 	// Defaults returns the part of the spec that both kinds have.
 	Defaults func(P) *gc.CleanupPolicySpec
 	// Reach returns the resources of which objects may be deleted because p replaces old, which is nil for a new policy.
-	Reach    func(p, old P) sets.Set[string]
-	Warnings func(P) []string
+	Reach func(p, old P) sets.Set[string]
+	// ReachesNamed reports whether p may also make other policies delete objects earlier, or objects that they kept: of every resource that
+	// they name. It is nil if a policy of this kind cannot.
+	ReachesNamed func(p, old P) bool
+	Warnings     func(P) []string
 	// Named returns the resources that the policy names.
 	Named func(P) []NamedResource
 }

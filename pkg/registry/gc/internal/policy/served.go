@@ -18,6 +18,9 @@ import (
 // Served returns what the cluster says of a resource.
 type Served func(resource string) gc.ServedResource
 
+// NamedResources returns the resources that any policy names. It fails if not all policies are known.
+type NamedResources func() (sets.Set[string], error)
+
 // NamedResource is a resource that a field names.
 type NamedResource struct {
 	Resource string
@@ -44,15 +47,15 @@ func NamedByRules(spec *gc.CleanupPolicySpec) []NamedResource {
 	return out
 }
 
-// named compares the resources that policies name with those that the cluster serves.
-type named struct {
+// namesResources compares the resources that policies name with those that the cluster serves.
+type namesResources struct {
 	served Served
 	kind   string
 	in     func(Policy) []NamedResource
 }
 
 // check refuses a policy that names a resource whose objects Winnow cannot delete, unless it did so before: what a cluster serves changes.
-func (n named) check(_ context.Context, object, old runtime.Object) error {
+func (n namesResources) check(_ context.Context, object, old runtime.Object) error {
 	before := sets.New[string]()
 	if old != nil {
 		for _, r := range n.in(old.(Policy)) {
@@ -73,7 +76,7 @@ func (n named) check(_ context.Context, object, old runtime.Object) error {
 }
 
 // warnings returns a line for each resource that the cluster does not serve.
-func (n named) warnings(p Policy) []string {
+func (n namesResources) warnings(p Policy) []string {
 	var out []string
 	for _, r := range n.in(p) {
 		if served := n.served(r.Resource); served.Missing {

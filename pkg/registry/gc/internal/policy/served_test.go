@@ -20,7 +20,7 @@ func naming(resources ...string) *gc.CleanupPolicy {
 
 // TestNamed: a policy cannot begin to name what Winnow cannot delete, and is warned of what the cluster does not serve.
 func TestNamed(t *testing.T) {
-	n := named{
+	n := namesResources{
 		served: func(resource string) gc.ServedResource {
 			return map[string]gc.ServedResource{
 				"racks.example.com":  {Refusal: "is cluster-scoped"},

@@ -30,10 +30,11 @@ type Storage struct {
 }
 
 // NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the
-// times in tables. The forecast, what the cluster serves and the schemas may be nil. A namespace can have at most so many policies; a
-// negative number means no limit.
+// times in tables. The forecast, what the cluster serves, the schemas and what policies name may be nil. A namespace can have at most so
+// many policies; a negative number means no limit.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, schema schemas.Source, most int,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, schema schemas.Source,
+	named NamedResources, most int,
 ) (*Storage, error) {
 	if served == nil {
 		served = func(string) gc.ServedResource { return gc.ServedResource{} }
@@ -42,9 +43,14 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 	if err != nil {
 		return nil, err
 	}
-	reach := func(p, old Policy) sets.Set[string] {
+	reach := func(p, old Policy) (sets.Set[string], error) {
 		before, _ := old.(P) // nil for a new policy
-		return kind.Reach(p.(P), before)
+		reached := kind.Reach(p.(P), before)
+		if named == nil || kind.ReachesNamed == nil || !kind.ReachesNamed(p.(P), before) {
+			return reached, nil
+		}
+		others, err := named()
+		return reached.Union(others), err
 	}
 	deadlines := func(p, old Policy) sets.Set[string] {
 		given := Deadlines(kind.Defaults(p.(P)))
@@ -53,7 +59,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		}
 		return given
 	}
-	resources := named{served, kind.Name, func(p Policy) []NamedResource { return kind.Named(p.(P)) }}
+	resources := namesResources{served, kind.Name, func(p Policy) []NamedResource { return kind.Named(p.(P)) }}
 	statusOf := func(p Policy) *gc.CleanupPolicyStatus { return kind.Status(p.(P)) }
 	return &Storage{
 		Policies: &REST{
@@ -79,7 +85,7 @@ type REST struct {
 	forecast Forecast
 	advise   func(Policy) []string // returns what is valid but probably not meant
 	limit    *limit
-	named    named
+	named    namesResources
 }
 
 // check checks the author and the resources of a policy.
