@@ -37,7 +37,7 @@ func TestExamplesAtWork(t *testing.T) {
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("found examples %q, error %v", examples, err)
 	}
-	serveWorkflows(t)
+	defer serveWorkflows(t)()
 	for _, example := range examples {
 		applyExample(t, example)
 	}
@@ -53,8 +53,9 @@ func TestExamplesAtWork(t *testing.T) {
 	}
 }
 
-// serveWorkflows does what the example for Argo Workflows expects of a cluster.
-func serveWorkflows(t *testing.T) {
+// serveWorkflows does what the example for Argo Workflows expects of a cluster. It returns a function that takes the permissions back, and
+// before that the policy that needs them.
+func serveWorkflows(t *testing.T) (undo func()) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(shared.RESTConfig())
 	if err != nil {
@@ -65,6 +66,16 @@ func serveWorkflows(t *testing.T) {
 	}
 	for command := range strings.SplitSeq(gc.GrantCommand(platforms.Workflows.Name()), " && ") {
 		kubectl(t, strings.Fields(command)[1:]...)
+	}
+	return func() {
+		kubectl(t, "delete", "namespace", "example-workflows")
+		kubectl(t, "delete", "clusterrole", "winnow:"+platforms.Workflows.Name())
+		eventually(t, func() error { // Kubernetes aggregates roles with a delay.
+			if has := verbs(t, "default", platforms.Workflows.Group, platforms.Workflows.Plural); has != "" {
+				return fmt.Errorf("it may still %s workflows", has)
+			}
+			return nil
+		})
 	}
 }
 
