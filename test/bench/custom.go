@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -84,10 +85,16 @@ func measureCustom(ctx context.Context, o options, r *report) (err error) {
 	if err != nil {
 		return err
 	}
+	r.progress("custom: %d objects expire together ...", customBurst)
+	races, err := w.raceCustom(ctx, client, all[0])
+	if err != nil {
+		return err
+	}
 	r.add(customRows(fmt.Sprintf("%d idle kinds", len(all)), watched, "no kind", none)...)
 	r.add(informers...)
 	r.add(customRows(fmt.Sprintf("%d objects", o.custom), full, "no objects", watched)...)
 	r.add(customRows("a match condition", conditional, "none", full)...)
+	r.add(races...)
 	each := func(more, fewer customFigures) sample { return sample{(more.heap - fewer.heap) / float64(o.custom)} }
 	r.add(row{"each object: live heap", "bytes", each(full, watched), "", nil},
 		row{"each object with a match condition: live heap", "bytes", each(conditional, watched), "", nil})
@@ -220,19 +227,27 @@ func (w *world) customPolicy(ctx context.Context, all []platforms.Resource, cond
 	return err
 }
 
-// createCustom creates n finished objects.
+// createCustom creates n finished objects, which wait.
 func createCustom(ctx context.Context, client dynamic.Interface, r platforms.Resource, n int) error {
 	objects := client.Resource(r.GroupVersionResource()).Namespace(customNamespace)
-	finished := time.Now().Add(time.Hour).UTC().Format(time.RFC3339) // A finish before the creation would not be trusted.
+	return createFinished(ctx, objects, r, "run", n, time.Now().Add(time.Hour), nil) // A finish before the creation would not be trusted.
+}
+
+// createFinished creates n objects with some labels that finish at a time.
+func createFinished(
+	ctx context.Context, objects dynamic.ResourceInterface, r platforms.Resource, name string, n int, at time.Time, labels map[string]any,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(64)
 	for i := range n {
 		group.Go(func() error {
+			own := map[string]any{"app": fmt.Sprintf("app-%d", i%10)}
+			maps.Copy(own, labels)
 			_, err := objects.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": customGroup + "/v1", "kind": r.Kind,
-				"metadata": map[string]any{"name": fmt.Sprintf("run-%06d", i), "labels": map[string]any{"app": fmt.Sprintf("app-%d", i%10)}},
+				"metadata": map[string]any{"name": fmt.Sprintf("%s-%06d", name, i), "labels": own},
 				"spec":     map[string]any{"size": "large", "content": strings.Repeat("x", customContent)},
-				"status":   map[string]any{"phase": "Succeeded", "finishedAt": finished},
+				"status":   map[string]any{"phase": "Succeeded", "finishedAt": at.UTC().Format(time.RFC3339)},
 			}}, metav1.CreateOptions{})
 			return err
 		})

@@ -38,7 +38,7 @@ type scaleFigures struct {
 type anew struct {
 	name         string
 	seconds, cpu float64
-	peak         float64 // bytes resident
+	before, peak float64 // bytes resident, at the beginning and at the most
 }
 
 // measureScale measures what finished Jobs cost, without any and with each of the numbers. They are synthetic; all else of

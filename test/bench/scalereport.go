@@ -107,7 +107,7 @@ func anewRows(s, none scaleFigures) []row {
 		rows = append(rows,
 			row{what + "CPU", "s", sample{change.cpu}, none.String(), sample{beside.cpu}},
 			row{what + "until its status", "s", sample{change.seconds}, none.String(), sample{beside.seconds}},
-			row{what + "resident at the most", "MB", sample{change.peak / mega}, none.String(), sample{beside.peak / mega}})
+			row{what + "resident at the most", "MB", sample{change.peak / mega}, "before", sample{change.before / mega}})
 	}
 	what := s.String() + ": "
 	return append(rows,
@@ -115,7 +115,7 @@ func anewRows(s, none scaleFigures) []row {
 		row{what + "events taken in", "1/s", sample{manyEvents / s.events.seconds}, "", nil},
 		row{what + "list again", "s", sample{s.relist.seconds}, "its start", sample{s.winnow.seconds}},
 		row{what + "list again, CPU", "s", sample{s.relist.cpu}, "its start", sample{s.winnow.cpu}},
-		row{what + "list again, resident at the most", "MB", sample{s.relist.peak / mega}, "its start", sample{s.winnow.peak / mega}})
+		row{what + "list again, resident at the most", "MB", sample{s.relist.peak / mega}, "before", sample{s.relist.before / mega}})
 }
 
 // quantiles of lags, as a table tells them.

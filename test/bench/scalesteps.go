@@ -145,6 +145,9 @@ func (f *field) anew(ctx context.Context, name string, do func() error) (a anew,
 	if err != nil {
 		return a, err
 	}
+	if a.before, err = residentBytes(pid); err != nil {
+		return a, err
+	}
 	begin := time.Now()
 	if err := do(); err != nil {
 		return a, err

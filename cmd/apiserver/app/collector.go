@@ -16,8 +16,8 @@ import (
 // garbage, and the server starts faster. A later list comes on top of everything that is alive already, so it may have less.
 const (
 	gcAtRest    = 50
-	gcFirstList = 100
-	gcLaterList = 20
+	gcFirstList = 75
+	gcLaterList = 35
 )
 
 // collector sets GOGC for what the controller does, unless the environment sets it.
