@@ -78,7 +78,9 @@ func expire(ctx context.Context, objects dynamic.ResourceInterface, r platforms.
 ) (late sample, err error) {
 	b := burst{name: name}
 	gone, err := watchDeleted(ctx, b, listWatcher{
-		func(ctx context.Context, o metav1.ListOptions) (metav1.ListInterface, error) { return objects.List(ctx, o) }, objects.Watch,
+		func(ctx context.Context, o metav1.ListOptions) (metav1.ListInterface, error) {
+			return objects.List(ctx, o)
+		}, objects.Watch,
 	}, customBurst)
 	if err != nil {
 		return nil, err
