@@ -89,7 +89,7 @@ func (d *driver) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
 // Snapshot copies everything that a change affects. The driver of the copy has a budget of its own.
 func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *trialCopy {
 	s := &trialCopy{driver: newDriver(Config{})}
-	s.Snapshot = d.BeginSnapshot(change, most, s.driver.config.Spent, now)
+	s.Snapshot = d.BeginSnapshot(Propose(change), most, s.driver.config.Spent, now)
 	s.driver.Engine = s.Snapshot.Engine
 	d.finish(func() bool { return s.Step(now) })
 	return s

@@ -51,12 +51,12 @@ type Snapshot struct {
 }
 
 // BeginSnapshot begins a Snapshot for a change with at most maxFacts facts. spent is the budget of its Engine.
-func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
+func (e *Engine) BeginSnapshot(change Proposal, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
 	config := e.config
 	config.Spent = spent
 	versions := e.versionsOf(change)
 	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts}
-	s.needs = e.needs(versions, change.Policy().GetNamespace() == "")
+	s.needs = e.needs(versions, change.wide())
 	s.Engine.kinds = e.kinds
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
@@ -146,26 +146,6 @@ func (s *Snapshot) copyClearance(rec *record) {
 	default: // The hold is newer than the copied holds.
 		s.Cut = true
 	}
-}
-
-// policyVersion is a policy before or after a change, with the namespaces that it applies to.
-type policyVersion struct {
-	policyState
-	affected sets.Set[*namespace]
-}
-
-// versionsOf returns the policy before and after a change. There is none in a namespace that the engine does not know.
-func (e *Engine) versionsOf(change gc.PolicyChange) []policyVersion {
-	var out []policyVersion
-	for _, p := range change.Policies() {
-		if own := p.GetNamespace(); own == "" || e.namespaces[own] != nil {
-			v := policyVersion{}
-			e.compile(&v.policyState, Observe(p))
-			v.affected = e.affected(&v.policyState, own)
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 // needs returns the namespaces where a change may make objects due, with the resources that decide this. wide says that the policy is a

@@ -121,7 +121,7 @@ var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look
 // count makes the forecast. Objects are listed until listCtx ends.
 func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyForecast {
 	now := f.Clock.Now()
-	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
+	snapshot := f.Tracker.Snapshot(ctx, engine.Propose(a.PolicyChange), f.knownMost, now)
 	a.kinds = snapshot.Engine.Kinds()
 	listed := f.list(listCtx, a.kinds, snapshot)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
