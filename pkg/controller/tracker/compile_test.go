@@ -38,3 +38,21 @@ func TestSnapshotCompilesNothing(t *testing.T) {
 		t.Errorf("%.0f allocations to prepare the change, and %.0f with the lock", compiled, locked)
 	}
 }
+
+// TestStatusWriteCompilesNothing: most events of the watch of policies are writes of a status.
+func TestStatusWriteCompilesNothing(t *testing.T) {
+	tr, p := newTracker(nil, 0), manyConditions().Obj()
+	tr.SetPolicy(p, testbuilders.Now)
+	for what, event := range map[string]func(*gc.CleanupPolicy){
+		"status": func(p *gc.CleanupPolicy) { tr.SetPolicy(p, testbuilders.Now) },
+		"list":   func(p *gc.CleanupPolicy) { tr.ReplacePolicies([]*gc.CleanupPolicy{p}, "2", testbuilders.Now) },
+	} {
+		allocations := testing.AllocsPerRun(1, func() {
+			p.Status.Candidates++
+			event(p.DeepCopy())
+		})
+		if allocations > allocationsToCompile {
+			t.Errorf("%.0f allocations for a %s", allocations, what)
+		}
+	}
+}
