@@ -52,9 +52,9 @@ func (q *questions) Served(resource string) gc.ServedResource {
 }
 
 // Schema returns the schema of a resource; nil if none is known.
-func (q *questions) Schema(resource string) (*spec.Schema, error) {
+func (q *questions) Schema(ctx context.Context, resource string) (*spec.Schema, error) {
 	if c := q.controller.Load(); c != nil {
-		return c.Schema(resource)
+		return c.Schema(ctx, resource)
 	}
 	return nil, nil
 }

@@ -201,7 +201,7 @@ func (f *Follower) Served(resource string) gc.ServedResource {
 }
 
 // Schema returns the schema of a resource, without references; nil if the cluster does not serve the resource, or has no schema of it.
-func (f *Follower) Schema(resource string) (*spec.Schema, error) {
+func (f *Follower) Schema(ctx context.Context, resource string) (*spec.Schema, error) {
 	found := f.last.Load()
 	if found == nil {
 		return nil, nil
@@ -210,7 +210,7 @@ func (f *Follower) Schema(resource string) (*spec.Schema, error) {
 	if !ok {
 		return nil, nil
 	}
-	return f.Reader.schema(s.GroupVersionKind)
+	return schemaOf(ctx, f.Reader.Schemas, s.GroupVersionKind)
 }
 
 // observed returns the lifecycles as the watch last reported them.

@@ -233,7 +233,9 @@ func TestALifecycleThatCannotBeConverted(t *testing.T) {
 	w := newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets"))
 	l := runLifecycle(1)
 	l.Name = jobsets
-	w.convert = func(*v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error) { return nil, errors.New("an unknown field") }
+	w.convert = func(*v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error) {
+		return nil, errors.New("an unknown field")
+	}
 	if _, err := w.own.GcV1alpha1().ResourceLifecycles().Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

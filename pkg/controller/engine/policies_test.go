@@ -13,7 +13,9 @@ import (
 
 // TestCompiled: a compiled policy is used again only for a state of the same policy with the same spec, and only if both can be read.
 func TestCompiled(t *testing.T) {
-	unreadable := func(p *gc.CleanupPolicy) { p.Annotations = map[string]string{gc.AnnotationUnreadable: "a newer version wrote it"} }
+	unreadable := func(p *gc.CleanupPolicy) {
+		p.Annotations = map[string]string{gc.AnnotationUnreadable: "a newer version wrote it"}
+	}
 	for name, tc := range map[string]struct {
 		known, next func(*gc.CleanupPolicy)
 		again       bool

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 var kind = object.Kind[*gc.ResourceLifecycle, gc.ResourceLifecycleSpec, gc.ResourceLifecycleStatus]{
@@ -93,24 +94,24 @@ type Storage struct {
 	Status     *object.StatusREST
 }
 
-// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves, the cluster what it
-// serves.
-func NewStorage(
-	scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock, cluster Cluster,
+// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves.
+func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
+	served Served, checker *schemas.Checker,
 ) (*Storage, error) {
 	lifecycles, status, err := object.NewStorage(kind, scheme, options, clock)
 	if err != nil {
 		return nil, err
 	}
 	permissions := permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "lifecycle"}
-	return &Storage{&REST{REST: lifecycles, permissions: permissions, cluster: cluster}, status}, nil
+	return &Storage{&REST{REST: lifecycles, permissions: permissions, served: served, schemas: checker}, status}, nil
 }
 
 // REST serves the lifecycles.
 type REST struct {
 	*object.REST
 	permissions permission.Checker
-	cluster     Cluster
+	served      Served
+	schemas     *schemas.Checker
 }
 
 // Create creates a lifecycle, if its author may delete the objects of the resource.

@@ -25,7 +25,7 @@ type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecas
 type forecastWarnings struct {
 	author   author
 	forecast Forecast
-	advise   func(Policy) []string
+	advise   func(context.Context, Policy) []string
 	dryRun   bool
 
 	asked  state
@@ -47,7 +47,7 @@ func (o *forecastWarnings) onCreate(then rest.ValidateObjectFunc) rest.ValidateO
 		}
 		p := obj.(Policy)
 		o.ask(ctx, nil, p)
-		o.advice = o.advise(p)
+		o.advice = o.advise(ctx, p)
 		return o.author.checkApproved(ctx, p, nil, o.told)
 	}
 }
@@ -64,7 +64,7 @@ func (o *forecastWarnings) onUpdate(then rest.ValidateObjectUpdateFunc) rest.Val
 		}
 		o.ask(ctx, before, p)
 		if p.GetGeneration() != before.GetGeneration() {
-			o.advice = o.advise(p)
+			o.advice = o.advise(ctx, p)
 		}
 		return o.author.checkApproved(ctx, p, before, o.told)
 	}
