@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/expressions"
@@ -37,13 +38,13 @@ func (c Conditions) set(resource, namespace string, to *lifecycle.Conditions) {
 	c[resource][namespace] = to
 }
 
-// conditionsOf returns the match conditions of policies by resource.
-func (e *Engine) conditionsOf(own, cluster []*policy.Policy) map[string]*lifecycle.Conditions {
+// conditionsOf returns the match conditions of policies by resource. finishing returns the resources that finish.
+func conditionsOf(own, cluster []*policy.Policy, finishing func() []string) map[string]*lifecycle.Conditions {
 	type group map[string]map[string]*expressions.Expression
 	collect := func(policies []*policy.Policy) group {
 		all := group{}
 		for _, p := range policies {
-			p.Conditions(e.kinds.Finishing, func(resource string, c *expressions.Expression) {
+			p.Conditions(finishing, func(resource string, c *expressions.Expression) {
 				if all[resource] == nil {
 					all[resource] = map[string]*expressions.Expression{}
 				}
@@ -62,10 +63,15 @@ func (e *Engine) conditionsOf(own, cluster []*policy.Policy) map[string]*lifecyc
 	return out
 }
 
+// conditions returns the match conditions of all policies by resource.
+func (d *derived) conditions(t *kinds.Table) map[string]*lifecycle.Conditions {
+	own, cluster := slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews)
+	return conditionsOf(own, cluster, t.Finishing)
+}
+
 // updateConditions updates the match conditions of a namespace. Objects of resources with new ones must be listed again.
 func (e *Engine) updateConditions(ns *namespace, d *derived) {
-	needed := e.conditionsOf(
-		slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews))
+	needed := d.conditions(e.kinds)
 	if len(needed)+len(ns.conditions) == 0 {
 		return
 	}
@@ -99,7 +105,7 @@ func (e *Engine) conditionsFor(versions []policyVersion) Conditions {
 		if v.compiled.Cluster != nil {
 			own, cluster = cluster, own
 		}
-		needed := e.conditionsOf(own, cluster)
+		needed := conditionsOf(own, cluster, e.kinds.Finishing)
 		for ns := range v.affected {
 			for resource, c := range needed {
 				if ns.conditions[resource].Covers(c) {
