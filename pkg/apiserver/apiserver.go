@@ -31,6 +31,8 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Forecast returns what a change of a policy makes due at once. If it is nil, there are no forecasts.
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	// ForecastLifecycle returns what a change of a lifecycle makes due at once. If it is nil, there are no forecasts.
+	ForecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	// Cluster tells which resources there are.
 	Cluster Cluster
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
@@ -46,12 +48,13 @@ type Cluster interface {
 }
 
 type completedConfig struct {
-	generic  genericapiserver.CompletedConfig
-	clock    clock.PassiveClock
-	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
-	cluster  Cluster
-	most     int // policies of a namespace
-	options  *genericapiserver.RecommendedConfig
+	generic           genericapiserver.CompletedConfig
+	clock             clock.PassiveClock
+	forecast          func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	forecastLifecycle func(context.Context, gc.LifecycleChange) []string
+	cluster           Cluster
+	most              int // policies of a namespace
+	options           *genericapiserver.RecommendedConfig
 }
 
 // CompletedConfig can be created only by Complete.
@@ -66,8 +69,8 @@ func (c *Config) Complete() CompletedConfig {
 		return build(withReadableErrors(handler), config) // After authentication and authorization.
 	}
 	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, cluster: c.Cluster, most: c.MaxPoliciesPerNamespace,
-		options: c.GenericConfig,
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
+		cluster: c.Cluster, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -88,7 +91,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}
-	lifecycles, err := resourcelifecycle.NewStorage(Scheme, options, authorizer, c.clock, served, checker)
+	lifecycles, err := resourcelifecycle.NewStorage(Scheme, options, authorizer, c.clock, c.forecastLifecycle, served, checker)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of resource lifecycles: %w", err)
 	}

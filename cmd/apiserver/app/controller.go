@@ -43,6 +43,14 @@ func (q *questions) Forecast(ctx context.Context, change gc.PolicyChange) gc.Pol
 	return gc.PolicyForecast{}
 }
 
+// ForecastLifecycle returns what a change of a lifecycle makes due at once.
+func (q *questions) ForecastLifecycle(ctx context.Context, change gc.LifecycleChange) []string {
+	if c := q.controller.Load(); c != nil {
+		return c.ForecastLifecycle(ctx, change)
+	}
+	return nil
+}
+
 // Served returns what the cluster says of a resource.
 func (q *questions) Served(resource string) gc.ServedResource {
 	if c := q.controller.Load(); c != nil {

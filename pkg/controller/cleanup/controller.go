@@ -170,6 +170,19 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	return c.forecast.Forecast(ctx, change)
 }
 
+// ForecastLifecycle tells people what becomes due at once by a change of a lifecycle that is about to be made; nothing before policies and
+// namespaces are known, or if the change has no effect. It may be called at any time.
+func (c *Controller) ForecastLifecycle(ctx context.Context, change gc.LifecycleChange) []string {
+	if !c.Synced() {
+		return nil
+	}
+	kind := c.kinds.KindAfter(change)
+	if kind == nil {
+		return nil
+	}
+	return c.forecast.ForecastLifecycle(ctx, change, kind)
+}
+
 // Served returns what the cluster says of a resource; nothing before it was asked.
 func (c *Controller) Served(resource string) gc.ServedResource { return c.kinds.Served(resource) }
 

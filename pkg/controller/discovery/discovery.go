@@ -200,6 +200,25 @@ func (f *Follower) Served(resource string) gc.ServedResource {
 	return found.about(resource)
 }
 
+// KindAfter returns the kind that a resource gets by a change of its lifecycle; nil if the cluster does not serve the resource, or the kind
+// stays as it is.
+func (f *Follower) KindAfter(change gc.LifecycleChange) *kinds.Kind {
+	found := f.last.Load()
+	if found == nil {
+		return nil
+	}
+	s, ok := found.find(change.Resource())
+	if !ok {
+		return nil
+	}
+	before := f.Tracker.Kinds()
+	k := f.catalog.Kind(s, change.After, before)
+	if present, err := before.For(k.Resource); err == nil && present == k {
+		return nil
+	}
+	return k
+}
+
 // Schema returns the schema of a resource, without references; nil if the cluster does not serve the resource, or has no schema of it.
 func (f *Follower) Schema(ctx context.Context, resource string) (*spec.Schema, error) {
 	found := f.last.Load()

@@ -94,22 +94,24 @@ type Storage struct {
 	Status     *object.StatusREST
 }
 
-// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves.
+// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves. The forecast
+// may be nil.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	served Served, checker *schemas.Checker,
+	forecast Forecast, served Served, checker *schemas.Checker,
 ) (*Storage, error) {
 	lifecycles, status, err := object.NewStorage(kind, scheme, options, clock)
 	if err != nil {
 		return nil, err
 	}
 	permissions := permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "lifecycle"}
-	return &Storage{&REST{REST: lifecycles, permissions: permissions, served: served, schemas: checker}, status}, nil
+	return &Storage{&REST{REST: lifecycles, permissions: permissions, forecast: forecast, served: served, schemas: checker}, status}, nil
 }
 
 // REST serves the lifecycles.
 type REST struct {
 	*object.REST
 	permissions permission.Checker
+	forecast    Forecast
 	served      Served
 	schemas     *schemas.Checker
 }
@@ -118,8 +120,10 @@ type REST struct {
 func (r *REST) Create(
 	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	created, err := r.Store.Create(ctx, obj, permission.OnCreate(r.check, validate), options)
+	f := r.newForecast(options.DryRun)
+	created, err := r.Store.Create(ctx, obj, f.onCreate(permission.OnCreate(r.check, validate)), options)
 	if err == nil {
+		f.warn(ctx)
 		r.warn(ctx, created)
 	}
 	return created, err
@@ -130,9 +134,11 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	updated, created, err := r.Store.Update(ctx, name, objInfo, permission.OnCreate(r.check, createValidation),
-		permission.OnUpdate(r.check, updateValidation), forceAllowCreate, options)
+	f := r.newForecast(options.DryRun)
+	updated, created, err := r.Store.Update(ctx, name, objInfo, f.onCreate(permission.OnCreate(r.check, createValidation)),
+		f.onUpdate(permission.OnUpdate(r.check, updateValidation)), forceAllowCreate, options)
 	if err == nil {
+		f.warn(ctx)
 		r.warn(ctx, updated)
 	}
 	return updated, created, err
@@ -143,10 +149,15 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 func (r *REST) Delete(
 	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
-	return r.Store.Delete(ctx, name, permission.OnCreate(r.check, validate), options)
+	f := r.newForecast(options.DryRun)
+	deleted, now, err := r.Store.Delete(ctx, name, f.onDelete(permission.OnCreate(r.check, validate)), options)
+	if err == nil {
+		f.warn(ctx)
+	}
+	return deleted, now, err
 }
 
-// DeleteCollection deletes lifecycles as Delete does.
+// DeleteCollection deletes lifecycles as Delete does, but without a forecast: a request waits for one forecast only.
 func (r *REST) DeleteCollection(
 	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions,
 ) (runtime.Object, error) {
