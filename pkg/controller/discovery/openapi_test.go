@@ -13,7 +13,9 @@ import (
 )
 
 // documents has one OpenAPI document, and answers only while the context of the request has not ended.
-type documents struct{ openapi.GroupVersionWithContext }
+type documents struct {
+	openapi.GroupVersionWithContext
+}
 
 func (d documents) PathsWithContext(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
 	return map[string]openapi.GroupVersionWithContext{"apis/example.com/v1": d}, ctx.Err()

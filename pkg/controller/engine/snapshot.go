@@ -204,6 +204,11 @@ func (e *Engine) resourcesOf(p *policy.Policy) sets.Set[string] {
 	return out
 }
 
+// readAgain reports whether objects must be read although the engine knows them: with more match conditions, or as those of another kind.
+func (s *Snapshot) readAgain(resource, namespace string) bool {
+	return s.Conditions[resource][namespace] != nil || s.Kind != nil && s.Kind.Resource == resource
+}
+
 // noteMissing adds the needed resources of a namespace to Missing of which not all objects are known.
 func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 	if needed.Has(gc.ResourceJobs) && !e.cronJobsListed {
@@ -217,8 +222,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 		if resource == kinds.ResourceQuotas {
 			known = e.quotas.listed
 		}
-		again := s.Conditions[resource][ns.name] != nil || s.Kind != nil && s.Kind.Resource == resource
-		if known && !again {
+		if known && !s.readAgain(resource, ns.name) {
 			continue
 		}
 		s.Missing[resource] = append(s.Missing[resource], ns.name)

@@ -210,7 +210,7 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 			return err
 		}
 	}
-	t.fresh, t.still = compare(before, t.Due(), change.Policy())
+	t.fresh, t.still = compare(before, t.Due(), nameOf(change.Policy()))
 	return t.reportOn(ctx, change.After)
 }
 
@@ -228,7 +228,7 @@ func (t *trial) runLifecycle(ctx context.Context, snapshot *engine.Snapshot, lis
 	if err := t.addObjects(ctx); err != nil {
 		return err
 	}
-	fresh, _ := compare(before, t.Due(), nil)
+	fresh, _ := compare(before, t.Due(), types.NamespacedName{})
 	t.fresh = only(fresh, func(due engine.Due) bool { return due.Resource == kind.Resource })
 	t.controlled = len(t.fresh) < len(fresh)
 	return nil
@@ -319,22 +319,18 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 
 // compare returns the objects that the change makes due, or that now wait for another approval (fresh), and those of the changed policy
 // that wait for the same approval as before (still). Of Preview policies it considers only the changed one. For a CleanupPolicy, it returns
-// nothing of other namespaces. changed is nil if no policy changes.
-func compare(before map[types.UID]engine.Due, after []engine.Due, changed metav1.Object) (fresh, still []engine.Due) {
-	namespace := ""
-	if changed != nil {
-		namespace = changed.GetNamespace()
-	}
+// nothing of other namespaces. changed is empty if no policy changes.
+func compare(before map[types.UID]engine.Due, after []engine.Due, changed types.NamespacedName) (fresh, still []engine.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
-		own := changed != nil && due.Policy == nameOf(changed)
+		own := due.Policy == changed
 		switch {
 		case ok && notAffected(was, due):
 			if own && was.Hold != "" {
 				still = append(still, due)
 			}
 		case due.Preview && !own:
-		case namespace != "" && namespace != due.Namespace:
+		case changed.Namespace != "" && changed.Namespace != due.Namespace:
 		default:
 			fresh = append(fresh, due)
 		}

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// timeout bounds how long one write waits for all schemas that its expressions are checked against.
-	timeout = 3 * time.Second
+	// timeout bounds how long one write waits for all schemas that its expressions are checked against, and fetchTimeout how long the cluster
+	// may take for one of them.
+	timeout, fetchTimeout = 3 * time.Second, 2 * time.Second
 	// resourcesMost is how many resources one write is checked against, linesMost how many misfits its warnings name.
 	resourcesMost, linesMost = 16, 20
 	// keepFor is how long a schema is used again, and keepFailureFor how long an error. Each takes the cluster two requests, of which the
@@ -152,7 +153,7 @@ func (c *Checker) typesOf(ctx context.Context, resource string) (*expressions.Ty
 	}
 	found := c.fetching.DoChan(resource, func() (any, error) {
 		// Others may wait for the answer, so it does not end with this request.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 		defer cancel()
 		return c.fetch(ctx, resource), nil
 	})
