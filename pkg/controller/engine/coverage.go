@@ -32,7 +32,11 @@ func (e *Engine) SetKinds(t *kinds.Table, now time.Time) {
 	e.outdated = e.outdated.Union(changed)
 	var all []*namespace
 	for _, ns := range e.namespaces {
-		affected := ns.affectedBy(before, t, changed)
+		depends := ns.dependsOn(before).Union(ns.dependsOn(t))
+		if ns.namesAll {
+			depends.Insert(t.Finishing()...)
+		}
+		affected := depends.Intersection(changed)
 		if len(affected) == 0 {
 			continue
 		}
@@ -61,15 +65,6 @@ func (e *Engine) StartObserving(k *kinds.Kind) {
 	if present, err := e.kinds.For(k.Resource); err == nil && present == k {
 		e.outdated.Delete(k.Resource)
 	}
-}
-
-// affectedBy returns which of the resources that two tables have as different kinds matter in the namespace.
-func (ns *namespace) affectedBy(before, after *kinds.Table, changed sets.Set[string]) sets.Set[string] {
-	depends := ns.dependsOn(before).Union(ns.dependsOn(after))
-	if ns.namesAll {
-		depends.Insert(after.Finishing()...)
-	}
-	return depends.Intersection(changed)
 }
 
 // dependsOn returns the resources that are covered in the namespace, and those of a table that control its objects.

@@ -44,7 +44,7 @@ func (s *Snapshot) needKind(k *kinds.Kind) {
 	e, after := s.from, s.from.kinds.With(k)
 	s.Kind, s.needs, s.Conditions = k, map[*namespace]sets.Set[string]{}, Conditions{}
 	for _, ns := range e.namespaces {
-		if !ns.known || !ns.affectedBy(e.kinds, after, sets.New(k.Resource)).Has(k.Resource) {
+		if !ns.known || !ns.affectedBy(k) {
 			continue
 		}
 		s.needs[ns] = sets.New(k.Resource)
@@ -57,6 +57,11 @@ func (s *Snapshot) needKind(k *kinds.Kind) {
 			}
 		}
 	}
+}
+
+// affectedBy reports whether a change of a kind to this one matters in the namespace; see SetKinds.
+func (ns *namespace) affectedBy(k *kinds.Kind) bool {
+	return ns.covers(k.Resource) || ns.owners[k.GroupVersionKind.GroupKind()] > 0 || ns.namesAll && k.Finishes
 }
 
 // concerns reports whether an object may become due by the change, or decides whether others do. By a change of a kind, those are the
