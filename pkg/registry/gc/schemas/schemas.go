@@ -25,9 +25,10 @@ const (
 	timeout, fetchTimeout = 3 * time.Second, 2 * time.Second
 	// resourcesMost is how many resources one write is checked against, linesMost how many misfits its warnings name.
 	resourcesMost, linesMost = 16, 20
-	// keepFor is how long a schema is used again, and keepFailureFor how long an error. Each takes the cluster two requests, of which the
-	// second may return some megabytes.
-	keepFor, keepFailureFor = time.Minute, 5 * time.Second
+	// keepFor is how long a schema is used again, and keepNoneFor how long it is remembered that there is none, which is shorter, because the
+	// cluster publishes a schema some time after it serves the resource, or that there was an error. Each answer takes the cluster two
+	// requests, of which the second may return some megabytes.
+	keepFor, keepNoneFor = time.Minute, 3 * time.Second
 	// keepMost is how many schemas are kept.
 	keepMost = 32
 )
@@ -172,8 +173,8 @@ func (c *Checker) fetch(ctx context.Context, resource string) (out known) {
 		if r := recover(); r != nil { // In this goroutine it would end the process.
 			out = known{err: fmt.Errorf("panic: %v", r)}
 		}
-		if out.err != nil {
-			keep = keepFailureFor
+		if out.types == nil {
+			keep = keepNoneFor
 		}
 		c.known.Add(resource, out, keep)
 	}()

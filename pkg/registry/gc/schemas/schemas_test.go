@@ -139,7 +139,8 @@ func TestManyRules(t *testing.T) {
 	}
 }
 
-// TestKept: many writes ask once a minute, also if they come at the same time. An error is kept for a shorter time.
+// TestKept: many writes ask once a minute, also if they come at the same time. An error, or that there is no schema, is kept for a shorter
+// time.
 func TestKept(t *testing.T) {
 	c, wanted := newCluster(), use(0, []string{"r0"}, "object.x == 'a'")
 	writes := func(want int64) {
@@ -159,8 +160,11 @@ func TestKept(t *testing.T) {
 	c.answer = func(context.Context, string) (*spec.Schema, error) { return nil, errors.New("no connection") }
 	c.clock.SetTime(c.clock.Now().Add(1))
 	writes(2)
-	c.clock.SetTime(c.clock.Now().Add(keepFailureFor + 1))
+	c.clock.SetTime(c.clock.Now().Add(keepNoneFor + 1))
+	c.answer = func(context.Context, string) (*spec.Schema, error) { return nil, nil }
 	writes(3)
+	c.clock.SetTime(c.clock.Now().Add(keepNoneFor + 1))
+	writes(4)
 }
 
 // TestTimeout: a cluster that does not answer delays a write by a few seconds, however many resources it names. A request that ends earlier
