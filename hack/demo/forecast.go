@@ -27,9 +27,9 @@ func (m *model) foresee(now time.Time) *engine.Engine {
 	for _, p := range m.policies {
 		switch p := p.object.(type) {
 		case *gc.CleanupPolicy:
-			own = append(own, engine.ObservePolicy(p))
+			own = append(own, engine.Observe(p))
 		case *gc.ClusterCleanupPolicy:
-			cluster = append(cluster, engine.ObserveClusterPolicy(p))
+			cluster = append(cluster, engine.Observe(p))
 		}
 	}
 	byResource := map[string][]*facts.Compact{gc.ResourceJobs: nil, gc.ResourcePods: nil}

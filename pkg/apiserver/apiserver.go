@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -21,6 +22,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 // Config configures a server. It must be completed.
@@ -30,22 +32,33 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Forecast returns what a change of a policy makes due at once. If it is nil, there are no forecasts.
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	// ForecastLifecycle returns what a change of a lifecycle makes due at once. If it is nil, there are no forecasts.
+	ForecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	// Cluster tells which resources there are.
-	Cluster resourcelifecycle.Cluster
+	Cluster Cluster
 	// NamedResources returns the resources that any policy names. If it is nil, none is known.
 	NamedResources func() (sets.Set[string], error)
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
 
+// Cluster tells of resources.
+type Cluster interface {
+	// Served returns what the cluster says of a resource.
+	Served(resource string) gc.ServedResource
+	// Schema returns the schema of a resource, without references; nil if none is known.
+	Schema(ctx context.Context, resource string) (*spec.Schema, error)
+}
+
 type completedConfig struct {
-	generic  genericapiserver.CompletedConfig
-	clock    clock.PassiveClock
-	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
-	cluster  resourcelifecycle.Cluster
-	named    func() (sets.Set[string], error)
-	most     int // policies of a namespace
-	options  *genericapiserver.RecommendedConfig
+	generic           genericapiserver.CompletedConfig
+	clock             clock.PassiveClock
+	forecast          func(context.Context, gc.PolicyChange) gc.PolicyForecast
+	forecastLifecycle func(context.Context, gc.LifecycleChange) []string
+	cluster           Cluster
+	named             func() (sets.Set[string], error)
+	most              int // policies of a namespace
+	options           *genericapiserver.RecommendedConfig
 }
 
 // CompletedConfig can be created only by Complete.
@@ -60,8 +73,8 @@ func (c *Config) Complete() CompletedConfig {
 		return build(withReadableErrors(handler), config) // After authentication and authorization.
 	}
 	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, cluster: c.Cluster, most: c.MaxPoliciesPerNamespace,
-		named: c.NamedResources, options: c.GenericConfig,
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
+		cluster: c.Cluster, named: c.NamedResources, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -72,16 +85,17 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		return nil, fmt.Errorf("cannot build the API server: %w", err)
 	}
 	authorizer := c.options.Authorization.Authorizer
-	options, served, schema := c.options.RESTOptionsGetter, c.cluster.Served, c.cluster.Schema
-	policies, err := cleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, schema, c.most)
+	options, served := c.options.RESTOptionsGetter, c.cluster.Served
+	checker := schemas.NewChecker(c.cluster.Schema, c.clock)
+	policies, err := cleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, checker, c.most)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cleanup policies: %w", err)
 	}
-	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, schema, c.named)
+	clusterPolicies, err := clustercleanuppolicy.NewStorage(Scheme, options, authorizer, c.clock, c.forecast, served, checker, c.named)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of cluster cleanup policies: %w", err)
 	}
-	lifecycles, err := resourcelifecycle.NewStorage(Scheme, options, authorizer, c.clock, c.cluster)
+	lifecycles, err := resourcelifecycle.NewStorage(Scheme, options, authorizer, c.clock, c.forecastLifecycle, served, checker)
 	if err != nil {
 		return nil, fmt.Errorf("cannot build the storage of resource lifecycles: %w", err)
 	}

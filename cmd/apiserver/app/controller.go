@@ -52,6 +52,14 @@ func (q *questions) NamedResources() (sets.Set[string], error) {
 	return nil, cleanup.ErrNotSynced
 }
 
+// ForecastLifecycle returns what a change of a lifecycle makes due at once.
+func (q *questions) ForecastLifecycle(ctx context.Context, change gc.LifecycleChange) []string {
+	if c := q.controller.Load(); c != nil {
+		return c.ForecastLifecycle(ctx, change)
+	}
+	return nil
+}
+
 // Served returns what the cluster says of a resource.
 func (q *questions) Served(resource string) gc.ServedResource {
 	if c := q.controller.Load(); c != nil {
@@ -61,9 +69,9 @@ func (q *questions) Served(resource string) gc.ServedResource {
 }
 
 // Schema returns the schema of a resource; nil if none is known.
-func (q *questions) Schema(resource string) (*spec.Schema, error) {
+func (q *questions) Schema(ctx context.Context, resource string) (*spec.Schema, error) {
 	if c := q.controller.Load(); c != nil {
-		return c.Schema(resource)
+		return c.Schema(ctx, resource)
 	}
 	return nil, nil
 }

@@ -23,6 +23,24 @@ type PolicyChange struct {
 
 // +k8s:deepcopy-gen=false
 
+// LifecycleChange is what a request does to a ResourceLifecycle. It is never served.
+type LifecycleChange struct {
+	// Before is nil for a new lifecycle, and After for one that is deleted.
+	Before, After *ResourceLifecycle
+	// DryRun is set if nothing will be written.
+	DryRun bool
+}
+
+// Resource returns the resource of the lifecycle.
+func (c LifecycleChange) Resource() string {
+	if c.After != nil {
+		return c.After.Name
+	}
+	return c.Before.Name
+}
+
+// +k8s:deepcopy-gen=false
+
 // PolicyForecast is what a change makes due at once, as far as is known. It is never served.
 type PolicyForecast struct {
 	// Lines describe the forecast to users.

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	componentbaseconfig "k8s.io/component-base/config"
 	"k8s.io/klog/v2"
@@ -128,9 +128,6 @@ func New(c Config) (*Controller, error) {
 	}, nil
 }
 
-// schemaTimeout bounds each of the two requests for a schema, which a write of a lifecycle waits for.
-const schemaTimeout = 3 * time.Second
-
 // newFollower returns what gives the tracker the table of kinds.
 func newFollower(
 	c Config, definitions metadata.Interface, own gcclient.GcV1alpha1Interface, t *tracker.Tracker, now clock.Clock,
@@ -144,14 +141,9 @@ func newFollower(
 	if err != nil {
 		return nil, fmt.Errorf("dynamic client of the cluster: %w", err)
 	}
-	config.Timeout = schemaTimeout
-	schemas, err := clientdiscovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("client of the schemas of the cluster: %w", err)
-	}
 	return discovery.New(discovery.Config{
 		Reader: discovery.Reader{
-			Discovery: served, APIServices: services, Schemas: &resolver.ClientDiscoveryResolver{Discovery: schemas},
+			Discovery: served, APIServices: services, Schemas: openapi.NewClientWithContext(served.RESTClient()),
 		},
 		Metadata: definitions, Lifecycles: own.ResourceLifecycles(), Tracker: t, Clock: now,
 	})
@@ -194,11 +186,26 @@ func (c *Controller) NamedResources() (sets.Set[string], error) {
 	return c.replica.NamedResources(), nil
 }
 
+// ForecastLifecycle tells people what becomes due at once by a change of a lifecycle that is about to be made; nothing before policies and
+// namespaces are known, or if the change has no effect. It may be called at any time.
+func (c *Controller) ForecastLifecycle(ctx context.Context, change gc.LifecycleChange) []string {
+	if !c.Synced() {
+		return nil
+	}
+	kind := c.kinds.KindAfter(change)
+	if kind == nil {
+		return nil
+	}
+	return c.forecast.ForecastLifecycle(ctx, change, kind)
+}
+
 // Served returns what the cluster says of a resource; nothing before it was asked.
 func (c *Controller) Served(resource string) gc.ServedResource { return c.kinds.Served(resource) }
 
 // Schema returns the schema of a resource; nil if none is known.
-func (c *Controller) Schema(resource string) (*spec.Schema, error) { return c.kinds.Schema(resource) }
+func (c *Controller) Schema(ctx context.Context, resource string) (*spec.Schema, error) {
+	return c.kinds.Schema(ctx, resource)
+}
 
 // Run observes and judges until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
 func (c *Controller) Run(ctx context.Context) error {

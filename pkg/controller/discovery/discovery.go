@@ -61,6 +61,8 @@ type Follower struct {
 	last                 atomic.Pointer[answer]
 	// used are the lifecycles that the table of the tracker was made with; nil if it was made without discovery.
 	used atomic.Pointer[map[types.NamespacedName]freshness.Revision]
+	// convert converts a lifecycle; tests let it fail.
+	convert func(*v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error)
 }
 
 // New returns a Follower, which Run starts.
@@ -71,7 +73,7 @@ func New(c Config) (*Follower, error) {
 	}
 	return &Follower{
 		Config: c, catalog: catalog, lifecycles: cache.NewStore(cache.MetaNamespaceKeyFunc),
-		changed: make(chan struct{}, 1), definitions: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), definitions: make(chan struct{}, 1), convert: convert,
 	}, nil
 }
 
@@ -198,8 +200,27 @@ func (f *Follower) Served(resource string) gc.ServedResource {
 	return found.about(resource)
 }
 
+// KindAfter returns the kind that a resource gets by a change of its lifecycle; nil if the cluster does not serve the resource, or the kind
+// stays as it is.
+func (f *Follower) KindAfter(change gc.LifecycleChange) *kinds.Kind {
+	found := f.last.Load()
+	if found == nil {
+		return nil
+	}
+	s, ok := found.find(change.Resource())
+	if !ok {
+		return nil
+	}
+	before := f.Tracker.Kinds()
+	k := f.catalog.Kind(s, change.After, before)
+	if present, err := before.For(k.Resource); err == nil && present == k {
+		return nil
+	}
+	return k
+}
+
 // Schema returns the schema of a resource, without references; nil if the cluster does not serve the resource, or has no schema of it.
-func (f *Follower) Schema(resource string) (*spec.Schema, error) {
+func (f *Follower) Schema(ctx context.Context, resource string) (*spec.Schema, error) {
 	found := f.last.Load()
 	if found == nil {
 		return nil, nil
@@ -208,7 +229,7 @@ func (f *Follower) Schema(resource string) (*spec.Schema, error) {
 	if !ok {
 		return nil, nil
 	}
-	return f.Reader.schema(s.GroupVersionKind)
+	return schemaOf(ctx, f.Reader.Schemas, s.GroupVersionKind)
 }
 
 // observed returns the lifecycles as the watch last reported them.
@@ -226,6 +247,14 @@ func convert(l *v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error) {
 	return out, v1alpha1.Convert_v1alpha1_ResourceLifecycle_To_gc_ResourceLifecycle(l, out, nil)
 }
 
+// unreadable returns a lifecycle without its spec. All objects of its resource are held: the built-in lifecycle is not what its author
+// wants, and may say that objects have finished that still run.
+func unreadable(stored *v1alpha1.ResourceLifecycle, why error) *gc.ResourceLifecycle {
+	l := &gc.ResourceLifecycle{ObjectMeta: *stored.ObjectMeta.DeepCopy()}
+	gc.MarkUnreadable(l, why)
+	return l
+}
+
 // update gives the tracker the table, if it is not as before.
 func (f *Follower) update(ctx context.Context) {
 	found := f.last.Load()
@@ -235,10 +264,10 @@ func (f *Follower) update(ctx context.Context) {
 	users, used := map[string]*gc.ResourceLifecycle{}, map[types.NamespacedName]freshness.Revision{}
 	for _, stored := range f.observed() {
 		used[types.NamespacedName{Name: stored.Name}] = revision(stored)
-		l, err := convert(stored)
+		l, err := f.convert(stored)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot convert a ResourceLifecycle", "object", stored)
-			continue
+			klog.FromContext(ctx).Error(err, "Cannot convert a ResourceLifecycle", "name", stored.Name)
+			l = unreadable(stored, err)
 		}
 		users[l.Name] = l
 	}

@@ -23,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
@@ -225,6 +226,71 @@ func TestFollow(t *testing.T) {
 	w.unchanged(w.cluster.set(both))
 	w.cluster.set(new(cluster).serve("example.com", "v1", "runs"))
 	w.changes(jobsets, readEvery)
+}
+
+// TestKindAfter: a lifecycle is tried on the resource that the cluster serves, in the version that is read.
+func TestKindAfter(t *testing.T) {
+	w := newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets").serve("example.com", "v1", "runs"))
+	lifecycle := func(name string, generation int64) *gc.ResourceLifecycle {
+		stored := runLifecycle(generation)
+		stored.Name = name
+		l, err := convert(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if k := w.KindAfter(gc.LifecycleChange{After: lifecycle(runs, 1)}); k != nil {
+		t.Errorf("before there is a table: %+v", k)
+	}
+	if _, err := w.own.GcV1alpha1().ResourceLifecycles().Create(t.Context(), runLifecycle(1), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.Start(t.Context())
+	w.changes(jobsets+" "+runs, 0)
+	for name, tc := range map[string]struct {
+		before, after *gc.ResourceLifecycle
+		want          string // the source of the kind; empty if there is none
+		finishes      bool
+	}{
+		"another generation":        {lifecycle(runs, 1), lifecycle(runs, 2), "generation 2 of uid, served in example.com/v1", true},
+		"the same generation":       {lifecycle(runs, 1), lifecycle(runs, 1), "", false},
+		"deleted":                   {lifecycle(runs, 1), nil, "served in example.com/v1", false},
+		"in place of a built-in":    {nil, lifecycle(jobsets, 1), "generation 1 of uid, served in jobset.x-k8s.io/v1alpha2", true},
+		"deleted, built-in applies": {lifecycle(jobsets, 1), nil, "", false},
+		"not served":                {nil, lifecycle("others.example.com", 1), "", false},
+	} {
+		k := w.KindAfter(gc.LifecycleChange{Before: tc.before, After: tc.after})
+		if tc.want == "" && k != nil || tc.want != "" && (k == nil || k.Source.ID != tc.want || k.Finishes != tc.finishes) {
+			t.Errorf("%s: got %+v, want %q, finishes: %t", name, k, tc.want, tc.finishes)
+		}
+	}
+}
+
+// TestALifecycleThatCannotBeConverted: the objects of its resource are held, whatever a built-in lifecycle says of them.
+func TestALifecycleThatCannotBeConverted(t *testing.T) {
+	w := newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets"))
+	l := runLifecycle(1)
+	l.Name = jobsets
+	w.convert = func(*v1alpha1.ResourceLifecycle) (*gc.ResourceLifecycle, error) {
+		return nil, errors.New("an unknown field")
+	}
+	if _, err := w.own.GcV1alpha1().ResourceLifecycles().Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.Start(t.Context())
+	w.changes(jobsets, 0)
+	k, err := w.tracker.Kinds().For(jobsets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := k.Fact(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b", UID: "c", ResourceVersion: "1"}})
+	if err != nil || f.Failed != "ResourceLifecycle "+jobsets+": an unknown field" {
+		t.Errorf("the object is not held: %+v, %v", f, err)
+	}
+	if c := w.acceptedOf(l); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "an unknown field") {
+		t.Errorf("the condition is %+v", c)
+	}
 }
 
 // TestStart: it ends once there is a table. Without the right to read what other servers serve, there are only Jobs and Pods.

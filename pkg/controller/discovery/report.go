@@ -157,7 +157,7 @@ func (f *reporter) statusOf(l *v1alpha1.ResourceLifecycle, found *answer, now me
 	out, u := *l.Status.DeepCopy(), f.used[l.Name]
 	compiled, ok := f.accepted[revision(l)]
 	if !ok {
-		compiled = accepted(l)
+		compiled = f.acceptedOf(l)
 		f.accepted[revision(l)] = compiled
 	}
 	for _, c := range []metav1.Condition{compiled, established(l.Name, found, u)} {
@@ -175,11 +175,11 @@ func (f *reporter) statusOf(l *v1alpha1.ResourceLifecycle, found *answer, now me
 	return out
 }
 
-func accepted(l *v1alpha1.ResourceLifecycle) metav1.Condition {
+func (f *Follower) acceptedOf(l *v1alpha1.ResourceLifecycle) metav1.Condition {
 	c := metav1.Condition{
 		Type: gc.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted, Message: "All expressions compile.",
 	}
-	own, err := convert(l)
+	own, err := f.convert(l)
 	if err == nil {
 		_, err = kinds.CompileLifecycle(own, schema.GroupKind{Group: schema.ParseGroupResource(l.Name).Group})
 	}

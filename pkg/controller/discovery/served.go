@@ -15,10 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/client-go/openapi"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
@@ -34,7 +33,7 @@ var verbs = []string{"list", "watch", "delete"}
 type Reader struct {
 	Discovery discovery.AggregatedDiscoveryInterfaceWithContext
 	// Schemas reads the OpenAPI documents of the cluster.
-	Schemas resolver.SchemaResolver
+	Schemas openapi.ClientWithContext
 	// APIServices tells which groups other servers serve.
 	APIServices dynamic.Interface
 }
@@ -78,15 +77,6 @@ func (r *Reader) read(ctx context.Context, before *answer) (*answer, error) {
 		}
 	}
 	return out, nil
-}
-
-// schema returns the schema of a kind, without references; nil if the cluster has none.
-func (r *Reader) schema(kind schema.GroupVersionKind) (*spec.Schema, error) {
-	s, err := r.Schemas.ResolveSchema(kind)
-	if errors.Is(err, resolver.ErrSchemaNotFound) {
-		return nil, nil
-	}
-	return s, err
 }
 
 // about returns what the answer says of a resource. Of a resource of a version that failed it says nothing.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/expressions"
@@ -80,12 +81,12 @@ func (e *Engine) publishConditions(ns *namespace, to map[string]*lifecycle.Condi
 }
 
 // conditionsOf returns the match conditions of policies by resource.
-func (e *Engine) conditionsOf(own, cluster []*policy.Policy) map[string]*lifecycle.Conditions {
+func conditionsOf(own, cluster []*policy.Policy, t *kinds.Table) map[string]*lifecycle.Conditions {
 	type group map[string]map[string]*expressions.Expression
 	collect := func(policies []*policy.Policy) group {
 		all := group{}
 		for _, p := range policies {
-			p.Conditions(e.kinds.Finishing, func(resource string, c *expressions.Expression) {
+			p.Conditions(t.Finishing, func(resource string, c *expressions.Expression) {
 				if all[resource] == nil {
 					all[resource] = map[string]*expressions.Expression{}
 				}
@@ -99,7 +100,7 @@ func (e *Engine) conditionsOf(own, cluster []*policy.Policy) map[string]*lifecyc
 	for _, all := range []group{ofOwn, ofCluster} {
 		for resource := range all {
 			var decodes func(path []string) bool
-			if k, err := e.kinds.For(resource); err == nil {
+			if k, err := t.For(resource); err == nil {
 				decodes = k.Decodes
 			}
 			out[resource] = lifecycle.NewConditions(ofCluster[resource], ofOwn[resource], decodes)
@@ -127,12 +128,17 @@ func (e *Engine) updateConditions(ns *namespace, d *derived) {
 	e.publishConditions(ns, needed)
 }
 
+// conditions returns the match conditions of all policies by resource.
+func (d *derived) conditions(t *kinds.Table) map[string]*lifecycle.Conditions {
+	return conditionsOf(slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews), t)
+}
+
 // conditionsNeeded returns the match conditions of the policies of a namespace.
 func (e *Engine) conditionsNeeded(d *derived) map[string]*lifecycle.Conditions {
 	own, cluster := slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews)
 	hasNone := func(p *policy.Policy) bool { return p.NumberOfConditions() == 0 }
 	if own = slices.DeleteFunc(own, hasNone); len(own) > 0 {
-		return e.conditionsOf(own, cluster)
+		return conditionsOf(own, cluster, e.kinds)
 	}
 	if cluster = slices.DeleteFunc(cluster, hasNone); len(cluster) == 0 {
 		return nil
@@ -142,7 +148,7 @@ func (e *Engine) conditionsNeeded(d *derived) map[string]*lifecycle.Conditions {
 			return maps.Clone(known.conditions)
 		}
 	}
-	made := clusterConditions{cluster, e.conditionsOf(nil, cluster)}
+	made := clusterConditions{cluster, conditionsOf(nil, cluster, e.kinds)}
 	e.conditions.ofCluster = append(e.conditions.ofCluster[max(0, len(e.conditions.ofCluster)+1-maxClusterConditions):], made)
 	return maps.Clone(made.conditions)
 }
@@ -183,7 +189,7 @@ func (e *Engine) conditionsFor(versions []policyVersion) Conditions {
 		if v.compiled.Cluster != nil {
 			own, cluster = cluster, own
 		}
-		needed := e.conditionsOf(own, cluster)
+		needed := conditionsOf(own, cluster, e.kinds)
 		for ns := range v.affected {
 			for resource, c := range needed {
 				if ns.conditions[resource].Covers(c) {

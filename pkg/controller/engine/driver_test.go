@@ -89,7 +89,7 @@ func (d *driver) Holds(p metav1.Object) ([]gc.PolicyHold, bool) {
 // Snapshot copies everything that a change affects. The driver of the copy has a budget of its own.
 func (d *driver) Snapshot(change gc.PolicyChange, most int, now time.Time) *trialCopy {
 	s := &trialCopy{driver: newDriver(Config{})}
-	s.Snapshot = d.BeginSnapshot(change, most, s.driver.config.Spent, now)
+	s.Snapshot = d.BeginSnapshot(Propose(change), most, s.driver.config.Spent, now)
 	s.driver.Engine = s.Snapshot.Engine
 	d.finish(func() bool { return s.Step(now) })
 	return s
@@ -102,11 +102,11 @@ type trialCopy struct {
 }
 
 func (d *driver) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
-	d.Engine.SetPolicy(ObservePolicy(p), now)
+	d.Engine.SetPolicy(Observe(p), now)
 }
 
 func (d *driver) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
-	d.Engine.SetPolicy(ObserveClusterPolicy(p), now)
+	d.Engine.SetPolicy(Observe(p), now)
 }
 
 func (d *driver) RemovePolicy(p *gc.CleanupPolicy, now time.Time) {
@@ -118,19 +118,17 @@ func (d *driver) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) 
 }
 
 func (d *driver) ReplacePolicies(all []*gc.CleanupPolicy, rv string, now time.Time) {
-	replacePolicies(d, freshness.Policies, all, ObservePolicy, rv, now)
+	replacePolicies(d, freshness.Policies, all, rv, now)
 }
 
 func (d *driver) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, rv string, now time.Time) {
-	replacePolicies(d, freshness.ClusterPolicies, all, ObserveClusterPolicy, rv, now)
+	replacePolicies(d, freshness.ClusterPolicies, all, rv, now)
 }
 
-func replacePolicies[P any](
-	d *driver, kind freshness.Collection, all []P, observe func(P) ObservedPolicy, rv string, now time.Time,
-) {
+func replacePolicies[P metav1.Object](d *driver, kind freshness.Collection, all []P, rv string, now time.Time) {
 	var observed []ObservedPolicy
 	for _, p := range all {
-		observed = append(observed, observe(p))
+		observed = append(observed, Observe(p))
 	}
 	d.Engine.ReplacePolicies(kind, observed, rv, now)
 }

@@ -53,29 +53,44 @@ type ObservedPolicy struct {
 	content  string // digest of the spec
 }
 
-// ObservePolicy prepares a state of a policy.
-func ObservePolicy(p *gc.CleanupPolicy) ObservedPolicy {
-	o := ObservedPolicy{Stored: policy.StoredOf(p), content: contentOf(&p.Spec)}
-	o.compiled, o.err = policy.Compile(p)
-	return o
-}
-
-// ObserveClusterPolicy prepares a state of a cluster policy.
-func ObserveClusterPolicy(p *gc.ClusterCleanupPolicy) ObservedPolicy {
-	o := ObservedPolicy{Stored: policy.StoredOf(p), selector: p.Spec.NamespaceSelector, content: contentOf(&p.Spec)}
-	o.compiled, o.err = policy.CompileCluster(p)
-	if gc.Unreadable(p) != "" { // The part that cannot be read may select more namespaces.
-		o.selector = nil
-	}
-	return o
-}
-
 // Observe prepares a state of a policy of either kind.
 func Observe(p metav1.Object) ObservedPolicy {
-	if p, ok := p.(*gc.ClusterCleanupPolicy); ok {
-		return ObserveClusterPolicy(p)
+	return ObserveAgain(p, func(ObservedPolicy) *policy.Policy { return nil })
+}
+
+// ObserveAgain is like Observe, but compiles the policy only if compiled returns nil; see Engine.Compiled. Most states of a policy differ
+// from the one before only in their status, and to compile a policy may take long.
+func ObserveAgain(p metav1.Object, compiled func(ObservedPolicy) *policy.Policy) ObservedPolicy {
+	o := ObservedPolicy{Stored: policy.StoredOf(p)}
+	compile := func() (*policy.Policy, error) { return nil, nil }
+	switch p := p.(type) {
+	case *gc.CleanupPolicy:
+		o.content = contentOf(&p.Spec)
+		compile = func() (*policy.Policy, error) { return policy.Compile(p) }
+	case *gc.ClusterCleanupPolicy:
+		o.selector, o.content = p.Spec.NamespaceSelector, contentOf(&p.Spec)
+		compile = func() (*policy.Policy, error) { return policy.CompileCluster(p) }
+		if gc.Unreadable(p) != "" { // The part that cannot be read may select more namespaces.
+			o.selector = nil
+		}
 	}
-	return ObservePolicy(p.(*gc.CleanupPolicy))
+	if o.compiled = compiled(o); o.compiled == nil {
+		o.compiled, o.err = compile()
+	}
+	return o
+}
+
+// Compiled returns the compiled policy of a state that is prepared but for that, if the engine has one of the same spec; nil if not. The
+// generation is compared too, because a policy that was compiled has it.
+func (e *Engine) Compiled(o ObservedPolicy) *policy.Policy {
+	ps := e.policyState(o.NamespacedName())
+	switch {
+	case ps == nil, ps.stored.UID != o.UID, ps.stored.Generation != o.Generation:
+		return nil
+	case gc.Unreadable(o) != "", o.content == "", ps.content != o.content:
+		return nil
+	}
+	return ps.compiled
 }
 
 // contentOf returns a digest of a spec. It is the same on all replicas of the same version of Winnow.

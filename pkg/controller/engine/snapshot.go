@@ -20,9 +20,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Snapshot is a copy of an Engine on which a change of a policy can be tried. It has the namespaces that the policy applies to, and those
-// that share a ceiling with them. It is made step by step, because there may be many objects, and shares with the original only what never
-// changes.
+// Snapshot is a copy of an Engine on which a change of a policy or of a lifecycle can be tried. It has the namespaces that the policy
+// applies to, and those that share a ceiling with them; or those where the resource of the lifecycle matters. It is made step by step,
+// because there may be many objects, and shares with the original only what never changes.
 type Snapshot struct {
 	// Engine has the namespaces with their policies and holds, but no objects: the caller adds them.
 	Engine *Engine
@@ -39,6 +39,9 @@ type Snapshot struct {
 	Missing map[string][]string
 	// Conditions are the match conditions to evaluate for Missing.
 	Conditions Conditions
+	// Kind is what a change of a lifecycle makes of the kind of its resource; nil for a policy. Facts of the resource are those of the
+	// present kind, and Missing has the resource, so that its objects are listed as those of Kind.
+	Kind *kinds.Kind
 
 	from     *Engine
 	maxFacts int
@@ -51,12 +54,15 @@ type Snapshot struct {
 }
 
 // BeginSnapshot begins a Snapshot for a change with at most maxFacts facts. spent is the budget of its Engine.
-func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
+func (e *Engine) BeginSnapshot(change Proposal, maxFacts int, spent func(work int) bool, now time.Time) *Snapshot {
 	config := e.config
 	config.Spent = spent
-	versions := e.versionsOf(change)
 	s := &Snapshot{Engine: New(config), Missing: map[string][]string{}, from: e, maxFacts: maxFacts}
-	s.needs = e.needs(versions, change.Policy().GetNamespace() == "")
+	if change.kind != nil {
+		s.needKind(change.kind)
+	} else {
+		s.needPolicy(change)
+	}
 	s.Engine.kinds = e.kinds
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
@@ -71,8 +77,6 @@ func (e *Engine) BeginSnapshot(change gc.PolicyChange, maxFacts int, spent func(
 			s.CronJobs = append(s.CronJobs, cj)
 		}
 	}
-	s.Deadlines = e.deadlinesIn(s.needs, versions)
-	s.Conditions = e.conditionsFor(versions)
 	s.beginNamespace(now)
 	return s
 }
@@ -118,7 +122,7 @@ func (s *Snapshot) finishNamespace(ns *namespace) {
 // between two steps may be missing.
 func (s *Snapshot) copyFact(rec *record) bool {
 	needed := rec.Finished || !s.from.kinds.Finishes(rec.Resource) || s.Deadlines && rec.mayTakeDeadline()
-	if !needed || rec.deleted() {
+	if !needed || rec.deleted() || !s.concerns(rec) {
 		return true
 	}
 	if len(s.Facts) >= s.maxFacts {
@@ -146,26 +150,6 @@ func (s *Snapshot) copyClearance(rec *record) {
 	default: // The hold is newer than the copied holds.
 		s.Cut = true
 	}
-}
-
-// policyVersion is a policy before or after a change, with the namespaces that it applies to.
-type policyVersion struct {
-	policyState
-	affected sets.Set[*namespace]
-}
-
-// versionsOf returns the policy before and after a change. There is none in a namespace that the engine does not know.
-func (e *Engine) versionsOf(change gc.PolicyChange) []policyVersion {
-	var out []policyVersion
-	for _, p := range change.Policies() {
-		if own := p.GetNamespace(); own == "" || e.namespaces[own] != nil {
-			v := policyVersion{}
-			e.compile(&v.policyState, Observe(p))
-			v.affected = e.affected(&v.policyState, own)
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 // needs returns the namespaces where a change may make objects due, with the resources that decide this. wide says that the policy is a
@@ -220,6 +204,11 @@ func (e *Engine) resourcesOf(p *policy.Policy) sets.Set[string] {
 	return out
 }
 
+// readAgain reports whether objects must be read although the engine knows them: with more match conditions, or as those of another kind.
+func (s *Snapshot) readAgain(resource, namespace string) bool {
+	return s.Conditions[resource][namespace] != nil || s.Kind != nil && s.Kind.Resource == resource
+}
+
 // noteMissing adds the needed resources of a namespace to Missing of which not all objects are known.
 func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]) {
 	if needed.Has(gc.ResourceJobs) && !e.cronJobsListed {
@@ -233,7 +222,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 		if resource == kinds.ResourceQuotas {
 			known = e.quotas.listed
 		}
-		if known && s.Conditions[resource][ns.name] == nil {
+		if known && !s.readAgain(resource, ns.name) {
 			continue
 		}
 		s.Missing[resource] = append(s.Missing[resource], ns.name)

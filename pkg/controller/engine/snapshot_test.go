@@ -4,10 +4,15 @@
 package engine
 
 import (
+	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 // TestSnapshotChangesNothing: a change that is tried on a copy does not affect the original, not even what objects of several namespaces
@@ -35,6 +40,46 @@ func TestSnapshotChangesNothing(t *testing.T) {
 	w.clusterPolicy(jobCeiling(2, 1))
 	if got := len(w.Due()); got != 4 {
 		t.Errorf("%d are due under a ceiling of one, not 4", got)
+	}
+}
+
+// TestSnapshotOfAKind: to forecast a change of a lifecycle, the objects of its resource are listed again, in the namespaces where it
+// matters. Of the others only those are copied that control such an object, or that it controls.
+func TestSnapshotOfAKind(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("30d").Rules(testbuilders.Rule("r", "1h").For(runs)))
+	w.namespace("other")
+	k := customRuns(t, false)
+	w.SetKinds(table(t, "", k), w.now)
+	w.StartObserving(k)
+	w.fill(testbuilders.Home, 3)
+	run := &lifecycle.Fact{
+		Resource: runs, Namespace: testbuilders.Home, Name: "run", UID: testbuilders.UID("run"), Labels: labels.Set{},
+		Controller: &lifecycle.Owner{GroupKind: schema.GroupKind{Group: "batch", Kind: "Job"}, Name: "parent", UID: testbuilders.UID("parent")},
+	}
+	w.upsert(
+		run, testbuilders.Job("parent").Complete(w.now).Fact(),
+		testbuilders.Job("child").Complete(w.now).ControlledBy("example.com/v1", "Run", "run").Fact(),
+	)
+	w.listCovered()
+	s := &trialCopy{driver: newDriver(Config{})}
+	next := customRuns(t, true)
+	s.Snapshot = w.BeginSnapshot(ProposeKind(next), 100, nil, w.now)
+	s.driver.Engine = s.Snapshot.Engine
+	w.finish(func() bool { return s.Step(w.now) })
+	var names []string
+	for _, k := range s.Facts {
+		names = append(names, k.Name())
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"child", "parent", "run"}) || s.Kind != next || s.Cut {
+		t.Errorf("copied %q for %v, cut: %t", names, s.Kind, s.Cut)
+	}
+	if missing := s.Missing; len(missing) != 1 || !slices.Equal(missing[runs], []string{testbuilders.Home}) {
+		t.Errorf("missing %v", missing)
+	}
+	s.driver.SetKinds(w.Kinds().With(next), w.now)
+	if w.Kinds().Finishes(runs) || !w.Engine.namespaces[testbuilders.Home].covers(runs) || len(w.Engine.outdated) > 0 {
+		t.Error("the change of the copy has changed the original")
 	}
 }
 

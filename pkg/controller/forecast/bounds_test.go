@@ -148,7 +148,7 @@ func TestTrialEnds(t *testing.T) {
 	w := newWorld(jobs("team-a", minutesAgo(70, n)...)...).with(ttlPolicy("p", "1d"))
 	run := func(asks int) (int, error) {
 		ctx := &testbuilders.Countdown{Context: t.Context(), Left: asks}
-		snapshot := w.Snapshot(context.Background(), change, 2*n, testbuilders.Now)
+		snapshot := w.Snapshot(context.Background(), engine.Propose(change), 2*n, testbuilders.Now)
 		t := trial{Engine: snapshot.Engine, now: testbuilders.Now}
 		err := t.run(ctx, snapshot, &listing{}, change)
 		return asks - ctx.Left, err

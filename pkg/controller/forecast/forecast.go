@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package forecast tells users what the change of a policy makes due at once, before the change is stored. It decides nothing itself: it
-// makes the change on a copy of the engine, and compares what is due before and after it.
+// Package forecast tells users what the change of a policy or of a lifecycle makes due at once, before the change is stored. It decides
+// nothing itself: it makes the change on a copy of the engine, and compares what is due before and after it.
 package forecast
 
 import (
@@ -20,13 +20,14 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
 const (
-	// timeout bounds how long a write of a policy waits for its forecast, and listTimeout the part of that for listing objects.
+	// timeout bounds how long a write waits for its forecast, and listTimeout the part of that for listing objects.
 	listTimeout, timeout = time.Second, 2 * time.Second
 	// knownMost and listedMost bound how many objects a forecast evaluates: of those that the engine knows, and of those that are listed.
 	knownMost, listedMost = 50_000, 20_000
@@ -56,17 +57,30 @@ func New(c Config) *Forecaster {
 
 // Forecast returns what a change makes due at once. It takes at most about two seconds, and says if that was not enough.
 func (f *Forecaster) Forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
-	forecast := f.forecast(ctx, change)
+	forecast := f.forecast(ctx, f.account(change))
 	forecast.Elsewhere = f.elsewhere(change)
 	return forecast
 }
 
-func (f *Forecaster) forecast(ctx context.Context, change gc.PolicyChange) gc.PolicyForecast {
+// ForecastLifecycle returns what a change of a lifecycle makes due at once, by which the resource gets this kind. It takes as long as a
+// Forecast.
+func (f *Forecaster) ForecastLifecycle(ctx context.Context, change gc.LifecycleChange, kind *kinds.Kind) []string {
+	return f.forecast(ctx, account{
+		PolicyChange: gc.PolicyChange{DryRun: change.DryRun}, lifecycle: &lifecycleChange{change, kind},
+	}).Lines
+}
+
+// lifecycleChange is a change of a lifecycle, by which the resource gets a kind.
+type lifecycleChange struct {
+	gc.LifecycleChange
+	kind *kinds.Kind
+}
+
+func (f *Forecaster) forecast(ctx context.Context, a account) gc.PolicyForecast {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	listCtx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	a := f.account(change)
 	select {
 	case f.slots <- struct{}{}:
 	case <-listCtx.Done():
@@ -121,15 +135,25 @@ var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look
 // count makes the forecast. Objects are listed until listCtx ends.
 func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyForecast {
 	now := f.Clock.Now()
-	snapshot := f.Tracker.Snapshot(ctx, a.PolicyChange, f.knownMost, now)
+	snapshot := f.Tracker.Snapshot(ctx, a.propose(), f.knownMost, now)
 	a.kinds = snapshot.Engine.Kinds()
+	if snapshot.Kind != nil {
+		a.kinds = a.kinds.With(snapshot.Kind)
+	}
 	listed := f.list(listCtx, a.kinds, snapshot)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
+	if a.lifecycle != nil {
+		a.counted = listed.counted // The facts are those of the same objects.
+	}
 	t := trial{Engine: snapshot.Engine, now: now}
-	if err := t.run(ctx, snapshot, listed, a.PolicyChange); err != nil {
+	run := func() error { return t.run(ctx, snapshot, listed, a.PolicyChange) }
+	if a.lifecycle != nil {
+		run = func() error { return t.runLifecycle(ctx, snapshot, listed, a.lifecycle.kind) }
+	}
+	if err := run(); err != nil {
 		return a.uncounted(tooMuch)
 	}
-	a.fresh, a.still, a.report = t.fresh, t.still, t.report
+	a.fresh, a.still, a.report, a.controlled = t.fresh, t.still, t.report, t.controlled
 	if t.complete && !a.incomplete {
 		a.holds, a.complete = t.holds, true
 	} else {
@@ -153,30 +177,19 @@ type trial struct {
 	complete bool
 	// report is the report on the policy after the change; empty if the change deletes it.
 	report report.Report
+	// controlled is set if a change of a lifecycle makes objects of other resources due.
+	controlled bool
 }
 
-// run makes the change. It fails if ctx ends first.
+// run makes the change of a policy. It fails if ctx ends first.
 func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *listing, change gc.PolicyChange) error {
-	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
-	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
-	t.byKind = map[string][]*facts.Compact{}
-	for _, resource := range t.Kinds().Deletable() {
-		t.byKind[resource] = nil
-	}
-	for _, k := range slices.Concat(snapshot.Facts, listed.kept) {
-		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
-	}
+	t.prepare(snapshot, listed, slices.Concat(snapshot.Facts, listed.kept))
 	if change.Before != nil {
 		t.SetPolicy(engine.Observe(change.Before), t.now) // The watch of the policy may lag.
 	}
-	if err := t.addObjects(ctx); err != nil {
+	before, err := t.dueBefore(ctx)
+	if err != nil {
 		return err
-	}
-	before := map[types.UID]engine.Due{}
-	for _, due := range t.Due() {
-		if !due.Preview {
-			before[due.UID()] = due
-		}
 	}
 	if change.After == nil {
 		t.RemovePolicy(policy.StoredOf(change.Before), t.now)
@@ -197,8 +210,55 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 			return err
 		}
 	}
-	t.fresh, t.still = compare(before, t.Due(), change.Policy())
+	t.fresh, t.still = compare(before, t.Due(), nameOf(change.Policy()))
 	return t.reportOn(ctx, change.After)
+}
+
+// runLifecycle makes the change of a lifecycle. What was listed are the objects of its resource, as those of the new kind. It fails if ctx
+// ends first.
+func (t *trial) runLifecycle(ctx context.Context, snapshot *engine.Snapshot, listed *listing, kind *kinds.Kind) error {
+	t.prepare(snapshot, listed, snapshot.Facts)
+	before, err := t.dueBefore(ctx)
+	if err != nil {
+		return err
+	}
+	t.SetKinds(t.Kinds().With(kind), t.now)
+	t.StartObserving(kind)
+	t.byKind[kind.Resource] = listed.kept
+	if err := t.addObjects(ctx); err != nil {
+		return err
+	}
+	fresh, _ := compare(before, t.Due(), types.NamespacedName{})
+	t.fresh = only(fresh, func(due engine.Due) bool { return due.Resource == kind.Resource })
+	t.controlled = len(t.fresh) < len(fresh)
+	return nil
+}
+
+// prepare sets what is known before the change.
+func (t *trial) prepare(snapshot *engine.Snapshot, listed *listing, objects []*facts.Compact) {
+	t.ReplaceCronJobs(append(snapshot.CronJobs, listed.cronJobs...), t.now)
+	t.ReplaceQuotas(append(snapshot.Quotas, listed.quotas...), t.now)
+	t.byKind = map[string][]*facts.Compact{}
+	for _, resource := range t.Kinds().Deletable() {
+		t.byKind[resource] = nil
+	}
+	for _, k := range objects {
+		t.byKind[k.Resource] = append(t.byKind[k.Resource], k)
+	}
+}
+
+// dueBefore adds the objects before the change, and returns what is due by enforcing policies. It fails if ctx ends first.
+func (t *trial) dueBefore(ctx context.Context) (map[types.UID]engine.Due, error) {
+	if err := t.addObjects(ctx); err != nil {
+		return nil, err
+	}
+	before := map[types.UID]engine.Due{}
+	for _, due := range t.Due() {
+		if !due.Preview {
+			before[due.UID()] = due
+		}
+	}
+	return before, nil
 }
 
 // reportOn makes the report on a CleanupPolicy. It fails if ctx ends first.
@@ -259,18 +319,18 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 
 // compare returns the objects that the change makes due, or that now wait for another approval (fresh), and those of the changed policy
 // that wait for the same approval as before (still). Of Preview policies it considers only the changed one. For a CleanupPolicy, it returns
-// nothing of other namespaces.
-func compare(before map[types.UID]engine.Due, after []engine.Due, changed metav1.Object) (fresh, still []engine.Due) {
+// nothing of other namespaces. changed is empty if no policy changes.
+func compare(before map[types.UID]engine.Due, after []engine.Due, changed types.NamespacedName) (fresh, still []engine.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
-		own := due.Policy == nameOf(changed)
+		own := due.Policy == changed
 		switch {
 		case ok && notAffected(was, due):
 			if own && was.Hold != "" {
 				still = append(still, due)
 			}
 		case due.Preview && !own:
-		case changed.GetNamespace() != "" && changed.GetNamespace() != due.Namespace:
+		case changed.Namespace != "" && changed.Namespace != due.Namespace:
 		default:
 			fresh = append(fresh, due)
 		}

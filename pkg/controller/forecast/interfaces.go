@@ -17,7 +17,7 @@ import (
 // Tracker is what a forecast asks of the tracker.
 type Tracker interface {
 	// Snapshot copies what matters for a change, with at most so many facts.
-	Snapshot(ctx context.Context, change gc.PolicyChange, most int, now time.Time) *engine.Snapshot
+	Snapshot(ctx context.Context, change engine.Proposal, most int, now time.Time) *engine.Snapshot
 	// Holds returns the holds of a policy, and those of others that its objects wait under, and reports whether these are all.
 	Holds(p metav1.Object) ([]gc.PolicyHold, bool)
 	// OwnerOfHold returns the policy whose annotation approves a hold.

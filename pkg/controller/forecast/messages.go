@@ -25,6 +25,9 @@ const fewMost = 3
 // account is the result of a forecast.
 type account struct {
 	gc.PolicyChange
+	// lifecycle is nil if the change is one of a policy. Otherwise the policies before and after the change are nil.
+	lifecycle *lifecycleChange
+	// kinds are those after the change.
 	kinds *kinds.Table
 	fresh []engine.Due
 	// still are objects that wait for the same approval as before the change.
@@ -41,11 +44,21 @@ type account struct {
 	complete bool
 	// leading is set if this replica leads.
 	leading bool
+	// controlled is set if objects of other resources than that of the lifecycle become due.
+	controlled bool
+}
+
+// propose prepares the change for the tracker.
+func (a *account) propose() engine.Proposal {
+	if a.lifecycle != nil {
+		return engine.ProposeKind(a.lifecycle.kind)
+	}
+	return engine.Propose(a.PolicyChange)
 }
 
 // lines describes the forecast, with one line for each of: deleted, held, still waiting, shown by Preview, and due by other policies.
 func (a *account) lines() []string {
-	own := nameOf(a.Policy())
+	isOwn := func(due engine.Due) bool { return a.lifecycle == nil && due.Policy == nameOf(a.Policy()) }
 	var gone, held, shown, others, deadlines []engine.Due
 	for _, due := range a.fresh {
 		switch {
@@ -53,7 +66,7 @@ func (a *account) lines() []string {
 			deadlines = append(deadlines, due)
 		case due.Preview:
 			shown = append(shown, due)
-		case due.Policy != own:
+		case !isOwn(due):
 			others = append(others, due)
 		case due.Hold != "":
 			held = append(held, due)
@@ -61,7 +74,9 @@ func (a *account) lines() []string {
 			gone = append(gone, due)
 		}
 	}
-	lines := slices.Concat(a.gone(gone), a.held(held), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines))
+	lines := slices.Concat(
+		a.gone(gone), a.held(held), a.stillWaiting(), a.shown(shown), a.others(others), a.deadlines(deadlines), a.ofOtherResources(),
+	)
 	if len(lines) == 0 {
 		lines = a.approved()
 	}
@@ -211,22 +226,51 @@ func (a *account) others(all []engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	how := "with this change"
-	switch {
-	case a.Before == nil:
-		how = "with this policy"
-	case a.After == nil:
-		how = "without this policy"
+	line := fmt.Sprintf("%s, %s %s due%s", a.how(), policies(all), a.count(all), most(all))
+	held, who := only(all, func(due engine.Due) bool { return due.Hold != "" }), "they"
+	if len(held) == 0 {
+		return []string{line}
 	}
-	line := fmt.Sprintf("%s, %s %s due%s", how, policies(all), a.count(all), most(all))
-	switch held := only(all, func(due engine.Due) bool { return due.Hold != "" }); len(held) {
-	case 0:
-	case len(all):
-		line += fmt.Sprintf("; they %swait for approval, %s. %s", a.would(), because(held), commands(held))
-	default:
-		line += fmt.Sprintf("; %d of these %swait for approval, %s. %s", len(held), a.would(), because(held), commands(held))
+	if len(held) < len(all) {
+		who = fmt.Sprintf("%d of these", len(held))
+	}
+	line += fmt.Sprintf("; %s %swait for approval, %s", who, a.would(), because(held))
+	if created, _ := a.ends(); !a.DryRun || !created { // Otherwise the hold will have another ID.
+		line += ". " + commands(held)
 	}
 	return []string{line}
+}
+
+// how says which of the states before and after the change makes objects due.
+func (a *account) how() string {
+	noun := "policy"
+	if a.lifecycle != nil {
+		noun = "lifecycle"
+	}
+	switch created, deleted := a.ends(); {
+	case created:
+		return "with this " + noun
+	case deleted:
+		return "without this " + noun
+	}
+	return "with this change"
+}
+
+// ends reports whether the change creates or deletes the policy or the lifecycle.
+func (a *account) ends() (created, deleted bool) {
+	if l := a.lifecycle; l != nil {
+		return l.Before == nil, l.After == nil
+	}
+	return a.Before == nil, a.After == nil
+}
+
+// ofOtherResources says that a change of a lifecycle makes objects of other resources due, without more: its author may not be allowed to
+// see them.
+func (a *account) ofOtherResources() []string {
+	if !a.controlled {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s, objects that are controlled by objects of %s become due", a.how(), a.lifecycle.Resource())}
 }
 
 func only(all []engine.Due, keep func(engine.Due) bool) []engine.Due {

@@ -8,6 +8,7 @@ package kinds
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -114,6 +115,13 @@ func newTable(kinds map[string]*Kind) *Table {
 	}
 	slices.Sort(t.finishing)
 	return t
+}
+
+// With returns a table with another kind of one resource.
+func (t *Table) With(k *Kind) *Table {
+	all := maps.Clone(t.kinds)
+	all[k.Resource] = k
+	return newTable(all)
 }
 
 // For returns the kind of a resource.

@@ -44,21 +44,26 @@ func (c *Catalog) Table(served []Served, users map[string]*gc.ResourceLifecycle,
 	all := maps.Clone(Builtin().kinds)
 	for _, s := range served {
 		resource := s.Resource()
-		if Builtin().kinds[resource] != nil {
-			continue
-		}
-		l := users[resource]
-		if l == nil {
-			l = c.builtin[resource]
-		}
-		source := sourceOf(s, l)
-		if k := before.kinds[resource]; k != nil && k.Source == source && k.Plural == s.Plural && k.GroupVersionKind == s.GroupVersionKind {
-			all[resource] = k
-			continue
-		}
-		all[resource] = newKind(s, l, source)
+		all[resource] = c.Kind(s, users[resource], before)
 	}
 	return newTable(all)
+}
+
+// Kind returns the kind of a resource in a table with this lifecycle of users; nil stands for none. See Table.
+func (c *Catalog) Kind(s Served, user *gc.ResourceLifecycle, before *Table) *Kind {
+	resource := s.Resource()
+	if k := Builtin().kinds[resource]; k != nil {
+		return k
+	}
+	l := user
+	if l == nil {
+		l = c.builtin[resource]
+	}
+	source := sourceOf(s, l)
+	if k := before.kinds[resource]; k != nil && k.Source == source && k.Plural == s.Plural && k.GroupVersionKind == s.GroupVersionKind {
+		return k
+	}
+	return newKind(s, l, source)
 }
 
 // sourceOf returns what makes the kind of a resource what it is. A generation is part of it, so that an edited lifecycle makes another

@@ -122,15 +122,22 @@ func (t *Tracker) ForgetQuotas() { t.do((*engine.Engine).ForgetQuotas) }
 
 // SetPolicy handles a new state of a policy.
 func (t *Tracker) SetPolicy(p *gc.CleanupPolicy, now time.Time) {
-	t.setPolicy(engine.ObservePolicy(p), now)
+	t.setPolicy(t.observe(p), now)
 }
 
 // SetClusterPolicy handles a new state of a cluster policy.
 func (t *Tracker) SetClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time) {
-	t.setPolicy(engine.ObserveClusterPolicy(p), now)
+	t.setPolicy(t.observe(p), now)
 }
 
-// setPolicy handles a new state of a policy, which ObservePolicy or ObserveClusterPolicy has prepared without the lock.
+// observe prepares a state of a policy. It compiles the policy without the lock, and only if its spec has changed.
+func (t *Tracker) observe(p metav1.Object) engine.ObservedPolicy {
+	return engine.ObserveAgain(p, func(o engine.ObservedPolicy) *policy.Policy {
+		return call(t, func(e *engine.Engine) *policy.Policy { return e.Compiled(o) })
+	})
+}
+
+// setPolicy handles a new state of a policy, which observe has prepared.
 func (t *Tracker) setPolicy(p engine.ObservedPolicy, now time.Time) {
 	t.do(func(e *engine.Engine) { e.SetPolicy(p, now) })
 }
@@ -147,20 +154,18 @@ func (t *Tracker) RemoveClusterPolicy(p *gc.ClusterCleanupPolicy, now time.Time)
 
 // ReplacePolicies replaces all policies by those of a list at a resource version.
 func (t *Tracker) ReplacePolicies(all []*gc.CleanupPolicy, resourceVersion string, now time.Time) {
-	replacePolicies(t, freshness.Policies, all, engine.ObservePolicy, resourceVersion, now)
+	replacePolicies(t, freshness.Policies, all, resourceVersion, now)
 }
 
 // ReplaceClusterPolicies replaces all cluster policies by those of a list at a resource version.
 func (t *Tracker) ReplaceClusterPolicies(all []*gc.ClusterCleanupPolicy, resourceVersion string, now time.Time) {
-	replacePolicies(t, freshness.ClusterPolicies, all, engine.ObserveClusterPolicy, resourceVersion, now)
+	replacePolicies(t, freshness.ClusterPolicies, all, resourceVersion, now)
 }
 
-func replacePolicies[P any](
-	t *Tracker, kind freshness.Collection, all []P, observe func(P) engine.ObservedPolicy, resourceVersion string, now time.Time,
-) {
+func replacePolicies[P metav1.Object](t *Tracker, kind freshness.Collection, all []P, resourceVersion string, now time.Time) {
 	observed := make([]engine.ObservedPolicy, len(all))
 	for i, p := range all {
-		observed[i] = observe(p)
+		observed[i] = t.observe(p)
 	}
 	t.do(func(e *engine.Engine) { e.ReplacePolicies(kind, observed, resourceVersion, now) })
 }

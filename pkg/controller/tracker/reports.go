@@ -76,7 +76,9 @@ func (t *Tracker) Totals() report.Totals { return call(t, (*engine.Engine).Total
 
 // Snapshot returns a copy on which a change of a policy can be tried, with at most maxFacts facts. When ctx ends, the copy ends early, and
 // so does later work of its engine.
-func (t *Tracker) Snapshot(ctx context.Context, change gc.PolicyChange, maxFacts int, now time.Time) *engine.Snapshot {
+//
+// The change is prepared by the caller, who has no lock: to compile its expressions may take long.
+func (t *Tracker) Snapshot(ctx context.Context, change engine.Proposal, maxFacts int, now time.Time) *engine.Snapshot {
 	spent := func(int) bool { return ctx.Err() != nil }
 	snapshot := call(t, func(e *engine.Engine) *engine.Snapshot { return e.BeginSnapshot(change, maxFacts, spent, now) })
 	t.finish(func(*engine.Engine) bool {

@@ -131,7 +131,8 @@ func TestConcurrentUse(t *testing.T) {
 			l.End(uint64(i), now)
 		},
 		func(int) {
-			tr.Snapshot(t.Context(), gc.PolicyChange{After: testbuilders.Policy("p").Default("2h").Obj()}, jobs, now)
+			change := gc.PolicyChange{After: testbuilders.Policy("p").Default("2h").Obj()}
+			tr.Snapshot(t.Context(), engine.Propose(change), jobs, now)
 		},
 		func(int) {
 			tr.ConfirmFresh(freshness.ConsistentRead{Began: now}, now)
@@ -165,7 +166,7 @@ func TestConcurrentUse(t *testing.T) {
 // TestSnapshotEndsWithItsContext: a copy is cut when its context ends.
 func TestSnapshotEndsWithItsContext(t *testing.T) {
 	tr := newTracker(ticking(), 3*clockEvery)
-	change := gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()}
+	change := engine.Propose(gc.PolicyChange{After: testbuilders.Policy("p").Default("1d").Obj()})
 	for checks, cut := range map[int]bool{0: true, 1: true, 1000: false} {
 		s := tr.Snapshot(&testbuilders.Countdown{Context: t.Context(), Left: checks}, change, 1000, testbuilders.Now)
 		if s.Cut != cut || len(s.Facts) == 3*clockEvery == cut {

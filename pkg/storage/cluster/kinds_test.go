@@ -54,7 +54,7 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifecycles, err := resourcelifecycle.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil)
+	lifecycles, err := resourcelifecycle.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

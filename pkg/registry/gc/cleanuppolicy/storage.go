@@ -19,7 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
-	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/schemas"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 var kind = policy.Kind[*gc.CleanupPolicy, gc.CleanupPolicySpec]{
@@ -69,7 +69,7 @@ func stops(p, old *gc.CleanupPolicy) bool {
 
 // NewStorage serves cleanuppolicies and their status. A negative mostPerNamespace means no limit.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast, served policy.Served, schema schemas.Source, mostPerNamespace int,
+	forecast policy.Forecast, served policy.Served, checker *schemas.Checker, mostPerNamespace int,
 ) (*policy.Storage, error) {
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, schema, nil, mostPerNamespace)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, checker, nil, mostPerNamespace)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/policy"
-	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/schemas"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
@@ -59,10 +59,10 @@ var kind = policy.Kind[*gc.ClusterCleanupPolicy, gc.ClusterCleanupPolicySpec]{
 
 // NewStorage serves clustercleanuppolicies and their status.
 func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
-	forecast policy.Forecast, served policy.Served, schema schemas.Source, named policy.NamedResources,
+	forecast policy.Forecast, served policy.Served, checker *schemas.Checker, named policy.NamedResources,
 ) (*policy.Storage, error) {
 	const anyNumber = -1
-	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, schema, named, anyNumber)
+	return policy.NewStorage(kind, scheme, options, authorizer, clock, forecast, served, checker, named, anyNumber)
 }
 
 func named(p *gc.ClusterCleanupPolicy) []policy.NamedResource {

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 var kind = object.Kind[*gc.ResourceLifecycle, gc.ResourceLifecycleSpec, gc.ResourceLifecycleStatus]{
@@ -93,32 +94,36 @@ type Storage struct {
 	Status     *object.StatusREST
 }
 
-// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves, the cluster what it
-// serves.
-func NewStorage(
-	scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock, cluster Cluster,
+// NewStorage serves resourcelifecycles and their status. The authorizer answers what authors may delete themselves. The forecast
+// may be nil.
+func NewStorage(scheme *runtime.Scheme, options generic.RESTOptionsGetter, authorizer authorizer.Authorizer, clock clock.PassiveClock,
+	forecast Forecast, served Served, checker *schemas.Checker,
 ) (*Storage, error) {
 	lifecycles, status, err := object.NewStorage(kind, scheme, options, clock)
 	if err != nil {
 		return nil, err
 	}
 	permissions := permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "lifecycle"}
-	return &Storage{&REST{REST: lifecycles, permissions: permissions, cluster: cluster}, status}, nil
+	return &Storage{&REST{REST: lifecycles, permissions: permissions, forecast: forecast, served: served, schemas: checker}, status}, nil
 }
 
 // REST serves the lifecycles.
 type REST struct {
 	*object.REST
 	permissions permission.Checker
-	cluster     Cluster
+	forecast    Forecast
+	served      Served
+	schemas     *schemas.Checker
 }
 
 // Create creates a lifecycle, if its author may delete the objects of the resource.
 func (r *REST) Create(
 	ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	created, err := r.Store.Create(ctx, obj, permission.OnCreate(r.check, validate), options)
+	f := r.newForecast(options.DryRun)
+	created, err := r.Store.Create(ctx, obj, f.onCreate(permission.OnCreate(r.check, validate)), options)
 	if err == nil {
+		f.warn(ctx)
 		r.warn(ctx, created)
 	}
 	return created, err
@@ -129,9 +134,11 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	updated, created, err := r.Store.Update(ctx, name, objInfo, permission.OnCreate(r.check, createValidation),
-		permission.OnUpdate(r.check, updateValidation), forceAllowCreate, options)
+	f := r.newForecast(options.DryRun)
+	updated, created, err := r.Store.Update(ctx, name, objInfo, f.onCreate(permission.OnCreate(r.check, createValidation)),
+		f.onUpdate(permission.OnUpdate(r.check, updateValidation)), forceAllowCreate, options)
 	if err == nil {
+		f.warn(ctx)
 		r.warn(ctx, updated)
 	}
 	return updated, created, err
@@ -142,10 +149,15 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 func (r *REST) Delete(
 	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
-	return r.Store.Delete(ctx, name, permission.OnCreate(r.check, validate), options)
+	f := r.newForecast(options.DryRun)
+	deleted, now, err := r.Store.Delete(ctx, name, f.onDelete(permission.OnCreate(r.check, validate)), options)
+	if err == nil {
+		f.warn(ctx)
+	}
+	return deleted, now, err
 }
 
-// DeleteCollection deletes lifecycles as Delete does.
+// DeleteCollection deletes lifecycles as Delete does, but without a forecast: a request waits for one forecast only.
 func (r *REST) DeleteCollection(
 	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions,
 ) (runtime.Object, error) {

@@ -10,32 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
-	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/schemas"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
-// Cluster tells of resources.
-type Cluster interface {
-	// Served returns what the cluster says of a resource.
-	Served(resource string) gc.ServedResource
-	// Schema returns the schema of a resource, without references; nil if none is known.
-	Schema(resource string) (*spec.Schema, error)
-}
+// Served returns what the cluster says of a resource.
+type Served func(resource string) gc.ServedResource
 
 // warn adds warnings about a lifecycle that was written to the response.
 func (r *REST) warn(ctx context.Context, object runtime.Object) {
 	if l, ok := object.(*gc.ResourceLifecycle); ok {
-		for _, line := range r.warnings(l) {
+		for _, line := range r.warnings(ctx, l) {
 			warning.AddWarning(ctx, "", line)
 		}
 	}
 }
 
 // warnings returns what is valid but probably not meant.
-func (r *REST) warnings(l *gc.ResourceLifecycle) []string {
-	switch served := r.cluster.Served(l.Name); {
+func (r *REST) warnings(ctx context.Context, l *gc.ResourceLifecycle) []string {
+	switch served := r.served(l.Name); {
 	case served.Refusal != "":
 		return []string{fmt.Sprintf("the lifecycle has no effect: %s %s", l.Name, served.Refusal)}
 	case served.Missing:
@@ -50,5 +44,5 @@ func (r *REST) warnings(l *gc.ResourceLifecycle) []string {
 	if l.Spec.NativeTTL != "" {
 		written = append(written, schemas.Expression{Field: at.Child("nativeTTL"), Text: l.Spec.NativeTTL})
 	}
-	return schemas.Source(r.cluster.Schema).Misfits(l.Name, written)
+	return r.schemas.Misfits(ctx, schemas.Use{Resources: []string{l.Name}, Expressions: written})
 }

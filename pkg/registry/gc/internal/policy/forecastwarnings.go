@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/once"
 )
 
 // Forecast returns what a change that is about to be written makes due at once. It must return within about two seconds, whatever
@@ -25,19 +25,11 @@ type Forecast func(ctx context.Context, change gc.PolicyChange) gc.PolicyForecas
 type forecastWarnings struct {
 	author   author
 	forecast Forecast
-	advise   func(Policy) []string
+	advise   func(context.Context, Policy) []string
 	dryRun   bool
 
-	asked  state
-	told   gc.PolicyForecast
+	told   once.Answer[gc.PolicyForecast]
 	advice []string
-}
-
-// state identifies the stored state that a request started from. After a conflict, a request starts again, usually from the same state.
-type state struct {
-	any        bool
-	uid        types.UID
-	generation int64
 }
 
 func (o *forecastWarnings) onCreate(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
@@ -47,8 +39,8 @@ func (o *forecastWarnings) onCreate(then rest.ValidateObjectFunc) rest.ValidateO
 		}
 		p := obj.(Policy)
 		o.ask(ctx, nil, p)
-		o.advice = o.advise(p)
-		return o.author.checkApproved(ctx, p, nil, o.told)
+		o.advice = o.advise(ctx, p)
+		return o.author.checkApproved(ctx, p, nil, o.told.Value)
 	}
 }
 
@@ -64,9 +56,9 @@ func (o *forecastWarnings) onUpdate(then rest.ValidateObjectUpdateFunc) rest.Val
 		}
 		o.ask(ctx, before, p)
 		if p.GetGeneration() != before.GetGeneration() {
-			o.advice = o.advise(p)
+			o.advice = o.advise(ctx, p)
 		}
-		return o.author.checkApproved(ctx, p, before, o.told)
+		return o.author.checkApproved(ctx, p, before, o.told.Value)
 	}
 }
 
@@ -89,18 +81,14 @@ func (o *forecastWarnings) ask(ctx context.Context, before, after Policy) {
 	if o.forecast == nil {
 		return
 	}
-	change, from := gc.PolicyChange{DryRun: o.dryRun}, state{any: true}
+	change := gc.PolicyChange{DryRun: o.dryRun}
 	if before != nil {
 		change.Before = before
-		from.uid, from.generation = before.GetUID(), before.GetGeneration()
 	}
 	if after != nil {
 		change.After = after
-		from.uid = after.GetUID()
 	}
-	if from != o.asked {
-		o.asked, o.told = from, o.forecast(ctx, change)
-	}
+	o.told.Ask(change.Before, change.After, func() gc.PolicyForecast { return o.forecast(ctx, change) })
 }
 
 // warn adds the warnings to the response, unless the request has failed.
@@ -108,7 +96,7 @@ func (o *forecastWarnings) warn(ctx context.Context, err error) {
 	if err != nil {
 		return
 	}
-	for _, line := range slices.Concat(o.told.Lines, o.advice) {
+	for _, line := range slices.Concat(o.told.Value.Lines, o.advice) {
 		warning.AddWarning(ctx, "", line)
 	}
 }

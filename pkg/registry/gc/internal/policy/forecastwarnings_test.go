@@ -36,7 +36,9 @@ func generation(n int64) *gc.CleanupPolicy {
 }
 
 // advice is on a generation, so that it can be told from others.
-func advice(p Policy) []string { return []string{fmt.Sprintf("advice on %d", p.GetGeneration())} }
+func advice(_ context.Context, p Policy) []string {
+	return []string{fmt.Sprintf("advice on %d", p.GetGeneration())}
+}
 
 // TestOutlook: the forecast is asked once for what is about to be written, and told when it was, before any advice.
 func TestOutlook(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
-	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/schemas"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
 )
 
 // Storage serves one kind of policy and its status.
@@ -30,10 +30,10 @@ type Storage struct {
 }
 
 // NewStorage returns both over one store. The authorizer answers what authors of policies may delete themselves. The clock is for the
-// times in tables. The forecast, what the cluster serves, the schemas and what policies name may be nil. A namespace can have at most so
-// many policies; a negative number means no limit.
+// times in tables. The forecast, what the cluster serves, the checker of schemas and what policies name may be nil. A namespace can have at
+// most so many policies; a negative number means no limit.
 func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, options generic.RESTOptionsGetter,
-	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, schema schemas.Source,
+	authorizer authorizer.Authorizer, clock clock.PassiveClock, forecast Forecast, served Served, checker *schemas.Checker,
 	named NamedResources, most int,
 ) (*Storage, error) {
 	if served == nil {
@@ -65,8 +65,9 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		Policies: &REST{
 			REST: policies, limit: &limit{most, kind.Name, policies.Store.List, keymutex.NewHashed(lockedAtOnce)},
 			forecast: forecast,
-			advise: func(p Policy) []string {
-				return slices.Concat(kind.Warnings(p.(P)), resources.warnings(p), misfits(kind.Defaults(p.(P)), schema))
+			advise: func(ctx context.Context, p Policy) []string {
+				misfits := checker.Misfits(ctx, conditionsOf(kind.Defaults(p.(P)))...)
+				return slices.Concat(kind.Warnings(p.(P)), resources.warnings(p), misfits)
 			},
 			named: resources,
 			author: author{
@@ -83,7 +84,7 @@ type REST struct {
 	*object.REST
 	author   author
 	forecast Forecast
-	advise   func(Policy) []string // returns what is valid but probably not meant
+	advise   func(context.Context, Policy) []string // returns what is valid but probably not meant
 	limit    *limit
 	named    namesResources
 }
