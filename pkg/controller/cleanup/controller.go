@@ -60,8 +60,6 @@ type Config struct {
 	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
 	StartSuspended bool
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
-	// Listing is called when many objects are about to be listed; see observe.Config.
-	Listing func(again bool) (ended func())
 }
 
 // Controller observes and judges objects on every replica. Only the leader deletes and writes status.
@@ -121,7 +119,6 @@ func New(c Config) (*Controller, error) {
 		config: c, cluster: cluster, replica: t, kinds: served,
 		observer: observe.New(observe.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
-			Listing: c.Listing,
 		}),
 		status:   writer,
 		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),

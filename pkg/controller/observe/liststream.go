@@ -42,13 +42,11 @@ type listStream struct {
 	report  func(context.Context, error) // whether the resource can be observed
 	kind    *kinds.Kind
 	begin   func() List
-	listing func() (ended func()) // may be nil; see Config.Listing
 	remove  func(*facts.Compact)
 	now     func() time.Time
 
 	lock    sync.Mutex
-	current List   // that has begun and not ended; nil otherwise
-	ended   func() // to be called when current has ended; may be nil
+	current List // that has begun and not ended; nil otherwise
 	stopped bool
 }
 
@@ -154,21 +152,8 @@ func (s *listStream) take(page []*facts.Compact, e watch.Event) []*facts.Compact
 func (s *listStream) start() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.stopped {
-		return
-	}
-	s.leave()
-	s.current = s.begin()
-	if s.listing != nil {
-		s.ended = s.listing()
-	}
-}
-
-// leave forgets the current list, which has ended.
-func (s *listStream) leave() {
-	if s.current = nil; s.ended != nil {
-		s.ended()
-		s.ended = nil
+	if !s.stopped {
+		s.current = s.begin()
 	}
 }
 
@@ -188,7 +173,7 @@ func (s *listStream) end(resourceVersion string) {
 	if s.current != nil {
 		version, _ := strconv.ParseUint(resourceVersion, 10, 64)
 		s.current.End(version, s.now())
-		s.leave()
+		s.current = nil
 	}
 }
 
@@ -200,7 +185,7 @@ func (s *listStream) breakOff(ctx context.Context, why error) {
 	if s.current != nil && ctx.Err() == nil {
 		s.report(ctx, why)
 		s.current.Abandon(s.now())
-		s.leave()
+		s.current = nil
 	}
 }
 

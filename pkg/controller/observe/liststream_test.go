@@ -122,7 +122,6 @@ func (s *scripted) observed(t *testing.T) []string {
 	defer func(handlers []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = handlers }(utilruntime.ErrorHandlers)
 	utilruntime.ErrorHandlers = nil // The handlers wait in real time, which would be decades in the time of synctest.
 	synctest.Test(t, func(t *testing.T) {
-		open := 0
 		stream := &listStream{
 			lister: s.list, watcher: s.watch, now: time.Now,
 			report: func(ctx context.Context, err error) {
@@ -135,12 +134,6 @@ func (s *scripted) observed(t *testing.T) []string {
 				s.lists++
 				s.logf("begin %d", s.lists)
 				return &recordedList{scripted: s, number: s.lists}
-			},
-			listing: func() func() {
-				if open++; open > 1 {
-					t.Errorf("%d lists are under way", open)
-				}
-				return func() { open-- }
 			},
 			kind:   kindOf(&corev1.Pod{}),
 			remove: func(k *facts.Compact) { s.logf("remove %s", k.Name()) },
@@ -161,9 +154,6 @@ func (s *scripted) observed(t *testing.T) []string {
 		cancel()
 		reflector.Wait()
 		stream.stop()
-		if open != 0 {
-			t.Errorf("%d lists have not ended", open)
-		}
 		s.logf("stopped")
 		time.Sleep(time.Minute)
 	})

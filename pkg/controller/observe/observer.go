@@ -35,9 +35,6 @@ type Config struct {
 	Client   *Client
 	Metadata metadata.Interface
 	Clock    clock.Clock
-	// Listing is called when a list of all objects of a resource begins, and its result when the list ends. again says that there was a list
-	// before. It may be nil.
-	Listing func(again bool) (ended func())
 }
 
 // Observer feeds the tracker. It always watches policies and namespaces. It watches a resource only while a policy names it, and also the
@@ -47,7 +44,6 @@ type Observer struct {
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces
 	dependencies map[string]dependency
 	running      map[string]*reflection
-	listed       sync.Map // the resources of which a list has begun
 }
 
 // dependency is a resource that is observed because decisions on other resources depend on it, and that is never deleted. All other

@@ -83,21 +83,11 @@ func unreported(context.Context, error) {}
 func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
 	return &listStream{
 		lister: lister, watcher: watcher, report: o.reportObserving(k.Resource),
-		begin:   func() List { return o.Tracker.BeginList(k.Resource) },
-		listing: func() func() { return o.beginListing(k.Resource) },
-		kind:    k,
-		remove:  func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
-		now:     o.Clock.Now,
+		begin:  func() List { return o.Tracker.BeginList(k.Resource) },
+		kind:   k,
+		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
+		now:    o.Clock.Now,
 	}
-}
-
-// beginListing calls Listing.
-func (o *Observer) beginListing(resource string) (ended func()) {
-	_, again := o.listed.LoadOrStore(resource, true)
-	if o.Listing == nil {
-		return nil
-	}
-	return o.Listing(again)
 }
 
 // factSink takes in what follows a list. The objects of the list itself go through the stream.
