@@ -7,12 +7,14 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -176,6 +178,21 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 		return gc.PolicyForecast{}
 	}
 	return c.forecast.Forecast(ctx, change)
+}
+
+var errNotSynced = errors.New("not all policies and namespaces are known yet; try again in a few seconds")
+
+// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
+func (c *Controller) CandidateResources(namespace string) (sets.Set[string], error) {
+	if !c.Synced() {
+		return nil, errNotSynced
+	}
+	return c.replica.CandidateResources(namespace), nil
+}
+
+// Candidates returns a page of candidates.
+func (c *Controller) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error) {
+	return c.replica.Candidates(ctx, q)
 }
 
 // Served returns what the cluster says of a resource; nothing before it was asked.

@@ -7,6 +7,9 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -51,6 +54,9 @@ type replica interface {
 	Behind() <-chan struct{}
 
 	Totals() report.Totals
+	// CandidateResources and Candidates answer requests for candidates.
+	CandidateResources(namespace string) sets.Set[string]
+	Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error)
 }
 
 // consistentReader reads what memory is compared with.

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
@@ -65,6 +66,18 @@ func (t *Tracker) OwnerOfHold(id string) (policy types.NamespacedName, ok bool) 
 func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice, dropped int) {
 	t.do(func(e *engine.Engine) { notices, dropped = e.TakeNotices(most, now) })
 	return notices, dropped
+}
+
+// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
+func (t *Tracker) CandidateResources(namespace string) sets.Set[string] {
+	return call(t, func(e *engine.Engine) sets.Set[string] { return e.Resources(namespace) })
+}
+
+// Candidates returns a page of candidates. If ctx ends, it returns early with an error.
+func (t *Tracker) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error) {
+	finder := call(t, func(e *engine.Engine) *engine.CandidateFinder { return e.FindCandidates(q) })
+	t.finish(func(*engine.Engine) bool { return ctx.Err() == nil && finder.Step() })
+	return finder.Page(), ctx.Err()
 }
 
 // Totals returns the counts over all namespaces.
