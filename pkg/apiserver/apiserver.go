@@ -17,6 +17,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupcandidate"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
@@ -31,6 +32,8 @@ type Config struct {
 	Forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
 	// Cluster tells which resources there are.
 	Cluster resourcelifecycle.Cluster
+	// Candidates computes candidates.
+	Candidates cleanupcandidate.Reader
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
@@ -40,6 +43,7 @@ type completedConfig struct {
 	clock    clock.PassiveClock
 	forecast func(context.Context, gc.PolicyChange) gc.PolicyForecast
 	cluster  resourcelifecycle.Cluster
+	reader   cleanupcandidate.Reader
 	most     int // policies of a namespace
 	options  *genericapiserver.RecommendedConfig
 }
@@ -56,8 +60,8 @@ func (c *Config) Complete() CompletedConfig {
 		return build(withReadableErrors(handler), config) // After authentication and authorization.
 	}
 	return CompletedConfig{&completedConfig{
-		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, cluster: c.Cluster, most: c.MaxPoliciesPerNamespace,
-		options: c.GenericConfig,
+		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, cluster: c.Cluster, reader: c.Candidates,
+		most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -98,6 +102,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"clustercleanuppolicies/status": clusterPolicies.Status,
 		"resourcelifecycles":            lifecycles.Lifecycles,
 		"resourcelifecycles/status":     lifecycles.Status,
+		"cleanupcandidates":             cleanupcandidate.NewREST(c.reader, authorizer, c.clock),
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)

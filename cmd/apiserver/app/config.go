@@ -70,7 +70,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	asked := &questions{}
 	return &Config{
 		apiServer: &apiserver.Config{
-			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, Cluster: asked,
+			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, Cluster: asked, Candidates: asked,
 			MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,

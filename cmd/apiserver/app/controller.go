@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
@@ -57,6 +58,24 @@ func (q *questions) Schema(resource string) (*spec.Schema, error) {
 		return c.Schema(resource)
 	}
 	return nil, nil
+}
+
+var errStarting = errors.New("the controller of this replica is starting; try again")
+
+// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
+func (q *questions) CandidateResources(namespace string) (sets.Set[string], error) {
+	if c := q.controller.Load(); c != nil {
+		return c.CandidateResources(namespace)
+	}
+	return nil, errStarting
+}
+
+// Candidates returns a page of candidates.
+func (q *questions) Candidates(ctx context.Context, query gc.CandidateQuery) (gc.CandidatePage, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Candidates(ctx, query)
+	}
+	return gc.CandidatePage{}, errStarting
 }
 
 // barriersOf returns the Barriers of the storage in the cluster.
