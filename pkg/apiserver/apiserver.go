@@ -19,6 +19,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupcandidate"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
@@ -38,6 +39,8 @@ type Config struct {
 	Cluster Cluster
 	// NamedResources returns the resources that any policy names. If it is nil, none is known.
 	NamedResources func() (sets.Set[string], error)
+	// Candidates computes candidates.
+	Candidates cleanupcandidate.Reader
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
@@ -56,6 +59,7 @@ type completedConfig struct {
 	forecast          func(context.Context, gc.PolicyChange) gc.PolicyForecast
 	forecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	cluster           Cluster
+	reader            cleanupcandidate.Reader
 	named             func() (sets.Set[string], error)
 	most              int // policies of a namespace
 	options           *genericapiserver.RecommendedConfig
@@ -74,7 +78,7 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
-		cluster: c.Cluster, named: c.NamedResources, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
+		cluster: c.Cluster, reader: c.Candidates, named: c.NamedResources, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -116,6 +120,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"clustercleanuppolicies/status": clusterPolicies.Status,
 		"resourcelifecycles":            lifecycles.Lifecycles,
 		"resourcelifecycles/status":     lifecycles.Status,
+		"cleanupcandidates":             cleanupcandidate.NewREST(c.reader, authorizer, c.clock),
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)

@@ -23,6 +23,7 @@ func TestDiscovery(t *testing.T) {
 	const verbs = "create,delete,deletecollection,get,list,patch,update,watch"
 	got := lines(kubectl(t, "api-resources", "--api-group=gc.winnow.dev", "--no-headers", "-o", "wide"))
 	want := [][]string{
+		{"cleanupcandidates", "cand", "gc.winnow.dev/v1alpha1", "true", "CleanupCandidate", "get,list"},
 		{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", verbs},
 		{"clustercleanuppolicies", "ccup", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupPolicy", verbs},
 		{"resourcelifecycles", "rlc", "gc.winnow.dev/v1alpha1", "false", "ResourceLifecycle", verbs},
@@ -31,13 +32,13 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("api-resources: got %v, want %v", got, want)
 	}
 	if all := kubectl(t, "api-resources", "--categories=all", "-o", "name"); strings.Contains(all, "cleanup") {
-		t.Error("cleanup policies are in the category all: kubectl delete all would take them along")
+		t.Error("kinds of Winnow are in the category all: kubectl delete all would take policies along")
 	}
 	raw := kubectl(t, "get", "--raw", "/apis/gc.winnow.dev/v1alpha1")
 	contains(t, raw, `"name":"cleanuppolicies/status"`, `"name":"clustercleanuppolicies/status"`, `"singularName":"clustercleanuppolicy"`,
-		`"name":"resourcelifecycles/status"`, `"singularName":"resourcelifecycle"`)
-	if n := strings.Count(raw, `"storageVersionHash":"`); n != len(want) {
-		t.Errorf("%d storage version hashes, want one for each kind: %s", n, raw)
+		`"name":"resourcelifecycles/status"`, `"singularName":"resourcelifecycle"`, `"singularName":"cleanupcandidate"`)
+	if n := strings.Count(raw, `"storageVersionHash":"`); n != 3 {
+		t.Errorf("%d storage version hashes, want one for each kind that is stored: %s", n, raw)
 	}
 }
 
@@ -65,6 +66,8 @@ func TestExplain(t *testing.T) {
 	contains(t, kubectl(t, "explain", "rlc"), "says when the objects of one resource have finished")
 	contains(t, kubectl(t, "explain", "resourcelifecycle.spec"), "finished\t<FinishedExpressions> -required-", "nativeTTL\t<string>",
 		"enum: Independent, LeaveToOwner")
+	contains(t, kubectl(t, "explain", "cand"), "says what Winnow does with one object, when, and why")
+	contains(t, kubectl(t, "explain", "cand.status"), "policies\t<[]ConsideredPolicy>", "state\t<string> -required-", "dueTime\t<string>")
 	contains(t, kubectl(t, "explain", "rlc.spec.finished"), "when\t<string> -required-", "succeeded\t<string> -required-",
 		"at\t<string> -required-")
 }
@@ -89,6 +92,7 @@ func TestSchema(t *testing.T) {
 			reference+"dev.winnow.gc.v1alpha1.CleanupPolicy",
 			reference+"dev.winnow.gc.v1alpha1.ClusterCleanupPolicy",
 			reference+"dev.winnow.gc.v1alpha1.ResourceLifecycle",
+			reference+"dev.winnow.gc.v1alpha1.CleanupCandidate",
 			`([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?`,
 			`"maxLength":32`,
 		)

@@ -70,8 +70,8 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	asked := &questions{}
 	return &Config{
 		apiServer: &apiserver.Config{
-			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, ForecastLifecycle: asked.ForecastLifecycle, Cluster: asked,
-			NamedResources: asked.NamedResources, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
+			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, ForecastLifecycle: asked.ForecastLifecycle,
+			Cluster: asked, Candidates: asked, NamedResources: asked.NamedResources, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,
 		barriers:   barriers,

@@ -49,7 +49,7 @@ func (q *questions) NamedResources() (sets.Set[string], error) {
 	if c := q.controller.Load(); c != nil {
 		return c.NamedResources()
 	}
-	return nil, cleanup.ErrNotSynced
+	return nil, errStarting
 }
 
 // ForecastLifecycle returns what a change of a lifecycle makes due at once.
@@ -74,6 +74,24 @@ func (q *questions) Schema(ctx context.Context, resource string) (*spec.Schema, 
 		return c.Schema(ctx, resource)
 	}
 	return nil, nil
+}
+
+var errStarting = errors.New("the controller of this replica is starting; try again")
+
+// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
+func (q *questions) CandidateResources(namespace string) (sets.Set[string], error) {
+	if c := q.controller.Load(); c != nil {
+		return c.CandidateResources(namespace)
+	}
+	return nil, errStarting
+}
+
+// Candidates returns a page of candidates.
+func (q *questions) Candidates(ctx context.Context, query gc.CandidateQuery) (gc.CandidatePage, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Candidates(ctx, query)
+	}
+	return gc.CandidatePage{}, errStarting
 }
 
 // barriersOf returns the Barriers of the storage in the cluster.

@@ -4,7 +4,9 @@
 package app
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -53,6 +55,26 @@ func TestStartSuspended(t *testing.T) {
 	}
 	if !parse(t, "--start-suspended").Controller.controllerConfig().StartSuspended {
 		t.Error("does not start suspended with the flag")
+	}
+}
+
+// TestNoCandidatesBeforeTheControllerKnows: an empty list would say that nothing is going to be deleted.
+func TestNoCandidatesBeforeTheControllerKnows(t *testing.T) {
+	f := &questions{}
+	if _, err := f.CandidateResources(""); !errors.Is(err, errStarting) {
+		t.Errorf("without a controller: %v", err)
+	}
+	if _, err := f.Candidates(t.Context(), gc.CandidateQuery{}); !errors.Is(err, errStarting) {
+		t.Errorf("candidates without a controller: %v", err)
+	}
+	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
+	controller, err := newController(nowhere, nowhere, nil, parse(t).Controller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.controller.Store(controller)
+	if _, err := f.CandidateResources(""); err == nil || !strings.Contains(err.Error(), "try again in a few seconds") {
+		t.Errorf("before the first lists: %v", err)
 	}
 }
 

@@ -47,6 +47,7 @@ var neverResources = sets.New(
 	"cleanuppolicies", "cleanuppolicy", "cup",
 	"clustercleanuppolicies", "clustercleanuppolicy", "ccup",
 	"resourcelifecycles", "resourcelifecycle", "rlc",
+	"cleanupcandidates", "cleanupcandidate", "cand",
 	"storedcleanuppolicies", "storedcleanuppolicy",
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",

@@ -4,6 +4,7 @@
 package capacity_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -60,6 +61,56 @@ func TestPoolRanks(t *testing.T) {
 				t.Errorf("over are %q of %d, want %q of %d", got, p.Len(), c.over, len(c.members))
 			}
 		})
+	}
+}
+
+// TestRanks: a member knows its place, its peers and the limit.
+func TestRanks(t *testing.T) {
+	p := capacity.NewPool(2, ignore[string])
+	members := map[string]*capacity.Member[string]{}
+	for name, ago := range map[string]time.Duration{"newest": 1, "older-a": 2, "older-b": 2, "oldest": 3, "kept": 4} {
+		m := newMember(name, testbuilders.Now.Add(-ago*time.Second), types.UID(name))
+		m.KeptByAnnotation = name == "kept"
+		members[name] = m
+		p.Insert(m)
+	}
+	check := func(limit int, limited bool) {
+		t.Helper()
+		for i, name := range []string{"kept", "newest", "older-a", "older-b", "oldest"} {
+			m := members[name]
+			gotLimit, gotLimited := m.Limit()
+			if m.Rank() != i+1 || m.Peers() != 5 || gotLimited != limited || limited && gotLimit != limit || m.Over() != (limited && i >= limit) {
+				t.Errorf("%s: rank %d of %d, limit %d (%v), over %v; want rank %d of 5, limit %d (%v)",
+					name, m.Rank(), m.Peers(), gotLimit, gotLimited, m.Over(), i+1, limit, limited)
+			}
+		}
+	}
+	check(2, true)
+	p.SetLimit(0)
+	check(0, true)
+	p.SetLimit(capacity.Unlimited)
+	check(0, false)
+	p.Remove(members["newest"])
+	if m := members["oldest"]; m.Rank() != 4 || m.Peers() != 4 {
+		t.Errorf("after one has left: rank %d of %d", m.Rank(), m.Peers())
+	}
+}
+
+// TestRanksInCeilings: rank and limit are those of the group.
+func TestRanksInCeilings(t *testing.T) {
+	c := capacity.NewCeiling(3, ignore[string])
+	var first, last *capacity.Member[string]
+	for i := range 4 {
+		m := newMember("a", testbuilders.Now.Add(-time.Duration(i)*time.Second), types.UID(fmt.Sprint(i)))
+		c.Insert("a", m)
+		if last = m; i == 0 {
+			first = m
+		}
+	}
+	c.Insert("b", newMember("b", testbuilders.Now, "b"))
+	limit, limited := last.Limit()
+	if first.Rank() != 1 || last.Rank() != 4 || last.Peers() != 4 || limit != 2 || !limited || first.Over() || !last.Over() {
+		t.Errorf("ranks %d and %d of %d, limit %d (%v)", first.Rank(), last.Rank(), last.Peers(), limit, limited)
 	}
 }
 

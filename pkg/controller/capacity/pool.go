@@ -37,6 +37,25 @@ func MakeMember[T any](value T, since time.Time, uid types.UID) Member[T] {
 // Over reports whether the member is over the limit of its pool; false if it is in none.
 func (m *Member[T]) Over() bool { return m.over }
 
+// Peers returns how many members its pool has, itself included; for a ceiling, its group.
+func (m *Member[T]) Peers() int { return m.pool.Len() }
+
+// Limit returns how many members of its pool, or of its group in a ceiling, are not over; false if there is no limit.
+func (m *Member[T]) Limit() (limit int, limited bool) { return m.pool.limit, m.pool.limit != Unlimited }
+
+// Rank returns the place of the member in its pool, 1 for the first. It looks at all members.
+func (m *Member[T]) Rank() int {
+	rank := 1
+	for _, q := range []*queue[*Member[T]]{&m.pool.kept, &m.pool.excess} {
+		for _, other := range q.list {
+			if other.before(m) {
+				rank++
+			}
+		}
+	}
+	return rank
+}
+
 // Leave removes the member from its pool or ceiling, if any.
 func (m *Member[T]) Leave() {
 	if m.pool != nil {

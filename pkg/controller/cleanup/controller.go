@@ -172,13 +172,12 @@ func (c *Controller) Forecast(ctx context.Context, change gc.PolicyChange) gc.Po
 	return c.forecast.Forecast(ctx, change)
 }
 
-// ErrNotSynced is returned while policies and namespaces are not known yet.
-var ErrNotSynced = errors.New("this replica of Winnow does not know all policies and namespaces yet; try again in a few seconds")
+var errNotSynced = errors.New("this replica of Winnow does not know all policies and namespaces yet; try again in a few seconds")
 
 // NamedResources returns the resources that any policy names.
 func (c *Controller) NamedResources() (sets.Set[string], error) {
 	if !c.Synced() {
-		return nil, ErrNotSynced
+		return nil, errNotSynced
 	}
 	return c.replica.NamedResources(), nil
 }
@@ -194,6 +193,19 @@ func (c *Controller) ForecastLifecycle(ctx context.Context, change gc.LifecycleC
 		return nil
 	}
 	return c.forecast.ForecastLifecycle(ctx, change, kind)
+}
+
+// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
+func (c *Controller) CandidateResources(namespace string) (sets.Set[string], error) {
+	if !c.Synced() {
+		return nil, errNotSynced
+	}
+	return c.replica.CandidateResources(namespace), nil
+}
+
+// Candidates returns a page of candidates.
+func (c *Controller) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error) {
+	return c.replica.Candidates(ctx, q)
 }
 
 // Served returns what the cluster says of a resource; nothing before it was asked.

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
@@ -54,6 +55,9 @@ type replica interface {
 
 	Totals() report.Totals
 	NamedResources() sets.Set[string]
+	// CandidateResources and Candidates answer requests for candidates.
+	CandidateResources(namespace string) sets.Set[string]
+	Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error)
 }
 
 // consistentReader reads what memory is compared with.

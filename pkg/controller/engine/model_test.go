@@ -100,6 +100,7 @@ func (e *simulation) run(t *rapid.T) {
 		"work again":     e.work,
 		"watch":          e.watch,
 		"finalizers":     e.finalizers,
+		"candidates":     e.candidates,
 		"":               e.checkAll,
 	})
 }

@@ -125,6 +125,21 @@ func (k *Compact) labels() labels.Labels {
 	return k.shared
 }
 
+// LabelSet returns all labels of the object; nil if it has none.
+func (k *Compact) LabelSet() labels.Set {
+	var out labels.Set
+	all := k.labels()
+	for l := k.encodedLabels; l != ""; {
+		var key string
+		key, l = l.next()
+		if _, l = l.next(); out == nil {
+			out = labels.Set{}
+		}
+		out[key] = all.Get(key)
+	}
+	return out
+}
+
 // Fact returns the whole fact.
 func (k *Compact) Fact() *lifecycle.Fact {
 	f := &lifecycle.Fact{}

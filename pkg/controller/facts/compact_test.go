@@ -125,6 +125,25 @@ func TestGeneratedLabelsAreShared(t *testing.T) {
 	}
 }
 
+// TestLabelSet: all labels are there with the values of the object, also those that repeat its name or UID.
+func TestLabelSet(t *testing.T) {
+	for name, want := range map[string]labels.Set{
+		"none":         nil,
+		"some":         {"app": "train", "empty": "", "tier": "x"},
+		"placeholders": {"app": "train", "batch.kubernetes.io/job-name": "placeholders", "controller-uid": string(testbuilders.UID("placeholders"))},
+	} {
+		job := testbuilders.Job(name).Complete(testbuilders.Now)
+		for key, value := range want {
+			job.Label(key, value)
+		}
+		for form, fact := range map[string]*lifecycle.Fact{"compact": job.Fact(), "full": job.TTL("1h").Fact()} {
+			if got := facts.Compress(fact).LabelSet(); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, %s: got %#v, want %#v", name, form, got, want)
+			}
+		}
+	}
+}
+
 // TestScheduledJobsShareTheirCronJob: each Job has a scheduled time of its own, which is part of its name.
 func TestScheduledJobsShareTheirCronJob(t *testing.T) {
 	run := func(name string, at time.Time) *facts.Compact {

@@ -180,6 +180,9 @@ func TestNothingIsListedAtFirst(t *testing.T) {
 
 func TestWatches(t *testing.T) {
 	var w Watches
+	if at := w.HeardAt("pods"); !at.IsZero() {
+		t.Errorf("heard at %v, before there was a watch", at)
+	}
 	if w.Expire(now) || w.Heard("pods", now) {
 		t.Error("a watch that begins is no news")
 	}
@@ -197,6 +200,9 @@ func TestWatches(t *testing.T) {
 	}
 	if !w.Heard("pods", now.Add(time.Hour)) || w.Stale("pods") != "" || len(w.AllStale()) > 0 {
 		t.Error("heard, and still stale")
+	}
+	if at := w.HeardAt("pods"); !at.Equal(now.Add(time.Hour)) {
+		t.Errorf("heard at %v", at)
 	}
 	failed := errTest("forbidden")
 	if !w.Observing("pods", failed) || w.Observing("pods", failed) || w.Failing("pods") != "pods cannot be observed: forbidden" {

@@ -48,6 +48,9 @@ func (w *Watches) Heard(resource string, now time.Time) (changed bool) {
 	return changed
 }
 
+// HeardAt returns when the watch of a resource last reported anything; zero if it never did.
+func (w *Watches) HeardAt(resource string) time.Time { return w.heard[resource] }
+
 // Forget records that a resource is no longer observed, because nothing needs it.
 func (w *Watches) Forget(resource string) {
 	delete(w.heard, resource)

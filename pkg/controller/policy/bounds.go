@@ -14,10 +14,10 @@ type Bounds struct {
 	PerMinute int
 	HoldAbove HoldAbove
 
-	minTTL       time.Duration
-	maxTTL       ttl
-	maxTTLPolicy string // the name of the cluster policy that sets it
-	forbidNever  bool
+	minTTL                     time.Duration
+	maxTTL                     ttl
+	minTTLPolicy, maxTTLPolicy string // the names of the cluster policies that set them
+	forbidNever                bool
 }
 
 // HoldAbove is how many objects one change may make due at once in one namespace (Objects), and in all namespaces that it reaches
@@ -54,7 +54,9 @@ func BoundsOf(policies []*Policy) Bounds {
 		b := &p.Cluster.bounds
 		out.PerMinute = min(out.PerMinute, b.PerMinute)
 		out.HoldAbove = out.HoldAbove.Stricter(HoldAbove{b.HoldAbove.Objects, b.HoldAbove.Total, p.Name, p.Name})
-		out.minTTL = max(out.minTTL, b.minTTL)
+		if b.minTTL > out.minTTL {
+			out.minTTL, out.minTTLPolicy = b.minTTL, p.Name
+		}
 		if out.maxTTL.laterThan(b.maxTTL) {
 			out.maxTTL, out.maxTTLPolicy = b.maxTTL, p.Name
 		}

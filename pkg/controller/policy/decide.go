@@ -232,30 +232,46 @@ func (a answer) laterThan(o answer) bool { return !o.never && (a.never || a.at.A
 
 // answer returns the answer that applies: the latest of the votes, replaced by the native TTL, adjusted by the annotations, and cut
 // to the guardrails of the namespace.
-func (s *Standing) answer(limits Limits) (Resolution, answer) {
+func (s *Standing) answer(limits Limits) (Resolution, answer) { return s.adjust(limits, nil) }
+
+// adjust is answer, and adds each step after the votes to a trace.
+func (s *Standing) adjust(limits Limits, t *trace) (Resolution, answer) {
 	r, a := s.by, s.latest
 	if limits.QuotasInDoubt {
 		a = s.latestWithoutQuotas
 	}
 	if r.Policy != nil {
-		if s.NativeTTL != nil && s.Finished {
-			r.Native, a = true, answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}
-		}
-		a = s.annotate(a)
-		a = limits.Bounds.applyMaxTTL(a, s.since())
+		r, a = s.adjustVotes(r, a, limits, t)
 	}
 	if limits.Over != nil && a.laterThan(answer{at: s.FinishedAt}) {
 		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
-		a = answer{at: s.FinishedAt, reason: ReasonOverCeiling}
+		over := answer{at: s.FinishedAt, reason: ReasonOverCeiling}
+		t.add("guardrails.ceilings", limits.Over.Name, a, over)
+		a = over
 	}
 	if s.Propagation != "" {
 		r.Propagation = s.Propagation
 	}
-	a = limits.Bounds.applyMinTTL(a, s.since())
-	if !a.never && a.at.Before(s.FinishedAt) { // It was counted from the creation, and the object ran for longer.
-		a.at = s.FinishedAt
+	raised := limits.Bounds.applyMinTTL(a, s.since())
+	t.add("guardrails.minTTL", limits.Bounds.minTTLPolicy, a, raised)
+	if !raised.never && raised.at.Before(s.FinishedAt) { // It was counted from the creation, and the object ran for longer.
+		raised.at = s.FinishedAt
 	}
-	return r, a
+	return r, raised
+}
+
+// adjustVotes applies the native TTL, the annotations and maxTTL to the answer of the votes.
+func (s *Standing) adjustVotes(r Resolution, a answer, limits Limits, t *trace) (Resolution, answer) {
+	if s.NativeTTL != nil && s.Finished {
+		native := answer{at: s.FinishedAt.Add(*s.NativeTTL), reason: ReasonExpired}
+		t.add("TTL of the object", "", a, native)
+		r.Native, a = true, native
+	}
+	annotated := s.annotate(a)
+	t.addAnnotation(a, annotated)
+	cut := limits.Bounds.applyMaxTTL(annotated, s.since())
+	t.add("guardrails.maxTTL", limits.Bounds.maxTTLPolicy, annotated, cut)
+	return r, cut
 }
 
 // answer returns the earlier of TTL and capacity.

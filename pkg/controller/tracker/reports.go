@@ -71,6 +71,18 @@ func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice,
 // NamedResources returns the resources that any policy names.
 func (t *Tracker) NamedResources() sets.Set[string] { return call(t, (*engine.Engine).NamedResources) }
 
+// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
+func (t *Tracker) CandidateResources(namespace string) sets.Set[string] {
+	return call(t, func(e *engine.Engine) sets.Set[string] { return e.Resources(namespace) })
+}
+
+// Candidates returns a page of candidates. If ctx ends, it returns early with an error.
+func (t *Tracker) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error) {
+	finder := call(t, func(e *engine.Engine) *engine.CandidateFinder { return e.FindCandidates(q) })
+	t.finish(func(*engine.Engine) bool { return ctx.Err() == nil && finder.Step() })
+	return finder.Page(), ctx.Err()
+}
+
 // Totals returns the counts over all namespaces.
 func (t *Tracker) Totals() report.Totals { return call(t, (*engine.Engine).Totals) }
 

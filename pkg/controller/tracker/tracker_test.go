@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
@@ -160,6 +162,25 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	if candidates != 2*jobs {
 		t.Errorf("%d candidates are reported, want %d", candidates, 2*jobs)
+	}
+}
+
+// TestCandidatesTakeTurns: a page is found in several turns, and none is returned once its context has ended.
+func TestCandidatesTakeTurns(t *testing.T) {
+	const jobs = 3 * clockEvery
+	turns := 0
+	clock := ticking()
+	tr := newTracker(func() time.Time { turns++; return clock() }, jobs)
+	q := gc.CandidateQuery{Resources: tr.CandidateResources(""), Labels: labels.Everything(), Fields: fields.Everything()}
+	before := turns
+	page, err := tr.Candidates(t.Context(), q)
+	if err != nil || len(page.Items) != jobs || turns-before < 3 {
+		t.Errorf("%d candidates in %d turns, %v", len(page.Items), turns-before, err)
+	}
+	for checks := range 3 {
+		if _, err := tr.Candidates(&testbuilders.Countdown{Context: t.Context(), Left: checks}, q); err == nil {
+			t.Errorf("a page after the context ended, after %d checks", checks)
+		}
 	}
 }
 

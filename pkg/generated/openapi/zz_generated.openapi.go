@@ -21,9 +21,17 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
+		v1alpha1.CandidateAdjustment{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CandidateAdjustment(ref),
+		v1alpha1.CandidateLimit{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_CandidateLimit(ref),
+		v1alpha1.CandidateObject{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CandidateObject(ref),
+		v1alpha1.CandidateOwner{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_CandidateOwner(ref),
+		v1alpha1.CandidatePolicy{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_CandidatePolicy(ref),
 		v1alpha1.Capacity{}.OpenAPIModelName():                 schema_pkg_apis_gc_v1alpha1_Capacity(ref),
 		v1alpha1.Ceiling{}.OpenAPIModelName():                  schema_pkg_apis_gc_v1alpha1_Ceiling(ref),
 		v1alpha1.CeilingStatus{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref),
+		v1alpha1.CleanupCandidate{}.OpenAPIModelName():         schema_pkg_apis_gc_v1alpha1_CleanupCandidate(ref),
+		v1alpha1.CleanupCandidateList{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_CleanupCandidateList(ref),
+		v1alpha1.CleanupCandidateStatus{}.OpenAPIModelName():   schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref),
 		v1alpha1.CleanupPolicy{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref),
 		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
 		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
@@ -32,6 +40,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref),
 		v1alpha1.ClusterCleanupPolicyList{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref),
 		v1alpha1.ClusterCleanupPolicySpec{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref),
+		v1alpha1.ConsideredPolicy{}.OpenAPIModelName():         schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref),
+		v1alpha1.ConsideredRule{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ConsideredRule(ref),
 		v1alpha1.FinishedExpressions{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref),
 		v1alpha1.Guardrails{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
 		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
@@ -96,6 +106,231 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		runtime.TypeMeta{}.OpenAPIModelName():                  schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
 		runtime.Unknown{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
 		version.Info{}.OpenAPIModelName():                      schema_k8sio_apimachinery_pkg_version_Info(ref),
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CandidateAdjustment(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CandidateAdjustment is something that changed the answer of the policies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"source": {
+						SchemaProps: spec.SchemaProps{
+							Description: "source is what changed it: the TTL of the object's own spec, an annotation, or a guardrail of a cluster policy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy is the ClusterCleanupPolicy of a guardrail.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is until when the object would be kept without it: an RFC 3339 time, or \"never\" for no end.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is until when the object is kept with it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"source", "from", "to"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CandidateLimit(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CandidateLimit is a limit by count that counts an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"policy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "policy has the limit. It has a rule, unless the limit is a ceiling.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CandidatePolicy{}.OpenAPIModelName()),
+						},
+					},
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "key is the owner's UID, or the value of the label, for which the limit counts; empty for the whole namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is how many objects of the namespace the limit counts.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"maxObjects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxObjects is how many of them it keeps. It is empty if there is no limit.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"rank": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rank is the place of the object, 1 for the newest. It is left out in lists where the limit counts more than 1,000 objects.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"over": {
+						SchemaProps: spec.SchemaProps{
+							Description: "over says that the object is over the limit.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"policy", "objects"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CandidatePolicy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CandidateObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CandidateObject names an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is its resource, as \"resource.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is its name. The namespace is that of the candidate.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceVersion is the state of the object that was judged.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resource", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CandidateOwner(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CandidateOwner is the controller of an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is its kind, as \"Kind.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is its name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is what it means for the deletion of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name", "state"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CandidatePolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CandidatePolicy names a policy, and the rule that matches the object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is CleanupPolicy or ClusterCleanupPolicy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the policy. A CleanupPolicy is in the namespace of the candidate.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is the mode of the policy. A policy in Preview mode decides only if no other policy matches the object, and then nothing is deleted.\n\nPossible enum values:\n - `\"Enforce\"` deletes objects.\n - `\"Preview\"` only counts what it would delete.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Enforce", "Preview"},
+						},
+					},
+					"rule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rule is the name of the rule that matches the object, \"default\" for the defaults of the policy, or empty if a ceiling of the policy decides.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
 	}
 }
 
@@ -240,6 +475,277 @@ func schema_pkg_apis_gc_v1alpha1_CeilingStatus(ref common.ReferenceCallback) com
 				Required: []string{"resource"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CleanupCandidate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupCandidate says what Winnow does with one object, when, and why. Winnow computes it when you ask, and stores it nowhere. You see the candidates of resources that you may list.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the UID of the object as its name, and the namespace, labels and creation time of the object.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what Winnow decided.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CleanupCandidateStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CleanupCandidateStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CleanupCandidateList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupCandidateList is a list of CleanupCandidates, by namespace and UID.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the candidates.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CleanupCandidate{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CleanupCandidate{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupCandidateStatus is the decision for an object, with everything that led to it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is what the candidate is about.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CandidateObject{}.OpenAPIModelName()),
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is what happens to the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why, as one word. It is the same word as in status, events, metrics and logs.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is why, as a sentence.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Created", "Finished"},
+						},
+					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when the object finished, or for after: Created, when it was created.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"outcome": {
+						SchemaProps: spec.SchemaProps{
+							Description: "outcome is how the object finished.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job or a Succeeded Pod.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Failed", "Succeeded"},
+						},
+					},
+					"ttl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttl is how long the object is kept by time, counted from since: the result of all policies, annotations and guardrails. A limit by count can delete the object earlier.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dueTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dueTime is when the object became or becomes due, unless something changes.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"decidedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "decidedBy is the policy that decides.",
+							Ref:         ref(v1alpha1.CandidatePolicy{}.OpenAPIModelName()),
+						},
+					},
+					"propagationPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "propagationPolicy is that of the delete.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"policies": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "policies are all policies that were asked, each with its answer.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConsideredPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"adjustments": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "adjustments are what changed the answer of the policies afterwards, in this order: the TTL of the object itself, annotations, and the guardrails maxTTL, ceilings and minTTL.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CandidateAdjustment{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"limits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "limits are the limits by count that count the object.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CandidateLimit{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"finalizers": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "finalizers are what an object that is being deleted waits for.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"owner": {
+						SchemaProps: spec.SchemaProps{
+							Description: "owner is the controller of the object.",
+							Ref:         ref(v1alpha1.CandidateOwner{}.OpenAPIModelName()),
+						},
+					},
+					"observedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedTime is when Winnow last heard from the watch of the resource. Later changes may be missing.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"object", "state"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CandidateAdjustment{}.OpenAPIModelName(), v1alpha1.CandidateLimit{}.OpenAPIModelName(), v1alpha1.CandidateObject{}.OpenAPIModelName(), v1alpha1.CandidateOwner{}.OpenAPIModelName(), v1alpha1.CandidatePolicy{}.OpenAPIModelName(), v1alpha1.ConsideredPolicy{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -893,6 +1399,130 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicySpec(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1alpha1.Capacity{}.OpenAPIModelName(), v1alpha1.CleanupRule{}.OpenAPIModelName(), v1alpha1.Guardrails{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConsideredPolicy is a policy that was asked about an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is CleanupPolicy or ClusterCleanupPolicy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the policy. A CleanupPolicy is in the namespace of the candidate.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is the mode of the policy. A policy in Preview mode decides only if no other policy matches the object, and then nothing is deleted.\n\nPossible enum values:\n - `\"Enforce\"` deletes objects.\n - `\"Preview\"` only counts what it would delete.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Enforce", "Preview"},
+						},
+					},
+					"rule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rule is the name of the rule that matches the object, \"default\" for the defaults of the policy, or empty if a ceiling of the policy decides.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"result": {
+						SchemaProps: spec.SchemaProps{
+							Description: "result is what became of its answer.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"keepsUntil": {
+						SchemaProps: spec.SchemaProps{
+							Description: "keepsUntil is until when the policy keeps the object: an RFC 3339 time, or \"never\" for no end. It is the earlier of TTL and limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message explains the result.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "rules are those that were tried, in order, up to the first that matches.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConsideredRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"kind", "name", "result"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConsideredRule{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ConsideredRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConsideredRule is a rule that was tried on an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the rule; \"default\" for the defaults of the policy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"matches": {
+						SchemaProps: spec.SchemaProps{
+							Description: "matches says whether the rule matches the object. No later rule was tried if it does.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the rule does not match, or why that is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 

@@ -38,7 +38,7 @@ func Resource(resource string) schema.GroupResource {
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(
 		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
-		&ResourceLifecycle{}, &ResourceLifecycleList{},
+		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
@@ -49,6 +49,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 		"CleanupPolicy":        {"metadata.name", "metadata.namespace", "spec.mode"},
 		"ClusterCleanupPolicy": {"metadata.name", "spec.mode"},
 		"ResourceLifecycle":    {"metadata.name"},
+		"CleanupCandidate":     {"metadata.name", "metadata.namespace", "object", "policy", "resource", "state"},
 	} {
 		err := scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind(kind), func(label, value string) (string, string, error) {
 			if slices.Contains(labels, label) {

@@ -23,6 +23,56 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*CandidateAdjustment)(nil), (*gc.CandidateAdjustment)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CandidateAdjustment_To_gc_CandidateAdjustment(a.(*CandidateAdjustment), b.(*gc.CandidateAdjustment), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CandidateAdjustment)(nil), (*CandidateAdjustment)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CandidateAdjustment_To_v1alpha1_CandidateAdjustment(a.(*gc.CandidateAdjustment), b.(*CandidateAdjustment), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CandidateLimit)(nil), (*gc.CandidateLimit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CandidateLimit_To_gc_CandidateLimit(a.(*CandidateLimit), b.(*gc.CandidateLimit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CandidateLimit)(nil), (*CandidateLimit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CandidateLimit_To_v1alpha1_CandidateLimit(a.(*gc.CandidateLimit), b.(*CandidateLimit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CandidateObject)(nil), (*gc.CandidateObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CandidateObject_To_gc_CandidateObject(a.(*CandidateObject), b.(*gc.CandidateObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CandidateObject)(nil), (*CandidateObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CandidateObject_To_v1alpha1_CandidateObject(a.(*gc.CandidateObject), b.(*CandidateObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CandidateOwner)(nil), (*gc.CandidateOwner)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CandidateOwner_To_gc_CandidateOwner(a.(*CandidateOwner), b.(*gc.CandidateOwner), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CandidateOwner)(nil), (*CandidateOwner)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CandidateOwner_To_v1alpha1_CandidateOwner(a.(*gc.CandidateOwner), b.(*CandidateOwner), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CandidatePolicy)(nil), (*gc.CandidatePolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CandidatePolicy_To_gc_CandidatePolicy(a.(*CandidatePolicy), b.(*gc.CandidatePolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CandidatePolicy)(nil), (*CandidatePolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CandidatePolicy_To_v1alpha1_CandidatePolicy(a.(*gc.CandidatePolicy), b.(*CandidatePolicy), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Capacity)(nil), (*gc.Capacity)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_Capacity_To_gc_Capacity(a.(*Capacity), b.(*gc.Capacity), scope)
 	}); err != nil {
@@ -50,6 +100,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*gc.CeilingStatus)(nil), (*CeilingStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_gc_CeilingStatus_To_v1alpha1_CeilingStatus(a.(*gc.CeilingStatus), b.(*CeilingStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CleanupCandidate)(nil), (*gc.CleanupCandidate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CleanupCandidate_To_gc_CleanupCandidate(a.(*CleanupCandidate), b.(*gc.CleanupCandidate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CleanupCandidate)(nil), (*CleanupCandidate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CleanupCandidate_To_v1alpha1_CleanupCandidate(a.(*gc.CleanupCandidate), b.(*CleanupCandidate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CleanupCandidateList)(nil), (*gc.CleanupCandidateList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CleanupCandidateList_To_gc_CleanupCandidateList(a.(*CleanupCandidateList), b.(*gc.CleanupCandidateList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CleanupCandidateList)(nil), (*CleanupCandidateList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CleanupCandidateList_To_v1alpha1_CleanupCandidateList(a.(*gc.CleanupCandidateList), b.(*CleanupCandidateList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CleanupCandidateStatus)(nil), (*gc.CleanupCandidateStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CleanupCandidateStatus_To_gc_CleanupCandidateStatus(a.(*CleanupCandidateStatus), b.(*gc.CleanupCandidateStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.CleanupCandidateStatus)(nil), (*CleanupCandidateStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_CleanupCandidateStatus_To_v1alpha1_CleanupCandidateStatus(a.(*gc.CleanupCandidateStatus), b.(*CleanupCandidateStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -130,6 +210,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*gc.ClusterCleanupPolicySpec)(nil), (*ClusterCleanupPolicySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(a.(*gc.ClusterCleanupPolicySpec), b.(*ClusterCleanupPolicySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConsideredPolicy)(nil), (*gc.ConsideredPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConsideredPolicy_To_gc_ConsideredPolicy(a.(*ConsideredPolicy), b.(*gc.ConsideredPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.ConsideredPolicy)(nil), (*ConsideredPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_ConsideredPolicy_To_v1alpha1_ConsideredPolicy(a.(*gc.ConsideredPolicy), b.(*ConsideredPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConsideredRule)(nil), (*gc.ConsideredRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConsideredRule_To_gc_ConsideredRule(a.(*ConsideredRule), b.(*gc.ConsideredRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*gc.ConsideredRule)(nil), (*ConsideredRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_gc_ConsideredRule_To_v1alpha1_ConsideredRule(a.(*gc.ConsideredRule), b.(*ConsideredRule), scope)
 	}); err != nil {
 		return err
 	}
@@ -226,6 +326,106 @@ func RegisterConversions(s *runtime.Scheme) error {
 	return nil
 }
 
+func autoConvert_v1alpha1_CandidateAdjustment_To_gc_CandidateAdjustment(in *CandidateAdjustment, out *gc.CandidateAdjustment, s conversion.Scope) error {
+	*out = *(*gc.CandidateAdjustment)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CandidateAdjustment_To_gc_CandidateAdjustment is an autogenerated conversion function.
+func Convert_v1alpha1_CandidateAdjustment_To_gc_CandidateAdjustment(in *CandidateAdjustment, out *gc.CandidateAdjustment, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CandidateAdjustment_To_gc_CandidateAdjustment(in, out, s)
+}
+
+func autoConvert_gc_CandidateAdjustment_To_v1alpha1_CandidateAdjustment(in *gc.CandidateAdjustment, out *CandidateAdjustment, s conversion.Scope) error {
+	*out = *(*CandidateAdjustment)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_CandidateAdjustment_To_v1alpha1_CandidateAdjustment is an autogenerated conversion function.
+func Convert_gc_CandidateAdjustment_To_v1alpha1_CandidateAdjustment(in *gc.CandidateAdjustment, out *CandidateAdjustment, s conversion.Scope) error {
+	return autoConvert_gc_CandidateAdjustment_To_v1alpha1_CandidateAdjustment(in, out, s)
+}
+
+func autoConvert_v1alpha1_CandidateLimit_To_gc_CandidateLimit(in *CandidateLimit, out *gc.CandidateLimit, s conversion.Scope) error {
+	*out = *(*gc.CandidateLimit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CandidateLimit_To_gc_CandidateLimit is an autogenerated conversion function.
+func Convert_v1alpha1_CandidateLimit_To_gc_CandidateLimit(in *CandidateLimit, out *gc.CandidateLimit, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CandidateLimit_To_gc_CandidateLimit(in, out, s)
+}
+
+func autoConvert_gc_CandidateLimit_To_v1alpha1_CandidateLimit(in *gc.CandidateLimit, out *CandidateLimit, s conversion.Scope) error {
+	*out = *(*CandidateLimit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_CandidateLimit_To_v1alpha1_CandidateLimit is an autogenerated conversion function.
+func Convert_gc_CandidateLimit_To_v1alpha1_CandidateLimit(in *gc.CandidateLimit, out *CandidateLimit, s conversion.Scope) error {
+	return autoConvert_gc_CandidateLimit_To_v1alpha1_CandidateLimit(in, out, s)
+}
+
+func autoConvert_v1alpha1_CandidateObject_To_gc_CandidateObject(in *CandidateObject, out *gc.CandidateObject, s conversion.Scope) error {
+	*out = *(*gc.CandidateObject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CandidateObject_To_gc_CandidateObject is an autogenerated conversion function.
+func Convert_v1alpha1_CandidateObject_To_gc_CandidateObject(in *CandidateObject, out *gc.CandidateObject, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CandidateObject_To_gc_CandidateObject(in, out, s)
+}
+
+func autoConvert_gc_CandidateObject_To_v1alpha1_CandidateObject(in *gc.CandidateObject, out *CandidateObject, s conversion.Scope) error {
+	*out = *(*CandidateObject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_CandidateObject_To_v1alpha1_CandidateObject is an autogenerated conversion function.
+func Convert_gc_CandidateObject_To_v1alpha1_CandidateObject(in *gc.CandidateObject, out *CandidateObject, s conversion.Scope) error {
+	return autoConvert_gc_CandidateObject_To_v1alpha1_CandidateObject(in, out, s)
+}
+
+func autoConvert_v1alpha1_CandidateOwner_To_gc_CandidateOwner(in *CandidateOwner, out *gc.CandidateOwner, s conversion.Scope) error {
+	*out = *(*gc.CandidateOwner)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CandidateOwner_To_gc_CandidateOwner is an autogenerated conversion function.
+func Convert_v1alpha1_CandidateOwner_To_gc_CandidateOwner(in *CandidateOwner, out *gc.CandidateOwner, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CandidateOwner_To_gc_CandidateOwner(in, out, s)
+}
+
+func autoConvert_gc_CandidateOwner_To_v1alpha1_CandidateOwner(in *gc.CandidateOwner, out *CandidateOwner, s conversion.Scope) error {
+	*out = *(*CandidateOwner)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_CandidateOwner_To_v1alpha1_CandidateOwner is an autogenerated conversion function.
+func Convert_gc_CandidateOwner_To_v1alpha1_CandidateOwner(in *gc.CandidateOwner, out *CandidateOwner, s conversion.Scope) error {
+	return autoConvert_gc_CandidateOwner_To_v1alpha1_CandidateOwner(in, out, s)
+}
+
+func autoConvert_v1alpha1_CandidatePolicy_To_gc_CandidatePolicy(in *CandidatePolicy, out *gc.CandidatePolicy, s conversion.Scope) error {
+	*out = *(*gc.CandidatePolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CandidatePolicy_To_gc_CandidatePolicy is an autogenerated conversion function.
+func Convert_v1alpha1_CandidatePolicy_To_gc_CandidatePolicy(in *CandidatePolicy, out *gc.CandidatePolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CandidatePolicy_To_gc_CandidatePolicy(in, out, s)
+}
+
+func autoConvert_gc_CandidatePolicy_To_v1alpha1_CandidatePolicy(in *gc.CandidatePolicy, out *CandidatePolicy, s conversion.Scope) error {
+	*out = *(*CandidatePolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_CandidatePolicy_To_v1alpha1_CandidatePolicy is an autogenerated conversion function.
+func Convert_gc_CandidatePolicy_To_v1alpha1_CandidatePolicy(in *gc.CandidatePolicy, out *CandidatePolicy, s conversion.Scope) error {
+	return autoConvert_gc_CandidatePolicy_To_v1alpha1_CandidatePolicy(in, out, s)
+}
+
 func autoConvert_v1alpha1_Capacity_To_gc_Capacity(in *Capacity, out *gc.Capacity, s conversion.Scope) error {
 	*out = *(*gc.Capacity)(unsafe.Pointer(in))
 	return nil
@@ -284,6 +484,74 @@ func autoConvert_gc_CeilingStatus_To_v1alpha1_CeilingStatus(in *gc.CeilingStatus
 // Convert_gc_CeilingStatus_To_v1alpha1_CeilingStatus is an autogenerated conversion function.
 func Convert_gc_CeilingStatus_To_v1alpha1_CeilingStatus(in *gc.CeilingStatus, out *CeilingStatus, s conversion.Scope) error {
 	return autoConvert_gc_CeilingStatus_To_v1alpha1_CeilingStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_CleanupCandidate_To_gc_CleanupCandidate(in *CleanupCandidate, out *gc.CleanupCandidate, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_CleanupCandidateStatus_To_gc_CleanupCandidateStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_CleanupCandidate_To_gc_CleanupCandidate is an autogenerated conversion function.
+func Convert_v1alpha1_CleanupCandidate_To_gc_CleanupCandidate(in *CleanupCandidate, out *gc.CleanupCandidate, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CleanupCandidate_To_gc_CleanupCandidate(in, out, s)
+}
+
+func autoConvert_gc_CleanupCandidate_To_v1alpha1_CleanupCandidate(in *gc.CleanupCandidate, out *CleanupCandidate, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_gc_CleanupCandidateStatus_To_v1alpha1_CleanupCandidateStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_gc_CleanupCandidate_To_v1alpha1_CleanupCandidate is an autogenerated conversion function.
+func Convert_gc_CleanupCandidate_To_v1alpha1_CleanupCandidate(in *gc.CleanupCandidate, out *CleanupCandidate, s conversion.Scope) error {
+	return autoConvert_gc_CleanupCandidate_To_v1alpha1_CleanupCandidate(in, out, s)
+}
+
+func autoConvert_v1alpha1_CleanupCandidateList_To_gc_CleanupCandidateList(in *CleanupCandidateList, out *gc.CleanupCandidateList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]gc.CleanupCandidate)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_CleanupCandidateList_To_gc_CleanupCandidateList is an autogenerated conversion function.
+func Convert_v1alpha1_CleanupCandidateList_To_gc_CleanupCandidateList(in *CleanupCandidateList, out *gc.CleanupCandidateList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CleanupCandidateList_To_gc_CleanupCandidateList(in, out, s)
+}
+
+func autoConvert_gc_CleanupCandidateList_To_v1alpha1_CleanupCandidateList(in *gc.CleanupCandidateList, out *CleanupCandidateList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]CleanupCandidate)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_gc_CleanupCandidateList_To_v1alpha1_CleanupCandidateList is an autogenerated conversion function.
+func Convert_gc_CleanupCandidateList_To_v1alpha1_CleanupCandidateList(in *gc.CleanupCandidateList, out *CleanupCandidateList, s conversion.Scope) error {
+	return autoConvert_gc_CleanupCandidateList_To_v1alpha1_CleanupCandidateList(in, out, s)
+}
+
+func autoConvert_v1alpha1_CleanupCandidateStatus_To_gc_CleanupCandidateStatus(in *CleanupCandidateStatus, out *gc.CleanupCandidateStatus, s conversion.Scope) error {
+	*out = *(*gc.CleanupCandidateStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CleanupCandidateStatus_To_gc_CleanupCandidateStatus is an autogenerated conversion function.
+func Convert_v1alpha1_CleanupCandidateStatus_To_gc_CleanupCandidateStatus(in *CleanupCandidateStatus, out *gc.CleanupCandidateStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CleanupCandidateStatus_To_gc_CleanupCandidateStatus(in, out, s)
+}
+
+func autoConvert_gc_CleanupCandidateStatus_To_v1alpha1_CleanupCandidateStatus(in *gc.CleanupCandidateStatus, out *CleanupCandidateStatus, s conversion.Scope) error {
+	*out = *(*CleanupCandidateStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_CleanupCandidateStatus_To_v1alpha1_CleanupCandidateStatus is an autogenerated conversion function.
+func Convert_gc_CleanupCandidateStatus_To_v1alpha1_CleanupCandidateStatus(in *gc.CleanupCandidateStatus, out *CleanupCandidateStatus, s conversion.Scope) error {
+	return autoConvert_gc_CleanupCandidateStatus_To_v1alpha1_CleanupCandidateStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(in *CleanupPolicy, out *gc.CleanupPolicy, s conversion.Scope) error {
@@ -472,6 +740,46 @@ func autoConvert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpe
 // Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec is an autogenerated conversion function.
 func Convert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(in *gc.ClusterCleanupPolicySpec, out *ClusterCleanupPolicySpec, s conversion.Scope) error {
 	return autoConvert_gc_ClusterCleanupPolicySpec_To_v1alpha1_ClusterCleanupPolicySpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConsideredPolicy_To_gc_ConsideredPolicy(in *ConsideredPolicy, out *gc.ConsideredPolicy, s conversion.Scope) error {
+	*out = *(*gc.ConsideredPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ConsideredPolicy_To_gc_ConsideredPolicy is an autogenerated conversion function.
+func Convert_v1alpha1_ConsideredPolicy_To_gc_ConsideredPolicy(in *ConsideredPolicy, out *gc.ConsideredPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConsideredPolicy_To_gc_ConsideredPolicy(in, out, s)
+}
+
+func autoConvert_gc_ConsideredPolicy_To_v1alpha1_ConsideredPolicy(in *gc.ConsideredPolicy, out *ConsideredPolicy, s conversion.Scope) error {
+	*out = *(*ConsideredPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_ConsideredPolicy_To_v1alpha1_ConsideredPolicy is an autogenerated conversion function.
+func Convert_gc_ConsideredPolicy_To_v1alpha1_ConsideredPolicy(in *gc.ConsideredPolicy, out *ConsideredPolicy, s conversion.Scope) error {
+	return autoConvert_gc_ConsideredPolicy_To_v1alpha1_ConsideredPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConsideredRule_To_gc_ConsideredRule(in *ConsideredRule, out *gc.ConsideredRule, s conversion.Scope) error {
+	*out = *(*gc.ConsideredRule)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ConsideredRule_To_gc_ConsideredRule is an autogenerated conversion function.
+func Convert_v1alpha1_ConsideredRule_To_gc_ConsideredRule(in *ConsideredRule, out *gc.ConsideredRule, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConsideredRule_To_gc_ConsideredRule(in, out, s)
+}
+
+func autoConvert_gc_ConsideredRule_To_v1alpha1_ConsideredRule(in *gc.ConsideredRule, out *ConsideredRule, s conversion.Scope) error {
+	*out = *(*ConsideredRule)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_gc_ConsideredRule_To_v1alpha1_ConsideredRule is an autogenerated conversion function.
+func Convert_gc_ConsideredRule_To_v1alpha1_ConsideredRule(in *gc.ConsideredRule, out *ConsideredRule, s conversion.Scope) error {
+	return autoConvert_gc_ConsideredRule_To_v1alpha1_ConsideredRule(in, out, s)
 }
 
 func autoConvert_v1alpha1_FinishedExpressions_To_gc_FinishedExpressions(in *FinishedExpressions, out *gc.FinishedExpressions, s conversion.Scope) error {

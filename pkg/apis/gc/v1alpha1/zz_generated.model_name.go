@@ -9,6 +9,31 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CandidateAdjustment) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CandidateAdjustment"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CandidateLimit) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CandidateLimit"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CandidateObject) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CandidateObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CandidateOwner) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CandidateOwner"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CandidatePolicy) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CandidatePolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Capacity) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.Capacity"
 }
@@ -21,6 +46,21 @@ func (in Ceiling) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CeilingStatus) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CeilingStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupCandidate) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupCandidate"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupCandidateList) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupCandidateList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupCandidateStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupCandidateStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -61,6 +101,16 @@ func (in ClusterCleanupPolicyList) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterCleanupPolicySpec) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.ClusterCleanupPolicySpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConsideredPolicy) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ConsideredPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConsideredRule) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ConsideredRule"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -112,6 +112,12 @@ func (b *RuleBuilder) If(expression string) *RuleBuilder {
 	return b
 }
 
+// AfterCreated makes the rule count from the creation.
+func (b *RuleBuilder) AfterCreated() *RuleBuilder {
+	b.rule.After = gc.AfterCreated
+	return b
+}
+
 // Outcome narrows the rule to an outcome.
 func (b *RuleBuilder) Outcome(o gc.Outcome) *RuleBuilder {
 	b.rule.Outcome = o

@@ -5,6 +5,14 @@
 
 package v1alpha1
 
+// CleanupCandidateListerExpansion allows custom methods to be added to
+// CleanupCandidateLister.
+type CleanupCandidateListerExpansion interface{}
+
+// CleanupCandidateNamespaceListerExpansion allows custom methods to be added to
+// CleanupCandidateNamespaceLister.
+type CleanupCandidateNamespaceListerExpansion interface{}
+
 // CleanupPolicyListerExpansion allows custom methods to be added to
 // CleanupPolicyLister.
 type CleanupPolicyListerExpansion interface{}

@@ -6,6 +6,7 @@ package object
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,30 +27,30 @@ type table[O Object] struct {
 // NewTable returns what renders objects as the columns of "kubectl get": their name, these columns, and their age, which follows those that
 // are always shown.
 func NewTable[O Object](columns []Column[O], clock clock.PassiveClock) rest.TableConvertor {
-	t := table[O]{clock: clock}
-	t.add(Column[O]{
+	all := []Column[O]{{
 		metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: "Name of the object."},
 		func(o O, _ time.Time) any { return o.GetName() },
-	})
-	for _, wide := range []bool{false, true} {
-		for _, column := range columns {
-			if wide == (column.Priority > 0) {
-				t.add(column)
-			}
-		}
-		if !wide {
-			t.add(Column[O]{
-				metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: "Time since the object was created."},
-				func(o O, now time.Time) any { return age(o.GetCreationTimestamp(), now) },
-			})
+	}}
+	always := func(c Column[O]) bool { return c.Priority == 0 }
+	for _, c := range columns {
+		if always(c) {
+			all = append(all, c)
 		}
 	}
-	return t
+	all = append(all, Column[O]{
+		metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: "Time since the object was created."},
+		func(o O, now time.Time) any { return age(o.GetCreationTimestamp(), now) },
+	})
+	return NewPlainTable(append(all, slices.DeleteFunc(slices.Clone(columns), always)...), clock)
 }
 
-func (t *table[O]) add(column Column[O]) {
-	t.definitions = append(t.definitions, column.TableColumnDefinition)
-	t.cells = append(t.cells, column.Cell)
+// NewPlainTable returns what renders objects as these columns.
+func NewPlainTable[O Object](columns []Column[O], clock clock.PassiveClock) rest.TableConvertor {
+	t := table[O]{clock: clock}
+	for _, c := range columns {
+		t.definitions, t.cells = append(t.definitions, c.TableColumnDefinition), append(t.cells, c.Cell)
+	}
+	return t
 }
 
 // ConvertToTable renders an object or a list of them.

@@ -15,6 +15,7 @@ import (
 
 type GcV1alpha1Interface interface {
 	RESTClient() rest.Interface
+	CleanupCandidatesGetter
 	CleanupPoliciesGetter
 	ClusterCleanupPoliciesGetter
 	ResourceLifecyclesGetter
@@ -23,6 +24,10 @@ type GcV1alpha1Interface interface {
 // GcV1alpha1Client is used to interact with features provided by the gc.winnow.dev group.
 type GcV1alpha1Client struct {
 	restClient rest.Interface
+}
+
+func (c *GcV1alpha1Client) CleanupCandidates(namespace string) CleanupCandidateInterface {
+	return newCleanupCandidates(c, namespace)
 }
 
 func (c *GcV1alpha1Client) CleanupPolicies(namespace string) CleanupPolicyInterface {

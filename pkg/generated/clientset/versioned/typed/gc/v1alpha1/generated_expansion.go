@@ -5,6 +5,8 @@
 
 package v1alpha1
 
+type CleanupCandidateExpansion interface{}
+
 type CleanupPolicyExpansion interface{}
 
 type ClusterCleanupPolicyExpansion interface{}

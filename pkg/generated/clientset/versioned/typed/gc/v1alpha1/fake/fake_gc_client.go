@@ -15,6 +15,10 @@ type FakeGcV1alpha1 struct {
 	*testing.Fake
 }
 
+func (c *FakeGcV1alpha1) CleanupCandidates(namespace string) v1alpha1.CleanupCandidateInterface {
+	return newFakeCleanupCandidates(c, namespace)
+}
+
 func (c *FakeGcV1alpha1) CleanupPolicies(namespace string) v1alpha1.CleanupPolicyInterface {
 	return newFakeCleanupPolicies(c, namespace)
 }

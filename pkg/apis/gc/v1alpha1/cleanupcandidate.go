@@ -1,0 +1,279 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +genclient:onlyVerbs=get,list
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CleanupCandidate says what Winnow does with one object, when, and why. Winnow computes it when you ask, and stores it nowhere.
+// You see the candidates of resources that you may list.
+type CleanupCandidate struct {
+	// +k8s:opaqueType
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the UID of the object as its name, and the namespace, labels and creation time of the object.
+	// +optional
+	// +k8s:opaqueType
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// status is what Winnow decided.
+	// +optional
+	// +k8s:opaqueType
+	Status CleanupCandidateStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CleanupCandidateList is a list of CleanupCandidates, by namespace and UID.
+type CleanupCandidateList struct {
+	// +k8s:opaqueType
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list metadata.
+	// +optional
+	// +k8s:opaqueType
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the candidates.
+	Items []CleanupCandidate `json:"items"`
+}
+
+// CleanupCandidateStatus is the decision for an object, with everything that led to it.
+type CleanupCandidateStatus struct {
+	// object is what the candidate is about.
+	// +required
+	Object CandidateObject `json:"object"`
+	// state is what happens to the object.
+	// +required
+	State CandidateState `json:"state"`
+	// reason is why, as one word. It is the same word as in status, events, metrics and logs.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message is why, as a sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// after is what ttl is counted from.
+	// +optional
+	// +k8s:opaqueType
+	After After `json:"after,omitempty"`
+	// since is when the object finished, or for after: Created, when it was created.
+	// +optional
+	// +k8s:opaqueType
+	Since *metav1.Time `json:"since,omitempty"`
+	// outcome is how the object finished.
+	// +optional
+	// +k8s:opaqueType
+	Outcome Outcome `json:"outcome,omitempty"`
+	// ttl is how long the object is kept by time, counted from since: the result of all policies, annotations and guardrails. A
+	// limit by count can delete the object earlier.
+	// +optional
+	// +k8s:opaqueType
+	TTL TTL `json:"ttl,omitempty"`
+	// dueTime is when the object became or becomes due, unless something changes.
+	// +optional
+	// +k8s:opaqueType
+	DueTime *metav1.Time `json:"dueTime,omitempty"`
+	// decidedBy is the policy that decides.
+	// +optional
+	DecidedBy *CandidatePolicy `json:"decidedBy,omitempty"`
+	// propagationPolicy is that of the delete.
+	// +optional
+	// +k8s:opaqueType
+	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
+	// policies are all policies that were asked, each with its answer.
+	// +optional
+	// +listType=atomic
+	Policies []ConsideredPolicy `json:"policies,omitempty"`
+	// adjustments are what changed the answer of the policies afterwards, in this order: the TTL of the object itself,
+	// annotations, and the guardrails maxTTL, ceilings and minTTL.
+	// +optional
+	// +listType=atomic
+	Adjustments []CandidateAdjustment `json:"adjustments,omitempty"`
+	// limits are the limits by count that count the object.
+	// +optional
+	// +listType=atomic
+	Limits []CandidateLimit `json:"limits,omitempty"`
+	// finalizers are what an object that is being deleted waits for.
+	// +optional
+	// +listType=atomic
+	Finalizers []string `json:"finalizers,omitempty"`
+	// owner is the controller of the object.
+	// +optional
+	Owner *CandidateOwner `json:"owner,omitempty"`
+	// observedTime is when Winnow last heard from the watch of the resource. Later changes may be missing.
+	// +optional
+	// +k8s:opaqueType
+	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
+}
+
+// CandidateObject names an object.
+type CandidateObject struct {
+	// resource is its resource, as "resource.group".
+	// +required
+	Resource string `json:"resource"`
+	// name is its name. The namespace is that of the candidate.
+	// +required
+	Name string `json:"name"`
+	// resourceVersion is the state of the object that was judged.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// CandidateState is what happens to an object.
+type CandidateState string
+
+// CandidateStates.
+const (
+	// CandidateWaiting becomes due at dueTime.
+	CandidateWaiting CandidateState = "Waiting"
+	// CandidateDue is due, and is deleted now, unless the policy that decides is in Preview mode.
+	CandidateDue CandidateState = "Due"
+	// CandidateHeld is due, and something prevents its deletion.
+	CandidateHeld CandidateState = "Held"
+	// CandidateTerminating is being deleted, and not yet gone.
+	CandidateTerminating CandidateState = "Terminating"
+	// CandidateKept is kept without a limit by time.
+	CandidateKept CandidateState = "Kept"
+	// CandidateNone is no candidate. Only who asks for the object by name sees it.
+	CandidateNone CandidateState = "NoCandidate"
+)
+
+// CandidatePolicy names a policy, and the rule that matches the object.
+type CandidatePolicy struct {
+	// kind is CleanupPolicy or ClusterCleanupPolicy.
+	// +required
+	Kind string `json:"kind"`
+	// name is the name of the policy. A CleanupPolicy is in the namespace of the candidate.
+	// +required
+	Name string `json:"name"`
+	// mode is the mode of the policy. A policy in Preview mode decides only if no other policy matches the object, and then
+	// nothing is deleted.
+	// +optional
+	// +k8s:opaqueType
+	Mode PolicyMode `json:"mode,omitempty"`
+	// rule is the name of the rule that matches the object, "default" for the defaults of the policy, or empty if a ceiling of
+	// the policy decides.
+	// +optional
+	Rule string `json:"rule,omitempty"`
+}
+
+// ConsideredPolicy is a policy that was asked about an object.
+type ConsideredPolicy struct {
+	CandidatePolicy `json:",inline"`
+	// result is what became of its answer.
+	// +required
+	Result ConsideredResult `json:"result"`
+	// keepsUntil is until when the policy keeps the object: an RFC 3339 time, or "never" for no end. It is the earlier of TTL and
+	// limit by count, before adjustments. It is empty if the policy is replaced, or if the object has not finished.
+	// +optional
+	KeepsUntil string `json:"keepsUntil,omitempty"`
+	// message explains the result.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// rules are those that were tried, in order, up to the first that matches.
+	// +optional
+	// +listType=atomic
+	Rules []ConsideredRule `json:"rules,omitempty"`
+}
+
+// ConsideredResult is what became of the answer of a policy.
+type ConsideredResult string
+
+// ConsideredResults.
+const (
+	// ConsideredDecides: the policy decides, because it keeps the object the longest.
+	ConsideredDecides ConsideredResult = "Decides"
+	// ConsideredKeepsLess: another policy keeps the object for as long or longer.
+	ConsideredKeepsLess ConsideredResult = "KeepsLess"
+	// ConsideredReplaced: the policy is a cluster policy, and a policy of the namespace matches the object.
+	ConsideredReplaced ConsideredResult = "Replaced"
+	// ConsideredPreview: the policy is in Preview mode, so it has no vote.
+	ConsideredPreview ConsideredResult = "Preview"
+	// ConsideredNoMatch: neither a rule nor the defaults of the policy match the object.
+	ConsideredNoMatch ConsideredResult = "NoMatch"
+	// ConsideredUnreadable: the policy cannot be read, so nothing in the namespace is deleted.
+	ConsideredUnreadable ConsideredResult = "Unreadable"
+)
+
+// ConsideredRule is a rule that was tried on an object.
+type ConsideredRule struct {
+	// name is the name of the rule; "default" for the defaults of the policy.
+	// +required
+	Name string `json:"name"`
+	// matches says whether the rule matches the object. No later rule was tried if it does.
+	// +optional
+	Matches bool `json:"matches"`
+	// message says why the rule does not match, or why that is not known.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// CandidateAdjustment is something that changed the answer of the policies.
+type CandidateAdjustment struct {
+	// source is what changed it: the TTL of the object's own spec, an annotation, or a guardrail of a cluster policy.
+	// +required
+	Source string `json:"source"`
+	// policy is the ClusterCleanupPolicy of a guardrail.
+	// +optional
+	Policy string `json:"policy,omitempty"`
+	// from is until when the object would be kept without it: an RFC 3339 time, or "never" for no end.
+	// +required
+	From string `json:"from"`
+	// to is until when the object is kept with it.
+	// +required
+	To string `json:"to"`
+}
+
+// CandidateLimit is a limit by count that counts an object.
+type CandidateLimit struct {
+	// policy has the limit. It has a rule, unless the limit is a ceiling.
+	// +required
+	Policy CandidatePolicy `json:"policy"`
+	// key is the owner's UID, or the value of the label, for which the limit counts; empty for the whole namespace.
+	// +optional
+	Key string `json:"key,omitempty"`
+	// objects is how many objects of the namespace the limit counts.
+	// +required
+	Objects int64 `json:"objects"`
+	// maxObjects is how many of them it keeps. It is empty if there is no limit.
+	// +optional
+	MaxObjects *int64 `json:"maxObjects,omitempty"`
+	// rank is the place of the object, 1 for the newest. It is left out in lists where the limit counts more than 1,000 objects.
+	// +optional
+	Rank *int64 `json:"rank,omitempty"`
+	// over says that the object is over the limit.
+	// +optional
+	Over bool `json:"over"`
+}
+
+// CandidateOwner is the controller of an object.
+type CandidateOwner struct {
+	// kind is its kind, as "Kind.group".
+	// +required
+	Kind string `json:"kind"`
+	// name is its name.
+	// +required
+	Name string `json:"name"`
+	// state is what it means for the deletion of the object.
+	// +required
+	State CandidateOwnerState `json:"state"`
+}
+
+// CandidateOwnerState is what the controller of an object means for the object's deletion.
+type CandidateOwnerState string
+
+// CandidateOwnerStates.
+const (
+	// CandidateOwnerIndependent does not need the object any more.
+	CandidateOwnerIndependent CandidateOwnerState = "Independent"
+	// CandidateOwnerRunning needs the object, and has not finished.
+	CandidateOwnerRunning CandidateOwnerState = "Running"
+	// CandidateOwnerFinished needed the object, and has finished.
+	CandidateOwnerFinished CandidateOwnerState = "Finished"
+	// CandidateOwnerAbsent is not there, so that the garbage collector of Kubernetes deletes the object.
+	CandidateOwnerAbsent CandidateOwnerState = "Absent"
+	// CandidateOwnerUnknown is of a kind that Winnow does not observe.
+	CandidateOwnerUnknown CandidateOwnerState = "Unknown"
+)

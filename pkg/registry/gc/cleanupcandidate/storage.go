@@ -1,0 +1,242 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cleanupcandidate is the registry of CleanupCandidates. They are computed from what the controller of this replica knows, and
+// stored nowhere. They can be neither watched nor deleted, so the garbage collector, quotas and the deletion of namespaces ignore them.
+package cleanupcandidate
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
+)
+
+// Reader computes candidates.
+type Reader interface {
+	// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any. It fails while policies and
+	// namespaces are not known yet.
+	CandidateResources(namespace string) (sets.Set[string], error)
+	// Candidates returns a page of candidates.
+	Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error)
+}
+
+var resource = gc.Resource("cleanupcandidates")
+
+// maxPage is how many candidates a page may have. Requests for more, or without a limit, get that many and a token for the rest: a
+// candidate takes some kilobytes, and a namespace may have a hundred thousand.
+const maxPage = 1000
+
+// REST serves the candidates.
+type REST struct {
+	rest.TableConvertor
+	reader      Reader
+	permissions permission.Checker
+}
+
+var (
+	_ rest.Getter               = (*REST)(nil)
+	_ rest.Lister               = (*REST)(nil)
+	_ rest.Scoper               = (*REST)(nil)
+	_ rest.ShortNamesProvider   = (*REST)(nil)
+	_ rest.SingularNameProvider = (*REST)(nil)
+)
+
+// NewREST serves cleanupcandidates. The authorizer answers what callers may list.
+func NewREST(reader Reader, authorizer authorizer.Authorizer, clock clock.PassiveClock) *REST {
+	return &REST{
+		TableConvertor: newTable(clock), reader: reader,
+		permissions: permission.Checker{Authorizer: authorizer, Resource: resource, Noun: "candidate"},
+	}
+}
+
+// New implements rest.Storage.
+func (r *REST) New() runtime.Object { return &gc.CleanupCandidate{} }
+
+// Destroy implements rest.Storage.
+func (r *REST) Destroy() {}
+
+// NewList implements rest.Lister.
+func (r *REST) NewList() runtime.Object { return &gc.CleanupCandidateList{} }
+
+// NamespaceScoped implements rest.Scoper.
+func (r *REST) NamespaceScoped() bool { return true }
+
+// GetSingularName implements rest.SingularNameProvider.
+func (r *REST) GetSingularName() string { return "cleanupcandidate" }
+
+// ShortNames implements rest.ShortNamesProvider.
+func (r *REST) ShortNames() []string { return []string{"cand"} }
+
+// Get returns the candidate of an object, by its UID. It returns an object that is no candidate too, and says why it is none.
+func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	l, err := r.List(ctx, &metainternalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name)})
+	if err != nil {
+		return nil, err
+	}
+	if items := l.(*gc.CleanupCandidateList).Items; len(items) == 1 {
+		return &items[0], nil
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf("the name of a candidate is the UID of its object; to ask by the name of the object: "+
+		"kubectl get %s -n %s --field-selector %s=jobs.batch/NAME", resource, genericapirequest.NamespaceValue(ctx), gc.FieldObject))
+	return nil, apierrors.NewNotFound(resource, name)
+}
+
+// List returns the candidates of resources that the caller may list. Who asks for an object by name gets it also if it is no candidate.
+func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	q, err := queryOf(ctx, options)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	known, err := r.reader.CandidateResources(q.Namespace)
+	if err != nil {
+		return nil, apierrors.NewServiceUnavailable(err.Error())
+	}
+	denied, err := r.denied(ctx, known, q.Namespace)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	q.Resources = known.Difference(sets.KeySet(denied))
+	page, err := r.reader.Candidates(ctx, q)
+	if err != nil {
+		return nil, apierrors.NewTimeoutError(err.Error(), 1)
+	}
+	if options.Limit == 0 && page.Next != nil {
+		warning.AddWarning(ctx, "", fmt.Sprintf("the list has the first %d candidates; use limit and continue for the others", maxPage))
+	}
+	if message := missing(q, known, denied, page); message != "" {
+		warning.AddWarning(ctx, "", message)
+	}
+	out := &gc.CleanupCandidateList{Items: page.Items}
+	if page.Next != nil {
+		out.Continue = encodeContinue(*page.Next)
+	}
+	return out, nil
+}
+
+// denied returns the resources that the caller may not list in a namespace, or with "" in all namespaces, each with the command that asks
+// for the permission.
+func (r *REST) denied(ctx context.Context, resources sets.Set[string], namespace string) (map[string]string, error) {
+	who, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return nil, errors.New("the request has no user")
+	}
+	lines := map[string]string{}
+	var needed []permission.Permission
+	for resource := range resources {
+		p := permission.Permission{Verb: "list", Resource: resource, Namespace: namespace}
+		lines[resource], needed = p.String(), append(needed, p)
+	}
+	missing, err := r.permissions.Missing(ctx, who, needed)
+	maps.DeleteFunc(lines, func(_, line string) bool { return !slices.Contains(missing, line) })
+	return lines, err
+}
+
+// missing says what is hidden from the caller, and why an object that the caller has asked for is not there; empty if nothing is missing.
+func missing(q gc.CandidateQuery, known sets.Set[string], denied map[string]string, page gc.CandidatePage) string {
+	where := "in any namespace"
+	if q.Namespace != "" {
+		where = "in namespace " + q.Namespace
+	}
+	object, byObject := q.Fields.RequiresExactMatch(gc.FieldObject)
+	asked, byResource := q.Fields.RequiresExactMatch(gc.FieldResource)
+	if byObject {
+		asked, _, _ = strings.Cut(object, "/")
+	}
+	switch line, isDenied := denied[asked]; {
+	case isDenied:
+		return fmt.Sprintf("you may not list %s: %s", asked, line)
+	case (byObject || byResource) && !known.Has(asked):
+		return fmt.Sprintf("no policy is about %s %s, so Winnow deletes none of them", asked, where)
+	case byObject && len(page.Items) == 0:
+		return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, where)
+	case !byObject && !byResource && min(page.Hidden, len(denied)) > 0: // A resource that was not known a moment ago is not denied.
+		return fmt.Sprintf("hidden candidates: %d. You may not list their resources: %s",
+			page.Hidden, strings.Join(slices.Sorted(maps.Values(denied)), "; "))
+	}
+	return ""
+}
+
+// queryOf returns the query for the options of a request. Its errors are for the caller.
+func queryOf(ctx context.Context, options *metainternalversion.ListOptions) (gc.CandidateQuery, error) {
+	q := gc.CandidateQuery{
+		Namespace: genericapirequest.NamespaceValue(ctx), Labels: labels.Everything(), Fields: fields.Everything(), Limit: maxPage,
+	}
+	if options.Limit > 0 {
+		q.Limit = int(min(options.Limit, maxPage))
+	}
+	if options.LabelSelector != nil {
+		q.Labels = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		q.Fields = options.FieldSelector
+	}
+	for _, requirement := range q.Fields.Requirements() {
+		if err := checkField(requirement.Field, requirement.Value); err != nil {
+			return q, err
+		}
+	}
+	_, byObject := q.Fields.RequiresExactMatch(gc.FieldObject)
+	_, byUID := q.Fields.RequiresExactMatch("metadata.name")
+	q.All = byObject || byUID
+	var err error
+	q.After, err = decodeContinue(options.Continue)
+	return q, err
+}
+
+// checkField returns an error about a value that a field cannot have.
+func checkField(name, value string) error {
+	switch name {
+	case gc.FieldState:
+		if !slices.Contains(gc.CandidateStates, gc.CandidateState(value)) {
+			return fmt.Errorf("field selector %s: %q is not the state of a candidate; use one of %q", name, value, gc.CandidateStates)
+		}
+	case gc.FieldObject:
+		if resource, object, ok := strings.Cut(value, "/"); !ok || resource == "" || object == "" {
+			return fmt.Errorf("field selector %s: %q must be a resource and a name, for example jobs.batch/report", name, value)
+		}
+	}
+	return nil
+}
+
+// encodeContinue returns the token with which the next page begins.
+func encodeContinue(after gc.CandidatePosition) string {
+	encoded, _ := json.Marshal(after) // Two strings can always be encoded.
+	return base64.RawURLEncoding.EncodeToString(encoded)
+}
+
+// decodeContinue returns the position of a token; the zero value for no token.
+func decodeContinue(token string) (gc.CandidatePosition, error) {
+	after := gc.CandidatePosition{}
+	if token == "" {
+		return after, nil
+	}
+	encoded, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(encoded, &after)
+	}
+	if err != nil || after == (gc.CandidatePosition{}) {
+		return after, errors.New("the continue token is not one of a list of candidates; list again without it")
+	}
+	return after, nil
+}

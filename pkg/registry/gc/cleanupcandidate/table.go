@@ -1,0 +1,75 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanupcandidate
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/object"
+)
+
+type candidate = *gc.CleanupCandidate
+
+func newTable(clock clock.PassiveClock) rest.TableConvertor {
+	column := func(name, description string, priority int32, cell func(candidate, time.Time) any) object.Column[candidate] {
+		return object.Column[candidate]{
+			TableColumnDefinition: metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority},
+			Cell:                  cell,
+		}
+	}
+	return object.NewPlainTable([]object.Column[candidate]{
+		column("Object", "Resource and name of the object.", 0, func(c candidate, _ time.Time) any {
+			return c.Status.Object.Resource + "/" + c.Status.Object.Name
+		}),
+		column("State", "What happens to the object.", 0, func(c candidate, _ time.Time) any { return string(c.Status.State) }),
+		column("TTL", "How long the object is kept by time.", 0, func(c candidate, _ time.Time) any {
+			return cmp.Or(string(c.Status.TTL), "-")
+		}),
+		column("Policy", "The policy that decides.", 0, policyCell),
+		column("Rule", "The rule of the policy that matches the object.", 0, func(c candidate, _ time.Time) any {
+			if c.Status.DecidedBy == nil {
+				return "-"
+			}
+			return cmp.Or(c.Status.DecidedBy.Rule, "-")
+		}),
+		column("Due", "When the object becomes due.", 0, func(c candidate, now time.Time) any { return due(c.Status.DueTime, now) }),
+		column("Reason", "Why, as one word.", 0, func(c candidate, _ time.Time) any { return c.Status.Reason }),
+		column("UID", "UID of the object, which is the name of the candidate.", 1, func(c candidate, _ time.Time) any { return c.Name }),
+		column("Message", "Why, as a sentence.", 1, func(c candidate, _ time.Time) any { return c.Status.Message }),
+	}, clock)
+}
+
+// policyCell names the policy as kubectl takes it.
+func policyCell(c candidate, _ time.Time) any {
+	p := c.Status.DecidedBy
+	if p == nil {
+		return "-"
+	}
+	name := "cup/" + p.Name
+	if p.Kind == gc.KindClusterCleanupPolicy {
+		name = "ccup/" + p.Name
+	}
+	if p.Mode == gc.ModePreview {
+		name += " (Preview)"
+	}
+	return name
+}
+
+// due formats a time: "in 5m", "5m ago", or "-" if it is not set.
+func due(t *metav1.Time, now time.Time) string {
+	switch {
+	case t.IsZero():
+		return "-"
+	case t.After(now):
+		return "in " + duration.HumanDuration(t.Sub(now))
+	}
+	return duration.HumanDuration(now.Sub(t.Time)) + " ago"
+}

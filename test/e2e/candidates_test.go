@@ -1,0 +1,429 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/cluster"
+)
+
+const annotationTTL, annotationKeepUntil = "gc.winnow.dev/ttl", "gc.winnow.dev/keep-until"
+
+// asUser returns kubectl in a namespace, for a user with no rights yet.
+func asUser(t *testing.T, user, ns string) func(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	kubeconfig, err := suite.KubeconfigFor(user)
+	must(t, err)
+	return func(ctx context.Context, args ...string) (string, string, error) {
+		return suite.Kubectl(ctx, append([]string{"--kubeconfig", kubeconfig, "-n", ns}, args...)...)
+	}
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, err := suite.Kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr)
+	}
+	return stdout
+}
+
+// TestCandidatesOfTwoTenants: of the same namespace, each tenant sees the candidates of what they may list. A warning says what is missing.
+// Whether a hidden object exists makes no difference to the answer.
+func TestCandidatesOfTwoTenants(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	createPolicy(t, ns, "defaults", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	finishedJobs(t, ns, 1)
+	createFinishedPods(t, ns, []finishedPod{{name: "pod", phase: corev1.PodSucceeded}})
+	viewer, counter, stranger := asUser(t, "viewer-"+ns, ns), asUser(t, "counter-"+ns, ns), asUser(t, "stranger-"+ns, ns)
+	kubectl(t, "create", "rolebinding", "viewer", "-n", ns, "--clusterrole=view", "--user=viewer-"+ns)
+	kubectl(t, "create", "role", "counter", "-n", ns, "--verb=list,get", "--resource=cleanupcandidates.gc.winnow.dev,pods")
+	kubectl(t, "create", "rolebinding", "counter", "-n", ns, "--role=counter", "--user=counter-"+ns)
+
+	sees := func(as func(context.Context, ...string) (string, string, error), want []string, warning string, args ...string) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) string {
+			stdout, stderr, err := as(ctx, append([]string{"get", "cleanupcandidates.gc.winnow.dev", "-o",
+				`jsonpath={range .items[*]}{.status.object.resource}/{.status.object.name}{"\n"}{end}`}, args...)...)
+			got := strings.Fields(stdout)
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, want) || warning == "" && stderr != "" || !strings.Contains(stderr, warning) {
+				return fmt.Sprintf("sees %q with %q, %v; want %q with %q", got, stderr, err, want, warning)
+			}
+			return ""
+		})
+	}
+	sees(viewer, []string{"jobs.batch/job-0000", "pods/pod"}, "")
+	sees(counter, []string{"pods/pod"},
+		"Warning: hidden candidates: 1. You may not list their resources: kubectl auth can-i list jobs.batch -n "+ns)
+	const there, absent = "object=jobs.batch/job-0000", "object=jobs.batch/none"
+	for _, object := range []string{there, absent} {
+		sees(counter, nil, "Warning: you may not list jobs.batch: kubectl auth can-i list jobs.batch -n "+ns, "--field-selector="+object)
+	}
+	sees(viewer, []string{"jobs.batch/job-0000"}, "", "--field-selector="+there)
+	sees(viewer, nil, "Winnow knows no jobs.batch/none in namespace "+ns, "--field-selector="+absent)
+	for name, refused := range map[string]func() (string, string, error){
+		"a stranger":                  func() (string, string, error) { return stranger(t.Context(), "get", "cand") },
+		"a viewer, in all namespaces": func() (string, string, error) { return viewer(t.Context(), "get", "cand", "-A") },
+		"a viewer, elsewhere": func() (string, string, error) {
+			return viewer(t.Context(), "get", "cand", "-n", "default")
+		},
+	} {
+		if stdout, stderr, err := refused(); err == nil || !strings.Contains(stderr, "forbidden") {
+			t.Errorf("%s sees %q, %q", name, stdout, stderr)
+		}
+	}
+}
+
+// TestCandidatesToRead is what a user reads: the table, one object by its name, and the whole explanation.
+func TestCandidatesToRead(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	createPolicy(t, ns, "defaults", v1alpha1.CleanupPolicySpec{
+		TTLAfterFinished: ttl("2h"),
+		Rules: []v1alpha1.CleanupRule{
+			{Name: "nightly", Selector: matching(map[string]string{"kind": "nightly"}), TTL: ttl("never")},
+			{Name: "few", Selector: matching(map[string]string{"kind": "few"}), Capacity: &v1alpha1.Capacity{MaxObjects: new(int64(2))}, TTL: ttl("7d")},
+		},
+	})
+	first, second := createJob(t, ns, job("few-0", unmanaged, jobLabel("kind", "few"))), createJob(t, ns, job("few-1", unmanaged, jobLabel("kind", "few")))
+	for _, j := range []*batchv1.Job{first, second} { // At the same time, so that the UID decides who is first.
+		finish(t, j, second.CreationTimestamp.Time)
+	}
+	finish(t, createJob(t, ns, job("report", unmanaged)), time.Now())
+	finish(t, createJob(t, ns, job("nightly", unmanaged, jobLabel("kind", "nightly"))), time.Now())
+	finish(t, createJob(t, ns, job("typo", unmanaged, func(j *batchv1.Job) { j.Annotations[annotationTTL] = "soon" })), time.Now())
+	createJob(t, ns, job("running", runningForever))
+
+	want := []string{
+		"OBJECT STATE TTL POLICY RULE DUE REASON",
+		"jobs.batch/few-0 Waiting 7d cup/defaults few in TIME NotDue",
+		"jobs.batch/few-1 Waiting 7d cup/defaults few in TIME NotDue",
+		"jobs.batch/nightly Kept never cup/defaults nightly - Never",
+		"jobs.batch/report Waiting 2h cup/defaults default in TIME NotDue",
+		"jobs.batch/typo Waiting 2h cup/defaults default in TIME NotDue",
+	}
+	eventually(t, func(ctx context.Context) string {
+		stdout, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns)
+		if got := rows(stdout); err != nil || stderr != "" || !slices.Equal(got, want) {
+			return fmt.Sprintf("kubectl get cand: %q %v\n%s", stderr, err, strings.Join(got, "\n"))
+		}
+		return ""
+	})
+	running := []string{want[0], "jobs.batch/running NoCandidate - cup/defaults default - NotFinished"}
+	if got := rows(kubectl(t, "get", "cand", "-n", ns, "--field-selector=object=jobs.batch/running")); !slices.Equal(got, running) {
+		t.Errorf("a Job that runs: %q", got)
+	}
+	if got := rows(kubectl(t, "get", "cand", "-n", ns, "--field-selector=state=Kept")); !slices.Equal(got, []string{want[0], want[3]}) {
+		t.Errorf("what is kept: %q", got)
+	}
+	if got := rows(kubectl(t, "get", "cand", "-n", ns, "--chunk-size=2")); !slices.Equal(got, want) {
+		t.Errorf("in pages: %q", got)
+	}
+	sorted := strings.Split(strings.TrimSpace(kubectl(t, "get", "cand", "-n", ns, "--sort-by=.status.dueTime", "--no-headers")), "\n")
+	if len(sorted) != 5 || !strings.HasPrefix(sorted[0], "jobs.batch/nightly ") || !strings.HasPrefix(sorted[4], "jobs.batch/few-") {
+		t.Errorf("by due time: %q", sorted)
+	}
+	if got := kubectl(t, "get", "cand", "-n", ns, "-o", "wide", "--field-selector=object=jobs.batch/typo"); !strings.Contains(got, "it will be held (InvalidAnnotation)") {
+		t.Errorf("-o wide: %s", got)
+	}
+	for selector, hint := range map[string]string{
+		"object=running": "must be a resource and a name, for example jobs.batch/report", "state=Gone": `use one of ["Waiting" "Due" "Held" "Terminating" "Kept"]`,
+		"color=red": "is not a field selector of CleanupCandidate",
+	} {
+		if _, stderr, err := suite.Kubectl(t.Context(), "get", "cand", "-n", ns, "--field-selector="+selector); err == nil || !strings.Contains(stderr, hint) {
+			t.Errorf("%s: %v %s", selector, err, stderr)
+		}
+	}
+	rank := int64(1)
+	if first.UID > second.UID {
+		rank = 2
+	}
+	checkExplanation(t, ns, rank)
+}
+
+// rows returns the lines of a table, sorted below the header. TIME stands for each duration.
+func rows(table string) []string {
+	var out []string
+	for line := range strings.Lines(table) {
+		cells := strings.Fields(line)
+		for i := range cells {
+			if i > 0 && cells[i-1] == "in" {
+				cells[i] = "TIME"
+			}
+		}
+		out = append(out, strings.Join(cells, " "))
+	}
+	if len(out) > 0 {
+		slices.Sort(out[1:])
+	}
+	return out
+}
+
+// checkExplanation reads the whole explanation of the Job few-0 as YAML.
+func checkExplanation(t *testing.T, ns string, rank int64) {
+	t.Helper()
+	j, err := kube.BatchV1().Jobs(ns).Get(t.Context(), "few-0", metav1.GetOptions{})
+	must(t, err)
+	var list v1alpha1.CleanupCandidateList
+	must(t, yaml.UnmarshalStrict([]byte(kubectl(t, "get", "cand", "-n", ns, "--field-selector=object=jobs.batch/few-0", "-o", "yaml")), &list))
+	if len(list.Items) != 1 {
+		t.Fatalf("%d candidates", len(list.Items))
+	}
+	c := list.Items[0]
+	byUID, err := gc.CleanupCandidates(ns).Get(t.Context(), string(j.UID), metav1.GetOptions{})
+	must(t, err)
+	if byUID.Status.Object != c.Status.Object || c.Name != string(j.UID) || c.Status.Object.ResourceVersion != j.ResourceVersion ||
+		!maps.Equal(c.Labels, j.Labels) {
+		t.Errorf("the candidate is %+v of %+v, want %+v", c.ObjectMeta, c.Status.Object, j.ObjectMeta)
+	}
+	s := c.Status
+	due := finishedAt(j).Add(7 * 24 * time.Hour)
+	if s.State != v1alpha1.CandidateWaiting || s.TTL != "7d" || !s.DueTime.Time.Equal(due) || s.Since == nil || !s.Since.Time.Equal(finishedAt(j)) ||
+		s.Outcome != v1alpha1.OutcomeSucceeded || s.PropagationPolicy != metav1.DeletePropagationBackground || s.ObservedTime == nil {
+		t.Errorf("status %+v", s)
+	}
+	want := []v1alpha1.ConsideredRule{
+		{Name: "nightly", Message: `the labels do not match its selector "kind=nightly"`}, {Name: "few", Matches: true},
+	}
+	if len(s.Policies) != 1 || s.Policies[0].Result != v1alpha1.ConsideredDecides || !slices.Equal(s.Policies[0].Rules, want) ||
+		s.Policies[0].KeepsUntil != due.UTC().Format(time.RFC3339) {
+		t.Errorf("policies %+v", s.Policies)
+	}
+	if len(s.Limits) != 1 || *s.Limits[0].Rank != rank || *s.Limits[0].MaxObjects != 2 || s.Limits[0].Objects != 2 || s.Limits[0].Over {
+		t.Errorf("limits %+v", s.Limits)
+	}
+}
+
+// TestCandidatesDisturbNobody: candidates are served, and neither kubectl, nor the deletion of a namespace, nor the garbage collector, nor
+// the controller of quotas stumbles over them.
+func TestCandidatesDisturbNobody(t *testing.T) {
+	ns := newNamespace(t)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("1h")})
+	finishedJobs(t, ns, 5)
+	eventually(t, func(ctx context.Context) string {
+		list, err := gc.CleanupCandidates(ns).List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) != 5 {
+			return fmt.Sprintf("%d candidates, %v", len(list.Items), err)
+		}
+		return ""
+	})
+	for command, winnows := range map[string]bool{"get all -A": false, "api-resources": true} {
+		stdout, stderr, err := suite.Kubectl(t.Context(), strings.Fields(command)...)
+		if err != nil || stderr != "" || strings.Contains(stdout, "cleanup") != winnows {
+			t.Errorf("kubectl %s: %v %s\n%s", command, err, stderr, stdout)
+		}
+	}
+	if _, stderr, err := suite.Kubectl(t.Context(), "delete", "cand", "-n", ns, "--all"); err == nil || !strings.Contains(stderr, "MethodNotAllowed") && !strings.Contains(stderr, "does not allow this method") {
+		t.Errorf("candidates can be deleted: %v %s", err, stderr)
+	}
+
+	setQuota(t, ns, 10)
+	owner, err := kube.CoreV1().ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	must(t, err)
+	createJob(t, ns, job("dependent", unmanaged, func(j *batchv1.Job) {
+		j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}
+	}))
+	used := func(jobs int64) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) string {
+			q, err := kube.CoreV1().ResourceQuotas(ns).Get(ctx, "q", metav1.GetOptions{})
+			must(t, err)
+			if got := q.Status.Used["count/jobs.batch"]; got.Value() != jobs {
+				return fmt.Sprintf("the quota counts %d Jobs, want %d", got.Value(), jobs)
+			}
+			return ""
+		})
+	}
+	used(6)
+	must(t, kube.CoreV1().ConfigMaps(ns).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
+	waitJobs(t, ns, 5)
+	used(5)
+	must(t, kube.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
+	eventually(t, func(ctx context.Context) string { return stillThere(ctx, ns) })
+	expectDeletions(t, ns)
+	log, err := os.ReadFile(filepath.Join(suite.Logs(), cluster.ControllerManager+".log"))
+	must(t, err)
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "cleanupcandidates") {
+			t.Errorf("kube-controller-manager knows candidates: %s", line)
+		}
+	}
+}
+
+// TestCandidatesAnnounceTheDeletes: the explanation equals the deed. Hundreds of random Jobs and Pods are explained under a Preview policy.
+// When it enforces, exactly those are deleted that were announced as Due, by the rules that were announced, and all else stays as it was.
+func TestCandidatesAnnounceTheDeletes(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	ns := newNamespace(t)
+	tier := func(s string) *metav1.LabelSelector { return matching(map[string]string{"tier": s}) }
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{
+		Mode: v1alpha1.ModePreview, AnnotationTTL: v1alpha1.AnnotationAny,
+		Rules: []v1alpha1.CleanupRule{
+			{Name: "failures", Outcome: v1alpha1.OutcomeFailed, Selector: tier("now"), TTL: ttl("1d")},
+			{Name: "now", Selector: tier("now"), TTL: ttl("0s")},
+			{Name: "never", Selector: tier("never"), TTL: ttl("never")},
+			{Name: "few", Selector: tier("few"), TTL: ttl("1d"), Capacity: &v1alpha1.Capacity{MaxObjects: new(int64(15))}},
+			{Name: "later", Selector: tier("later"), TTL: ttl("1h")},
+		},
+	})
+	expected := createRandomObjects(t, ns, random)
+	announced := waitAnnounced(t, ns, expected)
+	var due []string
+	for object, c := range announced {
+		if c.Status.State == v1alpha1.CandidateDue {
+			due = append(due, object+" p/"+c.Status.DecidedBy.Rule)
+		}
+	}
+	if len(due) < 30 || len(due) > len(announced)-30 {
+		t.Fatalf("%d of %d are due; the test shows little", len(due), len(announced))
+	}
+	if got := deletions(t, ns); len(got) > 0 {
+		t.Fatalf("%d deletes under Preview", len(got))
+	}
+	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"mode":"Enforce"}}`), metav1.PatchOptions{})
+	must(t, err)
+	expectDeletions(t, ns, due...)
+	settle(t, 3*time.Second)
+	expectDeletions(t, ns, due...)
+
+	left, err := gc.CleanupCandidates(ns).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	for i := range left.Items {
+		c := &left.Items[i]
+		object := objectOf(c)
+		before, ok := announced[object]
+		switch {
+		case !ok:
+			t.Errorf("%s is a candidate now", object)
+		case before.Status.State == v1alpha1.CandidateDue:
+			if c.Status.State != v1alpha1.CandidateTerminating {
+				t.Errorf("%s was due, and is %s", object, c.Status.State)
+			}
+		case c.Status.State != before.Status.State || c.Status.Reason != before.Status.Reason || !c.Status.DueTime.Equal(before.Status.DueTime):
+			t.Errorf("%s was %+v, and is %+v", object, before.Status, c.Status)
+		}
+	}
+}
+
+// objectOf names the object of a candidate as the audit log does.
+func objectOf(c *v1alpha1.CleanupCandidate) string {
+	resource, _, _ := strings.Cut(c.Status.Object.Resource, ".")
+	return resource + "/" + c.Status.Object.Name
+}
+
+// createRandomObjects creates 300 Jobs and 100 Pods, and returns the resource versions of those that must be candidates.
+func createRandomObjects(t *testing.T, ns string, random *rand.Rand) map[string]string {
+	t.Helper()
+	tiers := []string{"now", "never", "few", "later", "none"}
+	annotations := []map[string]string{
+		nil, nil, nil, nil, {annotationTTL: "never"}, {annotationTTL: "0s"}, {annotationTTL: "soon"},
+		{annotationKeepUntil: time.Now().Add(time.Hour).UTC().Format(time.RFC3339)},
+	}
+	all := make([]*batchv1.Job, 300)
+	for i := range all {
+		all[i] = job(fmt.Sprintf("job-%03d", i), unmanaged, jobLabel("tier", tiers[random.IntN(len(tiers))]))
+		all[i].Annotations = annotations[random.IntN(len(annotations))]
+		switch random.IntN(20) {
+		case 0:
+			all[i].Spec.TTLSecondsAfterFinished = new(int32(3600))
+		case 1:
+			all[i].Finalizers = []string{"test.winnow.dev/wait"}
+		}
+	}
+	runs := func(i int) bool { return i%10 == 0 }
+	expected := map[string]string{}
+	each(len(all), func(i int) { all[i] = createJob(t, ns, all[i]) })
+	times := make([]time.Time, len(all)) // Each at some second since the creation.
+	for i, j := range all {
+		seconds := int(time.Since(j.CreationTimestamp.Time) / time.Second)
+		times[i] = j.CreationTimestamp.Add(time.Duration(random.IntN(seconds+1)) * time.Second)
+	}
+	each(len(all), func(i int) {
+		if !runs(i) {
+			all[i] = finish(t, all[i], times[i])
+		}
+	})
+	for i, j := range all {
+		if !runs(i) && j.Labels["tier"] != "none" {
+			expected["jobs/"+j.Name] = j.ResourceVersion
+		}
+	}
+	maps.Copy(expected, createRandomPods(t, ns, random, tiers, all[0]))
+	return expected
+}
+
+// createRandomPods creates Pods that succeed or fail, some of which a Job controls.
+func createRandomPods(t *testing.T, ns string, random *rand.Rand, tiers []string, owner *batchv1.Job) map[string]string {
+	t.Helper()
+	all := make([]*corev1.Pod, 100)
+	for i := range all {
+		all[i] = pod(fmt.Sprintf("pod-%03d", i), func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.Labels["tier"] = "none", tiers[random.IntN(len(tiers))]
+			if i%10 == 0 {
+				p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))}
+			}
+		})
+	}
+	phases := make([]corev1.PodPhase, len(all))
+	for i := range phases {
+		phases[i] = []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}[random.IntN(2)]
+	}
+	each(len(all), func(i int) { all[i] = createPod(t, ns, all[i]) })
+	each(len(all), func(i int) {
+		all[i].Status = statusOf(finishedPod{phase: phases[i]}, all[i].CreationTimestamp)
+		finished, err := kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), all[i], metav1.UpdateOptions{})
+		must(t, err)
+		all[i] = finished
+	})
+	expected := map[string]string{}
+	for i, p := range all {
+		if i%10 != 0 && p.Labels["tier"] != "none" {
+			expected["pods/"+p.Name] = p.ResourceVersion
+		}
+	}
+	return expected
+}
+
+// waitAnnounced waits until the candidates are exactly those expected, in the versions that were written last.
+func waitAnnounced(t *testing.T, ns string, expected map[string]string) map[string]v1alpha1.CleanupCandidate {
+	t.Helper()
+	var out map[string]v1alpha1.CleanupCandidate
+	eventually(t, func(ctx context.Context) string {
+		list, err := gc.CleanupCandidates(ns).List(ctx, metav1.ListOptions{})
+		must(t, err)
+		out = map[string]v1alpha1.CleanupCandidate{}
+		versions := map[string]string{}
+		for i := range list.Items {
+			c := &list.Items[i]
+			out[objectOf(c)], versions[objectOf(c)] = *c, c.Status.Object.ResourceVersion
+		}
+		if !maps.Equal(versions, expected) {
+			return fmt.Sprintf("%d candidates, want %d: %v, want %v", len(versions), len(expected), versions, expected)
+		}
+		return ""
+	})
+	return out
+}
