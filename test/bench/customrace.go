@@ -32,22 +32,22 @@ const (
 
 // raceCustom measures how fast objects of a custom resource are deleted that expire together, beside a bare loop in this process, which
 // knows the objects in advance and deletes them with the same preconditions.
-func (w *world) raceCustom(ctx context.Context, client dynamic.Interface, r platforms.Resource) ([]row, error) {
+func (w *world) raceCustom(ctx context.Context, client dynamic.Interface, of platforms.Resource, r *report) error {
 	const own, bare = "custom-race", "custom-bare"
 	if err := errors.Join(w.newNamespace(ctx, own, ""), w.newNamespace(ctx, bare, "")); err != nil {
-		return nil, err
+		return err
 	}
 	gc, err := versioned.NewForConfig(w.cluster.RESTConfig())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ttl := v1alpha1.TTL("0s")
 	_, err = gc.GcV1alpha1().CleanupPolicies(own).Create(ctx, &v1alpha1.CleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "race"},
-		Spec:       v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{Name: "race", Resources: []string{r.Name()}, TTL: &ttl}}},
+		Spec:       v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{Name: "race", Resources: []string{of.Name()}, TTL: &ttl}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var winnow, loop [2]sample // objects a second, and p99 of the milliseconds until DELETED is seen
 	for round := range customRounds {
@@ -56,19 +56,20 @@ func (w *world) raceCustom(ctx context.Context, client dynamic.Interface, r plat
 			to        *[2]sample
 			delete    func(context.Context, dynamic.ResourceInterface, []unstructured.Unstructured) error
 		}{{own, &winnow, nil}, {bare, &loop, deleteAll}} {
-			objects := client.Resource(r.GroupVersionResource()).Namespace(c.namespace)
-			late, err := expire(ctx, objects, r, fmt.Sprintf("%s-%d", c.namespace, round), c.delete)
+			objects := client.Resource(of.GroupVersionResource()).Namespace(c.namespace)
+			late, err := expire(ctx, objects, of, fmt.Sprintf("%s-%d", c.namespace, round), c.delete)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			c.to[0] = append(c.to[0], 1000*customBurst/late.max())
 			c.to[1] = append(c.to[1], late.quantile(0.99))
 		}
 	}
-	return []row{
-		{fmt.Sprintf("%d custom objects expire: deletions", customBurst), "a second", winnow[0], "bare loop", loop[0]},
-		{fmt.Sprintf("%d custom objects expire: until DELETED seen, p99", customBurst), "ms", winnow[1], "bare loop", loop[1]},
-	}, nil
+	r.add(
+		row{fmt.Sprintf("%d custom objects expire: deletions", customBurst), "a second", winnow[0], "bare loop", loop[0]},
+		row{fmt.Sprintf("%d custom objects expire: until DELETED seen, p99", customBurst), "ms", winnow[1], "bare loop", loop[1]},
+	)
+	return nil
 }
 
 // expire creates objects that finish together, deletes them then unless delete is nil, and returns how late DELETED was seen of each, in

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Decodes reports whether a field of an object of the kind is decoded. An object that is decoded into a Go type lacks the fields that a newer
-// version of Kubernetes has added, so an expression would see them as absent. It is not known of fields within the elements of a list.
+// Decodes reports whether a field of an object of the kind is decoded. An object that is decoded into a Go type lacks the fields that a
+// newer version of Kubernetes has added, so an expression would see them as absent. Fields within the elements of a list are not checked.
 func (k *Kind) Decodes(path []string) bool {
 	switch object := k.New().(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata: // Expressions read these from JSON.

@@ -63,7 +63,7 @@ func lifecycleName(name string, prefix bool) []string {
 		return []string{why}
 	}
 	if name == gc.ResourceSecrets {
-		return []string{"Secrets do not finish, and Winnow does not read more than their metadata; to delete old ones, use a rule with after: Created"}
+		return []string{"Secrets do not finish, and Winnow reads only their metadata; to delete old ones, use a rule with after: Created"}
 	}
 	return nil
 }
