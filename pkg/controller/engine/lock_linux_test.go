@@ -19,8 +19,8 @@ import (
 )
 
 // BenchmarkLock measures the longest time for which one call has the lock, in CPU time: while a cluster policy with a ceiling changes, so
-// that all Jobs are judged again, reports are created, and a forecast copies everything; and while one namespace has 400 Jobs and 120
-// policies of 100 rules each, half of them Previews.
+// that all Jobs are judged again, reports are created, and a forecast copies everything; while one namespace has 400 Jobs and 120 policies
+// of 100 rules each, half of them Previews; and while it has as many policies and match conditions as are allowed.
 func BenchmarkLock(b *testing.B) {
 	b.Run("cluster policy", func(b *testing.B) {
 		spec := scaleSpec("30d")
@@ -32,32 +32,53 @@ func BenchmarkLock(b *testing.B) {
 			t.SetClusterPolicy(p, testbuilders.Now)
 		})
 	})
-	b.Run("tenant", func(b *testing.B) {
-		const jobs = 400
-		t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
-		t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
-		policies := crowd(120, 100, "30d", jobs/2)
-		var all []*gc.CleanupPolicy
-		for _, p := range policies {
-			all = append(all, p.Version("1").Obj())
+	b.Run("tenant", func(b *testing.B) { busyTenant(b, crowd(120, 100, "30d", tenantJobs/2)) })
+	b.Run("conditions", func(b *testing.B) {
+		policies := crowd(50, 1, "30d", tenantJobs/2) // As many as --max-policies-per-namespace allows.
+		for i, p := range policies {
+			var rules []*testbuilders.RuleBuilder
+			for r := range 4 {
+				rule := testbuilders.Rule(fmt.Sprint("conditions-", r), "1h")
+				for c := range 15 {
+					rule.If(fmt.Sprintf("object.metadata.name != 'other-%d-%d-%d'", i, r, c))
+				}
+				rules = append(rules, rule.If(fmt.Sprintf("object.metadata.name == 'other-%d-%d'", i, r)))
+			}
+			p.Rules(rules...)
 		}
-		t.ReplacePolicies(all, "1", testbuilders.Now)
-		t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
-		t.ReplaceCronJobs(nil, testbuilders.Now)
-		t.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
-		job := func(i, version int) *facts.Compact {
-			return facts.Compress(testbuilders.Job(fmt.Sprint("job-", i)).Version(fmt.Sprint(version)).Label("app", "mine").
-				Complete(testbuilders.Now.Add(time.Duration(i-jobs) * time.Second)).Fact())
-		}
-		var known []*facts.Compact
-		for i := range jobs {
-			known = append(known, job(i, 1))
-		}
-		t.Replace(gc.ResourceJobs, known, 1, testbuilders.Now)
-		t.longest(b, func(generation int) {
-			t.SetPolicy(policies[0].Generation(int64(generation+1)).Version(fmt.Sprint(generation+1)).Obj(), testbuilders.Now)
-			t.Upsert(job(generation%jobs, generation+1), testbuilders.Now)
-		})
+		busyTenant(b, policies)
+	})
+}
+
+const tenantJobs = 400
+
+// busyTenant measures the longest call while one policy of a namespace after another changes, and one of its Jobs after another.
+func busyTenant(b *testing.B, policies []*testbuilders.PolicyBuilder) {
+	t := newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
+	t.ReplaceNamespaces([]*metav1.PartialObjectMetadata{testbuilders.Namespace(testbuilders.Home, "1")}, "1", testbuilders.Now)
+	var all []*gc.CleanupPolicy
+	for _, p := range policies {
+		all = append(all, p.Version("1").Obj())
+	}
+	t.ReplacePolicies(all, "1", testbuilders.Now)
+	t.ReplaceClusterPolicies(nil, "1", testbuilders.Now)
+	t.ReplaceCronJobs(nil, testbuilders.Now)
+	t.Replace(gc.ResourcePods, nil, 1, testbuilders.Now)
+	job := func(i, version int) *facts.Compact {
+		return t.observed(testbuilders.Job(fmt.Sprint("job-", i)).Version(fmt.Sprint(version)).Label("app", "mine").
+			Complete(testbuilders.Now.Add(time.Duration(i-tenantJobs) * time.Second)).Fact())
+	}
+	var known []*facts.Compact
+	for i := range tenantJobs {
+		known = append(known, job(i, 1))
+	}
+	t.Replace(gc.ResourceJobs, known, 1, testbuilders.Now)
+	t.longest(b, func(generation int) {
+		changed := Observe(policies[0].Generation(int64(generation + 1)).Version(fmt.Sprint(generation + 1)).Obj())
+		seen := job(generation%tenantJobs, generation+1)
+		t.interrupt() // Both are done without the lock.
+		t.Engine.SetPolicy(changed, testbuilders.Now)
+		t.Upsert(seen, testbuilders.Now)
 	})
 }
 

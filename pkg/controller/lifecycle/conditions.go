@@ -51,10 +51,11 @@ func NewConditions(cluster, own map[string]*expressions.Expression, decodes func
 			}
 			e := group[text]
 			c.index[text] = len(c.index)
-			if decodes != nil && slices.ContainsFunc(e.Fields(), func(path []string) bool { return !decodes(path) }) {
-				c.unknown[e] = true
+			if len(added) < MaxConditions { // The others are not evaluated.
+				fields = append(fields, e.Fields())
+				c.unknown[e] = decodes != nil && slices.ContainsFunc(e.Fields(), func(path []string) bool { return !decodes(path) })
 			}
-			added, fields = append(added, e), append(fields, e.Fields())
+			added = append(added, e)
 			fmt.Fprintf(digest, "%d %s ", len(text), text)
 		}
 		fmt.Fprint(digest, "; ")
