@@ -407,11 +407,11 @@ func (p scope) refusedAtLeastFor(doing string, err error, rights ...string) {
 	}
 }
 
-// TestGuardrailsReachWhatOthersName: who may not delete ConfigMaps cannot shorten what policies keep of them.
+// TestGuardrailsReachWhatOthersName: who may not delete Workflows cannot shorten what policies keep of them.
 func TestGuardrailsReachWhatOthersName(t *testing.T) {
 	t.Parallel()
 	team := scoped(t, ofNamespace)
-	team.create("configs", `{rules: [{name: a, resources: [configmaps], selector: {matchLabels: {a: b}}, after: Created, ttl: 365d}]}`)
+	team.create("workflows", `{rules: [{name: a, resources: [workflows.argoproj.io], ttl: 365d}]}`)
 	p := scoped(t, ofCluster)
 	lacks := func(who author) bool {
 		maximum := p.object("maximum", `{guardrails: {maxTTL: 1h, allowNever: false}}`)
@@ -419,13 +419,13 @@ func TestGuardrailsReachWhatOthersName(t *testing.T) {
 		if err != nil && !apierrors.IsForbidden(err) {
 			t.Fatal(err)
 		}
-		return err != nil && strings.Contains(err.Error(), "kubectl auth can-i delete configmaps --all-namespaces")
+		return err != nil && strings.Contains(err.Error(), "kubectl auth can-i delete workflows.argoproj.io --all-namespaces")
 	}
-	may := p.writer("all", false, append([]string{"delete configmaps", "list configmaps"}, toDelete...)...)
+	may := p.writer("all", false, append([]string{"delete workflows.argoproj.io", "list workflows.argoproj.io"}, toDelete...)...)
 	who := p.writer("operator", false, toDelete...)
 	err := poll.Until(t.Context(), time.Minute, 50*time.Millisecond, func(context.Context) error {
 		if !lacks(who) {
-			return errors.New("the guardrail needs no permission to delete ConfigMaps")
+			return errors.New("the guardrail needs no permission to delete Workflows")
 		}
 		return nil
 	})
@@ -433,6 +433,6 @@ func TestGuardrailsReachWhatOthersName(t *testing.T) {
 		t.Error(err)
 	}
 	if lacks(may) {
-		t.Error("it is refused to somebody who may delete ConfigMaps")
+		t.Error("it is refused to somebody who may delete Workflows")
 	}
 }

@@ -145,7 +145,7 @@ func waitNoDefinition(t *testing.T, client dynamic.Interface, r platforms.Resour
 	})
 }
 
-// TestMissingPermission: the condition has the commands that grant what is missing.
+// TestMissingPermission: the condition has the commands that grant what is missing. It holds up other policies for a moment only.
 func TestMissingPermission(t *testing.T) {
 	t.Parallel()
 	client, ns, r := customClient(t), newNamespace(t), machine("lathes", "v1")
@@ -156,8 +156,12 @@ func TestMissingPermission(t *testing.T) {
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, "kubectl auth can-i list "+r.Name())
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionFalse, internal.GrantCommand(r.Name()))
 	expectDeletions(t, ns)
+	finishedJobs(t, ns, 1)
+	createPolicy(t, ns, "jobs", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	waitJobs(t, ns, 0) // The change of this policy does not wait for the other resource for ever.
+	expectDeletions(t, ns, "jobs/job-0000 jobs/default")
 	grantByCommand(t, r.Name())
-	expectDeletions(t, ns, "lathes/a p/all")
+	expectDeletions(t, ns, "jobs/job-0000 jobs/default", "lathes/a p/all")
 	waitCondition(t, ns, "p", internal.ConditionReady, metav1.ConditionTrue, "")
 }
 

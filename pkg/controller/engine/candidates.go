@@ -25,18 +25,20 @@ type CandidateFinder struct {
 	next       int
 	// hidden counts what is hidden in the first of namespaces.
 	hidden int
-	// found are the records of the page, and perhaps others that come after it.
-	found []*record
+	// found are the records of the page, and perhaps others that come after it. So many of them are sorted.
+	found  []*record
+	sorted int
 	// described are so many of found that Items has, except those removed meanwhile.
 	described int
 	searched  bool
+	alone     bool // see Engine.candidate
 }
 
 // FindCandidates begins a page of candidates.
 func (e *Engine) FindCandidates(q gc.CandidateQuery) *CandidateFinder {
-	f := &CandidateFinder{engine: e, query: q}
+	f := &CandidateFinder{engine: e, query: q, alone: q.All && q.Namespace != ""}
 	if uid, ok := q.Fields.RequiresExactMatch("metadata.name"); ok {
-		f.searched = true
+		f.searched, f.alone = true, q.All
 		rec := e.records.get(types.UID(uid))
 		if rec != nil && (q.Namespace == "" || q.Namespace == rec.ns.name) && q.Resources.Has(rec.Resource) {
 			f.consider(rec)
@@ -90,7 +92,7 @@ func (f *CandidateFinder) Step() (more bool) {
 	for f.described < len(f.found) {
 		rec := f.found[f.described]
 		if f.described++; !rec.removed() {
-			f.page.Items = append(f.page.Items, f.engine.candidate(rec, f.query.All))
+			f.page.Items = append(f.page.Items, f.engine.candidate(rec, f.alone))
 		}
 		if f.engine.spent(rec.ns.work()) {
 			return true
@@ -153,6 +155,9 @@ func (f *CandidateFinder) elsewhere(rec *record) bool {
 
 // sort sorts the records found, and leaves those of the page.
 func (f *CandidateFinder) sort() {
+	if len(f.found) == f.sorted {
+		return
+	}
 	slices.SortFunc(f.found, func(a, b *record) int { return positionOf(a).Compare(positionOf(b)) })
 	f.found = slices.Compact(f.found) // A record that has moved between two steps was found twice.
 	if f.query.Limit > 0 && len(f.found) > f.query.Limit {
@@ -160,6 +165,7 @@ func (f *CandidateFinder) sort() {
 		f.found = f.found[:f.query.Limit]
 		f.page.Next = new(positionOf(f.found[f.query.Limit-1]))
 	}
+	f.sorted = len(f.found)
 }
 
 func positionOf(rec *record) gc.CandidatePosition {

@@ -33,19 +33,20 @@ func (c Conditions) set(resource, namespace string, to *lifecycle.Conditions) {
 type publishedConditions struct {
 	all Conditions
 	// shared are the resources whose conditions Conditions has returned since they last changed.
-	shared sets.Set[string]
-	// ofCluster are the last ones that were made of cluster policies alone. Many namespaces have them in common.
-	ofCluster []clusterConditions
+	shared    sets.Set[string]
+	ofCluster clusterConditions
 }
 
-// clusterConditions are the match conditions of some cluster policies, by resource.
-type clusterConditions struct {
+// clusterConditions remembers the match conditions that were made of cluster policies alone, the last ones last. Many namespaces have them in
+// common.
+type clusterConditions []conditionsOfPolicies
+
+type conditionsOfPolicies struct {
 	policies   []*policy.Policy
-	conditions map[string]*lifecycle.Conditions
+	conditions map[string]*lifecycle.Conditions // by resource
 }
 
-// maxClusterConditions is how many clusterConditions are remembered. There are more only if cluster policies select namespaces in more
-// combinations.
+// maxClusterConditions is how many are remembered. There are more only if cluster policies select namespaces in more combinations.
 const maxClusterConditions = 16
 
 func newPublishedConditions() publishedConditions {
@@ -110,9 +111,9 @@ func conditionsOf(own, cluster []*policy.Policy, t *kinds.Table) map[string]*lif
 }
 
 // updateConditions updates the match conditions of a namespace. Objects of resources with new ones must be listed again, and so must those
-// whose conditions cost too much together, if there are fewer now.
+// for which there were too many, or which cost too much together, if there are fewer now.
 func (e *Engine) updateConditions(ns *namespace, d *derived) {
-	needed := e.conditionsNeeded(d)
+	needed := e.conditions.ofCluster.conditions(d, e.kinds)
 	if len(needed)+len(ns.conditions) == 0 {
 		return
 	}
@@ -120,48 +121,43 @@ func (e *Engine) updateConditions(ns *namespace, d *derived) {
 		switch present := ns.conditions[resource]; {
 		case present != nil && present.Digest == c.Digest:
 			needed[resource] = present
-		case !present.Covers(c), ns.overBudget.Has(resource):
+		case !present.Covers(c), ns.overLimit.Has(resource):
 			delete(ns.covered, resource)
-			ns.overBudget.Delete(resource)
+			ns.overLimit.Delete(resource)
 		}
 	}
 	e.publishConditions(ns, needed)
 }
 
-// conditions returns the match conditions of all policies by resource.
-func (d *derived) conditions(t *kinds.Table) map[string]*lifecycle.Conditions {
-	return conditionsOf(slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews), t)
-}
-
-// conditionsNeeded returns the match conditions of the policies of a namespace.
-func (e *Engine) conditionsNeeded(d *derived) map[string]*lifecycle.Conditions {
+// conditions returns the match conditions of the policies of a namespace, by resource.
+func (known *clusterConditions) conditions(d *derived, t *kinds.Table) map[string]*lifecycle.Conditions {
 	own, cluster := slices.Concat(d.voters, d.previews), slices.Concat(d.clusterVoters, d.clusterPreviews)
 	hasNone := func(p *policy.Policy) bool { return p.NumberOfConditions() == 0 }
 	if own = slices.DeleteFunc(own, hasNone); len(own) > 0 {
-		return conditionsOf(own, cluster, e.kinds)
+		return conditionsOf(own, cluster, t)
 	}
 	if cluster = slices.DeleteFunc(cluster, hasNone); len(cluster) == 0 {
 		return nil
 	}
-	for _, known := range e.conditions.ofCluster {
-		if slices.Equal(known.policies, cluster) {
-			return maps.Clone(known.conditions)
+	for _, k := range *known {
+		if slices.Equal(k.policies, cluster) {
+			return maps.Clone(k.conditions)
 		}
 	}
-	made := clusterConditions{cluster, conditionsOf(nil, cluster, e.kinds)}
-	e.conditions.ofCluster = append(e.conditions.ofCluster[max(0, len(e.conditions.ofCluster)+1-maxClusterConditions):], made)
+	made := conditionsOfPolicies{cluster, conditionsOf(nil, cluster, t)}
+	*known = append((*known)[max(0, len(*known)+1-maxClusterConditions):], made)
 	return maps.Clone(made.conditions)
 }
 
-// noteBudget notes whether the match conditions for an object cost too much together.
-func (ns *namespace) noteBudget(compact *facts.Compact) {
-	if !compact.Conditions.OverBudget() {
+// noteLimit notes whether there are too many match conditions for an object, or they cost too much together.
+func (ns *namespace) noteLimit(compact *facts.Compact) {
+	if !compact.Conditions.OverLimit() {
 		return
 	}
-	if ns.overBudget == nil {
-		ns.overBudget = sets.New[string]()
+	if ns.overLimit == nil {
+		ns.overLimit = sets.New[string]()
 	}
-	ns.overBudget.Insert(compact.Resource)
+	ns.overLimit.Insert(compact.Resource)
 }
 
 // addsResults reports whether a state of an object has results of match conditions that the record lacks, or that failed there because
@@ -174,13 +170,14 @@ func (rec *record) addsResults(compact *facts.Compact) bool {
 	case !rec.Conditions.Covers(needed):
 		return true
 	}
-	return needed != nil && rec.Conditions.OverBudget() && rec.Conditions.Digest != compact.Conditions.Digest
+	return needed != nil && rec.Conditions.OverLimit() && rec.Conditions.Digest != compact.Conditions.Digest
 }
 
 // conditionsFor returns the match conditions to evaluate to compare what is due before and after a change of a policy. Where the engine
 // evaluates all of them already there are none.
 func (e *Engine) conditionsFor(versions []policyVersion) Conditions {
-	out := Conditions{}
+	type pair [2]*lifecycle.Conditions
+	out, with := Conditions{}, map[pair]*lifecycle.Conditions{} // Many namespaces have the same ones.
 	for _, v := range versions {
 		if v.compiled == nil {
 			continue
@@ -199,7 +196,11 @@ func (e *Engine) conditionsFor(versions []policyVersion) Conditions {
 				if known == nil {
 					known = ns.conditions[resource]
 				}
-				out.set(resource, ns.name, known.With(c))
+				both := pair{known, c}
+				if with[both] == nil {
+					with[both] = known.With(c)
+				}
+				out.set(resource, ns.name, with[both])
 			}
 		}
 	}

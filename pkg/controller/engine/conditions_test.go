@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -134,6 +136,28 @@ func TestFewerConditionsThatCostTooMuch(t *testing.T) {
 	w.readAgain(testbuilders.Home) // Without any results.
 	w.confirmFresh()
 	w.takes("a", "b")
+}
+
+// TestFewerConditionsThanTooMany: what failed because there were too many conditions is evaluated again when there are fewer.
+func TestFewerConditionsThanTooMany(t *testing.T) {
+	many := testbuilders.Policy("p") // In alphabetical order, the condition of the last rule is the last one.
+	for i := range lifecycle.MaxConditions / 15 {
+		rule := testbuilders.Rule(fmt.Sprint("r", i), "1h")
+		for j := range 15 {
+			rule.If(fmt.Sprintf("'a' == 'b%d.%d'", i, j))
+		}
+		many.Rules(rule)
+	}
+	many.Rules(testbuilders.Rule("r", "1h").If("'b' == 'a'").If("object.metadata.name == 'c'"), testbuilders.Rule("s", "1h").If(isA))
+	w := newWorld(t, many)
+	w.upsert(jobs(2*time.Hour, "a")...)
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.decided("a", policy.Hold, policy.ReasonExpressionError)
+	w.observePolicy(conditional(2, isA))
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.takes("a")
 }
 
 // TestPublishedConditions: what Conditions has returned does not change, and many namespaces share those of cluster policies.

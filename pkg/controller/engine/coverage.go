@@ -155,7 +155,8 @@ func (e *Engine) complete(ns *namespace) bool {
 	return e.unlisted(ns) == "" && !e.judging() && len(e.lists) == 0
 }
 
-// unlisted returns a resource that decisions in the namespace depend on and that is not listed yet; empty if all are.
+// unlisted returns a resource that decisions in the namespace depend on and that is not listed yet; empty if all are, except those that
+// cannot be listed.
 func (e *Engine) unlisted(ns *namespace) string {
 	switch {
 	case !e.fresh.AllListed():
@@ -168,8 +169,8 @@ func (e *Engine) unlisted(ns *namespace) string {
 		return kinds.ResourceQuotas
 	}
 	for resource, covering := range ns.covered {
-		if _, err := e.kinds.For(resource); err != nil {
-			continue // The cluster does not serve the resource, so there are no objects.
+		if _, err := e.kinds.For(resource); err != nil || e.failing.skipped.Has(resource) {
+			continue // If the cluster does not serve the resource, there are no objects.
 		}
 		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
 			return resource

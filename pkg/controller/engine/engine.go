@@ -68,6 +68,7 @@ type Engine struct {
 	clusterPolicies []*policyState // by name
 	quotas          quotas
 	watches         freshness.Watches
+	failing         failing
 	fresh           freshness.Freshness
 	recreations     recreations
 
@@ -126,6 +127,7 @@ func New(c Config) *Engine {
 		dependents:   map[types.UID]sets.Set[*record]{},
 		namespaces:   map[string]*namespace{},
 		quotas:       newQuotas(),
+		failing:      newFailing(),
 		recreations:  newRecreations(),
 		inFlight:     map[*deletion.Order]*record{},
 		dirty:        sets.New[string](),

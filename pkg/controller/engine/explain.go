@@ -117,21 +117,23 @@ func (e *Engine) candidateOwner(f *lifecycle.Fact) *gc.CandidateOwner {
 	}
 }
 
-// rankMost is how many members a pool may have so that lists show the rank of each. To find a rank takes a look at every member.
-const rankMost = 1000
+// To find a rank takes a look at every member of a pool. Lists show the rank in pools of so many members, and of what is asked for alone the
+// ranks in so many members together.
+const rankMost, rankMostAlone = 1_000, 200_000
 
 // candidateLimits returns the pools and ceilings that count an object; see candidate for alone.
 func candidateLimits(rec *record, alone bool) []gc.CandidateLimit {
 	var out []gc.CandidateLimit
-	memberships := rec.memberships()
+	memberships, seen := rec.memberships(), int64(0)
 	for i := range memberships {
 		m := &memberships[i]
 		l := gc.CandidateLimit{Over: m.member.Over(), Objects: int64(m.member.Peers())}
 		if limit, limited := m.member.Limit(); limited {
 			l.MaxObjects = new(int64(limit))
 		}
-		if alone || l.Objects <= rankMost {
+		if alone && seen+l.Objects <= rankMostAlone || l.Objects <= rankMost {
 			l.Rank = new(int64(m.member.Rank()))
+			seen += l.Objects
 		}
 		if m.ceiling != nil {
 			l.Policy = policy.Name(m.ceiling.policy, nil)

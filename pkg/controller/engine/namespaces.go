@@ -38,10 +38,10 @@ type namespace struct {
 	// covered are the resources whose objects are observed. listed are those of which all objects are known, if the Covering is the same.
 	covered, listed map[string]Covering
 	merges          map[*Merge]bool // that have not ended
-	// conditions are the match conditions that are evaluated for objects of a resource. overBudget are the resources with objects for which
-	// they cost too much together.
+	// conditions are the match conditions that are evaluated for objects of a resource. overLimit are the resources with objects for which
+	// there are too many, or they cost too much together.
 	conditions map[string]*lifecycle.Conditions
-	overBudget sets.Set[string]
+	overLimit  sets.Set[string]
 	// named are the resources that policies name. owners counts the records by the kind of their controller.
 	named  sets.Set[string]
 	owners map[schema.GroupKind]int

@@ -48,7 +48,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	default:
 		e.update(rec, compact)
 	}
-	ns.noteBudget(compact)
+	ns.noteLimit(compact)
 	if changed {
 		e.queueNotice(rec)
 	}

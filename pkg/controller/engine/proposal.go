@@ -36,13 +36,18 @@ func (s *Snapshot) needPolicy(change Proposal) {
 	s.needs = s.from.needs(versions, change.policies[0].Namespace == "")
 	s.Deadlines = s.from.deadlinesIn(s.needs, versions)
 	s.Conditions = s.from.conditionsFor(versions)
+	s.named = sets.New[string]()
+	for _, v := range versions {
+		s.named = s.named.Union(s.from.resourcesOf(v.compiled))
+	}
 }
 
 // needKind sets what a change of the kind of a resource needs: its objects as those of the new kind, wherever the resource matters before
 // the change or after it.
 func (s *Snapshot) needKind(k *kinds.Kind) {
 	e, after := s.from, s.from.kinds.With(k)
-	s.Kind, s.needs, s.Conditions = k, map[*namespace]sets.Set[string]{}, Conditions{}
+	s.Kind, s.needs, s.Conditions, s.named = k, map[*namespace]sets.Set[string]{}, Conditions{}, sets.New(k.Resource)
+	byPolicies := clusterConditions{}
 	for _, ns := range e.namespaces {
 		if !ns.known || !ns.affectedBy(k) {
 			continue
@@ -52,7 +57,7 @@ func (s *Snapshot) needKind(k *kinds.Kind) {
 			s.needs[ns].Insert(kinds.ResourceQuotas)
 		}
 		if ns.namesAll { // Otherwise the resource has the same match conditions before the change and after it.
-			if c := ns.derived.conditions(after)[k.Resource]; c != nil && !ns.conditions[k.Resource].Covers(c) {
+			if c := byPolicies.conditions(&ns.derived, after)[k.Resource]; c != nil && !ns.conditions[k.Resource].Covers(c) {
 				s.Conditions.set(k.Resource, ns.name, c)
 			}
 		}

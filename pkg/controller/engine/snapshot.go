@@ -48,6 +48,8 @@ type Snapshot struct {
 	// needs are the resources that the change needs in each namespace. namespaces are those not copied yet.
 	needs      map[*namespace]sets.Set[string]
 	namespaces []*namespace
+	// named are the resources that the change itself is about.
+	named sets.Set[string]
 	// next is the index of the next record of the first of namespaces. holds are the holds that this namespace had when next was 0.
 	next  int
 	holds approval.Holds
@@ -222,7 +224,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 		if resource == kinds.ResourceQuotas {
 			known = e.quotas.listed
 		}
-		if known && !s.readAgain(resource, ns.name) {
+		if known && !s.readAgain(resource, ns.name) || e.failing.skipped.Has(resource) && !s.named.Has(resource) {
 			continue
 		}
 		s.Missing[resource] = append(s.Missing[resource], ns.name)

@@ -12,6 +12,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -65,6 +66,39 @@ func TestUnobservedResourcesAreHeld(t *testing.T) {
 		}
 		w.takes("j")
 	})
+}
+
+// TestChangesDoNotWaitForever: a change waits until all resources are listed, but not for one that fails for long. Its objects are held. Once it
+// can be observed, they become known by a change of their own.
+func TestChangesDoNotWaitForever(t *testing.T) {
+	w := newWorld(t)
+	w.config.HoldAbove = 1
+	failed := errors.New("no right")
+	w.Observing("pods", failed, w.now)
+	w.observePolicy(ttlPolicy("0s", 1))
+	list := func(resource string, all ...*lifecycle.Fact) {
+		merge := w.BeginMerge(resource, testbuilders.Home)
+		for _, f := range all {
+			f.ResourceVersion, w.facts[f.Name] = 1, f
+		}
+		w.add(merge, compressed(all...), w.now)
+		merge.End(true, w.now)
+		w.confirmFresh()
+	}
+	list(gc.ResourceJobs, job(time.Minute, "j"))
+	w.decided("j", policy.Hold, policy.ReasonUnobserved)
+	w.Observing("pods", failed, w.now.Add(giveUpAfter-1))
+	w.takes()
+	w.now = w.now.Add(giveUpAfter)
+	w.Observing("pods", failed, w.now)
+	w.confirmFresh()
+	w.deletes("j")
+	w.removed("j")
+
+	w.Observing("pods", nil, w.now)
+	list("pods", testbuilders.Pod("a").Succeeded(w.now.Add(-time.Hour)).Fact(), testbuilders.Pod("b").Succeeded(w.now.Add(-time.Hour)).Fact())
+	w.takes()
+	w.oneHold("p", 2)
 }
 
 // TestQuotasInDoubt: while quotas cannot be observed, or their watch is silent, objects that are due because of a percentage of a quota are

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -189,8 +190,9 @@ func withoutOurDeadline(content map[string]any) map[string]any {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	spec, _ := content["spec"].(map[string]any)
-	set, ok := annotations[gc.AnnotationActiveDeadline].(string)
-	if !ok || set != fmt.Sprint(spec["activeDeadlineSeconds"]) {
+	seconds, has := spec["activeDeadlineSeconds"].(int64)
+	kind := fmt.Sprint(content["apiVersion"], " ", content["kind"])
+	if kind != "batch/v1 Job" && kind != "v1 Pod" || !has || annotations[gc.AnnotationActiveDeadline] != strconv.FormatInt(seconds, 10) {
 		return content
 	}
 	content, metadata, annotations, spec = maps.Clone(content), maps.Clone(metadata), maps.Clone(annotations), maps.Clone(spec)
@@ -203,8 +205,11 @@ func withoutOurDeadline(content map[string]any) map[string]any {
 	return content
 }
 
-// OverBudget reports whether conditions failed because all of them together cost too much. Then fewer conditions have other results.
-func (r *Results) OverBudget() bool { return strings.IndexByte(r.Values, outOfBudget) >= 0 }
+// OverLimit reports whether conditions failed because there are too many, or because all of them together cost too much. Then fewer
+// conditions have other results.
+func (r *Results) OverLimit() bool {
+	return strings.ContainsAny(r.Values, string([]byte{outOfBudget, tooMany}))
+}
 
 // Result returns the result of an expression: whether it is true, or why it failed. It is not known if it was not evaluated.
 func (r *Results) Result(expression string) (matches bool, failure string, known bool) {

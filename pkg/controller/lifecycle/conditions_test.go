@@ -138,7 +138,9 @@ func TestConditionsOnOurDeadline(t *testing.T) {
 		"ours": {"21600", int64(21600), true}, "changed": {"21600", int64(60), false}, "removed": {"21600", nil, false}, "none": {"", nil, true},
 		"theirs": {"", int64(60), false},
 	} {
-		content := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{"parallelism": int64(1)}}
+		content := map[string]any{
+			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{}, "spec": map[string]any{"parallelism": int64(1)},
+		}
 		if tc.annotation != "" {
 			content["metadata"].(map[string]any)["annotations"] = map[string]any{gc.AnnotationActiveDeadline: tc.annotation}
 		}
@@ -152,6 +154,12 @@ func TestConditionsOnOurDeadline(t *testing.T) {
 		}
 		if !reflect.DeepEqual(content, before) {
 			t.Errorf("%s: the object has changed to %v", name, content)
+		}
+		if content["kind"] = "Run"; name == "ours" {
+			r := c.Evaluate(content)
+			if matches, _, _ := r.Result(without); matches {
+				t.Error("what is no Job loses its deadline")
+			}
 		}
 	}
 }
