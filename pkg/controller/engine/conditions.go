@@ -37,8 +37,8 @@ type publishedConditions struct {
 	ofCluster clusterConditions
 }
 
-// clusterConditions remembers the match conditions that were made of cluster policies alone, the last ones last. Many namespaces have them in
-// common.
+// clusterConditions remembers the match conditions that were made of cluster policies alone, the last ones last. Many namespaces have them
+// in common.
 type clusterConditions []conditionsOfPolicies
 
 type conditionsOfPolicies struct {

@@ -117,8 +117,8 @@ func (e *Engine) candidateOwner(f *lifecycle.Fact) *gc.CandidateOwner {
 	}
 }
 
-// To find a rank takes a look at every member of a pool. Lists show the rank in pools of so many members, and of what is asked for alone the
-// ranks in so many members together.
+// To find a rank takes a look at every member of a pool. Lists show the rank in pools of so many members. What is asked for alone has ranks
+// among so many members together.
 const rankMost, rankMostAlone = 1_000, 200_000
 
 // candidateLimits returns the pools and ceilings that count an object; see candidate for alone.

@@ -217,14 +217,7 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 		s.Missing[kinds.CronJobs] = append(s.Missing[kinds.CronJobs], ns.name)
 	}
 	for resource := range needed {
-		if _, err := e.kinds.For(resource); err != nil {
-			continue // The cluster does not serve the resource, so there are no objects.
-		}
-		known := ns.covers(resource) && ns.listed[resource] == ns.covered[resource]
-		if resource == kinds.ResourceQuotas {
-			known = e.quotas.listed
-		}
-		if known && !s.readAgain(resource, ns.name) || e.failing.skipped.Has(resource) && !s.named.Has(resource) {
+		if s.knows(ns, resource) {
 			continue
 		}
 		s.Missing[resource] = append(s.Missing[resource], ns.name)
@@ -232,6 +225,20 @@ func (e *Engine) noteMissing(s *Snapshot, ns *namespace, needed sets.Set[string]
 			s.Conditions.set(resource, ns.name, c)
 		}
 	}
+}
+
+// knows reports whether the engine knows what the change needs of a resource in a namespace. Nothing is needed of a resource that the
+// cluster does not serve. Nor is it of one that cannot be listed, unless the change itself is about it.
+func (s *Snapshot) knows(ns *namespace, resource string) bool {
+	e := s.from
+	if _, err := e.kinds.For(resource); err != nil || e.failing.skipped.Has(resource) && !s.named.Has(resource) {
+		return true
+	}
+	known := ns.covers(resource) && ns.listed[resource] == ns.covered[resource]
+	if resource == kinds.ResourceQuotas {
+		known = e.quotas.listed
+	}
+	return known && !s.readAgain(resource, ns.name)
 }
 
 // copyPolicy copies a policy of another engine, with empty ceilings that count the objects of this one.
