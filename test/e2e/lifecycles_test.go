@@ -134,7 +134,7 @@ spec:
 // the new version.
 func TestStorageVersionIsMigrated(t *testing.T) {
 	t.Parallel()
-	client, ns, older := customClient(t), newNamespace(t), machine("planers", "v1alpha1")
+	client, ns, older := customClient(t), newNamespace(t), machine("shapers", "v1alpha1")
 	grant(t, older)
 	installCustom(t, client, older)
 	createLifecycle(t, older, "object.status.at")
@@ -173,7 +173,7 @@ func TestStorageVersionIsMigrated(t *testing.T) {
 	changePolicy(t, ns, "p", `{"rules": [{"name": "all", "ttl": "1s", "resources": ["`+older.Name()+`"]}]}`)
 	var want []string
 	for _, name := range append(names, "d", "e") {
-		want = append(want, "planers/"+name+" p/all")
+		want = append(want, "shapers/"+name+" p/all")
 	}
 	expectDeletions(t, ns, want...)
 	for _, d := range deletions(t, ns) {
