@@ -35,8 +35,8 @@ func ValidateResourceLifecycleUpdate(l, old *gc.ResourceLifecycle) field.ErrorLi
 	return append(errs, validateLifecycleSpec(&l.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
-// validateOwners refuses new owners. The garbage collector would delete the lifecycle together with them, and then objects may count as
-// finished that whoever wrote the owner may not delete.
+// validateOwners refuses new owners. The garbage collector would delete the lifecycle together with them, without checking the permissions
+// that the deletion of a lifecycle needs.
 func validateOwners(owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range owners {
