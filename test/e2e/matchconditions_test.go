@@ -119,3 +119,43 @@ func TestMatchConditionsOfOthers(t *testing.T) {
 		{"name": "preview", "expression": "`+isPreview+`"}]}]}`)
 	expectDeletions(t, ns, append(want, "configmaps/preview-a p/previews", "secrets/preview-s p/secret")...)
 }
+
+// TestConditionsThatCostTooMuch: the object is held with that reason, until the conditions cost less.
+func TestConditionsThatCostTooMuch(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	finishedJobs(t, ns, 1)
+	numbers := "[" + strings.Repeat("1, ", 100) + "1]"
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{
+		Name: "costly", TTL: ttl("0s"), MatchConditions: when(numbers + ".all(x, " + numbers + ".all(y, x + y + size(object.metadata.name) > 0))"),
+	}}})
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, internal.ConditionReady)
+		return s.Held == 1 && strings.Contains(c.Message, "ExpressionError") && strings.Contains(c.Message, "cost too much together")
+	})
+	expectDeletions(t, ns)
+	changePolicy(t, ns, "p", `{"rules": [{"name": "cheap", "ttl": "0s", "matchConditions": [
+		{"name": "c", "expression": "size(object.metadata.name) > 0"}]}]}`)
+	expectDeletions(t, ns, "jobs/job-0000 p/cheap")
+}
+
+// TestFieldOfAnotherType: an object whose field has another type in a newer version of its resource is held, others are not.
+func TestFieldOfAnotherType(t *testing.T) {
+	t.Parallel()
+	client, ns, r := customClient(t), newNamespace(t), machine("grinders", "v1")
+	grant(t, r)
+	installCustom(t, client, r)
+	createLifecycle(t, r, "object.status.at")
+	waitLifecycle(t, r.Name(), established(metav1.ConditionTrue))
+	finished(t, client, r, ns, "older")
+	createObject(t, client.Resource(r.GroupVersionResource()).Namespace(ns), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": r.GroupVersionResource().GroupVersion().String(), "kind": r.Kind, "metadata": map[string]any{"name": "newer"},
+		"status": map[string]any{"done": "well", "at": map[string]any{"seconds": int64(5)}},
+	}})
+	createPolicy(t, ns, "p", policyFor(r))
+	expectDeletions(t, ns, "grinders/older p/all")
+	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, internal.ConditionReady)
+		return s.Held == 1 && strings.Contains(c.Message, "ExpressionError") && strings.Contains(c.Message, "must evaluate to one of")
+	})
+}
