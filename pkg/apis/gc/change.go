@@ -65,6 +65,8 @@ type ServedResource struct {
 	// Missing is set if the cluster does not serve the resource, and Similar is one that it serves and that was perhaps meant.
 	Missing bool
 	Similar string
+	// Endless is set if it is not known when the objects have finished, because the resource has no lifecycle.
+	Endless bool
 }
 
 // Unserved returns the warning about a resource that is Missing.

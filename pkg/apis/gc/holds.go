@@ -66,6 +66,11 @@ func GrantCommand(resource string) string {
 		role, resource, role, LabelAggregate)
 }
 
+// GrantAdvice returns GrantCommand with what it needs.
+func GrantAdvice(resource string) string {
+	return GrantCommand(resource) + " (it takes effect once artifacts/optional/more-resources.yaml is applied)"
+}
+
 // ApproveCommand returns the command that approves a hold in the status of this policy, which may be a hold of another policy.
 func (h *PolicyHold) ApproveCommand(namespace, name string) string {
 	owner := h.Owner(types.NamespacedName{Namespace: namespace, Name: name})

@@ -72,7 +72,7 @@ func (a answer) missing(key right) string {
 	if a.allowed {
 		return ""
 	}
-	what, grant := "delete them", gc.GrantCommand(key.resource)
+	what, grant := "delete them", gc.GrantAdvice(key.resource)
 	if key.verb == "patch" {
 		what, grant = "set their activeDeadlineSeconds", "kubectl apply -f artifacts/optional/deadlines.yaml"
 	}

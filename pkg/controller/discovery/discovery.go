@@ -197,7 +197,12 @@ func (f *Follower) Served(resource string) gc.ServedResource {
 	if found == nil {
 		return gc.ServedResource{}
 	}
-	return found.about(resource)
+	out := found.about(resource)
+	if t := f.Tracker.Kinds(); out == (gc.ServedResource{}) {
+		_, err := t.For(resource)
+		out.Endless = err == nil && !t.Finishes(resource)
+	}
+	return out
 }
 
 // KindAfter returns the kind that a resource gets by a change of its lifecycle; nil if the cluster does not serve the resource, or the kind

@@ -204,7 +204,7 @@ func established(resource string, found *answer, u *usage) metav1.Condition {
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, gc.ReasonServed, "The cluster serves the resource."
 		if u != nil && apierrors.IsForbidden(u.err) {
-			c.Message += " Winnow may not list it; to let Winnow clean it up: " + gc.GrantCommand(resource)
+			c.Message += " Winnow may not list it; to let Winnow clean it up: " + gc.GrantAdvice(resource)
 		}
 	}
 	return c

@@ -101,7 +101,7 @@ func TestConditionsOfALifecycle(t *testing.T) {
 		},
 		"no permission": {
 			served(), runLifecycle(1), apierrors.NewForbidden(schema.GroupResource{Resource: "runs"}, "", errors.New("no")), "True Accepted: ",
-			"True Served: The cluster serves the resource. Winnow may not list it; to let Winnow clean it up: " + gc.GrantCommand(runs),
+			"True Served: The cluster serves the resource. Winnow may not list it; to let Winnow clean it up: " + gc.GrantAdvice(runs),
 		},
 	} {
 		r := newReporting(t, c.cluster, c.lifecycle)

@@ -299,7 +299,8 @@ func TestReportsErrors(t *testing.T) {
 	allow := o.forbid("jobs", errors.New("no right to list jobs"))
 	const want = "jobs.batch cannot be observed: no right to list jobs. Missing permission: kubectl auth can-i list jobs.batch " +
 		"--all-namespaces, or watch. To grant it: kubectl create clusterrole winnow:jobs.batch --verb=get,list,watch,delete " +
-		"--resource=jobs.batch && kubectl label clusterrole winnow:jobs.batch gc.winnow.dev/aggregate-to-winnow=true"
+		"--resource=jobs.batch && kubectl label clusterrole winnow:jobs.batch gc.winnow.dev/aggregate-to-winnow=true " +
+		"(it takes effect once artifacts/optional/more-resources.yaml is applied)"
 	o.run()
 	o.create(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourcePods)))
 	o.until("the report says why the policy deletes nothing", func() bool {

@@ -61,7 +61,7 @@ func (o *Observer) explain(resource string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w. Missing permission: kubectl auth can-i list %s --all-namespaces, or watch. To grant it: %s",
-		err, resource, gc.GrantCommand(resource))
+		err, resource, gc.GrantAdvice(resource))
 }
 
 // reportErrors is like reportObserving, but ignores success. The tracker learns only from the first event of the watch that the resource

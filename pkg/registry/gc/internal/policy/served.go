@@ -25,6 +25,8 @@ type NamedResources func() (sets.Set[string], error)
 type NamedResource struct {
 	Resource string
 	Field    *field.Path
+	// Finished says that only finished objects of the resource matter.
+	Finished bool
 }
 
 // NamedIn returns the resources that the field of a rule or of a ceiling names.
@@ -32,7 +34,7 @@ func NamedIn(resources []string, at *field.Path) []NamedResource {
 	var out []NamedResource
 	for i, resource := range resources {
 		if resource != gc.ResourceAll {
-			out = append(out, NamedResource{resource, at.Child("resources").Index(i)})
+			out = append(out, NamedResource{Resource: resource, Field: at.Child("resources").Index(i), Finished: true})
 		}
 	}
 	return out
@@ -42,7 +44,11 @@ func NamedIn(resources []string, at *field.Path) []NamedResource {
 func NamedByRules(spec *gc.CleanupPolicySpec) []NamedResource {
 	var out []NamedResource
 	for i := range spec.Rules {
-		out = append(out, NamedIn(spec.Rules[i].Resources, field.NewPath("spec", "rules").Index(i))...)
+		named := NamedIn(spec.Rules[i].Resources, field.NewPath("spec", "rules").Index(i))
+		for j := range named {
+			named[j].Finished = spec.Rules[i].After != gc.AfterCreated
+		}
+		out = append(out, named...)
 	}
 	return out
 }
@@ -75,12 +81,16 @@ func (n namesResources) check(_ context.Context, object, old runtime.Object) err
 	return nil
 }
 
-// warnings returns a line for each resource that the cluster does not serve.
+// warnings returns a line for each resource that the cluster does not serve, or whose objects do not finish although only finished ones matter.
 func (n namesResources) warnings(p Policy) []string {
 	var out []string
 	for _, r := range n.in(p) {
-		if served := n.served(r.Resource); served.Missing {
+		switch served := n.served(r.Resource); {
+		case served.Missing:
 			out = append(out, fmt.Sprintf("%s: %s", r.Field, served.Unserved(r.Resource)))
+		case served.Endless && r.Finished:
+			out = append(out, fmt.Sprintf("%s: %s have no lifecycle, so Winnow does not know when they have finished and deletes none; "+
+				"write a ResourceLifecycle, or set after: Created", r.Field, r.Resource))
 		}
 	}
 	return out

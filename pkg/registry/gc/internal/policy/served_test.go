@@ -18,14 +18,22 @@ func naming(resources ...string) *gc.CleanupPolicy {
 	return &gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{Rules: []gc.CleanupRule{{Name: "jobs"}, {Name: "others", Resources: resources}}}}
 }
 
+// created is naming for a rule that counts from the creation.
+func created(resources ...string) *gc.CleanupPolicy {
+	p := naming(resources...)
+	p.Spec.Rules[1].After = gc.AfterCreated
+	return p
+}
+
 // TestNamed: a policy cannot begin to name what Winnow cannot delete, and is warned of what the cluster does not serve.
 func TestNamed(t *testing.T) {
 	n := namesResources{
 		served: func(resource string) gc.ServedResource {
 			return map[string]gc.ServedResource{
-				"racks.example.com":  {Refusal: "is cluster-scoped"},
-				"widget.example.com": {Missing: true, Similar: "widgets.example.com"},
-				"runs.example.com":   {Missing: true},
+				"racks.example.com":   {Refusal: "is cluster-scoped"},
+				"widget.example.com":  {Missing: true, Similar: "widgets.example.com"},
+				"runs.example.com":    {Missing: true},
+				"endless.example.com": {Endless: true},
 			}[resource]
 		},
 		kind: "CleanupPolicy",
@@ -44,6 +52,11 @@ func TestNamed(t *testing.T) {
 		"begins":     {p: naming("racks.example.com"), old: naming("pods"), refused: "spec.rules[1].resources[0]"},
 		"was so":     {p: naming("racks.example.com"), old: naming("pods", "racks.example.com")},
 		"not served": {p: naming("runs.example.com"), warnings: []string{"spec.rules[1].resources[0]: the cluster does not serve runs.example.com; this applies as soon as it does"}},
+		"never finishes": {p: naming("endless.example.com"), warnings: []string{
+			"spec.rules[1].resources[0]: endless.example.com have no lifecycle, so Winnow does not know when they have finished and deletes none; " +
+				"write a ResourceLifecycle, or set after: Created",
+		}},
+		"need not finish": {p: created("endless.example.com")},
 		"a typo": {p: naming("widget.example.com"), warnings: []string{
 			`spec.rules[1].resources[0]: the cluster does not serve widget.example.com; this applies as soon as it does. Did you mean "widgets.example.com"?`,
 		}},
