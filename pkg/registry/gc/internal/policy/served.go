@@ -81,7 +81,8 @@ func (n namesResources) check(_ context.Context, object, old runtime.Object) err
 	return nil
 }
 
-// warnings returns a line for each resource that the cluster does not serve, or whose objects do not finish although only finished ones matter.
+// warnings returns a line for each resource that the cluster does not serve, or whose objects never finish although only finished ones
+// matter.
 func (n namesResources) warnings(p Policy) []string {
 	var out []string
 	for _, r := range n.in(p) {
