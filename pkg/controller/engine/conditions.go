@@ -160,8 +160,8 @@ func (ns *namespace) noteLimit(compact *facts.Compact) {
 	ns.overLimit.Insert(compact.Resource)
 }
 
-// addsResults reports whether a state of an object has results of match conditions that the record lacks, or that failed there because
-// other conditions, which are no longer needed, cost too much.
+// addsResults reports whether a state of an object has results of match conditions that the record lacks, or that may have failed there
+// because of other conditions, which are no longer needed.
 func (rec *record) addsResults(compact *facts.Compact) bool {
 	needed := rec.ns.conditions[rec.Resource]
 	switch {

@@ -65,7 +65,6 @@ func (e *Engine) giveUp(resource string, now time.Time) {
 	case now.Sub(since) >= giveUpAfter && !e.failing.skipped.Has(resource):
 		e.failing.skipped.Insert(resource)
 		e.assessPending(now)
-		e.rejudgeAll(now)
 	}
 }
 
