@@ -19,7 +19,7 @@ import (
 // that.
 func TestMovedToAnotherGroup(t *testing.T) {
 	t.Parallel()
-	client, ns, r := customClient(t), newNamespace(t), machine("shapers", "v1")
+	client, ns, r := customClient(t), newNamespace(t), machine("deburrers", "v1")
 	moved := r
 	moved.Group = "tools.example.com"
 	for _, r := range []platforms.Resource{r, moved} {
@@ -29,7 +29,7 @@ func TestMovedToAnotherGroup(t *testing.T) {
 	installCustom(t, client, r)
 	createPolicy(t, ns, "p", policyFor(r))
 	finished(t, client, r, ns, "before")
-	want := []string{"shapers/before p/all"}
+	want := []string{"deburrers/before p/all"}
 	expectDeletions(t, ns, want...)
 
 	must(t, client.Resource(platforms.Definitions).Delete(t.Context(), r.Name(), metav1.DeleteOptions{}))
@@ -41,7 +41,7 @@ func TestMovedToAnotherGroup(t *testing.T) {
 	expectDeletions(t, ns, want...)
 
 	changePolicy(t, ns, "p", `{"rules": [{"name": "all", "ttl": "1s", "resources": ["`+moved.Name()+`"]}]}`)
-	expectDeletions(t, ns, append(want, "shapers/after p/all")...)
+	expectDeletions(t, ns, append(want, "deburrers/after p/all")...)
 	waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionTrue, "")
 }
 
