@@ -105,17 +105,19 @@ func newHistory() *history {
 	}
 }
 
-// wrote records what the API server answered to a write. A write that changed nothing is none.
+// wrote records what the API server answered to a write. A write that changed nothing is none. The audit event of a DELETE may be read
+// before the driver has recorded the state that was deleted.
 func (h *history) wrote(fact *lifecycle.Fact, sent, acked time.Time) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	o := h.objects[fact.UID]
-	if o == nil {
-		o = &object{namespace: fact.Namespace, name: fact.Name}
-		h.objects[fact.UID] = o
+	o := h.object(fact.UID)
+	o.namespace, o.name = fact.Namespace, fact.Name
+	n := len(o.states)
+	if o.isGone() {
+		n--
 	}
-	if last := o.last(); last == nil || last.ResourceVersion != fact.ResourceVersion {
-		o.states = append(o.states, state[*lifecycle.Fact]{sent, acked, fact})
+	if n == 0 || o.states[n-1].is.ResourceVersion != fact.ResourceVersion {
+		o.states = slices.Insert(o.states, n, state[*lifecycle.Fact]{sent, acked, fact})
 	}
 }
 
@@ -123,9 +125,19 @@ func (h *history) wrote(fact *lifecycle.Fact, sent, acked time.Time) {
 func (h *history) gone(uid types.UID, sent, acked time.Time) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	if o := h.objects[uid]; o != nil && o.last() != nil {
+	if o := h.object(uid); !o.isGone() {
 		o.states = append(o.states, state[*lifecycle.Fact]{sent: sent, acked: acked})
 	}
+}
+
+// object returns the object with this UID, and creates it if it is not known.
+func (h *history) object(uid types.UID) *object {
+	o := h.objects[uid]
+	if o == nil {
+		o = &object{}
+		h.objects[uid] = o
+	}
+	return o
 }
 
 // cronJob records a state of a CronJob, nil when it is gone.
@@ -167,7 +179,7 @@ func (h *history) forget(before time.Time) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for uid, o := range h.objects {
-		if last := o.states[len(o.states)-1]; last.is == nil && last.sent.Before(before) {
+		if o.isGone() && o.states[len(o.states)-1].sent.Before(before) {
 			delete(h.objects, uid)
 			delete(h.held, uid)
 		}
@@ -348,6 +360,9 @@ func deref(s *string) string {
 	}
 	return *s
 }
+
+// isGone reports whether the object was deleted.
+func (o *object) isGone() bool { return len(o.states) > 0 && o.last() == nil }
 
 // last is the newest fact, nil when it is gone.
 func (o *object) last() *lifecycle.Fact {

@@ -232,6 +232,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestDeletedBeforeItWasRecorded: the driver records a state after the audit event of its DELETE was read. It does not come back, neither
+// as a new object nor as a new state of one, so that it is not found to be missing after the API server was killed.
+func TestDeletedBeforeItWasRecorded(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		p := newPlay()
+		version := 1
+		if !first {
+			p.job("a", 0, running)
+			version = 2
+		}
+		p.delete(8, "a", version)
+		p.job("a", 0, func(f *lifecycle.Fact) { f.ResourceVersion = uint64(version) })
+		if left := p.left(); len(left) != 0 {
+			t.Errorf("left are %v", left)
+		}
+		if p.judge.judge(at(60), time.Now().Add(time.Hour)); p.judge.verdict.faults != 0 {
+			t.Errorf("right, but found: %v", p.judge.faults)
+		}
+	}
+}
+
 // TestOverdue: what is due and still there is found, unless something forbids to delete it.
 func TestOverdue(t *testing.T) {
 	for name, c := range map[string]struct {
