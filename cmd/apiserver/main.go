@@ -6,7 +6,6 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
@@ -15,14 +14,7 @@ import (
 	"github.com/winnow-dev/winnow/cmd/apiserver/app"
 )
 
-// garbage is the default of GOGC. Most of the heap is facts, which live long and hardly change, so collecting more often costs little CPU
-// and saves much memory.
-const garbage = 50
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
 	command := app.NewCommand(genericapiserver.SetupSignalContext())
 	os.Exit(cli.Run(command))
 }

@@ -113,6 +113,7 @@ func newController(
 		return nil, fmt.Errorf("cannot tell the replicas apart without the name of this host: %w", err)
 	}
 	c := o.controllerConfig()
+	c.FirstLists = paceGarbage()
 	c.Cluster, c.Loopback, c.Barriers = clusterConfig, loopback, barriers
 	c.UserAgent, c.Instance = version.UserAgent(), host+"_"+uuid.NewString()
 	return cleanup.New(c)

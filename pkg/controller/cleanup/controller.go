@@ -60,6 +60,8 @@ type Config struct {
 	// StartSuspended stops every deletion in namespaces that no enforcing cluster policy selects.
 	StartSuspended bool
 	LeaderElection componentbaseconfig.LeaderElectionConfiguration
+	// FirstLists is called when the lists that fill the memory begin and end; see observe.Config.
+	FirstLists func(underWay bool)
 }
 
 // Controller observes and judges objects on every replica. Only the leader deletes and writes status.
@@ -119,6 +121,7 @@ func New(c Config) (*Controller, error) {
 		config: c, cluster: cluster, replica: t, kinds: served,
 		observer: observe.New(observe.Config{
 			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
+			FirstLists: c.FirstLists,
 		}),
 		status:   writer,
 		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),

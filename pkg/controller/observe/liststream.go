@@ -41,6 +41,7 @@ type listStream struct {
 	watcher cache.WatchFuncWithContext
 	report  func(context.Context, error) // whether the resource can be observed
 	kind    *kinds.Kind
+	listed  func() // called when a list has ended or failed, and when the stream has
 	begin   func() List
 	remove  func(*facts.Compact)
 	now     func() time.Time

@@ -35,6 +35,9 @@ type Config struct {
 	Client   *Client
 	Metadata metadata.Interface
 	Clock    clock.Clock
+	// FirstLists is called with true when the first list of the objects of a resource begins, and with false when that list, and those that
+	// have begun meanwhile, have ended or failed. It may be nil.
+	FirstLists func(underWay bool)
 }
 
 // Observer feeds the tracker. It always watches policies and namespaces. It watches a resource only while a policy names it, and also the
@@ -44,6 +47,7 @@ type Observer struct {
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces
 	dependencies map[string]dependency
 	running      map[string]*reflection
+	first        firstLists
 }
 
 // dependency is a resource that is observed because decisions on other resources depend on it, and that is never deleted. All other
@@ -69,7 +73,7 @@ type reflection struct {
 
 // New returns an Observer, which Run starts.
 func New(c Config) *Observer {
-	o := &Observer{Config: c, running: map[string]*reflection{}}
+	o := &Observer{Config: c, running: map[string]*reflection{}, first: firstLists{changed: c.FirstLists}}
 	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
 			observing: o.reportObserving(kinds.CronJobs),
@@ -200,6 +204,7 @@ func (o *Observer) startReflector(r *reflection, reading Reading) {
 		runReflector(r.ctx, &reflector, k.Resource, stream.listWatch(), nil, o.factSink(k, stream))
 		reflector.Wait()
 		stream.stop()
+		stream.listed()
 	})
 }
 

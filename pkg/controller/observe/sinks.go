@@ -81,8 +81,14 @@ func unreported(context.Context, error) {}
 
 // newListStream returns the listStream of a resource, which hands its lists to the tracker.
 func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc, watcher cache.WatchFuncWithContext) *listStream {
+	listed, report := o.first.begin(), o.reportObserving(k.Resource)
 	return &listStream{
-		lister: lister, watcher: watcher, report: o.reportObserving(k.Resource),
+		lister: lister, watcher: watcher, listed: listed,
+		report: func(ctx context.Context, err error) {
+			if report(ctx, err); err != nil {
+				listed()
+			}
+		},
 		begin:  func() List { return o.Tracker.BeginList(k.Resource) },
 		kind:   k,
 		remove: func(k *facts.Compact) { o.Tracker.Remove(k, o.Clock.Now()) },
@@ -93,11 +99,14 @@ func (o *Observer) newListStream(k *kinds.Kind, lister cache.ListWithContextFunc
 // factSink takes in what follows a list. The objects of the list itself go through the stream.
 func (o *Observer) factSink(k *kinds.Kind, stream *listStream) *sink[*facts.Compact] {
 	return &sink[*facts.Compact]{
-		reduce:  func(object any) (*facts.Compact, error) { return Reduce(k, object) },
-		upsert:  func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
-		remove:  stream.remove,
-		replace: func(_ []*facts.Compact, rv string) { stream.end(rv) }, // The stream has passed on the objects.
-		heard:   o.heard(k.Resource),
+		reduce: func(object any) (*facts.Compact, error) { return Reduce(k, object) },
+		upsert: func(k *facts.Compact) { o.Tracker.Upsert(k, o.Clock.Now()) },
+		remove: stream.remove,
+		replace: func(_ []*facts.Compact, rv string) { // The stream has passed on the objects.
+			stream.end(rv)
+			stream.listed()
+		},
+		heard: o.heard(k.Resource),
 	}
 }
 
