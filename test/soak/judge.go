@@ -181,25 +181,28 @@ func (j *judge) judge(until, deadline time.Time) {
 		if n < 0 {
 			n = len(j.pending)
 		}
-		j.judgeTogether(first, j.pending[:n])
-		j.pending = j.pending[n:]
+		j.pending = j.pending[j.judgeTogether(first, j.pending[:n], deadline):]
 	}
 }
 
-// judgeTogether asks the newest policies and all that was there at first, which is enough for most; the others are judged alone. What
-// was newest then may be followed by all, since they are less than a second apart.
-func (j *judge) judgeTogether(first time.Time, all []deletion) {
+// judgeTogether asks the newest policies and all that was there at first, which is enough for most; the others are judged alone, which may
+// take a second for each. What was newest then may be followed by all, since they are less than a second apart. It returns how many were
+// judged before the deadline, at least one.
+func (j *judge) judgeTogether(first time.Time, all []deletion, deadline time.Time) int {
 	changes := j.history.inForce(first)
 	if len(changes) == 0 {
 		j.fault("%s: before there was any policy", all[0].what)
-		return
+		return len(all)
 	}
 	w := j.history.world(first, changes[0], view{})
 	answers, versions := w.Answers(), map[types.UID]uint64{}
 	for _, f := range w.Objects {
 		versions[f.UID] = f.ResourceVersion
 	}
-	for _, d := range all {
+	for i, d := range all {
+		if i > 0 && !time.Now().Before(deadline) {
+			return i
+		}
 		fact, outdated := j.history.find(d.uid, d.version, d.at)
 		switch {
 		case fact == nil:
@@ -213,6 +216,7 @@ func (j *judge) judgeTogether(first time.Time, all []deletion) {
 			j.judgeAlone(d, fact)
 		}
 	}
+	return len(all)
 }
 
 // views are those in which a DELETE may be right, from the one that lags least.
