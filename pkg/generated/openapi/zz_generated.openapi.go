@@ -36,6 +36,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CleanupPolicyList{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicyList(ref),
 		v1alpha1.CleanupPolicySpec{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_CleanupPolicySpec(ref),
 		v1alpha1.CleanupPolicyStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref),
+		v1alpha1.CleanupReview{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_CleanupReview(ref),
+		v1alpha1.CleanupReviewStatus{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref),
 		v1alpha1.CleanupRule{}.OpenAPIModelName():              schema_pkg_apis_gc_v1alpha1_CleanupRule(ref),
 		v1alpha1.ClusterCleanupPolicy{}.OpenAPIModelName():     schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref),
 		v1alpha1.ClusterCleanupPolicyList{}.OpenAPIModelName(): schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicyList(ref),
@@ -51,6 +53,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
 		v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref),
 		v1alpha1.ResourceLifecycleStatus{}.OpenAPIModelName():  schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref),
+		v1alpha1.ReviewedCount{}.OpenAPIModelName():            schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref),
+		v1alpha1.ReviewedObject{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref),
+		v1alpha1.ReviewedRule{}.OpenAPIModelName():             schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref),
 		resource.Quantity{}.OpenAPIModelName():                 schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -1071,6 +1076,168 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 	}
 }
 
+func schema_pkg_apis_gc_v1alpha1_CleanupReview(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupReview says what a draft of a CleanupPolicy would delete, and when. To review a draft, create a CleanupReview with the name and the spec of the policy: the answer has the status. Winnow stores nothing and deletes nothing. You see only resources that you may list.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the namespace and the name of the policy. If there is a policy of this name, the draft takes its place.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the draft. It is reviewed as if its mode were Enforce.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CleanupPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CleanupReviewStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CleanupPolicySpec{}.OpenAPIModelName(), v1alpha1.CleanupReviewStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CleanupReviewStatus says what a draft would delete of the objects that exist now, if nothing else changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"complete": {
+						SchemaProps: spec.SchemaProps{
+							Description: "complete says whether all objects were considered. If it is false, every number is a minimum.",
+							Default:     false,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"messages": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "messages are the warnings that you would see if you wrote the draft as a policy. They describe what would be deleted now.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"deletions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "deletions is what the draft would delete, by resource and rule. Other policies can keep objects that the draft matches for longer: they are not counted here.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"sample": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "sample has the first objects that the draft would delete, in the order of their dueTime.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReviewedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"withDraft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withDraft is what all policies together would delete in the namespace, the draft included.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"withoutDraft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "withoutDraft is what the policies of today would delete in the namespace.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReviewedCount{}.OpenAPIModelName()),
+						},
+					},
+					"hiddenResources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "hiddenResources are resources of which the draft or today's policies would delete objects, and that you may not list. Their objects are not counted.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"complete", "withDraft", "withoutDraft"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReviewedCount{}.OpenAPIModelName(), v1alpha1.ReviewedObject{}.OpenAPIModelName(), v1alpha1.ReviewedRule{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1982,6 +2149,183 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleStatus(ref common.ReferenceCal
 		},
 		Dependencies: []string{
 			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedCount counts objects by when they would be deleted. Each of now, hour, day and week contains the ones before it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"now": {
+						SchemaProps: spec.SchemaProps{
+							Description: "now is how many are due now.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"hour": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hour is how many are due within an hour.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"day": {
+						SchemaProps: spec.SchemaProps{
+							Description: "day is how many are due within 24 hours.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"week": {
+						SchemaProps: spec.SchemaProps{
+							Description: "week is how many are due within seven days.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"held": {
+						SchemaProps: spec.SchemaProps{
+							Description: "held is how many others are due within seven days, but something prevents their deletion: for example, they wait for approval, because too many become due at once.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"now", "hour", "day", "week", "held"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ReviewedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedObject is an object that the draft would delete.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is its resource, as \"resource.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is its name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rule is the name of the rule, or \"default\" for the defaults of the policy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dueTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dueTime is when it becomes due; unset if it is due already.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why, as one word.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"resource", "name", "rule"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReviewedRule counts the objects of one resource that a rule would delete.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resource is the resource, as \"resource.group\".",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rule is the name of the rule, or \"default\" for the defaults of the policy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"now": {
+						SchemaProps: spec.SchemaProps{
+							Description: "now is how many are due now.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"hour": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hour is how many are due within an hour.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"day": {
+						SchemaProps: spec.SchemaProps{
+							Description: "day is how many are due within 24 hours.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"week": {
+						SchemaProps: spec.SchemaProps{
+							Description: "week is how many are due within seven days.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"held": {
+						SchemaProps: spec.SchemaProps{
+							Description: "held is how many others are due within seven days, but something prevents their deletion: for example, they wait for approval, because too many become due at once.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"resource", "rule", "now", "hour", "day", "week", "held"},
+			},
+		},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&CleanupPolicy{}, func(obj interface{}) { SetObjectDefaults_CleanupPolicy(obj.(*CleanupPolicy)) })
 	scheme.AddTypeDefaultingFunc(&CleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_CleanupPolicyList(obj.(*CleanupPolicyList)) })
+	scheme.AddTypeDefaultingFunc(&CleanupReview{}, func(obj interface{}) { SetObjectDefaults_CleanupReview(obj.(*CleanupReview)) })
 	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicy{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicy(obj.(*ClusterCleanupPolicy)) })
 	scheme.AddTypeDefaultingFunc(&ClusterCleanupPolicyList{}, func(obj interface{}) { SetObjectDefaults_ClusterCleanupPolicyList(obj.(*ClusterCleanupPolicyList)) })
 	scheme.AddTypeDefaultingFunc(&ResourceLifecycle{}, func(obj interface{}) { SetObjectDefaults_ResourceLifecycle(obj.(*ResourceLifecycle)) })
@@ -38,6 +39,15 @@ func SetObjectDefaults_CleanupPolicyList(in *CleanupPolicyList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_CleanupPolicy(a)
+	}
+}
+
+func SetObjectDefaults_CleanupReview(in *CleanupReview) {
+	if in.Spec.Mode == "" {
+		in.Spec.Mode = "Enforce"
+	}
+	if in.Spec.AnnotationTTL == "" {
+		in.Spec.AnnotationTTL = "ExtendOnly"
 	}
 }
 

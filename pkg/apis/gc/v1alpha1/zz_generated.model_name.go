@@ -84,6 +84,16 @@ func (in CleanupPolicyStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupReview) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupReview"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CleanupReviewStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.CleanupReviewStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CleanupRule) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.CleanupRule"
 }
@@ -156,4 +166,19 @@ func (in ResourceLifecycleSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceLifecycleStatus) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.ResourceLifecycleStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedCount) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ReviewedCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedObject) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ReviewedObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ReviewedRule) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.ReviewedRule"
 }

@@ -17,6 +17,7 @@ type GcV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	CleanupCandidatesGetter
 	CleanupPoliciesGetter
+	CleanupReviewsGetter
 	ClusterCleanupPoliciesGetter
 	ResourceLifecyclesGetter
 }
@@ -32,6 +33,10 @@ func (c *GcV1alpha1Client) CleanupCandidates(namespace string) CleanupCandidateI
 
 func (c *GcV1alpha1Client) CleanupPolicies(namespace string) CleanupPolicyInterface {
 	return newCleanupPolicies(c, namespace)
+}
+
+func (c *GcV1alpha1Client) CleanupReviews(namespace string) CleanupReviewInterface {
+	return newCleanupReviews(c, namespace)
 }
 
 func (c *GcV1alpha1Client) ClusterCleanupPolicies() ClusterCleanupPolicyInterface {
