@@ -200,23 +200,28 @@ func (j *judge) judgeTogether(first time.Time, all []deletion, deadline time.Tim
 		versions[f.UID] = f.ResourceVersion
 	}
 	for i, d := range all {
-		if i > 0 && !time.Now().Before(deadline) {
-			return i
-		}
-		fact, outdated := j.history.find(d.uid, d.version, d.at)
-		switch {
-		case fact == nil:
-			j.fault("%s: its precondition names a state %d of %s that nobody wrote", d.what, d.version, d.uid)
-		case outdated && j.accepted(d):
-			j.fault("%s: state %d was deleted after a newer one was acknowledged", d.what, d.version)
-		case j.history.isHeld(d.uid, d.at):
-			j.fault("%s at %s waits for approval", d.what, d.at.Format(time.StampMilli))
-		case versions[d.uid] == d.version && answers[d.uid].Action == oracle.Delete:
-		default:
-			j.judgeAlone(d, fact)
+		j.judgeOne(d, answers, versions)
+		if !time.Now().Before(deadline) {
+			return i + 1
 		}
 	}
 	return len(all)
+}
+
+// judgeOne judges a DELETE by the answers for these versions of the objects, if they are enough.
+func (j *judge) judgeOne(d deletion, answers map[types.UID]oracle.Answer, versions map[types.UID]uint64) {
+	fact, outdated := j.history.find(d.uid, d.version, d.at)
+	switch {
+	case fact == nil:
+		j.fault("%s: its precondition names a state %d of %s that nobody wrote", d.what, d.version, d.uid)
+	case outdated && j.accepted(d):
+		j.fault("%s: state %d was deleted after a newer one was acknowledged", d.what, d.version)
+	case j.history.isHeld(d.uid, d.at):
+		j.fault("%s at %s waits for approval", d.what, d.at.Format(time.StampMilli))
+	case versions[d.uid] == d.version && answers[d.uid].Action == oracle.Delete:
+	default:
+		j.judgeAlone(d, fact)
+	}
 }
 
 // views are those in which a DELETE may be right, from the one that lags least.
