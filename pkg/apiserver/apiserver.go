@@ -21,6 +21,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupcandidate"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanuppolicy"
+	"github.com/winnow-dev/winnow/pkg/registry/gc/cleanupreview"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/clustercleanuppolicy"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/resourcelifecycle"
 	"github.com/winnow-dev/winnow/pkg/registry/gc/schemas"
@@ -41,6 +42,8 @@ type Config struct {
 	NamedResources func() (sets.Set[string], error)
 	// Candidates computes candidates.
 	Candidates cleanupcandidate.Reader
+	// Reviews says what drafts would delete.
+	Reviews cleanupreview.Reviewer
 	// MaxPoliciesPerNamespace limits the number of CleanupPolicies in a namespace; negative for no limit.
 	MaxPoliciesPerNamespace int
 }
@@ -60,6 +63,7 @@ type completedConfig struct {
 	forecastLifecycle func(context.Context, gc.LifecycleChange) []string
 	cluster           Cluster
 	reader            cleanupcandidate.Reader
+	reviewer          cleanupreview.Reviewer
 	named             func() (sets.Set[string], error)
 	most              int // policies of a namespace
 	options           *genericapiserver.RecommendedConfig
@@ -78,7 +82,8 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	return CompletedConfig{&completedConfig{
 		generic: c.GenericConfig.Complete(), clock: c.Clock, forecast: c.Forecast, forecastLifecycle: c.ForecastLifecycle,
-		cluster: c.Cluster, reader: c.Candidates, named: c.NamedResources, most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
+		cluster: c.Cluster, reader: c.Candidates, reviewer: c.Reviews, named: c.NamedResources,
+		most: c.MaxPoliciesPerNamespace, options: c.GenericConfig,
 	}}
 }
 
@@ -121,6 +126,7 @@ func (c CompletedConfig) New() (*genericapiserver.GenericAPIServer, error) {
 		"resourcelifecycles":            lifecycles.Lifecycles,
 		"resourcelifecycles/status":     lifecycles.Status,
 		"cleanupcandidates":             cleanupcandidate.NewREST(c.reader, authorizer, c.clock),
+		"cleanupreviews":                cleanupreview.NewREST(c.reviewer, policies.Policies, authorizer),
 	}
 	if err := server.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("cannot serve the API group %s: %w", gc.GroupName, err)

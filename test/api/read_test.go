@@ -25,6 +25,7 @@ func TestDiscovery(t *testing.T) {
 	want := [][]string{
 		{"cleanupcandidates", "cand", "gc.winnow.dev/v1alpha1", "true", "CleanupCandidate", "get,list"},
 		{"cleanuppolicies", "cup", "gc.winnow.dev/v1alpha1", "true", "CleanupPolicy", verbs},
+		{"cleanupreviews", "gc.winnow.dev/v1alpha1", "true", "CleanupReview", "create"},
 		{"clustercleanuppolicies", "ccup", "gc.winnow.dev/v1alpha1", "false", "ClusterCleanupPolicy", verbs},
 		{"resourcelifecycles", "rlc", "gc.winnow.dev/v1alpha1", "false", "ResourceLifecycle", verbs},
 	}

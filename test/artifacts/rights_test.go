@@ -245,6 +245,8 @@ func checkRole(t *testing.T, team, role string, want userRights) {
 		{member, team, "cleanupcandidates", "get list"},
 		{member, "team-other", "cleanupcandidates", ""},
 		{everywhere, "team-other", "cleanupcandidates", "get list"},
+		{member, team, "cleanupreviews", "create"},
+		{member, "team-other", "cleanupreviews", ""},
 		{member, "", "clustercleanuppolicies", ""},
 		{everywhere, "", "clustercleanuppolicies", want.ofCluster},
 		{everywhere, "", "clustercleanuppolicies/status", ""},

@@ -71,7 +71,8 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	return &Config{
 		apiServer: &apiserver.Config{
 			GenericConfig: generic, Clock: clock.RealClock{}, Forecast: asked.Forecast, ForecastLifecycle: asked.ForecastLifecycle,
-			Cluster: asked, Candidates: asked, NamedResources: asked.NamedResources, MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
+			Cluster: asked, Candidates: asked, Reviews: asked, NamedResources: asked.NamedResources,
+			MaxPoliciesPerNamespace: o.MaxPoliciesPerNamespace,
 		},
 		cluster:    clusterConfig,
 		barriers:   barriers,

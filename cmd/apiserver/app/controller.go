@@ -94,6 +94,14 @@ func (q *questions) Candidates(ctx context.Context, query gc.CandidateQuery) (gc
 	return gc.CandidatePage{}, errStarting
 }
 
+// Review says what a draft would delete.
+func (q *questions) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
+	if c := q.controller.Load(); c != nil {
+		return c.Review(ctx, draft)
+	}
+	return gc.CleanupReviewStatus{}, errStarting
+}
+
 // barriersOf returns the Barriers of the storage in the cluster.
 func barriersOf(host *cluster.Host) *cleanup.Barriers {
 	return &cleanup.Barriers{

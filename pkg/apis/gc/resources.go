@@ -48,6 +48,7 @@ var neverResources = sets.New(
 	"clustercleanuppolicies", "clustercleanuppolicy", "ccup",
 	"resourcelifecycles", "resourcelifecycle", "rlc",
 	"cleanupcandidates", "cleanupcandidate", "cand",
+	"cleanupreviews", "cleanupreview",
 	"storedcleanuppolicies", "storedcleanuppolicy",
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",

@@ -211,6 +211,14 @@ func (c *Controller) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.Ca
 	return c.replica.Candidates(ctx, q)
 }
 
+// Review says what a draft would delete, and when.
+func (c *Controller) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
+	if !c.Synced() {
+		return gc.CleanupReviewStatus{}, errNotSynced
+	}
+	return c.forecast.Review(ctx, draft)
+}
+
 // Served returns what the cluster says of a resource; nothing before it was asked.
 func (c *Controller) Served(resource string) gc.ServedResource { return c.kinds.Served(resource) }
 

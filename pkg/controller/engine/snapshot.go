@@ -301,38 +301,40 @@ type Due struct {
 }
 
 // Due returns all objects that are due by any policy now, except objects that are held for a reason other than ReasonHeld.
-func (e *Engine) Due() []Due {
-	var out []Due
-	add := func(rec *record, p *policy.Policy, d policy.Decision, preview bool) {
-		switch {
-		case d.Ready():
-			out = append(out, Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Ends: d.Ends, Preview: preview})
-		case d.Reason == policy.ReasonHeld:
-			h := rec.heldBy(p.UID)
-			if h == nil {
-				h = &approval.Hold{} // The hold of a preview has ended, and the record is not judged again yet.
-			}
-			due := Due{
-				Compact:   &rec.Compact,
-				Policy:    p.NamespacedName,
-				Reason:    d.Reason,
-				Hold:      h.ID,
-				Why:       h.Why,
-				HoldOwner: p.NamespacedName,
-				Ends:      d.Ends,
-				Preview:   preview,
-			}
-			if owner := e.policyOf(rec.ns, h.Owner); owner != nil {
-				due.HoldOwner, due.HoldTotal = owner.stored.NamespacedName(), h.Total
-			}
+func (e *Engine) Due() []*Due {
+	var out []*Due
+	add := func(due *Due) {
+		if due != nil {
 			out = append(out, due)
 		}
 	}
 	for rec := range e.records.all() {
-		add(rec, rec.policy, rec.decision(), false)
+		add(e.dueBy(rec, rec.policy, rec.decision(), false))
 		for _, p := range rec.previews() {
-			add(rec, p.policy, p.decision, true)
+			add(e.dueBy(rec, p.policy, p.decision, true))
 		}
 	}
 	return out
+}
+
+// dueBy returns a record that is due by the decision of a policy; nil if it is not.
+func (e *Engine) dueBy(rec *record, p *policy.Policy, d policy.Decision, preview bool) *Due {
+	switch {
+	case d.Ready():
+		return &Due{Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Ends: d.Ends, Preview: preview}
+	case d.Reason != policy.ReasonHeld:
+		return nil
+	}
+	h := rec.heldBy(p.UID)
+	if h == nil {
+		h = &approval.Hold{} // The hold of a preview has ended, and the record is not judged again yet.
+	}
+	due := &Due{
+		Compact: &rec.Compact, Policy: p.NamespacedName, Reason: d.Reason, Ends: d.Ends, Preview: preview,
+		Hold: h.ID, Why: h.Why, HoldOwner: p.NamespacedName,
+	}
+	if owner := e.policyOf(rec.ns, h.Owner); owner != nil {
+		due.HoldOwner, due.HoldTotal = owner.stored.NamespacedName(), h.Total
+	}
+	return due
 }

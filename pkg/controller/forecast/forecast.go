@@ -35,6 +35,16 @@ const (
 	atOnce = 2
 )
 
+const (
+	// reviewWait bounds how long a review waits for others, and reviewTimeout how long it takes after that. reviewListTimeout is the part of
+	// that for listing objects.
+	reviewWait, reviewTimeout, reviewListTimeout = 20 * time.Second, 10 * time.Second, 3 * time.Second
+	// reviewKnownMost is how many known objects a review evaluates.
+	reviewKnownMost = 200_000
+	// sampleMost is how many objects a review names.
+	sampleMost = 20
+)
+
 // Config configures a Forecaster.
 type Config struct {
 	Tracker Tracker
@@ -46,13 +56,18 @@ type Config struct {
 // Forecaster is safe for concurrent use.
 type Forecaster struct {
 	Config
-	knownMost, listedMost int
-	slots                 chan struct{}
+	knownMost, listedMost, reviewKnownMost int
+	slots                                  chan struct{}
+	// reviews has one slot: reviews are not urgent, and must not delay forecasts and deletes.
+	reviews chan struct{}
 }
 
 // New returns a Forecaster.
 func New(c Config) *Forecaster {
-	return &Forecaster{Config: c, knownMost: knownMost, listedMost: listedMost, slots: make(chan struct{}, atOnce)}
+	return &Forecaster{
+		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
+		slots: make(chan struct{}, atOnce), reviews: make(chan struct{}, 1),
+	}
 }
 
 // Forecast returns what a change makes due at once. It takes at most about two seconds, and says if that was not enough.
@@ -134,24 +149,33 @@ var tooMuch = fmt.Sprintf("there are too many objects, policies or rules to look
 
 // count makes the forecast. Objects are listed until listCtx ends.
 func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyForecast {
+	if err := f.try(ctx, listCtx, &a, f.knownMost); err != nil {
+		return a.uncounted(tooMuch)
+	}
+	return gc.PolicyForecast{Lines: a.lines(), Holds: a.holds, Complete: a.complete, Leading: a.leading}
+}
+
+// try makes the change on a copy of the engine with at most so many known objects, and completes the account. Objects are listed until
+// listCtx ends. It fails if ctx ends first.
+func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int) error {
 	now := f.Clock.Now()
-	snapshot := f.Tracker.Snapshot(ctx, a.propose(), f.knownMost, now)
+	snapshot := f.Tracker.Snapshot(ctx, a.propose(), knownMost, now)
 	a.kinds = snapshot.Engine.Kinds()
 	if snapshot.Kind != nil {
 		a.kinds = a.kinds.With(snapshot.Kind)
 	}
-	listed := f.list(listCtx, a.kinds, snapshot)
+	listed := f.list(listCtx, a, snapshot)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
 	if a.lifecycle != nil {
 		a.counted = listed.counted // The facts are those of the same objects.
 	}
-	t := trial{Engine: snapshot.Engine, now: now}
+	t := trial{Engine: snapshot.Engine, now: now, review: a.review}
 	run := func() error { return t.run(ctx, snapshot, listed, a.PolicyChange) }
 	if a.lifecycle != nil {
 		run = func() error { return t.runLifecycle(ctx, snapshot, listed, a.lifecycle.kind) }
 	}
 	if err := run(); err != nil {
-		return a.uncounted(tooMuch)
+		return err
 	}
 	a.fresh, a.still, a.report, a.controlled = t.fresh, t.still, t.report, t.controlled
 	if t.complete && !a.incomplete {
@@ -159,7 +183,7 @@ func (f *Forecaster) count(ctx, listCtx context.Context, a account) gc.PolicyFor
 	} else {
 		a.holds = append(a.holds, t.holds...)
 	}
-	return gc.PolicyForecast{Lines: a.lines(), Holds: a.holds, Complete: a.complete, Leading: a.leading}
+	return nil
 }
 
 // trial makes a change on a copy of the engine.
@@ -168,9 +192,9 @@ type trial struct {
 	now    time.Time
 	byKind map[string][]*facts.Compact
 	// fresh becomes due because of the change.
-	fresh []engine.Due
+	fresh []*engine.Due
 	// still waits for approval by its policy, before the change and after it.
-	still []engine.Due
+	still []*engine.Due
 	// holds are the holds of the policy before the change approves any.
 	holds []gc.PolicyHold
 	// complete is set if the policy has no other holds.
@@ -179,6 +203,7 @@ type trial struct {
 	report report.Report
 	// controlled is set if a change of a lifecycle makes objects of other resources due.
 	controlled bool
+	review     *review // nil for a forecast
 }
 
 // run makes the change of a policy. It fails if ctx ends first.
@@ -190,6 +215,9 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 	before, err := t.dueBefore(ctx)
 	if err != nil {
 		return err
+	}
+	if t.review != nil {
+		t.review.without(t.Engine, t.now)
 	}
 	if change.After == nil {
 		t.RemovePolicy(policy.StoredOf(change.Before), t.now)
@@ -210,6 +238,9 @@ func (t *trial) run(ctx context.Context, snapshot *engine.Snapshot, listed *list
 			return err
 		}
 	}
+	if t.review != nil {
+		t.review.with(t.Engine, t.now)
+	}
 	t.fresh, t.still = compare(before, t.Due(), nameOf(change.Policy()))
 	return t.reportOn(ctx, change.After)
 }
@@ -229,7 +260,7 @@ func (t *trial) runLifecycle(ctx context.Context, snapshot *engine.Snapshot, lis
 		return err
 	}
 	fresh, _ := compare(before, t.Due(), types.NamespacedName{})
-	t.fresh = only(fresh, func(due engine.Due) bool { return due.Resource == kind.Resource })
+	t.fresh = only(fresh, func(due *engine.Due) bool { return due.Resource == kind.Resource })
 	t.controlled = len(t.fresh) < len(fresh)
 	return nil
 }
@@ -248,11 +279,11 @@ func (t *trial) prepare(snapshot *engine.Snapshot, listed *listing, objects []*f
 }
 
 // dueBefore adds the objects before the change, and returns what is due by enforcing policies. It fails if ctx ends first.
-func (t *trial) dueBefore(ctx context.Context) (map[types.UID]engine.Due, error) {
+func (t *trial) dueBefore(ctx context.Context) (map[types.UID]*engine.Due, error) {
 	if err := t.addObjects(ctx); err != nil {
 		return nil, err
 	}
-	before := map[types.UID]engine.Due{}
+	before := map[types.UID]*engine.Due{}
 	for _, due := range t.Due() {
 		if !due.Preview {
 			before[due.UID()] = due
@@ -320,7 +351,7 @@ func unapproved(change gc.PolicyChange) metav1.Object {
 // compare returns the objects that the change makes due, or that now wait for another approval (fresh), and those of the changed policy
 // that wait for the same approval as before (still). Of Preview policies it considers only the changed one. For a CleanupPolicy, it returns
 // nothing of other namespaces. changed is empty if no policy changes.
-func compare(before map[types.UID]engine.Due, after []engine.Due, changed types.NamespacedName) (fresh, still []engine.Due) {
+func compare(before map[types.UID]*engine.Due, after []*engine.Due, changed types.NamespacedName) (fresh, still []*engine.Due) {
 	for _, due := range after {
 		was, ok := before[due.UID()]
 		own := due.Policy == changed
@@ -339,7 +370,7 @@ func compare(before map[types.UID]engine.Due, after []engine.Due, changed types.
 }
 
 // notAffected reports whether an object was about to be deleted before the change too, or waits for the same approval.
-func notAffected(was, is engine.Due) bool {
+func notAffected(was, is *engine.Due) bool {
 	return was.Hold == "" && was.Ends == is.Ends || was.Hold != "" && was.Hold == is.Hold && was.Policy == is.Policy
 }
 

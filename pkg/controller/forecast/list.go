@@ -53,11 +53,14 @@ type lister struct {
 
 var errEnough = errors.New("enough objects were looked at")
 
-// list lists all resources concurrently until ctx ends.
-func (f *Forecaster) list(ctx context.Context, table *kinds.Table, snapshot *engine.Snapshot) *listing {
-	l := &lister{Forecaster: f, kinds: table, conditions: snapshot.Conditions, running: snapshot.Deadlines}
+// list lists all resources concurrently until ctx ends, except those that a review must not show.
+func (f *Forecaster) list(ctx context.Context, a *account, snapshot *engine.Snapshot) *listing {
+	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines}
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
+		if k, err := a.kinds.For(resource); a.review != nil && err == nil && k.Deletable() && !a.review.shows(resource) {
+			continue
+		}
 		group.Go(func() { l.read(ctx, resource, namespaces) })
 	}
 	group.Wait()

@@ -27,11 +27,13 @@ type account struct {
 	gc.PolicyChange
 	// lifecycle is nil if the change is one of a policy. Otherwise the policies before and after the change are nil.
 	lifecycle *lifecycleChange
+	// review is nil unless the change is a draft that is reviewed.
+	review *review
 	// kinds are those after the change.
 	kinds *kinds.Table
-	fresh []engine.Due
+	fresh []*engine.Due
 	// still are objects that wait for the same approval as before the change.
-	still []engine.Due
+	still []*engine.Due
 	// counted is how many objects were counted at; cut says that there are more.
 	counted    int
 	incomplete bool
@@ -58,8 +60,8 @@ func (a *account) propose() engine.Proposal {
 
 // lines describes the forecast, with one line for each of: deleted, held, still waiting, shown by Preview, and due by other policies.
 func (a *account) lines() []string {
-	isOwn := func(due engine.Due) bool { return a.lifecycle == nil && due.Policy == nameOf(a.Policy()) }
-	var gone, held, shown, others, deadlines []engine.Due
+	isOwn := func(due *engine.Due) bool { return a.lifecycle == nil && due.Policy == nameOf(a.Policy()) }
+	var gone, held, shown, others, deadlines []*engine.Due
 	for _, due := range a.fresh {
 		switch {
 		case due.Hold == "" && isDeadline(due.Reason):
@@ -129,7 +131,7 @@ func (a *account) uncounted(why string) gc.PolicyForecast {
 }
 
 // gone describes objects that the changed policy deletes.
-func (a *account) gone(all []engine.Due) []string {
+func (a *account) gone(all []*engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -137,7 +139,7 @@ func (a *account) gone(all []engine.Due) []string {
 }
 
 // held describes objects that the changed policy would delete if they were not too many.
-func (a *account) held(all []engine.Due) []string {
+func (a *account) held(all []*engine.Due) []string {
 	switch {
 	case len(all) == 0:
 		return nil
@@ -166,7 +168,7 @@ func (a *account) stillWaiting() []string {
 	}
 }
 
-func waits(all []engine.Due) string {
+func waits(all []*engine.Due) string {
 	if len(all) == 1 {
 		return "waits"
 	}
@@ -174,7 +176,7 @@ func waits(all []engine.Due) string {
 }
 
 // because names the changes that made the objects due, usually one.
-func because(all []engine.Due) string {
+func because(all []*engine.Due) string {
 	whys := map[string]bool{}
 	for _, due := range all {
 		whys[due.Why] = true
@@ -183,7 +185,7 @@ func because(all []engine.Due) string {
 }
 
 // commands returns the commands that list the waiting objects and approve them.
-func commands(all []engine.Due) string {
+func commands(all []*engine.Due) string {
 	resources, namespaces := map[string]bool{}, map[string]bool{}
 	for _, due := range all {
 		resources[due.Resource], namespaces[due.Namespace] = true, true
@@ -214,7 +216,7 @@ func (a *account) approved() []string {
 }
 
 // shown describes objects that a Preview policy would delete if it enforced.
-func (a *account) shown(all []engine.Due) []string {
+func (a *account) shown(all []*engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -222,12 +224,12 @@ func (a *account) shown(all []engine.Due) []string {
 }
 
 // others describes objects that become due by other policies.
-func (a *account) others(all []engine.Due) []string {
+func (a *account) others(all []*engine.Due) []string {
 	if len(all) == 0 {
 		return nil
 	}
 	line := fmt.Sprintf("%s, %s %s due%s", a.how(), policies(all), a.count(all), most(all))
-	held, who := only(all, func(due engine.Due) bool { return due.Hold != "" }), "they"
+	held, who := only(all, func(due *engine.Due) bool { return due.Hold != "" }), "they"
 	if len(held) == 0 {
 		return []string{line}
 	}
@@ -273,8 +275,8 @@ func (a *account) ofOtherResources() []string {
 	return []string{fmt.Sprintf("%s, objects that are controlled by objects of %s become due", a.how(), a.lifecycle.Resource())}
 }
 
-func only(all []engine.Due, keep func(engine.Due) bool) []engine.Due {
-	return slices.DeleteFunc(slices.Clone(all), func(due engine.Due) bool { return !keep(due) })
+func only(all []*engine.Due, keep func(*engine.Due) bool) []*engine.Due {
+	return slices.DeleteFunc(slices.Clone(all), func(due *engine.Due) bool { return !keep(due) })
 }
 
 func (a *account) would() string {
@@ -292,7 +294,7 @@ func (a *account) will() string {
 }
 
 // count returns the number of objects by kind, and their namespace or the number of namespaces.
-func (a *account) count(all []engine.Due) string {
+func (a *account) count(all []*engine.Due) string {
 	resources, namespaces := map[string]int{}, map[string]int{}
 	for _, due := range all {
 		resources[due.Resource]++
@@ -329,7 +331,7 @@ func number(n int, what string) string {
 }
 
 // past returns why objects are due.
-func past(all []engine.Due) string {
+func past(all []*engine.Due) string {
 	are := "are"
 	if len(all) == 1 {
 		are = "is"
@@ -355,7 +357,7 @@ func past(all []engine.Due) string {
 }
 
 // most names the namespaces with the most objects, if there are several.
-func most(all []engine.Due) string {
+func most(all []*engine.Due) string {
 	names, in := byNumber(all)
 	if len(names) < 2 {
 		return ""
@@ -367,7 +369,7 @@ func most(all []engine.Due) string {
 }
 
 // byNumber returns the namespaces of objects, those with the most first, and the number of objects in each.
-func byNumber(all []engine.Due) ([]string, map[string]int) {
+func byNumber(all []*engine.Due) ([]string, map[string]int) {
 	in := map[string]int{}
 	for _, due := range all {
 		in[due.Namespace]++
@@ -384,7 +386,7 @@ func few(names []string) string {
 }
 
 // policies names the policies by which objects are due, those with the most first.
-func policies(all []engine.Due) string {
+func policies(all []*engine.Due) string {
 	by := map[types.NamespacedName]int{}
 	for _, due := range all {
 		by[due.Policy]++
@@ -410,7 +412,7 @@ func title(name types.NamespacedName) string {
 }
 
 // approve returns the commands that approve the holds, one for each policy, in the order of most.
-func approve(all []engine.Due) string {
+func approve(all []*engine.Due) string {
 	names, _ := byNumber(all)
 	turn := map[string]int{}
 	for i, name := range names {

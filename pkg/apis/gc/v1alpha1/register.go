@@ -38,7 +38,7 @@ func Resource(resource string) schema.GroupResource {
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(
 		SchemeGroupVersion, &CleanupPolicy{}, &CleanupPolicyList{}, &ClusterCleanupPolicy{}, &ClusterCleanupPolicyList{},
-		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{},
+		&ResourceLifecycle{}, &ResourceLifecycleList{}, &CleanupCandidate{}, &CleanupCandidateList{}, &CleanupReview{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -61,24 +61,30 @@ type namesResources struct {
 }
 
 // check refuses a policy that names a resource whose objects Winnow cannot delete, unless it did so before: what a cluster serves changes.
-func (n namesResources) check(_ context.Context, object, old runtime.Object) error {
+func (n namesResources) check(_ context.Context, object, before runtime.Object) error {
+	p := object.(Policy)
+	old, _ := before.(Policy)
+	if errs := n.refused(p, old); len(errs) > 0 {
+		return apierrors.NewInvalid(gc.Kind(n.kind), p.GetName(), errs)
+	}
+	return nil
+}
+
+// refused returns an error for each resource whose objects Winnow cannot delete, and that the old policy does not name; see check.
+func (n namesResources) refused(p, old Policy) field.ErrorList {
 	before := sets.New[string]()
 	if old != nil {
-		for _, r := range n.in(old.(Policy)) {
+		for _, r := range n.in(old) {
 			before.Insert(r.Resource)
 		}
 	}
 	var errs field.ErrorList
-	p := object.(Policy)
 	for _, r := range n.in(p) {
 		if refusal := n.served(r.Resource).Refusal; refusal != "" && !before.Has(r.Resource) {
 			errs = append(errs, field.Invalid(r.Field, r.Resource, refusal))
 		}
 	}
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(gc.Kind(n.kind), p.GetName(), errs)
-	}
-	return nil
+	return errs
 }
 
 // warnings returns a line for each resource that the cluster does not serve, or whose objects never finish although only finished ones
