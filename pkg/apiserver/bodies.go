@@ -95,12 +95,18 @@ func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.R
 	if len(c.wrong) > 0 {
 		return apierrors.NewInvalid(kind.GroupKind(), name, c.wrong)
 	}
-	if strict := r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict; strict && len(c.unknown) > 0 {
+	if isStrict(kind, r) && len(c.unknown) > 0 {
 		return apierrors.NewBadRequest(
 			fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.unknown)),
 		)
 	}
 	return nil
+}
+
+// isStrict reports whether unknown fields are errors. In a review they always are: nothing is lost by an error, and many users can create one
+// only with the flag --validate=false, since kubectl looks for a PATCH of the kind, finds none, and wants to list CRDs.
+func isStrict(kind schema.GroupVersionKind, r *http.Request) bool {
+	return kind.Kind == "CleanupReview" || r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict
 }
 
 // decodeBody decodes a body without types, and keeps numbers as written.

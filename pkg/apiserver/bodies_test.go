@@ -154,6 +154,20 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
+// TestUnknownFieldsOfReviews: they are errors in any mode.
+func TestUnknownFieldsOfReviews(t *testing.T) {
+	for _, mode := range []string{"", "Ignore", "Warn", "Strict"} {
+		got := answered(t, request{
+			method: http.MethodPost, resource: "cleanupreviews", contentType: "application/json", query: "fieldValidation=" + mode,
+			body: `{"metadata":{"name":"p"},"spec":{"ttlAfterFinish":"1h"}}`,
+		})
+		const want = `BadRequest CleanupReview "p" cannot be written: strict decoding error: unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`
+		if got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", mode, got, want)
+		}
+	}
+}
+
 // TestCreatedByName: a request that creates has the name in its body.
 func TestCreatedByName(t *testing.T) {
 	body := "metadata: {name: new}\nspec: {suspend: 1}\n"
