@@ -39,6 +39,8 @@ const (
 	// reviewWait bounds how long a review waits for others, and reviewTimeout how long it takes after that. reviewListTimeout is the part of
 	// that for listing objects.
 	reviewWait, reviewTimeout, reviewListTimeout = 20 * time.Second, 10 * time.Second, 3 * time.Second
+	// reviewsMost is how many reviews may run or wait. More would take the places of other writes in the server.
+	reviewsMost = 32
 	// reviewKnownMost is how many known objects a review evaluates.
 	reviewKnownMost = 200_000
 	// sampleMost is how many objects a review names.
@@ -58,15 +60,16 @@ type Forecaster struct {
 	Config
 	knownMost, listedMost, reviewKnownMost int
 	slots                                  chan struct{}
-	// reviews has one slot: reviews are not urgent, and must not delay forecasts and deletes.
-	reviews chan struct{}
+	// reviewing has one slot: reviews are not urgent, and must not delay forecasts and deletes. reviews has one slot for each that runs or
+	// waits.
+	reviewing, reviews chan struct{}
 }
 
 // New returns a Forecaster.
 func New(c Config) *Forecaster {
 	return &Forecaster{
 		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
-		slots: make(chan struct{}, atOnce), reviews: make(chan struct{}, 1),
+		slots: make(chan struct{}, atOnce), reviewing: make(chan struct{}, 1), reviews: make(chan struct{}, reviewsMost),
 	}
 }
 

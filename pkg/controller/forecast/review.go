@@ -22,13 +22,20 @@ import (
 // Review returns what a draft would delete, and when. It fails with TooManyRequests while there are too many other reviews, and with
 // Timeout if there is too much to look at.
 func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
-	waiting, cancel := context.WithTimeout(ctx, reviewWait)
-	defer cancel()
+	busy := apierrors.NewTooManyRequests("the server is busy with other reviews; try again", 5)
 	select {
 	case f.reviews <- struct{}{}:
 		defer func() { <-f.reviews }()
+	default:
+		return gc.CleanupReviewStatus{}, busy
+	}
+	waiting, cancel := context.WithTimeout(ctx, reviewWait)
+	defer cancel()
+	select {
+	case f.reviewing <- struct{}{}:
+		defer func() { <-f.reviewing }()
 	case <-waiting.Done():
-		return gc.CleanupReviewStatus{}, apierrors.NewTooManyRequests("the server is busy with other reviews; try again", 5)
+		return gc.CleanupReviewStatus{}, busy
 	}
 	ctx, cancel = context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()

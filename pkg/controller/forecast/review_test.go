@@ -170,16 +170,23 @@ func TestReviewBound(t *testing.T) {
 // TestBusyWithReviews: reviews wait for each other, and forecasts do not wait for reviews.
 func TestBusyWithReviews(t *testing.T) {
 	f := newWorld(jobs("team-a", 70)...).forecaster()
-	f.reviews <- struct{}{}
+	f.reviewing <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Review(ctx, draft(nil, ttlPolicy("p", "1h"))); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("got %v, want TooManyRequests", err)
+		t.Errorf("after its time: got %v, want TooManyRequests", err)
+	}
+	for range reviewsMost {
+		f.reviews <- struct{}{}
+	}
+	if _, err := f.Review(t.Context(), draft(nil, ttlPolicy("p", "1h"))); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("behind too many: got %v, want TooManyRequests", err)
 	}
 	if got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")}); len(got.Lines) != 1 || !got.Complete {
 		t.Errorf("the forecast is %+v", got)
 	}
 	<-f.reviews
+	<-f.reviewing
 	if _, err := f.Review(t.Context(), draft(nil, ttlPolicy("p", "1h"))); err != nil {
 		t.Error(err)
 	}
