@@ -109,7 +109,7 @@ func New(c Config) (*Controller, error) {
 		return nil, err
 	}
 	writer := status.New(status.Config{
-		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
+		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: served.Served, Instance: c.Instance,
 	})
 	return &Controller{
 		loop: loop{

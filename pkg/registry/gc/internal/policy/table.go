@@ -68,13 +68,16 @@ func next(t *metav1.Time, now time.Time) string {
 	return "in " + duration.HumanDuration(t.Sub(now))
 }
 
-// ready formats the condition Ready, and if it is True, what suspends or delays the policy.
+// ready formats the condition Ready, and if it is True, what suspends, delays or limits the policy.
 func ready(conditions []metav1.Condition) string {
 	if meta.IsStatusConditionTrue(conditions, gc.ConditionReady) {
 		for _, slower := range []string{gc.ConditionSuspended, gc.ConditionThrottled} {
 			if meta.IsStatusConditionTrue(conditions, slower) {
 				return fmt.Sprintf("%s (%s)", metav1.ConditionTrue, slower)
 			}
+		}
+		if meta.IsStatusConditionFalse(conditions, gc.ConditionEstablished) {
+			return fmt.Sprintf("%s (%s)", metav1.ConditionTrue, gc.ReasonNotServed)
 		}
 	}
 	return object.Condition(conditions, gc.ConditionReady)
