@@ -173,6 +173,7 @@ func commands(c *cluster.Cluster) []string {
 		"  export KUBECONFIG=" + c.Kubeconfig(),
 		"  export PATH=" + filepath.Dir(c.KubectlPath()) + ":$PATH",
 		"  kubectl get cup --all-namespaces",
+		"  " + explainCommand,
 	}
 }
 

@@ -40,6 +40,7 @@ type model struct {
 	forecast   *engine.Engine
 	extension  *extension
 	approval   *approvedHold
+	candidates string // what kubectl get cand showed; empty before that
 	lines      []line // what happened
 	sights     []sight
 }

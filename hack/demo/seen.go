@@ -27,6 +27,7 @@ func allSights() []sight {
 		{what: "kept by rule", look: (*model).seeKept},
 		{what: "held by finalizer", look: (*model).seeHeld},
 		{what: "extended, kept", look: (*model).seeExtended},
+		{what: "explained", look: (*model).seeExplained},
 		{what: "rest gone", look: (*model).seeRest},
 		{what: "last 3 kept", look: (*model).seeLast},
 		{what: "kept for minTTL", look: (*model).seeMinimum},
@@ -116,6 +117,21 @@ func (m *model) seeExtended(now time.Time) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, extended %s before it was due, until %s", nameOf(o.fact), seconds(e.due.Sub(e.at)), clock(next))
+}
+
+// seeExplained requires that the candidates of the namespace were shown, each with what happens to it.
+func (m *model) seeExplained(time.Time) string {
+	shown := 0
+	for line := range strings.Lines(m.candidates) {
+		switch cells := strings.Fields(line); strings.Join(cells[:min(2, len(cells))], " ") {
+		case "jobs.batch/" + failing + " Waiting", "jobs.batch/" + extended + " Waiting", "jobs.batch/" + finalized + " Terminating":
+			shown++
+		}
+	}
+	if shown < 3 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %s and %s, by the command %s", failing, extended, finalized, explainCommand)
 }
 
 // seeRest requires that all first objects that Winnow must delete are gone, each after one delete by Winnow.

@@ -42,6 +42,8 @@ const (
 	// heldShown is how long these Jobs are shown as held before the approval.
 	heldShown = 5 * time.Second
 
+	explainCommand = "kubectl get cand -n " + namespace
+
 	// nextJobEvery is how often another Job is created, so that the view keeps changing.
 	nextJobEvery = 10 * time.Second
 	// lastMoment is how long before it is due a Job is extended: less than a second, but long enough for the request.
@@ -122,7 +124,7 @@ func firstJobs() []*batchv1.Job {
 	return out
 }
 
-// goOn creates Jobs from time to time, extends one Job just before it is due, and then makes many Jobs due at once.
+// goOn creates Jobs from time to time, extends one Job just before it is due, shows candidates, and makes many Jobs due at once.
 func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 	if s.nextJob.IsZero() {
 		s.nextJob = now.Add(nextJobEvery)
@@ -134,10 +136,31 @@ func (s *story) goOn(ctx context.Context, m *model, now time.Time) error {
 			return err
 		}
 	}
-	if m.extension != nil {
-		return s.sweep(ctx, m, now) // Not earlier, because kubectl is slow, and the time for the extension is short.
+	if m.extension == nil {
+		return s.extend(ctx, m, now)
 	}
-	return s.extend(ctx, m, now)
+	// Not earlier, because kubectl is slow, and the time for the extension is short.
+	if err := s.explain(ctx, m, now); err != nil {
+		return err
+	}
+	return s.sweep(ctx, m, now)
+}
+
+// explain shows the candidates of a namespace once the extension has had an effect. At that time they differ the most.
+func (s *story) explain(ctx context.Context, m *model, now time.Time) error {
+	if m.candidates != "" || now.Before(m.extension.due.Add(outlives)) {
+		return nil
+	}
+	table, _, err := s.cluster.Kubectl(ctx, strings.Fields(strings.TrimPrefix(explainCommand, "kubectl "))...)
+	if err != nil {
+		return err
+	}
+	m.candidates = table
+	m.tell(now, "%s shows what happens to each object, and why; add --output yaml for the whole explanation:", explainCommand)
+	for line := range strings.Lines(table) {
+		m.tell(now, "  %s", strings.TrimRight(line, " \n"))
+	}
+	return nil
 }
 
 // extend extends a Job just before it is due.

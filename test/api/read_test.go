@@ -69,6 +69,9 @@ func TestExplain(t *testing.T) {
 		"enum: Independent, LeaveToOwner")
 	contains(t, kubectl(t, "explain", "cand"), "says what Winnow does with one object, when, and why")
 	contains(t, kubectl(t, "explain", "cand.status"), "policies\t<[]ConsideredPolicy>", "state\t<string> -required-", "dueTime\t<string>")
+	contains(t, kubectl(t, "explain", "cand.status.state"), "Waiting", "Due", "Held", "Terminating", "Kept", "NoCandidate", "becomes due at dueTime")
+	contains(t, kubectl(t, "explain", "cand.status.reason"), "- NotDue: until dueTime", "- ExpressionError: ")
+	contains(t, kubectl(t, "explain", "cand.status.policies.result"), "Decides", "KeepsLess", "has no vote")
 	contains(t, kubectl(t, "explain", "rlc.spec.finished"), "when\t<string> -required-", "succeeded\t<string> -required-",
 		"at\t<string> -required-")
 }

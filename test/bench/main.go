@@ -40,6 +40,7 @@ type options struct {
 
 	policies, namespaces int
 	kinds, custom        int
+	candidates           int
 	settle               time.Duration
 
 	throughput, scale numbers
@@ -62,6 +63,7 @@ var measurements = []struct {
 	{"lateness", measureLateness},
 	{"served", measureServed},
 	{"tenant", measureTenant},
+	{"candidates", measureCandidates},
 }
 
 func main() {
@@ -96,13 +98,14 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
 	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, policies, scale: how long memory and CPU are watched")
-	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant: Jobs that expire in each round")
-	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant: over how long they expire")
+	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant, candidates: Jobs that expire in each round")
+	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant, candidates: over how long they expire")
 	flags.IntVar(
 		&o.rounds,
 		"rounds",
 		5,
-		"expiry, throughput, concurrency, lateness, tenant: how often it is repeated, Winnow and those beside it in turn; who goes first changes",
+		"expiry, throughput, concurrency, lateness, tenant, candidates: how often it is repeated, in turn with what stands beside; who goes "+
+			"first changes",
 	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(
@@ -114,6 +117,7 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	flags.IntVar(&o.kinds, "kinds", 100, "custom: custom resources without objects")
 	flags.IntVar(&o.custom, "custom", 100_000, "custom: finished objects of one of them")
+	flags.IntVar(&o.candidates, "candidates", 100_000, "candidates: how many there are")
 	o.throughput = numbers{4000}
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(

@@ -131,9 +131,13 @@ func (f *field) profileAs(ctx context.Context, o options, name, path string) err
 	return os.WriteFile(filepath.Join(o.out, fmt.Sprintf("scale-%d-%s.pprof", f.jobs, name)), []byte(profile), 0o644)
 }
 
-// anew measures Winnow from before something until it has nothing more to do.
-func (f *field) anew(ctx context.Context, name string, do func() error) (a anew, err error) {
-	pid := f.replica().Process.Pid()
+// anew measures Winnow; see anewOf.
+func (f *field) anew(ctx context.Context, name string, do func() error) (anew, error) {
+	return anewOf(ctx, f.replica().Process.Pid(), name, do)
+}
+
+// anewOf measures a process from before something until it has nothing more to do.
+func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew, err error) {
 	if err := quiet(ctx, pid); err != nil {
 		return a, err
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -48,35 +47,13 @@ func measureTenant(ctx context.Context, o options, r *report) (err error) {
 	if err := t.populate(ctx); err != nil {
 		return err
 	}
-	o.spread = min(o.spread, latenessMost)
-	var busy, quiet []outcome
-	var writes sample
-	for round := range o.rounds {
-		turns := []func() error{func() error {
-			out, err := t.expire(ctx, o, fmt.Sprint("quiet-", round+1))
-			quiet = append(quiet, out)
-			return err
-		}, func() error {
-			out, rate, err := t.expireBeside(ctx, o, fmt.Sprint("busy-", round+1))
-			busy, writes = append(busy, out), append(writes, rate)
-			return err
-		}}
-		if round%2 == 1 {
-			slices.Reverse(turns)
-		}
-		r.progress("tenant: round %d of %d ...", round+1, o.rounds)
-		for _, turn := range turns {
-			if err := turn(); err != nil {
-				return fmt.Errorf("round %d: %w", round+1, err)
-			}
-		}
+	beside, err := w.expireBeside(ctx, o, r, "tenant", t.write)
+	if err != nil {
+		return err
 	}
-	r.add(row{"changes of the tenant's policies", "1/s", writes, "", nil})
-	for _, row := range latenessRows(busy, quiet) {
-		row.figure, row.besideName = "in another namespace: "+row.figure, "quiet tenant"
-		r.add(row)
-	}
-	return r.writeCSV("tenant", append(latenessLines("busy", busy), latenessLines("quiet", quiet)[1:]...))
+	r.add(row{"changes of the tenant's policies", "1/s", beside.rate, "", nil})
+	r.add(beside.rows("in another namespace: ", "quiet tenant")...)
+	return r.writeCSV("tenant", beside.lines())
 }
 
 // populate creates the policies before the Jobs: what each of them would do is told when it is created.
@@ -134,34 +111,6 @@ func tenantRulesFor(ttl v1alpha1.TTL) []v1alpha1.CleanupRule {
 		})
 	}
 	return out
-}
-
-// expire has Jobs of another namespace expire, which is what is measured.
-func (t *tenant) expire(ctx context.Context, o options, ns string) (outcome, error) {
-	ours, _ := contestants(o)
-	return t.world.expire(ctx, o, ours, ns)
-}
-
-// expireBeside does so while the tenant writes, and returns how many of its policies it changed a second.
-func (t *tenant) expireBeside(ctx context.Context, o options, ns string) (outcome, float64, error) {
-	writing, stop := context.WithCancel(ctx)
-	defer stop()
-	type result struct {
-		writes int
-		err    error
-	}
-	done, begin := make(chan result, 1), time.Now()
-	go func() {
-		writes, err := t.write(writing)
-		if writing.Err() != nil {
-			err = nil // It was told to stop.
-		}
-		done <- result{writes, err}
-	}()
-	out, err := t.expire(ctx, o, ns)
-	stop()
-	wrote := <-done
-	return out, float64(wrote.writes) / time.Since(begin).Seconds(), errors.Join(err, wrote.err)
 }
 
 // write changes a policy and a Job, again and again, until ctx ends.

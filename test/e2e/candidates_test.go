@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -268,162 +266,4 @@ func TestCandidatesDisturbNobody(t *testing.T) {
 			t.Errorf("kube-controller-manager knows candidates: %s", line)
 		}
 	}
-}
-
-// TestCandidatesAnnounceTheDeletes: the explanation equals the deed. Hundreds of random Jobs and Pods are explained under a Preview policy.
-// When it enforces, exactly those are deleted that were announced as Due, by the rules that were announced, and all else stays as it was.
-func TestCandidatesAnnounceTheDeletes(t *testing.T) {
-	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	ns := newNamespace(t)
-	tier := func(s string) *metav1.LabelSelector { return matching(map[string]string{"tier": s}) }
-	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{
-		Mode: v1alpha1.ModePreview, AnnotationTTL: v1alpha1.AnnotationAny,
-		Rules: []v1alpha1.CleanupRule{
-			{Name: "failures", Outcome: v1alpha1.OutcomeFailed, Selector: tier("now"), TTL: ttl("1d")},
-			{Name: "now", Selector: tier("now"), TTL: ttl("0s")},
-			{Name: "never", Selector: tier("never"), TTL: ttl("never")},
-			{Name: "few", Selector: tier("few"), TTL: ttl("1d"), Capacity: &v1alpha1.Capacity{MaxObjects: new(int64(15))}},
-			{Name: "later", Selector: tier("later"), TTL: ttl("1h")},
-		},
-	})
-	expected := createRandomObjects(t, ns, random)
-	announced := waitAnnounced(t, ns, expected)
-	var due []string
-	for object, c := range announced {
-		if c.Status.State == v1alpha1.CandidateDue {
-			due = append(due, object+" p/"+c.Status.DecidedBy.Rule)
-		}
-	}
-	if len(due) < 30 || len(due) > len(announced)-30 {
-		t.Fatalf("%d of %d are due; the test shows little", len(due), len(announced))
-	}
-	if got := deletions(t, ns); len(got) > 0 {
-		t.Fatalf("%d deletes under Preview", len(got))
-	}
-	_, err := gc.CleanupPolicies(ns).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"mode":"Enforce"}}`), metav1.PatchOptions{})
-	must(t, err)
-	expectDeletions(t, ns, due...)
-	settle(t, 3*time.Second)
-	expectDeletions(t, ns, due...)
-
-	left, err := gc.CleanupCandidates(ns).List(t.Context(), metav1.ListOptions{})
-	must(t, err)
-	for i := range left.Items {
-		c := &left.Items[i]
-		object := objectOf(c)
-		before, ok := announced[object]
-		switch {
-		case !ok:
-			t.Errorf("%s is a candidate now", object)
-		case before.Status.State == v1alpha1.CandidateDue:
-			if c.Status.State != v1alpha1.CandidateTerminating {
-				t.Errorf("%s was due, and is %s", object, c.Status.State)
-			}
-		case c.Status.State != before.Status.State || c.Status.Reason != before.Status.Reason || !c.Status.DueTime.Equal(before.Status.DueTime):
-			t.Errorf("%s was %+v, and is %+v", object, before.Status, c.Status)
-		}
-	}
-}
-
-// objectOf names the object of a candidate as the audit log does.
-func objectOf(c *v1alpha1.CleanupCandidate) string {
-	resource, _, _ := strings.Cut(c.Status.Object.Resource, ".")
-	return resource + "/" + c.Status.Object.Name
-}
-
-// createRandomObjects creates 300 Jobs and 100 Pods, and returns the resource versions of those that must be candidates.
-func createRandomObjects(t *testing.T, ns string, random *rand.Rand) map[string]string {
-	t.Helper()
-	tiers := []string{"now", "never", "few", "later", "none"}
-	annotations := []map[string]string{
-		nil, nil, nil, nil, {annotationTTL: "never"}, {annotationTTL: "0s"}, {annotationTTL: "soon"},
-		{annotationKeepUntil: time.Now().Add(time.Hour).UTC().Format(time.RFC3339)},
-	}
-	all := make([]*batchv1.Job, 300)
-	for i := range all {
-		all[i] = job(fmt.Sprintf("job-%03d", i), unmanaged, jobLabel("tier", tiers[random.IntN(len(tiers))]))
-		all[i].Annotations = annotations[random.IntN(len(annotations))]
-		switch random.IntN(20) {
-		case 0:
-			all[i].Spec.TTLSecondsAfterFinished = new(int32(3600))
-		case 1:
-			all[i].Finalizers = []string{"test.winnow.dev/wait"}
-		}
-	}
-	runs := func(i int) bool { return i%10 == 0 }
-	expected := map[string]string{}
-	each(len(all), func(i int) { all[i] = createJob(t, ns, all[i]) })
-	times := make([]time.Time, len(all)) // Each at some second since the creation.
-	for i, j := range all {
-		seconds := int(time.Since(j.CreationTimestamp.Time) / time.Second)
-		times[i] = j.CreationTimestamp.Add(time.Duration(random.IntN(seconds+1)) * time.Second)
-	}
-	each(len(all), func(i int) {
-		if !runs(i) {
-			all[i] = finish(t, all[i], times[i])
-		}
-	})
-	for i, j := range all {
-		if !runs(i) && j.Labels["tier"] != "none" {
-			expected["jobs/"+j.Name] = j.ResourceVersion
-		}
-	}
-	maps.Copy(expected, createRandomPods(t, ns, random, tiers, all[0]))
-	return expected
-}
-
-// createRandomPods creates Pods that succeed or fail, some of which a Job controls.
-func createRandomPods(t *testing.T, ns string, random *rand.Rand, tiers []string, owner *batchv1.Job) map[string]string {
-	t.Helper()
-	all := make([]*corev1.Pod, 100)
-	for i := range all {
-		all[i] = pod(fmt.Sprintf("pod-%03d", i), func(p *corev1.Pod) {
-			p.Spec.SchedulerName, p.Labels["tier"] = "none", tiers[random.IntN(len(tiers))]
-			if i%10 == 0 {
-				p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))}
-			}
-		})
-	}
-	phases := make([]corev1.PodPhase, len(all))
-	for i := range phases {
-		phases[i] = []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}[random.IntN(2)]
-	}
-	each(len(all), func(i int) { all[i] = createPod(t, ns, all[i]) })
-	each(len(all), func(i int) {
-		all[i].Status = statusOf(finishedPod{phase: phases[i]}, all[i].CreationTimestamp)
-		finished, err := kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), all[i], metav1.UpdateOptions{})
-		must(t, err)
-		all[i] = finished
-	})
-	expected := map[string]string{}
-	for i, p := range all {
-		if i%10 != 0 && p.Labels["tier"] != "none" {
-			expected["pods/"+p.Name] = p.ResourceVersion
-		}
-	}
-	return expected
-}
-
-// waitAnnounced waits until the candidates are exactly those expected, in the versions that were written last.
-func waitAnnounced(t *testing.T, ns string, expected map[string]string) map[string]v1alpha1.CleanupCandidate {
-	t.Helper()
-	var out map[string]v1alpha1.CleanupCandidate
-	eventually(t, func(ctx context.Context) string {
-		list, err := gc.CleanupCandidates(ns).List(ctx, metav1.ListOptions{})
-		must(t, err)
-		out = map[string]v1alpha1.CleanupCandidate{}
-		versions := map[string]string{}
-		for i := range list.Items {
-			c := &list.Items[i]
-			out[objectOf(c)], versions[objectOf(c)] = *c, c.Status.Object.ResourceVersion
-		}
-		if !maps.Equal(versions, expected) {
-			return fmt.Sprintf("%d candidates, want %d: %v, want %v", len(versions), len(expected), versions, expected)
-		}
-		return ""
-	})
-	return out
 }

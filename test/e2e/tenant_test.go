@@ -6,9 +6,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
@@ -54,5 +58,107 @@ func TestTenantSeesWhoDeletedHisJob(t *testing.T) {
 	}
 	if _, stderr, err := asTenant(t.Context(), "get", "ccup"); err == nil || !strings.Contains(stderr, "Forbidden") {
 		t.Errorf("the tenant can read cluster policies: %v %s", err, stderr)
+	}
+}
+
+// documented returns the arguments of the kubectl command with which the docs answer a question about the Job NAME in the namespace TEAM.
+func documented(t *testing.T, question, ns, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/concepts.md")
+	must(t, err)
+	_, row, found := strings.Cut(string(text), "\n| "+question+" | `kubectl ")
+	command, _, _ := strings.Cut(row, "`")
+	if !found {
+		t.Fatalf("the docs do not answer %q", question)
+	}
+	return strings.Fields(strings.NewReplacer("TEAM", ns, "NAME", name).Replace(command))
+}
+
+// TestTenantAsks: who has no more than the role view gets each answer from the one command that the docs name: when a Job goes, what would
+// keep it, and why it is gone.
+func TestTenantAsks(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	createPolicy(t, ns, "ci", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+		{Name: "reports", Selector: matching(map[string]string{"kind": "report"}), TTL: ttl("0s")}, {Name: "builds", TTL: ttl("1h")},
+	}})
+	tenant := asUser(t, "tenant-"+ns, ns)
+	kubectl(t, "create", "rolebinding", "tenant", "-n", ns, "--clusterrole=view", "--user=tenant-"+ns)
+	build := finish(t, createJob(t, ns, job("build", unmanaged)), time.Now())
+	finish(t, createJob(t, ns, job("report", unmanaged, jobLabel("kind", "report"))), time.Now())
+
+	const when = "When is this Job deleted?"
+	sees := func(args []string, want ...string) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) string {
+			out, stderr, err := tenant(ctx, args...)
+			for _, text := range want {
+				if err != nil || !strings.Contains(out, text) {
+					return fmt.Sprintf("kubectl %s does not show %q: %v %s%s", strings.Join(args, " "), text, err, stderr, out)
+				}
+			}
+			return ""
+		})
+	}
+	sees(documented(t, when, ns, "build"), "jobs.batch/build", "Waiting", "1h", "cup/ci", "builds", " in ", "NotDue")
+	sees(append(documented(t, when, ns, "build"), "-o", "yaml"), "dueTime: \""+finishedAt(build).Add(time.Hour).UTC().Format(time.RFC3339),
+		"To keep it longer, annotate it with gc.winnow.dev/ttl", "the labels do not match its selector \"kind=report\"")
+	sees(documented(t, "Why is my Job gone?", ns, "report"), "Deleted 1 jobs.batch by rule reports", "cleanuppolicy/ci")
+}
+
+// TestEventsShowNoOtherTenant: an event names an object in its own namespace alone. The events of cluster policies, which are in the
+// namespace default, say how many there are.
+func TestEventsShowNoOtherTenant(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	mine, theirs := g.namespace(t), g.namespace(t)
+	name := "private-" + string(g)
+	finish(t, createJob(t, theirs, job(name, unmanaged, func(j *batchv1.Job) { j.Annotations[annotationTTL] = "soon" })), time.Now())
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("0s")})
+	tenant := asUser(t, "tenant-"+mine, mine)
+	for _, ns := range []string{mine, "default"} {
+		kubectl(t, "create", "rolebinding", "tenant-"+mine, "-n", ns, "--clusterrole=view", "--user=tenant-"+mine)
+	}
+	sees := func(as func(context.Context, ...string) (string, string, error), ns, want string) string {
+		t.Helper()
+		var out string
+		eventually(t, func(ctx context.Context) (why string) {
+			var err error
+			if out, why, err = as(ctx, "get", "events", "-n", ns); err == nil && strings.Contains(out, want) {
+				return ""
+			}
+			return fmt.Sprintf("no %q in %s: %v %s%s", want, ns, err, why, out)
+		})
+		return out
+	}
+	sees(suite.Kubectl, theirs, "Held, InvalidAnnotation: "+theirs+"/jobs.batch/"+name)
+	if out := sees(tenant, "default", "clustercleanuppolicy/"+string(g)); strings.Contains(out, name) {
+		t.Errorf("the events of namespace default name what the tenant may not list:\n%s", out)
+	}
+	if out := sees(tenant, mine, ""); strings.Contains(out, name) {
+		t.Errorf("the events of another namespace name it:\n%s", out)
+	}
+}
+
+// TestCandidatesThatMayBeMissing: while Winnow cannot list a resource that a policy names, or the cluster does not serve it, users are told.
+func TestCandidatesThatMayBeMissing(t *testing.T) {
+	t.Parallel()
+	ns, r := newNamespace(t), machine("crimpers", "v1")
+	installCustom(t, customClient(t), r)
+	createPolicy(t, ns, "p", policyFor(r))
+	createPolicy(t, ns, "misspelled", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+		{Name: "all", Resources: []string{"crimper.machines.example.com"}, TTL: ttl("1h")},
+	}})
+	eventually(t, func(ctx context.Context) string {
+		_, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns)
+		const want = "Warning: candidates of crimpers.machines.example.com may be missing or out of date: crimpers.machines.example.com cannot be observed: "
+		if err != nil || !strings.Contains(stderr, want) || !strings.Contains(stderr, "Missing permission: kubectl auth can-i list") {
+			return fmt.Sprint(err, stderr)
+		}
+		return ""
+	})
+	waitCondition(t, ns, "misspelled", "Established", metav1.ConditionFalse, "Did you mean crimpers.machines.example.com?")
+	if out := kubectl(t, "get", "cup", "misspelled", "-n", ns); !strings.Contains(out, "True (NotServed)") {
+		t.Errorf("kubectl get cup: %s", out)
 	}
 }

@@ -78,8 +78,9 @@ func (q *questions) Schema(ctx context.Context, resource string) (*spec.Schema, 
 
 var errStarting = errors.New("the controller of this replica is starting; try again")
 
-// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
-func (q *questions) CandidateResources(namespace string) (sets.Set[string], error) {
+// CandidateResources returns the resources that may have candidates, in a namespace or with "" in any, each with why some of them may be
+// missing or out of date; empty if none is.
+func (q *questions) CandidateResources(namespace string) (map[string]string, error) {
 	if c := q.controller.Load(); c != nil {
 		return c.CandidateResources(namespace)
 	}

@@ -89,7 +89,7 @@ const (
 	CandidateWaiting CandidateState = "Waiting"
 	// CandidateDue is due, and is deleted now, unless the policy that decides is in Preview mode.
 	CandidateDue CandidateState = "Due"
-	// CandidateHeld is due, and something prevents its deletion.
+	// CandidateHeld is due, or nobody can tell when it is, and something prevents its deletion.
 	CandidateHeld CandidateState = "Held"
 	// CandidateTerminating is being deleted, and not yet gone.
 	CandidateTerminating CandidateState = "Terminating"
@@ -132,17 +132,17 @@ type ConsideredResult string
 
 // ConsideredResults.
 const (
-	// ConsideredDecides: the policy decides, because it keeps the object the longest.
+	// ConsideredDecides is for the policy that keeps the object the longest, so that it decides.
 	ConsideredDecides ConsideredResult = "Decides"
-	// ConsideredKeepsLess: another policy keeps the object for as long or longer.
+	// ConsideredKeepsLess is for a policy if another one keeps the object for as long or longer.
 	ConsideredKeepsLess ConsideredResult = "KeepsLess"
-	// ConsideredReplaced: the policy is a cluster policy, and a policy of the namespace matches the object.
+	// ConsideredReplaced is for a cluster policy if a policy of the namespace matches the object.
 	ConsideredReplaced ConsideredResult = "Replaced"
-	// ConsideredPreview: the policy is in Preview mode, so it has no vote.
+	// ConsideredPreview is for a policy in Preview mode, which has no vote.
 	ConsideredPreview ConsideredResult = "Preview"
-	// ConsideredNoMatch: neither a rule nor the defaults of the policy match the object.
+	// ConsideredNoMatch is for a policy if neither a rule nor its defaults match the object.
 	ConsideredNoMatch ConsideredResult = "NoMatch"
-	// ConsideredUnreadable: the policy cannot be read, so nothing in the namespace is deleted.
+	// ConsideredUnreadable is for a policy that cannot be read, so that nothing in the namespace is deleted.
 	ConsideredUnreadable ConsideredResult = "Unreadable"
 )
 

@@ -280,7 +280,7 @@ const (
 type Outcome string
 
 const (
-	// OutcomeSucceeded is a Complete Job or a Succeeded Pod.
+	// OutcomeSucceeded is a Complete Job, a Succeeded Pod, or an object that succeeded by the lifecycle of its resource.
 	OutcomeSucceeded Outcome = "Succeeded"
 	// OutcomeFailed is every other end.
 	OutcomeFailed Outcome = "Failed"
@@ -312,11 +312,11 @@ type CleanupPolicyStatus struct {
 	ObservedGeneration int64
 	// Conditions are Ready, Suspended and Throttled.
 	Conditions []metav1.Condition
-	// Candidates is the number of finished objects that this policy decides for, including held ones.
+	// Candidates is the number of objects that this policy decides for, including held ones.
 	Candidates int64
-	// Due is the number of candidates that are past their time and not yet gone.
+	// Due is the number of candidates that are past their time and not yet gone, and of those held because nobody can tell their time.
 	Due int64
-	// Held is the number of due objects that cannot be deleted now.
+	// Held is the number of those counted in Due that cannot be deleted now.
 	Held int64
 	// Holds lists changes that wait for approval because they made too many objects due at once, by ID.
 	Holds []PolicyHold

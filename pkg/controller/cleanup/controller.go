@@ -111,7 +111,7 @@ func New(c Config) (*Controller, error) {
 		return nil, err
 	}
 	writer := status.New(status.Config{
-		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Instance: c.Instance,
+		Tracker: t, Policies: policies.GcV1alpha1(), Events: cluster, Clock: now, Served: served.Served, Instance: c.Instance,
 	})
 	return &Controller{
 		loop: loop{
@@ -198,8 +198,9 @@ func (c *Controller) ForecastLifecycle(ctx context.Context, change gc.LifecycleC
 	return c.forecast.ForecastLifecycle(ctx, change, kind)
 }
 
-// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
-func (c *Controller) CandidateResources(namespace string) (sets.Set[string], error) {
+// CandidateResources returns the resources that may have candidates, in a namespace or with "" in any, each with why some of them may be
+// missing or out of date; empty if none is.
+func (c *Controller) CandidateResources(namespace string) (map[string]string, error) {
 	if !c.Synced() {
 		return nil, errNotSynced
 	}

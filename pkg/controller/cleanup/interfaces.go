@@ -56,7 +56,7 @@ type replica interface {
 	Totals() report.Totals
 	NamedResources() sets.Set[string]
 	// CandidateResources and Candidates answer requests for candidates.
-	CandidateResources(namespace string) sets.Set[string]
+	CandidateResources(namespace string) map[string]string
 	Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error)
 }
 

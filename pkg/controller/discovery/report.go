@@ -34,6 +34,7 @@ const (
 const (
 	reportEvery = 5 * time.Second
 	countEvery  = 5 * time.Minute
+	countAgain  = 30 * time.Second // if Winnow may not list the resource, so that its status shows soon that it may
 	countMost   = 10 * time.Second // for the objects of one resource
 )
 
@@ -130,6 +131,9 @@ func (f *reporter) count(ctx context.Context, s kinds.Served, l *v1alpha1.Resour
 	defer cancel()
 	list, err := f.Metadata.Resource(s.GroupVersion().WithResource(s.Plural)).List(ctx, metav1.ListOptions{Limit: 1})
 	if u.err = err; err != nil {
+		if apierrors.IsForbidden(err) {
+			u.next = now.Add(countAgain)
+		}
 		forget(resource)
 		return
 	}

@@ -147,6 +147,14 @@ func TestCounts(t *testing.T) {
 	r.err = errors.New("no connection")
 	later()
 	expect("not counted", 0, unused, 6)
+	r.err = apierrors.NewForbidden(schema.GroupResource{Resource: "runs"}, "", errors.New("no"))
+	later()
+	if s := r.status(); s.Objects != nil || r.lists != 7 {
+		t.Errorf("forbidden: %v objects, listed %d times", s.Objects, r.lists)
+	}
+	r.err, r.objects = nil, 3
+	r.world.clock.Step(countAgain)
+	expect("allowed", 3, time.Time{}, 8)
 	r.cluster.set(new(cluster).serve("other.example.com", "v1", "things"))
 	if s := r.status(); s.Objects != nil || s.UnusedSince != nil || len(r.used) > 0 {
 		t.Errorf("not served: %+v", s)

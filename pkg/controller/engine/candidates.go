@@ -4,10 +4,10 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -59,24 +59,30 @@ func (e *Engine) FindCandidates(q gc.CandidateQuery) *CandidateFinder {
 	return f
 }
 
-// Resources returns the resources whose objects are known, in a namespace or with "" in any.
-func (e *Engine) Resources(namespace string) sets.Set[string] {
-	out := sets.New[string]()
+// Resources returns the resources that may have candidates, in a namespace or with "" in any, each with why some of them may be missing or
+// out of date; empty if none is.
+func (e *Engine) Resources(namespace string) map[string]string {
+	out := map[string]string{}
 	if ns := e.namespaces[namespace]; ns != nil {
-		out = sets.KeySet(ns.covered)
+		e.addResources(ns, out)
 	} else if namespace == "" {
 		for _, ns := range e.namespaces {
-			for resource := range ns.covered {
-				out.Insert(resource)
-			}
-		}
-	}
-	for resource := range out {
-		if k, err := e.kinds.For(resource); err != nil || !k.Deletable() {
-			out.Delete(resource)
+			e.addResources(ns, out)
 		}
 	}
 	return out
+}
+
+func (e *Engine) addResources(ns *namespace, out map[string]string) {
+	for resource, covering := range ns.covered {
+		if k, err := e.kinds.For(resource); err != nil || !k.Deletable() || out[resource] != "" {
+			continue
+		}
+		out[resource] = cmp.Or(e.watches.Failing(resource), e.watches.Stale(resource))
+		if out[resource] == "" && ns.listed[resource] != covering {
+			out[resource] = notListed(resource)
+		}
+	}
 }
 
 // Page returns the page once Step has returned false.

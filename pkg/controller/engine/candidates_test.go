@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -497,21 +499,30 @@ func TestCandidateObservedTime(t *testing.T) {
 	}
 }
 
-// TestResources returns what is covered and can be deleted, in one namespace or in any.
+// TestResources returns what is covered and can be deleted, in one namespace or in any, and what is not known of it.
 func TestResources(t *testing.T) {
-	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourcePods)),
-		testbuilders.Policy("q").In("team-b").WithUID("uid-q").Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
-	w.namespace("team-b")
-	for namespace, want := range map[string][]string{
-		"team-a": {gc.ResourceJobs, gc.ResourcePods}, // Jobs own Pods.
-		"team-b": {gc.ResourceJobs},
-		"":       {gc.ResourceJobs, gc.ResourcePods},
-		"team-c": {},
-	} {
-		if got := sets.List(w.Resources(namespace)); !slices.Equal(got, want) {
-			t.Errorf("in %q: %q, want %q", namespace, got, want)
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For(gc.ResourcePods)))
+	w.observeNamespace("team-b")
+	w.observePolicy(testbuilders.Policy("q").In("team-b").WithUID("uid-q").
+		Rules(testbuilders.Rule("r", "1h").For(gc.ResourceJobs).KeepingPercent(50)))
+	expect := func(namespace string, want map[string]string) {
+		t.Helper()
+		if diff := cmp.Diff(want, w.Resources(namespace)); diff != "" {
+			t.Errorf("in %q (-want +got):\n%s", namespace, diff)
 		}
 	}
+	const notListed, failing = "Winnow has not listed all jobs.batch yet", "jobs.batch cannot be observed: no right"
+	expect("team-a", map[string]string{gc.ResourceJobs: "", gc.ResourcePods: ""}) // Jobs own Pods.
+	expect("team-b", map[string]string{gc.ResourceJobs: notListed})
+	expect("", map[string]string{gc.ResourceJobs: notListed, gc.ResourcePods: ""})
+	expect("team-c", map[string]string{})
+	w.Observing(gc.ResourceJobs, errors.New("no right"), w.now)
+	expect("team-a", map[string]string{gc.ResourceJobs: failing, gc.ResourcePods: ""})
+	expect("team-b", map[string]string{gc.ResourceJobs: failing})
+	w.Observing(gc.ResourceJobs, nil, w.now)
+	w.Heard(gc.ResourcePods, w.now)
+	w.watches.Expire(w.now.Add(freshness.StaleAfter))
+	expect("team-a", map[string]string{gc.ResourceJobs: "", gc.ResourcePods: "the watch of pods has been silent for 1m30s"})
 }
 
 // BenchmarkCandidates lists 100,000 candidates of one namespace in pages of 500, as kubectl does. An operation is one page.

@@ -179,10 +179,12 @@ func (e *Engine) unlisted(ns *namespace) string {
 	return ""
 }
 
+func notListed(resource string) string { return "Winnow has not listed all " + resource + " yet" }
+
 // whyNotAssessed returns why the changes of the namespace cannot be assessed yet.
 func (e *Engine) whyNotAssessed(ns *namespace) string {
 	if resource := e.unlisted(ns); resource != "" {
-		return "Winnow has not listed all " + resource + " yet"
+		return notListed(resource)
 	}
 	if e.judging() || len(e.lists) > 0 {
 		return "Winnow is still evaluating a change"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -23,7 +24,7 @@ var stateNames = map[string]gc.CandidateState{
 // them. The pages of a list are the same as the list in one piece.
 func (e *simulation) candidates(t *rapid.T) {
 	q := allCandidates()
-	q.Resources = e.leader.Resources("")
+	q.Resources = sets.KeySet(e.leader.Resources(""))
 	whole := e.leader.find(q)
 	found := map[types.UID]*gc.CleanupCandidate{}
 	for i := range whole.Items {

@@ -39,9 +39,9 @@ func (r *Rule) compileConditions(from []gc.MatchCondition) error {
 	return nil
 }
 
-// meetsConditions reports whether an object meets all match conditions. As in a ValidatingAdmissionPolicy, it does not if any is false,
-// whatever the others are, and otherwise one that failed leaves it in doubt.
-func (r *Rule) meetsConditions(f *lifecycle.Fact) (bool, doubt) {
+// meetsConditions reports whether an object meets all match conditions of a rule. As in a ValidatingAdmissionPolicy, it does not if any is
+// false, whatever the others are, and otherwise one that failed leaves it in doubt.
+func (p *Policy) meetsConditions(r *Rule, f *lifecycle.Fact) (bool, doubt) {
 	out := doubt{}
 	for i := range r.conditions {
 		c := &r.conditions[i]
@@ -52,14 +52,19 @@ func (r *Rule) meetsConditions(f *lifecycle.Fact) (bool, doubt) {
 			if f.Resource == gc.ResourceSecrets { // An annotation may have the data, such as the last applied configuration.
 				failure = "it failed, and the error may repeat data of the Secret, so it is not shown"
 			}
-			out = doubt{ReasonExpressionError, fmt.Sprintf("match condition %q of rule %q: %s", c.name, r.Name, failure)}
+			out = doubt{ReasonExpressionError, fmt.Sprintf("%s: %s", p.titleOf(r, c), failure)}
 		case !known:
-			out = doubt{ReasonUnobserved, fmt.Sprintf("match condition %q of rule %q has not been evaluated for it yet", c.name, r.Name)}
+			out = doubt{ReasonUnobserved, p.titleOf(r, c) + " has not been evaluated for it yet"}
 		default:
 			return false, doubt{}
 		}
 	}
 	return out.reason == "", out
+}
+
+// titleOf names a match condition of a rule of the policy.
+func (p *Policy) titleOf(r *Rule, c *condition) string {
+	return fmt.Sprintf("match condition %q of rule %q of %s", c.name, r.Name, gc.PolicyTitle(p.Namespace, p.Name))
 }
 
 // NumberOfConditions returns how many match conditions the rules have together.

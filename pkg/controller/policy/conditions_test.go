@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -24,7 +26,7 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 	}
 	results := lifecycle.NewConditions(nil, map[string]*expressions.Expression{text: e}, nil).Evaluate(map[string]any{"metadata": map[string]any{"name": "[hunter2"}})
 	for resource, repeated := range map[string]bool{"secrets": false, "configmaps": true} {
-		p, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
+		p, err := policy.Compile(&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "p"}, Spec: gc.CleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: []gc.CleanupRule{{
 				Name: "r", Resources: []string{resource}, After: gc.AfterCreated, TTL: new(gc.TTL("1h")),
 				MatchConditions: []gc.MatchCondition{{Name: "c", Expression: text}},
@@ -50,7 +52,7 @@ func TestDataOfSecretsIsNotRead(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"object.metadata.name == 'a' && object.kind == 'Secret'": true, "object.type == 'a'": false, "has(object.data.a)": false, "object == object": false,
 	} {
-		_, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
+		_, err := policy.Compile(&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "p"}, Spec: gc.CleanupPolicySpec{
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: []gc.CleanupRule{{
 				Name: "r", Resources: []string{"configmaps", gc.ResourceSecrets}, After: gc.AfterCreated, TTL: new(gc.TTL("1h")),
 				MatchConditions: []gc.MatchCondition{{Name: "c", Expression: text}},
@@ -85,10 +87,10 @@ func TestMatchConditions(t *testing.T) {
 		"true":                   {[]string{yes}, "first", "", ""},
 		"false":                  {[]string{no}, "second", "", ""},
 		"true and false":         {[]string{yes, no}, "second", "", ""},
-		"failed":                 {[]string{fails}, "first", policy.ReasonExpressionError, `match condition "c0" of rule "first": expression 'object.b == 1' resulted in error: no such key: b`},
+		"failed":                 {[]string{fails}, "first", policy.ReasonExpressionError, `match condition "c0" of rule "first" of cleanuppolicies.gc.winnow.dev/p: expression 'object.b == 1' resulted in error: no such key: b`},
 		"true and failed":        {[]string{yes, fails}, "first", policy.ReasonExpressionError, `match condition "c1"`},
 		"failed and false":       {[]string{fails, no}, "second", "", ""},
-		"not evaluated":          {[]string{unknown}, "first", policy.ReasonUnobserved, `match condition "c0" of rule "first" has not been evaluated for it yet`},
+		"not evaluated":          {[]string{unknown}, "first", policy.ReasonUnobserved, `match condition "c0" of rule "first" of cleanuppolicies.gc.winnow.dev/p has not been evaluated for it yet`},
 		"not evaluated, false":   {[]string{unknown, no}, "second", "", ""},
 		"not evaluated, failed":  {[]string{unknown, fails}, "first", policy.ReasonExpressionError, `"c1"`},
 		"failed, not evaluated":  {[]string{fails, unknown}, "first", policy.ReasonExpressionError, `"c0"`},
@@ -99,7 +101,7 @@ func TestMatchConditions(t *testing.T) {
 			for i, text := range c.conditions {
 				rules[0].MatchConditions = append(rules[0].MatchConditions, gc.MatchCondition{Name: "c" + string(rune('0'+i)), Expression: text})
 			}
-			p, err := policy.Compile(&gc.CleanupPolicy{Spec: gc.CleanupPolicySpec{
+			p, err := policy.Compile(&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: testbuilders.Home, Name: "p"}, Spec: gc.CleanupPolicySpec{
 				Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, Rules: rules,
 			}})
 			if err != nil {

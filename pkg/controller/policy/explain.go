@@ -67,7 +67,7 @@ func (p *Policy) try(f *lifecycle.Fact) (rule *Rule, tried []gc.ConsideredRule) 
 		why := r.mismatch(f)
 		matches, unclear := why == "", false
 		if matches {
-			meets, doubt := r.meetsConditions(f)
+			meets, doubt := p.meetsConditions(r, f)
 			matches, unclear = meets, doubt.reason != ""
 			why = doubt.detail
 			if !meets && !unclear {

@@ -258,8 +258,8 @@ func TestConsiderConditions(t *testing.T) {
 	}{
 		"true":          {[]*testbuilders.RuleBuilder{rule("r", yes)}, "r Decides [r true ]"},
 		"false":         {[]*testbuilders.RuleBuilder{rule("r", yes, no), rule("s")}, `s Decides [r false match condition "c1" is false] [s true ]`},
-		"failed":        {[]*testbuilders.RuleBuilder{rule("r", fails), rule("s")}, `r Decides [r false match condition "c0" of rule "r": expression 'object.b == 1' resulted in error: no such key: b]`},
-		"not evaluated": {[]*testbuilders.RuleBuilder{rule("r", unknown), rule("s")}, `r Decides [r false match condition "c0" of rule "r" has not been evaluated for it yet]`},
+		"failed":        {[]*testbuilders.RuleBuilder{rule("r", fails), rule("s")}, `r Decides [r false match condition "c0" of rule "r" of cleanuppolicies.gc.winnow.dev/p: expression 'object.b == 1' resulted in error: no such key: b]`},
+		"not evaluated": {[]*testbuilders.RuleBuilder{rule("r", unknown), rule("s")}, `r Decides [r false match condition "c0" of rule "r" of cleanuppolicies.gc.winnow.dev/p has not been evaluated for it yet]`},
 		"false wins":    {[]*testbuilders.RuleBuilder{rule("r", fails, unknown, no)}, `NoMatch [r false match condition "c2" is false]`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -204,7 +204,7 @@ func (p *Policy) match(f *lifecycle.Fact) (*Rule, doubt) {
 		if !r.matches(f) {
 			continue
 		}
-		if meets, doubt := r.meetsConditions(f); meets || doubt.reason != "" {
+		if meets, doubt := p.meetsConditions(r, f); meets || doubt.reason != "" {
 			return r, doubt
 		}
 	}

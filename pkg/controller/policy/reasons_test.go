@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -59,6 +60,26 @@ func TestReasonsAreAll(t *testing.T) {
 	}
 	if len(policy.Reasons) != len(sets.New(policy.Reasons...)) {
 		t.Error("Reasons names one twice")
+	}
+}
+
+// TestReasonsAreDocumented: kubectl explain cand.status.reason has each reason.
+func TestReasonsAreDocumented(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../../apis/gc/v1alpha1/cleanupcandidate.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented sets.Set[string]
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok && len(f.Names) == 1 && f.Names[0].Name == "Reason" {
+			documented = sets.New(strings.FieldsFunc(f.Doc.Text(), func(r rune) bool { return !unicode.IsLetter(r) })...)
+		}
+		return true
+	})
+	for _, reason := range policy.Reasons {
+		if !documented.Has(string(reason)) {
+			t.Errorf("the doc of CleanupCandidateStatus.Reason lacks %s", reason)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Report struct {
 	Unobserved string
 	// Unserved are the resources that the policy names and the cluster does not serve.
 	Unserved []string
+	// Meant are resources that the cluster serves and that were perhaps meant by Unserved. The engine does not know them.
+	Meant []string
 	// QuotaDoubt is why percentOfQuota deletes nothing; empty if it does, or if the policy does not use it.
 	QuotaDoubt string
 	// SuspendedBy is the name of the cluster policy that stops all deletions in the namespace; for a cluster policy, its own name if it

@@ -217,7 +217,7 @@ func (c *correlator) dueWarnings(r *report.Report, now time.Time) (out []event, 
 		case early:
 			complete = false
 		case due:
-			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, g, holds)}
+			e := event{subject: of, kind: corev1.EventTypeWarning, reason: string(g.Reason), note: note(r, within, g, holds)}
 			if within != "" {
 				e.object = c.objectOf(g)
 				e.note = fmt.Sprintf("ClusterCleanupPolicy %s: %s", r.Stored.Name, e.note)
@@ -259,14 +259,19 @@ func (c *correlator) warningDue(key warningKey, now time.Time) (due, early bool)
 }
 
 // note says why objects are not deleted, and for holds how to approve them.
-func note(r *report.Report, g report.Group, holds []gc.PolicyHold) string {
+func note(r *report.Report, within string, g report.Group, holds []gc.PolicyHold) string {
+	what := g.String()
+	if r.Stored.Namespace == "" && within == "" {
+		// Who may read these events may not be allowed to list the objects. There are events in their namespaces too.
+		what = fmt.Sprintf("%s: %s; events in their namespaces name them", g.Reason, objects(g.Count))
+	}
 	switch {
 	case g.Reason == policy.ReasonHeld && len(holds) > 0:
 		return strings.Join(waiting(r, holds, eventHoldsMost), "; ")
 	case g.Reason == policy.ReasonTerminating:
-		return "Being deleted, " + g.String()
+		return "Being deleted, " + what
 	}
-	return "Held, " + g.String()
+	return "Held, " + what
 }
 
 // objectOf returns a reference to the first object of a group of a cluster policy.

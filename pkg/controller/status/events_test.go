@@ -94,7 +94,7 @@ func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 	o.wantEvents(warn(metav1.NewTime(now.Add(warnAfter))),
 		"batch/v1 Job team-b/c: Warning Held: ClusterCleanupPolicy defaults: "+b,
 		"policy defaults: Warning Held: "+b+"; "+c,
-		"policy defaults: Warning Refused: Held, Refused: team-a/pods/p (no) and 1 more",
+		"policy defaults: Warning Refused: Held, Refused: 2 objects; events in their namespaces name them",
 		"v1 Pod team-a/p: Warning Refused: ClusterCleanupPolicy defaults: Held, Refused: team-a/pods/p (no) and 1 more")
 	all.forget("team-a", nil)
 	o.wantEvents(warn(metav1.NewTime(now.Add(warnAfter + repeatAfter/2))))

@@ -71,6 +71,12 @@ func newFixture(t *testing.T, policies ...*testbuilders.PolicyBuilder) *fixture 
 			Policies: client.GcV1alpha1(),
 			Events:   o.cluster,
 			Clock:    o.clock,
+			Served: func(resource string) gc.ServedResource {
+				if resource == "run.example.com" {
+					return gc.ServedResource{Missing: true, Similar: "runs.example.com"}
+				}
+				return gc.ServedResource{Missing: true}
+			},
 			Instance: "replica-1",
 		},
 	)

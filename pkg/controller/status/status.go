@@ -159,9 +159,12 @@ func established(r *report.Report) metav1.Condition {
 	if len(r.Unserved) == 0 {
 		return metav1.Condition{Type: gc.ConditionEstablished, Status: metav1.ConditionTrue, Reason: gc.ReasonServed}
 	}
+	message := fmt.Sprintf("The cluster does not serve %s. The policy applies as soon as it does.", few(r.Unserved))
+	if len(r.Meant) > 0 {
+		message += fmt.Sprintf(" Did you mean %s?", few(r.Meant))
+	}
 	return metav1.Condition{
-		Type: gc.ConditionEstablished, Status: metav1.ConditionFalse, Reason: gc.ReasonNotServed,
-		Message: fmt.Sprintf("The cluster does not serve %s. The policy applies as soon as it does.", few(r.Unserved)),
+		Type: gc.ConditionEstablished, Status: metav1.ConditionFalse, Reason: gc.ReasonNotServed, Message: message,
 	}
 }
 

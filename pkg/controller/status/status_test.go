@@ -146,6 +146,14 @@ func TestSuspendedAndThrottled(t *testing.T) {
 			before: []metav1.Condition{{Type: "Suspended", Status: "True", LastTransitionTime: metav1.NewTime(testbuilders.Now.Add(-time.Hour))}},
 			change: func(*report.Report) {}, want: []metav1.Condition{condition("Suspended", "False", "NotSuspended", "")},
 		},
+		"a resource is not served": {change: func(r *report.Report) { r.Unserved = []string{"a.example.com", "b.example.com"} },
+			want: []metav1.Condition{condition("Established", "False", "NotServed",
+				"The cluster does not serve a.example.com, b.example.com. The policy applies as soon as it does.")}},
+		"a resource is misspelled": {change: func(r *report.Report) {
+			r.Unserved, r.Meant = []string{"run.example.com"}, []string{"runs.example.com"}
+		},
+			want: []metav1.Condition{condition("Established", "False", "NotServed",
+				"The cluster does not serve run.example.com. The policy applies as soon as it does. Did you mean runs.example.com?")}},
 		"it waits for its turn": {change: func(r *report.Report) { r.Paced = []string{"team-a", "team-b"} }, want: []metav1.Condition{throttled}},
 		"it does no more": {
 			before: []metav1.Condition{{Type: "Throttled", Status: "True"}}, change: func(*report.Report) {},

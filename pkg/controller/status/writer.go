@@ -66,6 +66,8 @@ type Config struct {
 	Policies gcclient.GcV1alpha1Interface
 	Events   kubernetes.Interface
 	Clock    clock.PassiveClock
+	// Served returns what the cluster says of a resource.
+	Served func(resource string) gc.ServedResource
 	// Instance names this replica in events.
 	Instance string
 }
@@ -175,6 +177,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 		if gc.Unreadable(r.Stored) != "" { // A write would lose the parts that cannot be read. The server itself shows the condition.
 			continue
 		}
+		r.Meant = w.meant(r.Unserved)
 		status := Of(&r, metav1.NewTime(w.Clock.Now()))
 		switch {
 		case apiequality.Semantic.DeepEqual(status, *r.Status):
@@ -187,6 +190,17 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	}
 	w.setDelayed(ns, delayed)
 	return done && !delayed
+}
+
+// meant returns the resources that were perhaps meant by those that the cluster does not serve.
+func (w *Writer) meant(unserved []string) []string {
+	var out []string
+	for _, resource := range unserved {
+		if similar := w.Served(resource).Similar; similar != "" {
+			out = append(out, similar)
+		}
+	}
+	return out
 }
 
 // mayDelay reports whether a status differs from the last one only in counts, and more than many objects are being deleted.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,6 +64,17 @@ func TestStatusIsWrittenWhenItChanges(t *testing.T) {
 	o.writes(time.Second, []string{"p"}, nil)
 	o.upsert(testbuilders.Job("a").Complete(testbuilders.Now).Label("no", "matter").Fact())
 	o.writes(time.Second, nil, nil)
+}
+
+// TestMeantResources: the status of a policy says which resource was perhaps meant by one that the cluster does not serve.
+func TestMeantResources(t *testing.T) {
+	o := newFixture(t)
+	o.policy(testbuilders.Policy("p").Rules(testbuilders.Rule("r", "1h").For("other.example.com", "run.example.com")).Obj())
+	patches, _ := o.after(time.Second)
+	const want = "The cluster does not serve other.example.com, run.example.com. The policy applies as soon as it does. Did you mean runs.example.com?"
+	if len(patches) != 1 || !strings.Contains(string(patches[0].GetPatch()), want) {
+		t.Errorf("patches %s", patches)
+	}
 }
 
 // TestCountsAreDelayed: while many objects are being deleted, counts are written every three seconds, and everything else at once.

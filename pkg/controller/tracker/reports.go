@@ -71,9 +71,10 @@ func (t *Tracker) TakeNotices(most int, now time.Time) (notices []engine.Notice,
 // NamedResources returns the resources that any policy names.
 func (t *Tracker) NamedResources() sets.Set[string] { return call(t, (*engine.Engine).NamedResources) }
 
-// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any.
-func (t *Tracker) CandidateResources(namespace string) sets.Set[string] {
-	return call(t, func(e *engine.Engine) sets.Set[string] { return e.Resources(namespace) })
+// CandidateResources returns the resources that may have candidates, in a namespace or with "" in any, each with why some of them may be
+// missing or out of date; empty if none is.
+func (t *Tracker) CandidateResources(namespace string) map[string]string {
+	return call(t, func(e *engine.Engine) map[string]string { return e.Resources(namespace) })
 }
 
 // Candidates returns a page of candidates. If ctx ends, it returns early with an error.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
@@ -171,7 +172,7 @@ func TestCandidatesTakeTurns(t *testing.T) {
 	turns := 0
 	clock := ticking()
 	tr := newTracker(func() time.Time { turns++; return clock() }, jobs)
-	q := gc.CandidateQuery{Resources: tr.CandidateResources(""), Labels: labels.Everything(), Fields: fields.Everything()}
+	q := gc.CandidateQuery{Resources: sets.KeySet(tr.CandidateResources("")), Labels: labels.Everything(), Fields: fields.Everything()}
 	before := turns
 	page, err := tr.Candidates(t.Context(), q)
 	if err != nil || len(page.Items) != jobs || turns-before < 3 {

@@ -281,10 +281,11 @@ func schema_pkg_apis_gc_v1alpha1_CandidateOwner(ref common.ReferenceCallback) co
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is what it means for the deletion of the object.",
+							Description: "state is what it means for the deletion of the object.\n\nPossible enum values:\n - `\"Absent\"` is not there, so that the garbage collector of Kubernetes deletes the object.\n - `\"Finished\"` needed the object, and has finished.\n - `\"Independent\"` does not need the object any more.\n - `\"Running\"` needs the object, and has not finished.\n - `\"Unknown\"` is of a kind that Winnow does not observe.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Absent", "Finished", "Independent", "Running", "Unknown"},
 						},
 					},
 				},
@@ -592,15 +593,16 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is what happens to the object.",
+							Description: "state is what happens to the object.\n\nPossible enum values:\n - `\"Due\"` is due, and is deleted now, unless the policy that decides is in Preview mode.\n - `\"Held\"` is due, or nobody can tell when it is, and something prevents its deletion.\n - `\"Kept\"` is kept without a limit by time.\n - `\"NoCandidate\"` is no candidate. Only who asks for the object by name sees it.\n - `\"Terminating\"` is being deleted, and not yet gone.\n - `\"Waiting\"` becomes due at dueTime.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Due", "Held", "Kept", "NoCandidate", "Terminating", "Waiting"},
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word. It is the same word as in status, events, metrics and logs.",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: forever, by a TTL of \"never\" or because nothing limits its time\n - UnderCeiling: no policy matches it, and the ceilings that count it have room\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf it is held for a reason of its own, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: it cannot be told when it finished\n - InvalidAnnotation: an annotation cannot be read\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedByGitOps: Argo CD, Flux or Helm would create it again\n - RecreateLoop: it came back each time that it was deleted\n\nIf it is held for another reason:\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: something that the decision depends on is not observed\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is no candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -628,7 +630,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is how the object finished.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job or a Succeeded Pod.",
+							Description: "outcome is how the object finished.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job, a Succeeded Pod, or an object that succeeded by the lifecycle of its resource.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Failed", "Succeeded"},
@@ -758,7 +760,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CleanupPolicy says how long to keep the finished Jobs and Pods of its namespace, and how many. Winnow deletes each object on time and respects its finalizers and owners.",
+				Description: "CleanupPolicy says how long to keep the finished objects of its namespace, and how many: Jobs, Pods, and objects of the resources that its rules name. Winnow deletes each object on time and respects its finalizers and owners.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -977,7 +979,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"candidates": {
 						SchemaProps: spec.SchemaProps{
-							Description: "candidates is the number of finished objects that this policy decides for, including held ones.",
+							Description: "candidates is the number of objects that this policy decides for, including held ones.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -985,7 +987,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"due": {
 						SchemaProps: spec.SchemaProps{
-							Description: "due is the number of candidates that are past their time and not yet gone.",
+							Description: "due is the number of candidates that are past their time and not yet gone, and of those that are held because nobody can tell their time, for example after an expression failed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -993,7 +995,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is the number of due objects that Winnow cannot delete now. The condition Ready says why.",
+							Description: "held is the number of those counted in due that Winnow cannot delete now. The condition Ready says why.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -1306,7 +1308,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object matches a rule with either outcome.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job or a Succeeded Pod.",
+							Description: "outcome is how the object finished: Succeeded, or Failed for every other end. A Job, a Pod, and any object whose resource has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.\n\nPossible enum values:\n - `\"Failed\"` is every other end.\n - `\"Succeeded\"` is a Complete Job, a Succeeded Pod, or an object that succeeded by the lifecycle of its resource.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Failed", "Succeeded"},
@@ -1609,10 +1611,11 @@ func schema_pkg_apis_gc_v1alpha1_ConsideredPolicy(ref common.ReferenceCallback) 
 					},
 					"result": {
 						SchemaProps: spec.SchemaProps{
-							Description: "result is what became of its answer.",
+							Description: "result is what became of its answer.\n\nPossible enum values:\n - `\"Decides\"` is for the policy that keeps the object the longest, so that it decides.\n - `\"KeepsLess\"` is for a policy if another one keeps the object for as long or longer.\n - `\"NoMatch\"` is for a policy if neither a rule nor its defaults match the object.\n - `\"Preview\"` is for a policy in Preview mode, which has no vote.\n - `\"Replaced\"` is for a cluster policy if a policy of the namespace matches the object.\n - `\"Unreadable\"` is for a policy that cannot be read, so that nothing in the namespace is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Decides", "KeepsLess", "NoMatch", "Preview", "Replaced", "Unreadable"},
 						},
 					},
 					"keepsUntil": {

@@ -48,7 +48,47 @@ type CleanupCandidateStatus struct {
 	// state is what happens to the object.
 	// +required
 	State CandidateState `json:"state"`
-	// reason is why, as one word. It is the same word as in status, events, metrics and logs.
+	// reason is why, as one word, the same as in status, events, metrics and logs.
+	//
+	// If it is kept:
+	//  - NotDue: until dueTime
+	//  - Never: forever, by a TTL of "never" or because nothing limits its time
+	//  - UnderCeiling: no policy matches it, and the ceilings that count it have room
+	//
+	// If it is due:
+	//  - Expired: its TTL has ended
+	//  - OverCapacity: newer objects fill the limit of its rule
+	//  - OverCeiling: newer objects fill the share of the namespace in a ceiling
+	//  - Terminating: it is deleted, and waits for finalizers or its grace period
+	//
+	// If it is held for a reason of its own, so that no limit counts it:
+	//  - ExpressionError: an expression of a lifecycle or a match condition failed
+	//  - FinishTimeUnknown: it cannot be told when it finished
+	//  - InvalidAnnotation: an annotation cannot be read
+	//  - StillRunning: the TTL counts from its creation, and it has not finished
+	//  - OwnerActive: its owner may still need it
+	//  - Uncounted: the Job controller has not counted this Pod yet
+	//  - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion
+	//  - ManagedByGitOps: Argo CD, Flux or Helm would create it again
+	//  - RecreateLoop: it came back each time that it was deleted
+	//
+	// If it is held for another reason:
+	//  - Held: a change made too many objects due at once, and waits for approval
+	//  - Suspended: a policy, a guardrail or --start-suspended stops deletions
+	//  - PolicyUnreadable: a stored policy cannot be read
+	//  - ClockInDoubt: the clocks of Winnow and of the API server differ
+	//  - Unobserved: something that the decision depends on is not observed
+	//  - Unauthorized: Winnow lacks a permission
+	//  - Refused: the API server, a webhook or an admission policy refused the request
+	//  - Contended: it changes faster than Winnow can decide
+	//  - Retrying: the last request failed, and Winnow tries again
+	//
+	// If it is no candidate:
+	//  - NoPolicy: no policy matches it, and no ceiling counts it
+	//  - NotFinished: it still runs, or waits to run
+	//  - LeftToOwner: it is deleted when its owner is
+	//  - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace
+	//  - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message is why, as a sentence.
@@ -122,6 +162,7 @@ type CandidateObject struct {
 }
 
 // CandidateState is what happens to an object.
+// +enum
 type CandidateState string
 
 // CandidateStates.
@@ -130,7 +171,7 @@ const (
 	CandidateWaiting CandidateState = "Waiting"
 	// CandidateDue is due, and is deleted now, unless the policy that decides is in Preview mode.
 	CandidateDue CandidateState = "Due"
-	// CandidateHeld is due, and something prevents its deletion.
+	// CandidateHeld is due, or nobody can tell when it is, and something prevents its deletion.
 	CandidateHeld CandidateState = "Held"
 	// CandidateTerminating is being deleted, and not yet gone.
 	CandidateTerminating CandidateState = "Terminating"
@@ -179,21 +220,22 @@ type ConsideredPolicy struct {
 }
 
 // ConsideredResult is what became of the answer of a policy.
+// +enum
 type ConsideredResult string
 
 // ConsideredResults.
 const (
-	// ConsideredDecides: the policy decides, because it keeps the object the longest.
+	// ConsideredDecides is for the policy that keeps the object the longest, so that it decides.
 	ConsideredDecides ConsideredResult = "Decides"
-	// ConsideredKeepsLess: another policy keeps the object for as long or longer.
+	// ConsideredKeepsLess is for a policy if another one keeps the object for as long or longer.
 	ConsideredKeepsLess ConsideredResult = "KeepsLess"
-	// ConsideredReplaced: the policy is a cluster policy, and a policy of the namespace matches the object.
+	// ConsideredReplaced is for a cluster policy if a policy of the namespace matches the object.
 	ConsideredReplaced ConsideredResult = "Replaced"
-	// ConsideredPreview: the policy is in Preview mode, so it has no vote.
+	// ConsideredPreview is for a policy in Preview mode, which has no vote.
 	ConsideredPreview ConsideredResult = "Preview"
-	// ConsideredNoMatch: neither a rule nor the defaults of the policy match the object.
+	// ConsideredNoMatch is for a policy if neither a rule nor its defaults match the object.
 	ConsideredNoMatch ConsideredResult = "NoMatch"
-	// ConsideredUnreadable: the policy cannot be read, so nothing in the namespace is deleted.
+	// ConsideredUnreadable is for a policy that cannot be read, so that nothing in the namespace is deleted.
 	ConsideredUnreadable ConsideredResult = "Unreadable"
 )
 
@@ -262,6 +304,7 @@ type CandidateOwner struct {
 }
 
 // CandidateOwnerState is what the controller of an object means for the object's deletion.
+// +enum
 type CandidateOwnerState string
 
 // CandidateOwnerStates.

@@ -9,8 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// CleanupPolicy says how long to keep the finished Jobs and Pods of its namespace, and how many. Winnow deletes each object
-// on time and respects its finalizers and owners.
+// CleanupPolicy says how long to keep the finished objects of its namespace, and how many: Jobs, Pods, and objects of the
+// resources that its rules name. Winnow deletes each object on time and respects its finalizers and owners.
 type CleanupPolicy struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
@@ -394,8 +394,8 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	After After `json:"after,omitempty"`
-	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
-	// matches a rule with either outcome.
+	// outcome is how the object finished: Succeeded, or Failed for every other end. A Job, a Pod, and any object whose resource
+	// has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.
 	// +optional
 	// +k8s:optional
 	Outcome Outcome `json:"outcome,omitempty"`
@@ -492,7 +492,7 @@ const (
 type Outcome string
 
 const (
-	// OutcomeSucceeded is a Complete Job or a Succeeded Pod.
+	// OutcomeSucceeded is a Complete Job, a Succeeded Pod, or an object that succeeded by the lifecycle of its resource.
 	OutcomeSucceeded Outcome = "Succeeded"
 	// OutcomeFailed is every other end.
 	OutcomeFailed Outcome = "Failed"
@@ -567,15 +567,16 @@ type CleanupPolicyStatus struct {
 	// +patchStrategy=merge
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
-	// candidates is the number of finished objects that this policy decides for, including held ones.
+	// candidates is the number of objects that this policy decides for, including held ones.
 	// +optional
 	// +k8s:optional
 	Candidates int64 `json:"candidates"`
-	// due is the number of candidates that are past their time and not yet gone.
+	// due is the number of candidates that are past their time and not yet gone, and of those that are held because nobody can
+	// tell their time, for example after an expression failed.
 	// +optional
 	// +k8s:optional
 	Due int64 `json:"due"`
-	// held is the number of due objects that Winnow cannot delete now. The condition Ready says why.
+	// held is the number of those counted in due that Winnow cannot delete now. The condition Ready says why.
 	// +optional
 	// +k8s:optional
 	Held int64 `json:"held"`

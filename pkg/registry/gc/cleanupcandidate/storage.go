@@ -34,9 +34,9 @@ import (
 
 // Reader computes candidates.
 type Reader interface {
-	// CandidateResources returns the resources whose objects are known, in a namespace or with "" in any. It fails while policies and
-	// namespaces are not known yet.
-	CandidateResources(namespace string) (sets.Set[string], error)
+	// CandidateResources returns the resources that may have candidates, in a namespace or with "" in any, each with why some of them may
+	// be missing or out of date; empty if none is. It fails while policies and namespaces are not known yet.
+	CandidateResources(namespace string) (map[string]string, error)
 	// Candidates returns a page of candidates.
 	Candidates(ctx context.Context, q gc.CandidateQuery) (gc.CandidatePage, error)
 }
@@ -108,10 +108,11 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	known, err := r.reader.CandidateResources(q.Namespace)
+	doubts, err := r.reader.CandidateResources(q.Namespace)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(err.Error())
 	}
+	known := sets.KeySet(doubts)
 	denied, err := r.denied(ctx, known, q.Namespace)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -125,6 +126,9 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 		warning.AddWarning(ctx, "", fmt.Sprintf("the list has the first %d candidates; use limit and continue for the others", maxPage))
 	}
 	if message := missing(q, known, denied, page); message != "" {
+		warning.AddWarning(ctx, "", message)
+	}
+	for _, message := range unobserved(q, doubts) {
 		warning.AddWarning(ctx, "", message)
 	}
 	out := &gc.CleanupCandidateList{Items: page.Items}
@@ -159,22 +163,42 @@ func missing(q gc.CandidateQuery, known sets.Set[string], denied map[string]stri
 		where = "in namespace " + q.Namespace
 	}
 	object, byObject := q.Fields.RequiresExactMatch(gc.FieldObject)
-	asked, byResource := q.Fields.RequiresExactMatch(gc.FieldResource)
-	if byObject {
-		asked, _, _ = strings.Cut(object, "/")
-	}
+	asked := askedResource(q)
 	switch line, isDenied := denied[asked]; {
 	case isDenied:
 		return fmt.Sprintf("you may not list %s: %s", asked, line)
-	case (byObject || byResource) && !known.Has(asked):
-		return fmt.Sprintf("no policy is about %s %s, so Winnow deletes none of them", asked, where)
+	case asked != "" && !known.Has(asked):
+		return fmt.Sprintf("Winnow deletes no %s %s: no policy is about them, or the cluster does not serve them", asked, where)
 	case byObject && len(page.Items) == 0:
 		return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, where)
-	case !byObject && !byResource && min(page.Hidden, len(denied)) > 0: // A resource that was not known a moment ago is not denied.
+	case asked == "" && min(page.Hidden, len(denied)) > 0: // A resource that was not known a moment ago is not denied.
 		return fmt.Sprintf("hidden candidates: %d. You may not list their resources: %s",
 			page.Hidden, strings.Join(slices.Sorted(maps.Values(denied)), "; "))
 	}
 	return ""
+}
+
+// askedResource returns the resource that a query is about; empty if it may be about several.
+func askedResource(q gc.CandidateQuery) string {
+	if object, ok := q.Fields.RequiresExactMatch(gc.FieldObject); ok {
+		resource, _, _ := strings.Cut(object, "/")
+		return resource
+	}
+	resource, _ := q.Fields.RequiresExactMatch(gc.FieldResource)
+	return resource
+}
+
+// unobserved returns why candidates that the caller may see can be missing or out of date, sorted.
+func unobserved(q gc.CandidateQuery, doubts map[string]string) []string {
+	var out []string
+	asked := askedResource(q)
+	for resource, why := range doubts {
+		if why != "" && q.Resources.Has(resource) && (asked == "" || asked == resource) {
+			out = append(out, fmt.Sprintf("candidates of %s may be missing or out of date: %s", resource, why))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // queryOf returns the query for the options of a request. Its errors are for the caller.

@@ -6,6 +6,7 @@ package cleanupcandidate
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,10 +36,13 @@ type fakeReader struct {
 	page           gc.CandidatePage
 	notSynced, err error
 	query          *gc.CandidateQuery
+	doubts         map[string]string
 }
 
-func (f *fakeReader) CandidateResources(string) (sets.Set[string], error) {
-	return sets.New("jobs.batch", "pods", "secrets"), f.notSynced
+func (f *fakeReader) CandidateResources(string) (map[string]string, error) {
+	out := map[string]string{"jobs.batch": "", "pods": "", "secrets": ""}
+	maps.Copy(out, f.doubts)
+	return out, f.notSynced
 }
 
 func (f *fakeReader) Candidates(_ context.Context, q gc.CandidateQuery) (gc.CandidatePage, error) {
@@ -147,12 +151,12 @@ func TestAbsent(t *testing.T) {
 		"there":              {"object=jobs.batch/a", gc.CandidatePage{Items: one}, ""},
 		"there, and others":  {"object=jobs.batch/a", gc.CandidatePage{Items: one, Hidden: 3}, ""},
 		"unknown":            {"object=jobs.batch/a", gc.CandidatePage{Hidden: 3}, "Winnow knows no jobs.batch/a in namespace team-a: it is gone, or not observed yet"},
-		"of no policy":       {"object=configmaps/a", gc.CandidatePage{}, "no policy is about configmaps in namespace team-a, so Winnow deletes none of them"},
+		"of no policy":       {"object=configmaps/a", gc.CandidatePage{}, "Winnow deletes no configmaps in namespace team-a: no policy is about them, or the cluster does not serve them"},
 		"hidden":             {"object=secrets/a", gc.CandidatePage{}, "you may not list secrets: kubectl auth can-i list secrets -n team-a"},
 		"hidden, and there":  {"object=secrets/a", gc.CandidatePage{Hidden: 1}, "you may not list secrets: kubectl auth can-i list secrets -n team-a"},
 		"a resource":         {"resource=jobs.batch", gc.CandidatePage{Hidden: 3}, ""},
 		"a hidden resource":  {"resource=secrets", gc.CandidatePage{Hidden: 3}, "you may not list secrets: kubectl auth can-i list secrets -n team-a"},
-		"an unused resource": {"resource=configmaps", gc.CandidatePage{}, "no policy is about configmaps in namespace team-a, so Winnow deletes none of them"},
+		"an unused resource": {"resource=configmaps", gc.CandidatePage{}, "Winnow deletes no configmaps in namespace team-a: no policy is about them, or the cluster does not serve them"},
 		"a state":            {"state=Due", gc.CandidatePage{Hidden: 3}, "hidden candidates: 3. You may not list their resources: kubectl auth can-i list secrets -n team-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +168,26 @@ func TestAbsent(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestUnobserved: a warning says why candidates can be missing, if the caller has asked for their resource and may list it.
+func TestUnobserved(t *testing.T) {
+	const jobs, pods = "candidates of jobs.batch may be missing or out of date: no answer", "candidates of pods may be missing or out of date: no right"
+	one := []gc.CleanupCandidate{{}}
+	for selector, want := range map[string][]string{
+		"": {jobs, pods}, "state=Due": {jobs, pods}, "resource=pods": {pods}, "object=jobs.batch/a": {jobs}, "object!=jobs.batch/a": {jobs, pods},
+		"resource=secrets": {"you may not list secrets: kubectl auth can-i list secrets -n team-a"},
+	} {
+		r := request{namespace: "team-a", may: "vic list jobs.batch team-a\nvic list pods team-a", reader: fakeReader{
+			page: gc.CandidatePage{Items: one}, doubts: map[string]string{"jobs.batch": "no answer", "pods": "no right", "secrets": "no right"},
+		}}
+		if _, err := r.list(metainternalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, r.warnings); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", selector, diff)
+		}
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // CleanupPolicyApplyConfiguration represents a declarative configuration of the CleanupPolicy type for use
 // with apply.
 //
-// CleanupPolicy says how long to keep the finished Jobs and Pods of its namespace, and how many. Winnow deletes each object
-// on time and respects its finalizers and owners.
+// CleanupPolicy says how long to keep the finished objects of its namespace, and how many: Jobs, Pods, and objects of the
+// resources that its rules name. Winnow deletes each object on time and respects its finalizers and owners.
 type CleanupPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. A policy cannot have finalizers.

@@ -21,11 +21,12 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	// and what to do. Suspended is True while suspend or suspendAll stops the policy. Throttled is True while due objects
 	// wait because of maxDeletionsPerMinute.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// candidates is the number of finished objects that this policy decides for, including held ones.
+	// candidates is the number of objects that this policy decides for, including held ones.
 	Candidates *int64 `json:"candidates,omitempty"`
-	// due is the number of candidates that are past their time and not yet gone.
+	// due is the number of candidates that are past their time and not yet gone, and of those that are held because nobody can
+	// tell their time, for example after an expression failed.
 	Due *int64 `json:"due,omitempty"`
-	// held is the number of due objects that Winnow cannot delete now. The condition Ready says why.
+	// held is the number of those counted in due that Winnow cannot delete now. The condition Ready says why.
 	Held *int64 `json:"held,omitempty"`
 	// holds lists changes that made too many objects due at once, and wait for approval. A hold ends when the annotation
 	// gc.winnow.dev/approved-hold on the policy names its ID, or when none of its objects is due any more.

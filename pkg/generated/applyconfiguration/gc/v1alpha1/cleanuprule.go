@@ -32,8 +32,8 @@ type CleanupRuleApplyConfiguration struct {
 	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
 	// can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.
 	After *gcv1alpha1.After `json:"after,omitempty"`
-	// outcome is how the object finished: Succeeded, or Failed for every other end. If unset, both match. A running object
-	// matches a rule with either outcome.
+	// outcome is how the object finished: Succeeded, or Failed for every other end. A Job, a Pod, and any object whose resource
+	// has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.
 	Outcome *gcv1alpha1.Outcome `json:"outcome,omitempty"`
 	// ttl is how long to keep the object after it finishes: a duration such as "7d" or "1h30m", "0s" to delete immediately,
 	// or "never". If unset, there is no time limit. A rule needs ttl, capacity or both. Whichever limit is reached first

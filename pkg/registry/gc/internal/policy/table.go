@@ -30,9 +30,10 @@ func columns[P Policy, S any](kind Kind[P, S]) []object.Column[P] {
 	}, kind.Columns, []object.Column[P]{
 		column(definition{Name: "TTL", Type: "string", Description: "How long to keep finished objects that no rule matches."},
 			func(p P, _ time.Time) any { return orNone(defaults(p).TTLAfterFinished) }),
-		column(definition{Name: "Candidates", Type: "integer", Description: "Finished objects that the policy decides for."},
+		column(definition{Name: "Candidates", Type: "integer", Description: "Objects that the policy decides for."},
 			func(p P, _ time.Time) any { return status(p).Candidates }),
-		column(definition{Name: "Due", Type: "integer", Description: "Candidates that are past their time and not yet gone."},
+		column(definition{Name: "Due", Type: "integer",
+			Description: "Candidates that are past their time and not yet gone, or held because nobody can tell their time."},
 			func(p P, _ time.Time) any { return status(p).Due }),
 		column(definition{Name: "Deleted", Type: "integer", Description: "Objects confirmed gone after a delete by the policy."},
 			func(p P, _ time.Time) any { return status(p).Deleted }),
@@ -68,13 +69,16 @@ func next(t *metav1.Time, now time.Time) string {
 	return "in " + duration.HumanDuration(t.Sub(now))
 }
 
-// ready formats the condition Ready, and if it is True, what suspends or delays the policy.
+// ready formats the condition Ready, and if it is True, what suspends, delays or limits the policy.
 func ready(conditions []metav1.Condition) string {
 	if meta.IsStatusConditionTrue(conditions, gc.ConditionReady) {
 		for _, slower := range []string{gc.ConditionSuspended, gc.ConditionThrottled} {
 			if meta.IsStatusConditionTrue(conditions, slower) {
 				return fmt.Sprintf("%s (%s)", metav1.ConditionTrue, slower)
 			}
+		}
+		if meta.IsStatusConditionFalse(conditions, gc.ConditionEstablished) {
+			return fmt.Sprintf("%s (%s)", metav1.ConditionTrue, gc.ReasonNotServed)
 		}
 	}
 	return object.Condition(conditions, gc.ConditionReady)

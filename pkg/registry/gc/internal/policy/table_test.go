@@ -57,6 +57,15 @@ func TestRow(t *testing.T) {
 			},
 			[]any{"defaults", "Preview", "<none>", int64(132), int64(4), int64(9841), "in 5m", "True", "90m", int64(1), "0", "2 (keep-failures,nightly)"},
 		},
+		"not served": {
+			gc.CleanupPolicy{
+				ObjectMeta: named, Spec: gc.CleanupPolicySpec{Mode: gc.ModeEnforce},
+				Status: gc.CleanupPolicyStatus{
+					Conditions: append(ready("True", "Enforcing"), metav1.Condition{Type: gc.ConditionEstablished, Status: "False", Reason: "NotServed"}),
+				},
+			},
+			[]any{"defaults", "Enforce", "<none>", int64(0), int64(0), int64(0), "-", "True (NotServed)", "90m", int64(0), "0", "0"},
+		},
 		"due and not ready": {
 			gc.CleanupPolicy{
 				ObjectMeta: metav1.ObjectMeta{Name: "defaults"},
