@@ -26,12 +26,12 @@ func (w *world) expireBeside(
 	ours, _ := contestants(o)
 	for round := range o.rounds {
 		turns := []func() error{func() error {
-			quiet, err := w.expire(ctx, o, ours, fmt.Sprint("quiet-", round+1))
+			quiet, err := w.expire(ctx, o, ours, fmt.Sprintf("%s-quiet-%d", what, round+1))
 			out.quiet = append(out.quiet, quiet)
 			return err
 		}, func() error {
 			end := inBackground(ctx, disturb)
-			busy, err := w.expire(ctx, o, ours, fmt.Sprint("busy-", round+1))
+			busy, err := w.expire(ctx, o, ours, fmt.Sprintf("%s-busy-%d", what, round+1))
 			rate, failed := end()
 			out.busy, out.rate = append(out.busy, busy), append(out.rate, rate)
 			return errors.Join(err, failed)

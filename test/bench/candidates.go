@@ -28,7 +28,7 @@ const (
 )
 
 // measureCandidates measures lists of many candidates page by page, beside lists of their Jobs, and how late Jobs of another namespace go
-// while some clients list candidates, and while nobody does, in turn.
+// while some clients list candidates, and while nobody does, in turn. Then it measures reviews.
 func measureCandidates(ctx context.Context, o options, r *report) (err error) {
 	w, err := newWorldWithWinnow(ctx, o)
 	if err != nil {
@@ -64,7 +64,10 @@ func measureCandidates(ctx context.Context, o options, r *report) (err error) {
 	}
 	r.add(row{fmt.Sprintf("pages of %d candidates, by %d clients", candidatesPage, candidatesClients), "1/s", beside.rate, "", nil})
 	r.add(beside.rows("beside lists: ", "no lists")...)
-	return r.writeCSV("candidates", beside.lines())
+	if err := r.writeCSV("candidates", beside.lines()); err != nil {
+		return err
+	}
+	return w.measureReviews(ctx, o, r)
 }
 
 // createCandidates creates finished Jobs that wait for a month, and waits until Winnow knows all of them.
