@@ -37,6 +37,12 @@ func (l *Lane[E]) Has(e E) bool {
 	return i >= 0 && i < len(l.backlog) && l.backlog[i] == e
 }
 
+// Len returns how many entries wait in the lane.
+func (l *Lane[E]) Len() int { return len(l.backlog) }
+
+// Entries returns a copy of the entries that wait in the lane, in no particular order.
+func (l *Lane[E]) Entries() []E { return slices.Clone(l.backlog) }
+
 // Paused reports whether Pause keeps the lane from having a turn.
 func (l *Lane[E]) Paused() bool { return l.paused }
 

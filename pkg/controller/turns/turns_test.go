@@ -164,3 +164,12 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+func TestEntries(t *testing.T) {
+	q := newLanes("cab", "d")
+	entries := q.lanes[0].Entries()
+	q.remove("a")
+	if len(entries) != 3 || q.lanes[0].Len() != 2 || q.lanes[1].Len() != 1 {
+		t.Errorf("%d entries; %d and %d wait now", len(entries), q.lanes[0].Len(), q.lanes[1].Len())
+	}
+}
