@@ -56,6 +56,7 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
 	$(GO_TEST) $(PURE)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
+	cd test/monitoring && $(GO_TEST) ./...
 
 .PHONY: test-e2e
 test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
