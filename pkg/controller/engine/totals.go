@@ -62,9 +62,10 @@ func (e *Engine) recount(rec *record, before counted) {
 // many.
 type OldestFinder struct {
 	engine *Engine
-	// namespaces are those not searched yet. records are the rest of those that wait in the lane of the one before.
+	// namespaces are those not searched yet. next is one more than the index of the next record in the lane of the first of them. Lanes are
+	// searched from the last record to the first, because a record that is deleted is replaced by later ones.
 	namespaces []*namespace
-	records    []*record
+	next       int
 	since      time.Time
 }
 
@@ -76,18 +77,27 @@ func (e *Engine) FindOldest() *OldestFinder {
 			f.namespaces = append(f.namespaces, ns)
 		}
 	}
+	f.beginNamespace()
 	return f
+}
+
+func (f *OldestFinder) beginNamespace() {
+	if len(f.namespaces) > 0 {
+		f.next = f.namespaces[0].lane.Len()
+	}
 }
 
 // Step continues until the budget is spent, and reports whether there is more to do.
 func (f *OldestFinder) Step() (more bool) {
-	for len(f.records) > 0 || len(f.namespaces) > 0 {
-		if len(f.records) == 0 {
-			f.records, f.namespaces = f.namespaces[0].lane.Entries(), f.namespaces[1:]
-			continue // An object may have been deleted since, or be in flight.
+	for len(f.namespaces) > 0 {
+		lane := &f.namespaces[0].lane
+		if f.next = min(f.next, lane.Len()); f.next == 0 {
+			f.namespaces = f.namespaces[1:]
+			f.beginNamespace()
+			continue
 		}
-		f.consider(f.records[0])
-		if f.records = f.records[1:]; f.engine.spent(1) {
+		f.next--
+		if f.consider(lane.At(f.next)); f.engine.spent(1) {
 			return true
 		}
 	}

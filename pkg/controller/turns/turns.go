@@ -40,8 +40,9 @@ func (l *Lane[E]) Has(e E) bool {
 // Len returns how many entries wait in the lane.
 func (l *Lane[E]) Len() int { return len(l.backlog) }
 
-// Entries returns a copy of the entries that wait in the lane, in no particular order.
-func (l *Lane[E]) Entries() []E { return slices.Clone(l.backlog) }
+// At returns one of the entries that wait in the lane, which are in no particular order. When an entry is removed, the last one and others
+// take places before theirs.
+func (l *Lane[E]) At(i int) E { return l.backlog[i] }
 
 // Paused reports whether Pause keeps the lane from having a turn.
 func (l *Lane[E]) Paused() bool { return l.paused }

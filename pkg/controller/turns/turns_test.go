@@ -167,9 +167,14 @@ func TestPace(t *testing.T) {
 
 func TestEntries(t *testing.T) {
 	q := newLanes("cab", "d")
-	entries := q.lanes[0].Entries()
 	q.remove("a")
-	if len(entries) != 3 || q.lanes[0].Len() != 2 || q.lanes[1].Len() != 1 {
-		t.Errorf("%d entries; %d and %d wait now", len(entries), q.lanes[0].Len(), q.lanes[1].Len())
+	for i, want := range []string{"bc", "d"} {
+		got := ""
+		for e := range q.lanes[i].Len() {
+			got += q.lanes[i].At(e).name
+		}
+		if got != want {
+			t.Errorf("lane %d has %q, want %q", i, got, want)
+		}
 	}
 }
