@@ -45,7 +45,7 @@ spec:
   rules:
   - {name: kept, selector: {matchLabels: {kind: kept}}, ttl: never}
   - {name: waits, selector: {matchLabels: {kind: waits}}, ttl: 1h}
-  - {name: few, selector: {matchLabels: {kind: few}}, ttl: 1h, capacity: {maxObjects: 5}}
+  - {name: few, selector: {matchLabels: {kind: few}}, ttl: 1h, capacity: {maxObjects: 5, minAge: 2s}}
   - {name: created, resources: [jobs.batch], selector: {matchLabels: {kind: created}}, after: Created, ttl: 5s}
 ---
 apiVersion: gc.winnow.dev/v1alpha1
