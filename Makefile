@@ -56,6 +56,7 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
 	$(GO_TEST) $(PURE)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
+	cd test/monitoring && $(GO_TEST) ./...
 
 .PHONY: test-e2e
 test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
@@ -88,7 +89,7 @@ soak: build programs ## Run everything at once for twenty minutes and compare Wi
 	@exec bin/soak $(SOAKFLAGS)
 
 .PHONY: verify
-verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-fmt verify-lint ## Run all checks below
+verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-fmt verify-lint ## Run all checks below
 
 .PHONY: verify-codegen
 verify-codegen: ## Check that generated code is up to date
@@ -117,6 +118,10 @@ verify-mod: ## Check that go.mod and go.sum are tidy
 .PHONY: verify-semantics-docs
 verify-semantics-docs: ## Check that docs/semantics.md is what the named cases say
 	hack/verify-semantics-docs.sh
+
+.PHONY: verify-metrics-docs
+verify-metrics-docs: ## Check that docs/metrics.md is what pkg/controller/metrics defines
+	hack/verify-metrics-docs.sh
 
 .PHONY: update
 update: update-codegen update-fmt ## Run all updates below

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/winnow-dev/winnow/test/cluster"
 )
 
@@ -88,10 +90,14 @@ func (r *Replica) waitReady(ctx context.Context) error {
 
 // Get asks the replica directly, with all rights.
 func (r *Replica) Get(ctx context.Context, path string) (string, error) {
+	return r.GetAs(ctx, r.server.cluster.RESTConfig(), path)
+}
+
+// GetAs asks the replica directly, as the user of a configuration.
+func (r *Replica) GetAs(ctx context.Context, user *rest.Config, path string) (string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(r.server.certificate.CAPEM)
-	admin := r.server.cluster.RESTConfig().TLSClientConfig
-	certificate, err := tls.X509KeyPair(admin.CertData, admin.KeyData)
+	certificate, err := tls.X509KeyPair(user.CertData, user.KeyData)
 	if err != nil {
 		return "", err
 	}

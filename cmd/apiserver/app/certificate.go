@@ -7,10 +7,9 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/component-base/metrics"
-)
 
-var certificateExpiry = metrics.NewDesc(ownName+"_serving_certificate_expiration_timestamp_seconds",
-	"When the serving certificate of this replica expires, in seconds since the epoch.", nil, nil, metrics.ALPHA, "")
+	ours "github.com/winnow-dev/winnow/pkg/controller/metrics"
+)
 
 // servingCertificate collects the expiry of the certificate that is in use when metrics are scraped, so it follows a renewal of the files.
 type servingCertificate struct {
@@ -19,7 +18,9 @@ type servingCertificate struct {
 }
 
 // DescribeWithStability implements metrics.StableCollector.
-func (s *servingCertificate) DescribeWithStability(ch chan<- *metrics.Desc) { ch <- certificateExpiry }
+func (s *servingCertificate) DescribeWithStability(ch chan<- *metrics.Desc) {
+	ch <- ours.CertificateExpiry
+}
 
 // CollectWithStability implements metrics.StableCollector. A certificate that cannot be read counts as expired in 1970.
 func (s *servingCertificate) CollectWithStability(ch chan<- metrics.Metric) {
@@ -28,5 +29,5 @@ func (s *servingCertificate) CollectWithStability(ch chan<- metrics.Metric) {
 	if chain, err := cert.ParseCertsPEM(certPEM); err == nil {
 		expires = float64(chain[0].NotAfter.Unix())
 	}
-	ch <- metrics.NewLazyConstMetric(certificateExpiry, metrics.GaugeValue, expires)
+	ch <- metrics.NewLazyConstMetric(ours.CertificateExpiry, metrics.GaugeValue, expires)
 }

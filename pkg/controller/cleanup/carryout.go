@@ -94,7 +94,7 @@ func (l *loop) reportGone(ctx context.Context) {
 		if g.Deadline != nil {
 			continue // DeadlineRequests has counted it.
 		}
-		metrics.Deletions.WithLabelValues(g.Fact.Resource).Inc()
+		metrics.Deletions.WithLabelValues(g.Fact.Resource, metrics.Trigger(g.Order), string(g.Reason)).Inc()
 		metrics.Lateness.Observe(g.At.Sub(g.Due).Seconds())
 		klog.FromContext(ctx).V(4).Info("Gone", "object", klog.KRef(g.Fact.Namespace, g.Fact.Name), "uid", g.Fact.UID)
 	}

@@ -193,6 +193,15 @@ func TestCarryOutIsNotCutOff(t *testing.T) {
 
 // TestConfirmedDeletionsAreCounted: a deletion counts once the object is seen removed.
 func TestConfirmedDeletionsAreCounted(t *testing.T) {
+	registerMetrics()
+	counted := func() float64 {
+		n, err := testutil.GetCounterMetricValue(metrics.Deletions.WithLabelValues(gc.ResourceJobs, "Finished", "Expired"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := counted()
 	w := newWorld(t)
 	kept := w.job("a")
 	w.confirmFresh()
@@ -205,5 +214,8 @@ func TestConfirmedDeletionsAreCounted(t *testing.T) {
 	w.reportGone(t.Context())
 	if r := w.tracker.Reports(testbuilders.Home)[0]; r.Deleted != 1 || len(w.tracker.TakeGone()) != 0 {
 		t.Errorf("%d are counted", r.Deleted)
+	}
+	if n := counted() - before; n != 1 {
+		t.Errorf("metrics count %v", n)
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
 	"github.com/winnow-dev/winnow/pkg/controller/status"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
@@ -231,7 +232,7 @@ func (c *Controller) Schema(ctx context.Context, resource string) (*spec.Schema,
 // Run observes and judges until ctx ends, and deletes while this replica leads. It returns after the last request has ended.
 func (c *Controller) Run(ctx context.Context) error {
 	metrics.Register()
-	metrics.RegisterTracked(c.replica.Totals)
+	metrics.RegisterTracked(func() report.Totals { return c.replica.Totals(c.clock.Now()) })
 	var starting sync.WaitGroup
 	starting.Go(func() { c.kinds.Start(ctx) })
 	err := c.readLastRun(ctx)

@@ -53,7 +53,7 @@ type replica interface {
 	Step(now time.Time) (more bool)
 	Behind() <-chan struct{}
 
-	Totals() report.Totals
+	Totals(now time.Time) report.Totals
 	NamedResources() sets.Set[string]
 	// CandidateResources and Candidates answer requests for candidates.
 	CandidateResources(namespace string) map[string]string

@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
 // Order is a DELETE to be sent, or the PATCH of a deadline, for exactly the state that was judged.
@@ -24,6 +26,10 @@ type Order struct {
 	PolicyUID   types.UID
 	Rule        string
 	Propagation metav1.DeletionPropagation
+	// Reason is why the object is due, and After what its TTL is counted from. Native is set if the native TTL of the object decides.
+	Reason policy.Reason
+	After  gc.After
+	Native bool
 	// Deadline is nil for a DELETE. Otherwise the order is for a PATCH that changes the deadline of the object to this; zero removes it.
 	Deadline *time.Duration
 	// Due is when the object became due; zero for a PATCH.
@@ -63,6 +69,9 @@ const (
 	// Released: the order was given back without a DELETE, because the object must not be deleted now.
 	Released
 )
+
+// Outcomes are all outcomes.
+var Outcomes = []Outcome{Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown, Released}
 
 var outcomeNames = [...]string{"Accepted", "NotFound", "Conflict", "RetryLater", "Unauthorized", "Refused", "Unknown", "Released"}
 

@@ -121,7 +121,7 @@ func TestClocksThatDiffer(t *testing.T) {
 			if got := w.report("p").ClockDoubt; got != want {
 				t.Errorf("the report says %q, want %q", got, want)
 			}
-			if got := w.Totals().ClockInDoubt; got != c.doubt {
+			if got := w.Totals(w.now).ClockInDoubt; got != c.doubt {
 				t.Errorf("the metric is %v", got)
 			}
 		})

@@ -108,9 +108,8 @@ type Engine struct {
 	urgentCount uint64
 	// following is set if this replica does not lead, so that it writes no reports.
 	following bool
-	// held and deleting count records for metrics; held is indexed by the code of the reason.
-	held     []int
-	deleting int
+	// counts are the numbers of records for metrics. A number that became zero stays.
+	counts map[counted]int
 
 	effects Effects
 }
@@ -135,7 +134,7 @@ func New(c Config) *Engine {
 		pending:      sets.New[*namespace](),
 		holdsToCheck: sets.New[*namespace](),
 		recent:       approval.Recent{},
-		held:         make([]int, len(reasons)),
+		counts:       map[counted]int{},
 		rejudging:    newRejudging(),
 		conditions:   newPublishedConditions(),
 		lists:        map[string]*List{},

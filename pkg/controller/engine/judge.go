@@ -84,9 +84,9 @@ func (e *Engine) apply(rec *record, r policy.Resolution, d policy.Decision, now 
 		rec.extra.retry.EndPause(now)
 	}
 	d = e.applyHolds(rec, r, d, now)
-	e.countForMetrics(rec, -1)
+	before := rec.counted()
 	rec.setDecision(r, d)
-	e.countForMetrics(rec, 1)
+	e.recount(rec, before)
 	next := e.nextEvaluation(rec, d, now)
 	next.addTime(e.evaluatePreviews(rec, now))
 	e.setTimer(rec, next.at)

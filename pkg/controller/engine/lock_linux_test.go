@@ -20,7 +20,8 @@ import (
 
 // BenchmarkLock measures the longest time for which one call has the lock, in CPU time: while a cluster policy with a ceiling changes, so
 // that all Jobs are judged again, reports are created, and a forecast copies everything; while one namespace has 400 Jobs and 120 policies
-// of 100 rules each, half of them Previews; and while it has as many policies and match conditions as are allowed.
+// of 100 rules each, half of them Previews; while it has as many policies and match conditions as are allowed; and while metrics are scraped
+// and all Jobs are due.
 func BenchmarkLock(b *testing.B) {
 	b.Run("cluster policy", func(b *testing.B) {
 		spec := scaleSpec("30d")
@@ -33,6 +34,13 @@ func BenchmarkLock(b *testing.B) {
 		})
 	})
 	b.Run("tenant", func(b *testing.B) { busyTenant(b, crowd(120, 100, "30d", tenantJobs/2)) })
+	b.Run("scrape", func(b *testing.B) {
+		t := scaled(scaleSpec("0s"))
+		t.longest(b, func(int) {
+			t.Totals(testbuilders.Now)
+			t.oldestOverdue(testbuilders.Now)
+		})
+	})
 	b.Run("conditions", func(b *testing.B) {
 		policies := crowd(50, 1, "30d", tenantJobs/2) // As many as --max-policies-per-namespace allows.
 		for i, p := range policies {

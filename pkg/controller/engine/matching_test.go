@@ -85,7 +85,7 @@ func TestOnlyOneNamespaceIsScanned(t *testing.T) {
 			w.SetQuota(&Quota{NamespacedName: types.NamespacedName{Namespace: testbuilders.Home, Name: "q"}}, w.now)
 		},
 		"time":    func(w *world) { w.pass(31 * 24 * time.Hour) },
-		"reports": func(w *world) { w.Reports(testbuilders.Home); w.Reports(""); w.Totals() },
+		"reports": func(w *world) { w.Reports(testbuilders.Home); w.Reports(""); w.Totals(w.now) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -180,6 +180,7 @@ var actionNames = map[policy.Action]string{
 func (e *simulation) checkAll(t *rapid.T) {
 	e.resetPaces(false)
 	e.both(e.stepAll)
+	e.checkTotals(t)
 	wants, limited := e.wants(), e.limited()
 	var previews map[model.PolicyRef]map[types.UID]model.Answer
 	if !limited {

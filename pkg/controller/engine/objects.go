@@ -63,6 +63,7 @@ func (e *Engine) insert(ns *namespace, compact *facts.Compact) *record {
 	rec := &record{Compact: *compact, ns: ns}
 	rec.flags.set(recreated, e.recreations.countReturn(compact))
 	e.records.put(rec)
+	e.counts[rec.counted()]++
 	ns.addRecord(rec)
 	rec.countDeadlineSet(1)
 	e.link(rec)
@@ -83,7 +84,9 @@ func (e *Engine) update(rec *record, compact *facts.Compact) {
 		e.queue.Remove(&rec.ns.lane, rec)
 	}
 	rec.countDeadlineSet(-1)
+	before := rec.counted()
 	rec.Compact, e.asked.rec = *compact, nil
+	e.recount(rec, before)
 	rec.countDeadlineSet(1)
 	e.link(rec)
 }
@@ -105,7 +108,7 @@ func (e *Engine) remove(rec *record, now time.Time) {
 // more.
 func (e *Engine) drop(rec *record, now time.Time) {
 	e.records.delete(rec.UID())
-	e.countForMetrics(rec, -1)
+	e.counts[rec.counted()]--
 	e.timers.Remove(rec)
 	e.queue.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)

@@ -273,11 +273,11 @@ func TestUncoveredObjectsAreDropped(t *testing.T) {
 	w := newWorld(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Rules(testbuilders.Rule("r", "1h").For("jobs.batch")))
 	w.upsert(podOf("j", "a").Fact(), testbuilders.Pod("b").Succeeded(w.now).Fact(), testbuilders.Job("j").Complete(w.now).Fact())
 	w.Upsert(facts.Compress(testbuilders.Job("elsewhere").In("team-b").Complete(w.now).Fact()), w.now)
-	if n := w.Totals().Objects; n != 3 {
+	if n := w.Totals(w.now).Objects; n != 3 {
 		t.Fatalf("%d objects are tracked, want 3", n)
 	}
 	w.removePolicy(testbuilders.Policy("p"))
-	if n := w.Totals().Objects; n != 1 || w.records.get("uid-j") == nil {
+	if n := w.Totals(w.now).Objects; n != 1 || w.records.get("uid-j") == nil {
 		t.Fatalf("%d objects are tracked, want the Job", n)
 	}
 	w.pass(time.Hour)

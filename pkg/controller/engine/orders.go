@@ -63,8 +63,10 @@ func (e *Engine) newOrder(rec *record, now time.Time) (*deletion.Order, bool) {
 	if err != nil {
 		return nil, false // holdDelete holds the record.
 	}
+	standing := e.resolve(rec)
+	after, _ := standing.Since()
 	order := &deletion.Order{
-		Kind: kind,
+		Kind: kind, Reason: d.Reason, After: after, Native: r.Native,
 		Fact: rec.Fact(), Policy: r.Policy.NamespacedName, PolicyUID: r.Policy.UID, Rule: r.RuleName(), Propagation: r.Propagation, Due: d.At,
 		Until:      e.fresh.Until(),
 		Conditions: rec.ns.conditions[rec.Resource],

@@ -3,11 +3,6 @@
 
 package engine
 
-import (
-	"github.com/winnow-dev/winnow/pkg/controller/policy"
-	"github.com/winnow-dev/winnow/pkg/controller/report"
-)
-
 // TakeDirty returns the namespaces whose reports may have changed since the last call, and "" for the cluster policies. A namespace that is
 // being judged again is returned by a later call, because a report on it would be incomplete.
 func (e *Engine) TakeDirty() []string {
@@ -48,32 +43,6 @@ func (e *Engine) PopUrgent() (string, bool) {
 		delete(e.urgent, latest)
 	}
 	return latest, found
-}
-
-// Totals returns the counts over all namespaces.
-func (e *Engine) Totals() report.Totals {
-	out := report.Totals{
-		Objects: e.records.count, Timers: e.timers.Len(), Ready: e.deleting, Held: map[policy.Reason]int{},
-		Paced: e.queue.Resting(), ClockInDoubt: e.fresh.ClockDoubt() != "",
-	}
-	for reason, n := range e.held {
-		if n > 0 {
-			out.Held[reasons[reason]] = n
-		}
-	}
-	out.Holds = e.holdIDs().Len()
-	out.Stale = e.watches.AllStale()
-	return out
-}
-
-// countForMetrics adds by to the counts of held and ready records, if the record is one of them.
-func (e *Engine) countForMetrics(rec *record, by int) {
-	if rec.action == policy.Hold {
-		e.held[rec.reason] += by
-	}
-	if rec.action == policy.Delete {
-		e.deleting += by
-	}
 }
 
 // PolicyNamespaces returns the names of all namespaces with policies, and "" for the cluster policies.

@@ -53,9 +53,9 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	if !slices.Equal(p.AwaitingByReason, want) {
 		t.Errorf("awaits %+v", p.AwaitingByReason)
 	}
-	totals := w.Totals()
-	if totals.Objects != 11 || totals.Timers != 3 || totals.Ready != 1 ||
-		!maps.Equal(totals.Held, map[policy.Reason]int{policy.ReasonFinishTimeUnknown: 1, policy.ReasonInvalidAnnotation: 2}) {
+	totals := w.Totals(w.now)
+	held := map[policy.Reason]int{policy.ReasonFinishTimeUnknown: 1, policy.ReasonInvalidAnnotation: 2}
+	if totals.Objects != 11 || totals.Timers != 3 || totals.Ready != 1 || !maps.Equal(totals.Held[gc.ResourceJobs], held) {
 		t.Errorf("totals %+v", totals)
 	}
 }

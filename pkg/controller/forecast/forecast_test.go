@@ -423,8 +423,8 @@ func TestForecast(t *testing.T) {
 			if !slices.EqualFunc(got, tc.want, strings.HasPrefix) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
-			if again := tc.world.Totals(); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) ||
-				!reflect.DeepEqual(tc.world.Totals(), again) {
+			if again := tc.world.Totals(testbuilders.Now); tc.world.forecaster().Forecast(t.Context(), tc.change).Lines == nil != (tc.want == nil) ||
+				!reflect.DeepEqual(tc.world.Totals(testbuilders.Now), again) {
 				t.Error("the forecast changed the tracker")
 			}
 		})

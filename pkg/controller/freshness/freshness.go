@@ -19,6 +19,8 @@ const (
 	For = 900 * time.Millisecond
 	// ClockSkew is how much the clocks of this machine and of the API server may differ.
 	ClockSkew = time.Minute
+	// skewFor is for how long a comparison of the clocks says something about them. Clocks are compared only while anything is due.
+	skewFor = 5 * time.Minute
 	// dateStep is the precision of the Date header.
 	dateStep = time.Second
 )
@@ -70,6 +72,9 @@ type Freshness struct {
 	read       [collections]uint64
 	listed     [collections]bool
 	clockDoubt string
+	// skew is by how much the API server's clock was ahead at the time compared; see ClockSkew.
+	skew     time.Duration
+	compared time.Time
 	// disagreed is when the last read that did not agree began.
 	disagreed time.Time
 	// moved is set if memory has changed since disagreed.
@@ -150,16 +155,35 @@ func (f *Freshness) covers(c Collection, version string) bool {
 // ClockSkew, both clocks are in doubt. It reports whether a doubt began or ended.
 func (f *Freshness) CompareClocks(r ConsistentRead, now time.Time) (changed bool) {
 	doubt := ""
-	earliest, latest := r.Began.Round(0).Add(-ClockSkew-dateStep), now.Round(0).Add(ClockSkew)
-	if at := r.ServerTime; !at.IsZero() && (at.Before(earliest) || at.After(latest)) {
-		doubt = fmt.Sprintf("it is %s here and %s at the API server: set the clocks right",
-			now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+	if at := r.ServerTime; !at.IsZero() {
+		f.skew, f.compared = skew(at, r.Began.Round(0), now.Round(0)), now.Round(0)
+		if f.skew.Abs() > ClockSkew {
+			doubt = fmt.Sprintf("it is %s here and %s at the API server: set the clocks right",
+				now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+		}
 	}
 	if (doubt == "") == (f.clockDoubt == "") {
 		return false // The text stays the same too, or each read would lead to a new status.
 	}
 	f.clockDoubt = doubt
 	return true
+}
+
+// skew returns by how much the API server's clock is ahead at least, if it answered with a date between two times.
+func skew(date, began, now time.Time) time.Duration {
+	switch latest := date.Add(dateStep); { // The Date is rounded down.
+	case latest.Before(began):
+		return latest.Sub(began)
+	case date.After(now):
+		return date.Sub(now)
+	}
+	return 0
+}
+
+// ClockSkew returns by how much the API server's clock is ahead at least; negative if it is behind. It is false if the clocks were not
+// compared lately.
+func (f *Freshness) ClockSkew(now time.Time) (ahead time.Duration, compared bool) {
+	return f.skew, now.Round(0).Sub(f.compared) < skewFor
 }
 
 // ClockDoubt returns why the clocks are in doubt; empty if they agree.

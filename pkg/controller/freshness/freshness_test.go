@@ -178,6 +178,36 @@ func TestNothingIsListedAtFirst(t *testing.T) {
 	}
 }
 
+// TestClockSkew: the Date of the API server is in whole seconds, and was written between the beginning and the end of the reading.
+func TestClockSkew(t *testing.T) {
+	for name, c := range map[string]struct {
+		date time.Duration // after the beginning of a reading that takes 300 ms
+		want time.Duration
+	}{
+		"the same second":     {0, 0},
+		"it ended since":      {300 * time.Millisecond, 0},
+		"almost a second ago": {-time.Second, 0},
+		"behind":              {-3 * time.Second, -2 * time.Second},
+		"ahead":               {2 * time.Second, 1700 * time.Millisecond},
+	} {
+		var f Freshness
+		if _, compared := f.ClockSkew(now); compared {
+			t.Error("compared before the first reading")
+		}
+		r := read(now, "1")
+		r.ServerTime = now.Add(c.date)
+		end := now.Add(300 * time.Millisecond)
+		f.CompareClocks(r, end)
+		f.CompareClocks(read(now, "1"), end.Add(time.Minute)) // an answer without a Date
+		if got, compared := f.ClockSkew(end.Add(skewFor - 1)); got != c.want || !compared {
+			t.Errorf("%s: %s, compared %v; want %s", name, got, compared, c.want)
+		}
+		if _, compared := f.ClockSkew(end.Add(skewFor)); compared {
+			t.Errorf("%s: it is still known", name)
+		}
+	}
+}
+
 func TestWatches(t *testing.T) {
 	var w Watches
 	if at := w.HeardAt("pods"); !at.IsZero() {
@@ -185,6 +215,9 @@ func TestWatches(t *testing.T) {
 	}
 	if w.Expire(now) || w.Heard("pods", now) {
 		t.Error("a watch that begins is no news")
+	}
+	if silent := w.Silent(now.Add(time.Minute)); len(silent) != 1 || silent["pods"] != time.Minute {
+		t.Errorf("silent for %v", silent)
 	}
 	if at, ok := w.Next(); !ok || !at.Equal(now.Add(StaleAfter)) {
 		t.Errorf("goes stale at %v, %v", at, ok)

@@ -61,8 +61,7 @@ func (w *Watches) Forget(resource string) {
 // Expire marks the watches that have been silent for too long as stale, and reports whether there are new ones.
 func (w *Watches) Expire(now time.Time) (changed bool) {
 	for resource, heard := range w.heard {
-		silent := max(now.Sub(heard), now.Round(0).Sub(heard.Round(0))) // The monotonic clock stands still while the host is suspended.
-		if w.stale[resource] || silent < StaleAfter {
+		if w.stale[resource] || silence(heard, now) < StaleAfter {
 			continue
 		}
 		if w.stale == nil {
@@ -71,6 +70,20 @@ func (w *Watches) Expire(now time.Time) (changed bool) {
 		w.stale[resource], changed = true, true
 	}
 	return changed
+}
+
+// Silent returns for how long the watch of each resource has reported nothing.
+func (w *Watches) Silent(now time.Time) map[string]time.Duration {
+	out := make(map[string]time.Duration, len(w.heard))
+	for resource, heard := range w.heard {
+		out[resource] = max(silence(heard, now), 0)
+	}
+	return out
+}
+
+// silence returns how much time has passed by either clock: the monotonic clock stands still while the host is suspended.
+func silence(heard, now time.Time) time.Duration {
+	return max(now.Sub(heard), now.Round(0).Sub(heard.Round(0)))
 }
 
 // Next returns when the next watch becomes stale unless it is heard from; false if there is none.

@@ -1,82 +1,109 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines the metrics of the controller. Their labels have no names of objects or namespaces, so that their number stays
-// small.
+// Package metrics defines the metrics of Winnow. Their labels have no names of objects or namespaces, so that their number stays small.
 package metrics
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-const namespace = "winnow"
+// triggerNativeTTL is the trigger if the TTL of the object itself decides.
+const triggerNativeTTL = "NativeTTL"
+
+// deletionReasons are the reasons for which objects are deleted.
+var deletionReasons = names([]policy.Reason{policy.ReasonExpired, policy.ReasonOverCapacity, policy.ReasonOverCeiling})
+
+var (
+	resource = Label{Name: "resource", What: "`resource.group`, as kubectl has it"}
+	outcome  = Label{Name: "outcome", Values: outcomes()}
+	result   = func(values ...string) Label { return Label{Name: "result", Values: values} }
+)
 
 var (
 	// DeleteRequests counts the DELETE requests by outcome.
-	DeleteRequests = counter("delete_requests_total",
-		"DELETE requests sent, by resource and outcome (Accepted, NotFound, Conflict, RetryLater, Unauthorized, Refused, Unknown).",
-		"resource", "outcome")
+	DeleteRequests = counterVec("winnow_delete_requests_total", "DELETE requests sent.", resource, outcome)
 	// DeadlineRequests counts the PATCH requests for deadlines by outcome.
-	DeadlineRequests = counter("deadline_requests_total",
-		"PATCH requests sent to change spec.activeDeadlineSeconds, by resource and outcome (as in delete_requests_total).",
-		"resource", "outcome")
+	DeadlineRequests = counterVec("winnow_deadline_requests_total",
+		"PATCH requests sent to change spec.activeDeadlineSeconds.", resource, outcome)
 	// Deletions counts the objects that were confirmed gone.
-	Deletions = counter("deletions_total", "Objects confirmed gone after a delete, by resource.", "resource")
+	Deletions = counterVec("winnow_deletions_total",
+		"Objects confirmed gone after a delete. The trigger is what the TTL is counted from (`after` of the rule), "+
+			"or NativeTTL if the TTL of the object itself decided.",
+		resource,
+		Label{Name: "trigger", Values: []string{string(gc.AfterFinished), string(gc.AfterCreated), triggerNativeTTL}},
+		Label{Name: "reason", Values: deletionReasons})
 	// Lateness is the time from when an object was due to when it was gone.
-	Lateness = metrics.NewHistogram(&metrics.HistogramOpts{
-		Namespace: namespace, Name: "deletion_lateness_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time from when an object was due to when it was seen to be gone.",
-		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800},
-	})
+	Lateness = histogram("winnow_deletion_lateness_seconds",
+		"Time from when an object was due until it was gone, including the time in which it was held or waited for a finalizer.",
+		.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 	// Readings counts the consistent reads of policies and namespaces by result.
-	Readings = counter("readings_total",
-		"Consistent reads of policies and namespaces before deletes, by result (agreed, disagreed, failed).", "result")
+	Readings = counterVec("winnow_readings_total",
+		"Consistent reads of policies and namespaces before deletes. A reading disagreed if memory was still behind it after 900 ms.",
+		result("agreed", "disagreed", "failed"))
 	// DiscoveryFailures counts the readings of what the cluster serves that failed, for everything or for one version of a group.
-	DiscoveryFailures = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: namespace, Name: "discovery_failures_total", StabilityLevel: metrics.ALPHA,
-		Help: "Failures to find out which resources the cluster serves, for everything or for one version of a group.",
-	})
+	DiscoveryFailures = counter("winnow_discovery_failures_total",
+		"Failures to find out which resources the cluster serves, for everything or for one version of a group.")
 	// ResourceObjects is the number of objects of each resource with a lifecycle.
-	ResourceObjects = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Namespace: namespace, Name: "resource_objects", StabilityLevel: metrics.ALPHA,
-		Help: "Objects of each served custom resource that has a lifecycle, counted every five minutes by the replica that leads.",
-	}, []string{"resource"})
+	ResourceObjects = gaugeVec("winnow_resource_objects",
+		"Objects of each served custom resource that has a lifecycle, counted every five minutes by the replica that leads.", resource)
 	// ResourceUnused is since when a resource has no objects.
-	ResourceUnused = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Namespace: namespace, Name: "resource_unused_since_timestamp_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Unix time since when every count of a served custom resource with a lifecycle has found no object; not set while there are any.",
-	}, []string{"resource"})
+	ResourceUnused = gaugeVec("winnow_resource_unused_since_timestamp_seconds",
+		"Unix time since when every count of a served custom resource with a lifecycle has found no object; not set while there are any.",
+		resource)
 	// Concurrency is how many DELETE requests may be in flight.
-	Concurrency = gauge(
-		"delete_concurrency_limit",
-		"Deletes that may be under way at once: as many as the API server needs to delete about as fast as it can.",
-	)
+	Concurrency = gauge("winnow_delete_concurrency_limit", "DELETE requests that may be in flight. "+
+		"It is below --concurrent-deletions if fewer delete as fast, or if the API server throttles.")
 	// Leading is 1 on the replica that deletes.
-	Leading = gauge("leading", "1 while this replica leads and deletes, 0 otherwise.")
+	Leading = gauge("winnow_leading", "1 while this replica leads and deletes, 0 otherwise.")
+	// Policies is the number of policies by their condition Ready.
+	Policies = gaugeVec("winnow_policies",
+		"Policies by their condition Ready and its reason, as of the last look of the replica that leads, some seconds ago.",
+		Label{Name: "kind", Values: []string{gc.KindCleanupPolicy, gc.KindClusterCleanupPolicy}},
+		Label{Name: "ready", Values: []string{"True", "False"}},
+		Label{Name: "reason", What: "the [reason](troubleshooting.md#a-policy-is-not-ready) of the condition"})
 	// StatusWrites counts the writes of policy status and events.
-	StatusWrites = counter(
-		"status_writes_total",
-		"Writes of policy status and events, by kind (status, event) and result (ok, failed, dropped).",
-		"kind",
-		"result",
-	)
+	StatusWrites = counterVec("winnow_status_writes_total",
+		"Writes of policy status and events. dropped counts annotated objects that were not looked at because there were too many.",
+		Label{Name: "kind", Values: []string{"status", "event"}}, result("ok", "failed", "dropped"))
 )
 
-// Register registers the metrics.
+// CertificateExpiry describes when the serving certificate expires.
+var CertificateExpiry = collected("winnow_serving_certificate_expiration_timestamp_seconds",
+	"Unix time when the serving certificate of this replica expires.")
+
+// Register registers the metrics that are counted as things happen.
 func Register() {
 	legacyregistry.MustRegister(
 		DeleteRequests, DeadlineRequests, Deletions, Lateness, Readings, DiscoveryFailures, ResourceObjects, ResourceUnused,
-		Concurrency, Leading, StatusWrites,
+		Concurrency, Leading, Policies, StatusWrites,
 	)
+	for _, resource := range gc.DefaultResources() { // A rate sees only what is added to a counter that is there.
+		for _, reason := range deletionReasons {
+			Deletions.WithLabelValues(resource, string(gc.AfterFinished), reason)
+		}
+	}
 }
 
-func counter(name, help string, labels ...string) *metrics.CounterVec {
-	return metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: namespace, Name: name, Help: help, StabilityLevel: metrics.ALPHA,
-	}, labels)
+// Trigger returns the value of the label trigger.
+func Trigger(o *deletion.Order) string {
+	if o.Native {
+		return triggerNativeTTL
+	}
+	return string(o.After)
 }
 
-func gauge(name, help string) *metrics.Gauge {
-	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: namespace, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+// outcomes are those of requests that were sent.
+func outcomes() []string {
+	var out []string
+	for _, o := range deletion.Outcomes {
+		if o != deletion.Released {
+			out = append(out, o.String())
+		}
+	}
+	return out
 }

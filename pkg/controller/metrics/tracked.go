@@ -4,42 +4,61 @@
 package metrics
 
 import (
+	"slices"
+
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
+)
+
+var candidateStates = []gc.CandidateState{
+	gc.CandidateWaiting, gc.CandidateDue, gc.CandidateHeld, gc.CandidateTerminating, gc.CandidateKept,
+}
+
+var (
+	objects    = collected("winnow_tracker_objects", "Objects that are tracked because a policy can match them or their dependents.")
+	timers     = collected("winnow_tracker_timers", "Objects that wait until they are due.")
+	ready      = collected("winnow_tracker_ready", "Objects that are due and can be deleted now.")
+	candidates = collected("winnow_tracker_candidates",
+		"Candidates by their state, as in cleanupcandidates. What Preview policies would do is not counted.",
+		resource, Label{Name: "state", Values: names(candidateStates)})
+	held = collected("winnow_tracker_held", "Objects that are due and held.",
+		resource, Label{Name: "reason", What: "a [reason to keep](concepts.md#when-unsure-winnow-keeps)"})
+	oldestOverdue = collected("winnow_tracker_oldest_overdue_seconds",
+		"For how long the object is overdue that has been due for the longest time, of those that are neither held nor being deleted; "+
+			"0 if there is none.")
+	holds = collected("winnow_tracker_holds",
+		"Changes that made many objects due at once and wait for approval, one for each policy and namespace.")
+	paced        = collected("winnow_tracker_paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute.")
+	clockInDoubt = collected("winnow_tracker_clock_in_doubt",
+		"1 while the clocks here and at the API server differ by more than a minute, so that everything is held.")
+	clockSkew = collected("winnow_tracker_clock_skew_seconds",
+		"By how much the API server's clock is ahead of the clock here at least, negative if it is behind. "+
+			"Not set if the clocks were not compared for five minutes: they are compared only while anything is due, by the replica that leads.")
+	watchLag = collected("winnow_tracker_watch_lag_seconds",
+		"Time since the watch of a resource last reported an event or a bookmark. The API server sends a bookmark about every minute.", resource)
+	staleWatch = collected("winnow_tracker_stale_watch",
+		"1 for a resource whose watch has been silent for 90 seconds, 0 for the others that are observed.", resource)
 )
 
 // tracked collects the totals of the engine when metrics are scraped.
 type tracked struct {
 	metrics.BaseStableCollector
-	totals                       func() report.Totals
-	objects, timers, ready, held *metrics.Desc
-	waiting, paced, clock, stale *metrics.Desc
+	totals func() report.Totals
 }
 
 // RegisterTracked registers the metrics about the totals of the engine.
 func RegisterTracked(totals func() report.Totals) {
-	legacyregistry.CustomMustRegister(&tracked{
-		totals:  totals,
-		objects: desc("objects", "Objects that are tracked because a policy can match them or their dependents."),
-		timers:  desc("timers", "Objects that wait until they are due."),
-		ready:   desc("ready", "Objects that are due and not held."),
-		waiting: desc("holds", "Changes that made many objects due at once and wait for approval, one for each policy and namespace."),
-		paced:   desc("paced_namespaces", "Namespaces whose deletions wait because of maxDeletionsPerMinute."),
-		clock:   desc("clock_in_doubt", "1 while the clocks here and at the API server disagree, so that everything is held."),
-		stale:   desc("stale_watch", "1 for a resource whose watch has been silent for too long.", "resource"),
-		held:    desc("held", "Objects that are due and held, by reason.", "reason"),
-	})
-}
-
-func desc(name, help string, labels ...string) *metrics.Desc {
-	return metrics.NewDesc(metrics.BuildFQName(namespace, "tracker", name), help, labels, nil, metrics.ALPHA, "")
+	legacyregistry.CustomMustRegister(&tracked{totals: totals})
 }
 
 // DescribeWithStability implements metrics.StableCollector.
 func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{c.objects, c.timers, c.ready, c.held, c.waiting, c.paced, c.clock, c.stale} {
+	for _, d := range []*metrics.Desc{
+		objects, timers, ready, candidates, held, oldestOverdue, holds, paced, clockInDoubt, clockSkew, watchLag, staleWatch,
+	} {
 		out <- d
 	}
 }
@@ -47,23 +66,47 @@ func (c *tracked) DescribeWithStability(out chan<- *metrics.Desc) {
 // CollectWithStability implements metrics.StableCollector.
 func (c *tracked) CollectWithStability(out chan<- metrics.Metric) {
 	t := c.totals()
-	value := func(d *metrics.Desc, n int, labels ...string) {
-		out <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, float64(n), labels...)
+	value := func(d *metrics.Desc, value float64, labels ...string) {
+		out <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
-	value(c.objects, t.Objects)
-	value(c.timers, t.Timers)
-	value(c.ready, t.Ready)
-	value(c.waiting, t.Holds)
-	value(c.paced, t.Paced)
-	doubt := 0
-	if t.ClockInDoubt {
-		doubt = 1
+	value(objects, float64(t.Objects))
+	value(timers, float64(t.Timers))
+	value(ready, float64(t.Ready))
+	value(holds, float64(t.Holds))
+	value(paced, float64(t.Paced))
+	for resource, byState := range t.Candidates {
+		for _, state := range candidateStates { // Zeros too, so that a graph goes down to zero and does not end.
+			value(candidates, float64(byState[state]), resource, string(state))
+		}
 	}
-	value(c.clock, doubt)
-	for _, resource := range t.Stale {
-		value(c.stale, 1, resource)
+	for resource, byReason := range t.Held {
+		for reason, n := range byReason {
+			value(held, float64(n), resource, string(reason))
+		}
 	}
-	for reason, n := range t.Held {
-		value(c.held, n, string(reason))
+	value(oldestOverdue, t.OldestOverdue.Seconds())
+	value(clockInDoubt, number(t.ClockInDoubt))
+	if t.ClockCompared {
+		value(clockSkew, t.ClockSkew.Seconds())
 	}
+	for resource, silent := range t.Silent {
+		value(watchLag, silent.Seconds(), resource)
+		value(staleWatch, number(slices.Contains(t.Stale, resource)), resource)
+	}
+}
+
+// number returns 1 for true.
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func names[S ~string](all []S) []string {
+	var out []string
+	for _, s := range all {
+		out = append(out, string(s))
+	}
+	return out
 }

@@ -141,7 +141,7 @@ func (o *observed) watches(resource string) (n int) {
 
 func (o *observed) tracks(n int) {
 	o.Helper()
-	o.until("so many objects are tracked", func() bool { return o.Tracker.Totals().Objects == n })
+	o.until("so many objects are tracked", func() bool { return o.Tracker.Totals(testbuilders.Now).Objects == n })
 }
 
 func (o *observed) create(b *testbuilders.PolicyBuilder) {

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -92,13 +93,22 @@ func (g Group) String() string {
 type Totals struct {
 	// Objects are tracked, Timers of them become due later, and Ready are due and not held.
 	Objects, Timers, Ready int
-	Held                   map[policy.Reason]int
+	// Candidates and Held count the objects by resource. They leave out what Preview policies would do.
+	Candidates map[string]map[gc.CandidateState]int
+	Held       map[string]map[policy.Reason]int
+	// OldestOverdue is for how long the object of Ready is overdue that has been due for the longest time; zero if there is none.
+	OldestOverdue time.Duration
 	// Holds is the number of changes that wait for approval.
 	Holds int
 	// Paced is the number of namespaces whose deletions wait because of maxDeletionsPerMinute.
 	Paced int
 	// ClockInDoubt says that clocks cannot be trusted, so that nothing is deleted.
 	ClockInDoubt bool
+	// ClockSkew is how far the API server's clock is ahead, if ClockCompared: the clocks were compared lately.
+	ClockSkew     time.Duration
+	ClockCompared bool
+	// Silent is for how long the watch of each resource has reported nothing.
+	Silent map[string]time.Duration
 	// Stale are the resources whose watch has been silent for too long.
 	Stale []string
 }

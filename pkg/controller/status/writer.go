@@ -78,8 +78,10 @@ type Writer struct {
 	budget  *rate.Limiter
 	pending sets.Set[string] // namespaces whose status must be written, "" for the cluster policies
 	// delayed says since when changed counts of a namespace have waited to be written.
-	delayed    map[string]time.Time
-	last       string // the namespace whose turn was last
+	delayed map[string]time.Time
+	last    string // the namespace whose turn was last
+	// counted are the labels that metrics.Policies counts the policies of a namespace by.
+	counted    map[string][][]string
 	correlator correlator
 }
 
@@ -87,6 +89,7 @@ type Writer struct {
 func New(c Config) *Writer {
 	return &Writer{
 		Config: c, budget: rate.NewLimiter(budget, budget), pending: sets.New[string](), delayed: map[string]time.Time{},
+		counted:    map[string][][]string{},
 		correlator: newCorrelator(c.Tracker.Kinds),
 	}
 }
@@ -97,6 +100,10 @@ func (w *Writer) Gone(gone []deletion.Gone) { w.correlator.addGone(gone) }
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
 	w.pending.Insert(w.Tracker.PolicyNamespaces()...)
+	defer func() {
+		clear(w.counted)
+		metrics.Policies.Reset()
+	}()
 	wait.NonSlidingUntilWithContext(ctx, w.flush, flushEvery)
 }
 
@@ -172,6 +179,7 @@ func (w *Writer) flushNamespace(ctx context.Context, ns string) bool {
 	}
 	reports := w.Tracker.Reports(ns)
 	w.correlator.forget(ns, reports)
+	w.count(ns, reports)
 	done, countsDue, delayed := true, w.countsDue(ns), false
 	for _, r := range reports {
 		if gc.Unreadable(r.Stored) != "" { // A write would lose the parts that cannot be read. The server itself shows the condition.
@@ -201,6 +209,27 @@ func (w *Writer) meant(unserved []string) []string {
 		}
 	}
 	return out
+}
+
+// count counts the policies of a namespace anew by their condition Ready.
+func (w *Writer) count(ns string, reports []report.Report) {
+	for _, labels := range w.counted[ns] {
+		metrics.Policies.WithLabelValues(labels...).Dec()
+	}
+	kind := gc.KindCleanupPolicy
+	if ns == "" {
+		kind = gc.KindClusterCleanupPolicy
+	}
+	var counted [][]string
+	for i := range reports {
+		c := ready(&reports[i])
+		labels := []string{kind, string(c.Status), c.Reason}
+		metrics.Policies.WithLabelValues(labels...).Inc()
+		counted = append(counted, labels)
+	}
+	if w.counted[ns] = counted; counted == nil {
+		delete(w.counted, ns)
+	}
 }
 
 // mayDelay reports whether a status differs from the last one only in counts, and more than many objects are being deleted.

@@ -21,10 +21,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 )
 
 func TestPatch(t *testing.T) {
@@ -75,6 +78,36 @@ func TestMeantResources(t *testing.T) {
 	if len(patches) != 1 || !strings.Contains(string(patches[0].GetPatch()), want) {
 		t.Errorf("patches %s", patches)
 	}
+}
+
+// TestPoliciesAreCounted: metrics count the policies by the reason of their condition Ready, until the replica stops leading.
+func TestPoliciesAreCounted(t *testing.T) {
+	legacyregistry.MustRegister(metrics.Policies)
+	o := newFixture(t, testbuilders.Policy("p").Default("1h"), testbuilders.Policy("q").Default("1h"))
+	counts := func(reason, ready string, want float64) {
+		t.Helper()
+		got, err := testutil.GetGaugeMetricValue(metrics.Policies.WithLabelValues(gc.KindCleanupPolicy, ready, reason))
+		if err != nil || got != want {
+			t.Errorf("%v policies are %s, want %v; error %v", got, reason, want, err)
+		}
+	}
+	o.after(time.Second)
+	counts("Enforcing", "True", 2)
+	o.policy(testbuilders.Policy("q").Default("1h").Generation(2).Preview().Obj())
+	o.after(time.Second)
+	counts("Enforcing", "True", 1)
+	counts("Previewing", "True", 1)
+	o.Tracker.Observing(gc.ResourceJobs, errors.New("forbidden"), o.clock.Now())
+	o.after(time.Second)
+	counts("Enforcing", "True", 0)
+	counts("Unobserved", "False", 2)
+	o.Tracker.RemovePolicy(o.policies["q"], o.clock.Now())
+	o.after(time.Second)
+	counts("Unobserved", "False", 1)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	o.Writer.Run(ctx)
+	counts("Unobserved", "False", 0)
 }
 
 // TestCountsAreDelayed: while many objects are being deleted, counts are written every three seconds, and everything else at once.

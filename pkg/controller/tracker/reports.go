@@ -85,7 +85,13 @@ func (t *Tracker) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.Candi
 }
 
 // Totals returns the counts over all namespaces.
-func (t *Tracker) Totals() report.Totals { return call(t, (*engine.Engine).Totals) }
+func (t *Tracker) Totals(now time.Time) report.Totals {
+	oldest := call(t, (*engine.Engine).FindOldest)
+	t.finish(func(*engine.Engine) bool { return oldest.Step() })
+	out := call(t, func(e *engine.Engine) report.Totals { return e.Totals(now) })
+	out.OldestOverdue = oldest.Overdue(now)
+	return out
+}
 
 // Snapshot returns a copy on which a change of a policy can be tried, with at most maxFacts facts. When ctx ends, the copy ends early, and
 // so does later work of its engine.

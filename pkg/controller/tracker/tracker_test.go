@@ -154,7 +154,7 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 	for tr.Step(now) {
 	}
-	if got := tr.Totals().Objects; got != 2*jobs {
+	if got := tr.Totals(testbuilders.Now).Objects; got != 2*jobs {
 		t.Errorf("%d objects are tracked, want %d", got, 2*jobs)
 	}
 	candidates := int64(0)

@@ -37,6 +37,13 @@ func (l *Lane[E]) Has(e E) bool {
 	return i >= 0 && i < len(l.backlog) && l.backlog[i] == e
 }
 
+// Len returns how many entries wait in the lane.
+func (l *Lane[E]) Len() int { return len(l.backlog) }
+
+// At returns one of the entries that wait in the lane, which are in no particular order. When an entry is removed, the last one and others
+// take places before theirs.
+func (l *Lane[E]) At(i int) E { return l.backlog[i] }
+
 // Paused reports whether Pause keeps the lane from having a turn.
 func (l *Lane[E]) Paused() bool { return l.paused }
 

@@ -164,3 +164,17 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+func TestEntries(t *testing.T) {
+	q := newLanes("cab", "d")
+	q.remove("a")
+	for i, want := range []string{"bc", "d"} {
+		got := ""
+		for e := range q.lanes[i].Len() {
+			got += q.lanes[i].At(e).name
+		}
+		if got != want {
+			t.Errorf("lane %d has %q, want %q", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/util/teststorage"
+	"sigs.k8s.io/yaml"
+)
+
+const ruleFile = "../../artifacts/monitoring/rules.yaml"
+
+// healthy are the metrics of two replicas when all is well, every minute for three hours.
+const healthy = `load 1m
+	winnow_leading{instance="a"} 1x180
+	winnow_leading{instance="b"} 0x180
+	aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"} 0x180
+	winnow_serving_certificate_expiration_timestamp_seconds{instance="a"} 31536000x180
+	winnow_tracker_clock_in_doubt{instance="a"} 0x180
+	winnow_tracker_clock_skew_seconds{instance="a"} -2x180
+	winnow_readings_total{result="agreed"} 0+120x180
+	winnow_readings_total{result="failed"} 0+1x180
+	winnow_tracker_stale_watch{resource="pods"} 0x180
+	winnow_tracker_oldest_overdue_seconds{instance="a"} 1x180
+	winnow_tracker_paced_namespaces{instance="a"} 0x180
+	winnow_tracker_holds{instance="a"} 0x180
+	winnow_policies{ready="True",reason="Enforcing"} 7x180
+	winnow_policies{ready="False",reason="NamespaceProtected"} 1x180
+	winnow_deletions_total{instance="a"} 0+10x180
+`
+
+// TestAlerts: each alert fires once its expression has been true for long enough, not sooner, and no other alert fires.
+func TestAlerts(t *testing.T) {
+	const begin = 175 * time.Hour // more than a week and six hours
+	for name, c := range map[string]struct {
+		series string
+		from   time.Duration // when the expression becomes true
+		after  time.Duration
+		want   string // "" if no alert fires
+		says   string // a part of its summary or description
+	}{
+		"all is well":       {series: healthy, after: 3 * time.Hour},
+		"nobody leads":      {series: replaced(`winnow_leading{instance="a"}`, "0x180"), after: 5 * time.Minute, want: "WinnowNobodyDeletes"},
+		"no metrics at all": {series: minutes("up", "1x9"), after: 5 * time.Minute, want: "WinnowNobodyDeletes"},
+		"the API is unavailable": {
+			series: replaced(`aggregator_unavailable_apiservice{name="v1alpha1.gc.winnow.dev"}`, "1x180"),
+			after:  5 * time.Minute, want: "WinnowAPIServiceUnavailable",
+		},
+		"another API is unavailable": {
+			series: healthy + minutes(`aggregator_unavailable_apiservice{name="v1beta1.metrics.k8s.io"}`, "1x180"), after: time.Hour,
+		},
+		"a certificate expires": {
+			series: healthy + minutes(`winnow_serving_certificate_expiration_timestamp_seconds{instance="b"}`, "1000000x180"),
+			after:  time.Hour, want: "WinnowCertificateExpires", says: "expires in 11d",
+		},
+		"clocks in doubt": {
+			series: replaced(`winnow_tracker_clock_in_doubt{instance="a"}`, "1x180"), after: time.Minute, want: "WinnowClockInDoubt",
+		},
+		"clocks apart": {
+			series: replaced(`winnow_tracker_clock_skew_seconds{instance="a"}`, "-15x180"),
+			after:  5 * time.Minute, want: "WinnowClockSkew", says: "differ by 15s",
+		},
+		"readings fail": {
+			series: replaced(`winnow_readings_total{result="failed"}`, "0+30x180"),
+			from:   2 * time.Minute, after: 10 * time.Minute, want: "WinnowReadingsFail",
+		},
+		"a watch is stale": {
+			series: replaced(`winnow_tracker_stale_watch{resource="pods"}`, "1x180"),
+			after:  5 * time.Minute, want: "WinnowWatchIsStale", says: "The watch of pods",
+		},
+		"overdue": {
+			series: replaced(`winnow_tracker_oldest_overdue_seconds{instance="a"}`, "0+60x180"),
+			from:   11 * time.Minute, after: 5 * time.Minute, want: "WinnowOverdue", says: "16m 0s ago",
+		},
+		"overdue because of maxDeletionsPerMinute": {
+			series: replaced(`winnow_tracker_paced_namespaces{instance="a"}`, "3x180") +
+				minutes(`winnow_tracker_oldest_overdue_seconds{instance="b"}`, "0+60x180"),
+			after: time.Hour, want: "WinnowPaced", says: "3 namespaces",
+		},
+		"a change waits": {
+			series: replaced(`winnow_tracker_holds{instance="a"}`, "2x180"), after: 15 * time.Minute, want: "WinnowChangeWaits", says: "2 changes",
+		},
+		"no permission": {
+			series: healthy + minutes(`winnow_policies{ready="False",reason="Unauthorized"}`, "4x180"),
+			after:  15 * time.Minute, want: "WinnowUnauthorized", says: "4 policies",
+		},
+		"policies are not ready": {
+			series: healthy + minutes(`winnow_policies{ready="False",reason="Unobserved"}`, "4x180"),
+			after:  15 * time.Minute, want: "WinnowPolicyNotReady", says: "not Ready: Unobserved",
+		},
+		"objects are held": {
+			series: minutes("winnow_leading", "1x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="pods",reason="Refused"}`, "2x400") +
+				minutes(`winnow_tracker_held{instance="a",resource="jobs.batch",reason="Refused"}`, "3x400") +
+				minutes(`winnow_tracker_held{instance="b",resource="pods",reason="Refused"}`, "2x400"),
+			after: 6 * time.Hour, want: "WinnowHeld", says: "there are 5",
+		},
+		"suspended": {
+			series: minutes("winnow_leading", "1x1500\n\t"+`winnow_tracker_held{instance="a",reason="Suspended"} 2x1500`),
+			after:  24 * time.Hour, want: "WinnowSuspended", says: "2 objects",
+		},
+		// A week ago there were 720 in six hours. Now there are 48 a minute more.
+		"far more than a week ago": {
+			series: deletions("0+10x2100 21250+250x60"), from: begin + 60*time.Minute, after: 15 * time.Minute, want: "WinnowDeletesMore",
+		},
+		// A week ago there were 3,600 in six hours. Now there are 9.8 a minute less.
+		"far less than a week ago": {
+			series: deletions("0+50x2100 105001+1x100"), from: begin + 290*time.Minute, after: 15 * time.Minute, want: "WinnowDeletesLess",
+		},
+		"as many as a week ago":             {series: deletions("0+50x2220"), from: 160 * time.Hour, after: 24 * time.Hour},
+		"a few more, where there were none": {series: deletions("0x2100 1+1x60"), from: begin, after: 5 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alerts := newAlerts(t, promqltest.LoadedStorage(t, c.series))
+			for at := max(c.from-5*time.Minute, 0); at < c.from+c.after; at += time.Minute {
+				if firing := alerts.at(at); len(firing) > 0 {
+					t.Fatalf("fires after %s: %v", at, firing)
+				}
+			}
+			firing := alerts.at(c.from + c.after)
+			text, ok := firing[c.want]
+			if c.want == "" && len(firing) > 0 || c.want != "" && (len(firing) != 1 || !ok) {
+				t.Errorf("fires %v, want %q", firing, c.want)
+			}
+			if !strings.Contains(text, c.says) || strings.Contains(text, "<error") {
+				t.Errorf("says %q, want %q", text, c.says)
+			}
+		})
+	}
+}
+
+func minutes(series, values string) string { return "\nload 1m\n\t" + series + " " + values + "\n" }
+
+// replaced returns the healthy metrics with other values of one series.
+func replaced(series, values string) string {
+	before, after, ok := strings.Cut(healthy, "\t"+series+" ")
+	if !ok {
+		panic(series)
+	}
+	_, after, _ = strings.Cut(after, "\n")
+	return before + "\t" + series + " " + values + "\n" + after
+}
+
+// deletions are those of one replica every five minutes for more than a week.
+func deletions(values string) string {
+	return "load 5m\n\twinnow_leading 1x2300\n\twinnow_deletions_total " + values + "\n"
+}
+
+// alerts evaluates the alerts on a storage.
+type alerts struct {
+	*testing.T
+	query rules.QueryFunc
+	all   []*rules.AlertingRule
+}
+
+func newAlerts(t *testing.T, s *teststorage.TestStorage) *alerts {
+	engine := promqltest.NewTestEngine(t, false, 0, 1_000_000)
+	a := &alerts{T: t, query: rules.EngineQueryFunc(engine, s)}
+	for _, r := range readAlerts(t) {
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.all = append(a.all, rules.NewAlertingRule(r.Alert, expr, time.Duration(r.For), 0, labels.FromMap(r.Labels),
+			labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true, slog.Default()))
+	}
+	return a
+}
+
+// at evaluates the alerts at a time since the first sample, and returns the texts of those that fire.
+func (a *alerts) at(at time.Duration) map[string]string {
+	a.Helper()
+	out := map[string]string{}
+	for _, r := range a.all {
+		if _, err := r.Eval(a.Context(), 0, time.Unix(0, 0).Add(at), a.query, nil, 0); err != nil {
+			a.Fatalf("%s: %v", r.Name(), err)
+		}
+		for _, active := range r.ActiveAlerts() {
+			if active.State == rules.StateFiring {
+				out[r.Name()] += active.Annotations.Get("summary") + "\n" + active.Annotations.Get("description") + "\n"
+			}
+		}
+	}
+	return out
+}
+
+func readAlerts(t *testing.T) []rulefmt.Rule {
+	t.Helper()
+	all, err := readRules(ruleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestAlertsAreExplained: each alert has a severity, a summary, a description, and a section that says what to do.
+func TestAlertsAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := readAlerts(t)
+	for _, r := range all {
+		if r.Alert == "" || !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) ||
+			r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("%+v is not complete", r)
+		}
+		const base = "https://github.com/winnow-dev/winnow/blob/main/docs/troubleshooting.md#"
+		if want := base + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+			t.Errorf("%s leads to %q, want %q", r.Alert, r.Annotations["runbook_url"], want)
+		}
+		if strings.Count(string(page), "\n### "+r.Alert+"\n") != 1 {
+			t.Errorf("docs/troubleshooting.md has no section %s", r.Alert)
+		}
+	}
+	if got := strings.Count(string(page), "\n### Winnow"); got != len(all) {
+		t.Errorf("docs/troubleshooting.md has sections about %d alerts, want %d", got, len(all))
+	}
+}
+
+// TestServiceMonitor: the operator of Prometheus knows all fields.
+func TestServiceMonitor(t *testing.T) {
+	text, err := os.ReadFile("../../artifacts/monitoring/servicemonitor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &monitoringv1.ServiceMonitor{}); err != nil {
+		t.Error(err)
+	}
+}
