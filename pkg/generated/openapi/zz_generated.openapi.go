@@ -1137,7 +1137,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"complete": {
 						SchemaProps: spec.SchemaProps{
-							Description: "complete says whether all objects were considered. If it is false, every number is a minimum.",
+							Description: "complete says whether all objects were considered. If it is false, more can be deleted, and it is not foreseen what they mean for limits, holds and owners.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1219,7 +1219,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupReviewStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "hiddenResources are resources of which the draft or today's policies would delete objects, and that you may not list. Their objects are not counted.",
+							Description: "hiddenResources are resources that these policies are about, and that you may not list. Their objects are not counted.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2196,7 +2196,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedCount(ref common.ReferenceCallback) com
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is how many others are due within seven days, but something prevents their deletion: for example, they wait for approval, because too many become due at once.",
+							Description: "held is how many others something keeps although they are due, or become due within seven days: for example, they wait for approval, because too many become due at once.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2319,7 +2319,7 @@ func schema_pkg_apis_gc_v1alpha1_ReviewedRule(ref common.ReferenceCallback) comm
 					},
 					"held": {
 						SchemaProps: spec.SchemaProps{
-							Description: "held is how many others are due within seven days, but something prevents their deletion: for example, they wait for approval, because too many become due at once.",
+							Description: "held is how many others something keeps although they are due, or become due within seven days: for example, they wait for approval, because too many become due at once.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
