@@ -23,7 +23,8 @@ type CleanupReview struct {
 
 // CleanupReviewStatus says what a draft would delete of the objects that exist now, if nothing else changes.
 type CleanupReviewStatus struct {
-	// Complete says whether all objects were considered. If it is false, every number is a minimum.
+	// Complete says whether all objects were considered. If it is false, more can be deleted, and it is not foreseen what they mean for
+	// limits, holds and owners.
 	Complete bool
 	// Messages are the warnings that you would see if you wrote the draft as a policy. They describe what would be deleted now.
 	Messages []string

@@ -16,6 +16,8 @@ type Proposal struct {
 	policies []ObservedPolicy
 	// kind is what the kind of a resource would be; nil if a policy would change.
 	kind *kinds.Kind
+	// exact is set if the number of objects that ceilings make due matters; see Exactly.
+	exact bool
 }
 
 // Propose prepares a change of a policy. It compiles the policy, which may take long, so nobody should hold a lock meanwhile.
@@ -27,13 +29,21 @@ func Propose(change gc.PolicyChange) Proposal {
 	return out
 }
 
+// Exactly returns a proposal whose snapshot also has the namespaces that share a ceiling with that of the policy, because what the ceiling
+// takes depends on them.
+func (p Proposal) Exactly() Proposal {
+	p.exact = true
+	return p
+}
+
 // ProposeKind prepares a change of a lifecycle, by which the resource gets this kind.
 func ProposeKind(k *kinds.Kind) Proposal { return Proposal{kind: k} }
 
 // needPolicy sets what a change of a policy needs.
 func (s *Snapshot) needPolicy(change Proposal) {
 	versions := s.from.versionsOf(change)
-	s.needs = s.from.needs(versions, change.policies[0].Namespace == "")
+	s.first = change.policies[0].Namespace
+	s.needs = s.from.needs(versions, s.first == "" || change.exact)
 	s.Deadlines = s.from.deadlinesIn(s.needs, versions)
 	s.Conditions = s.from.conditionsFor(versions)
 	s.named = sets.New[string]()

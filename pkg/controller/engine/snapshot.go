@@ -48,6 +48,8 @@ type Snapshot struct {
 	// needs are the resources that the change needs in each namespace. namespaces are those not copied yet.
 	needs      map[*namespace]sets.Set[string]
 	namespaces []*namespace
+	// first is the namespace that is copied first, so that it is complete if too many facts are known.
+	first string
 	// named are the resources that the change itself is about.
 	named sets.Set[string]
 	// next is the index of the next record of the first of namespaces. holds are the holds that this namespace had when next was 0.
@@ -73,7 +75,13 @@ func (e *Engine) BeginSnapshot(change Proposal, maxFacts int, spent func(work in
 	for _, ps := range e.clusterPolicies {
 		s.Engine.clusterPolicies = append(s.Engine.clusterPolicies, s.Engine.copyPolicy(ps))
 	}
-	s.namespaces = slices.SortedFunc(maps.Keys(s.needs), func(a, b *namespace) int { return cmp.Compare(a.name, b.name) })
+	order := func(ns *namespace) string {
+		if ns.name == s.first {
+			return ""
+		}
+		return ns.name
+	}
+	s.namespaces = slices.SortedFunc(maps.Keys(s.needs), func(a, b *namespace) int { return cmp.Compare(order(a), order(b)) })
 	for _, cj := range e.cronJobs {
 		if ns := e.namespaces[cj.Namespace]; ns != nil && s.needs[ns] != nil {
 			s.CronJobs = append(s.CronJobs, cj)
@@ -154,8 +162,8 @@ func (s *Snapshot) copyClearance(rec *record) {
 	}
 }
 
-// needs returns the namespaces where a change may make objects due, with the resources that decide this. wide says that the policy is a
-// cluster policy: a policy of one namespace changes the shares of others too little to copy them all.
+// needs returns the namespaces where a change may make objects due, with the resources that decide this. wide says to
+// copy all that share a ceiling: a policy of one namespace changes the shares of others too little for that, unless numbers matter.
 func (e *Engine) needs(versions []policyVersion, wide bool) map[*namespace]sets.Set[string] {
 	out := map[*namespace]sets.Set[string]{}
 	for _, v := range versions {

@@ -22,8 +22,8 @@ type Verdict struct {
 	At     time.Time
 }
 
-// Verdicts returns what enforcing policies decide for the objects of a namespace. An object that becomes due before until counts as held
-// already, if something is known that will hold it then.
+// Verdicts returns what enforcing policies decide for the objects of a namespace. One that becomes due by until counts as held already,
+// if something is known that will hold it then.
 func (e *Engine) Verdicts(namespace string, until time.Time) iter.Seq[Verdict] {
 	return func(yield func(Verdict) bool) {
 		ns := e.namespaces[namespace]
@@ -41,11 +41,21 @@ func (e *Engine) Verdicts(namespace string, until time.Time) iter.Seq[Verdict] {
 func (e *Engine) verdict(rec *record, until time.Time) Verdict {
 	d := rec.decision()
 	v := Verdict{Compact: &rec.Compact, By: policy.Name(rec.policy, rec.rule), State: states[d.Action], Reason: d.Reason, At: d.At}
-	if v.State == gc.CandidateWaiting && v.At.Before(until) {
-		standing := e.resolve(rec)
-		if reason, _ := standing.WhenDue(); reason != "" {
+	if v.State == gc.CandidateWaiting && !v.At.After(until) {
+		if reason := e.heldWhenDue(rec); reason != "" {
 			v.State, v.Reason = gc.CandidateHeld, reason
 		}
 	}
 	return v
+}
+
+// heldWhenDue returns why a record will be held when it is due; empty if nothing is known that will hold it.
+func (e *Engine) heldWhenDue(rec *record) policy.Reason {
+	if rec.ns.stopped(rec.policy) {
+		reason, _ := rec.ns.stopReason(rec.policy)
+		return reason
+	}
+	standing := e.resolve(rec)
+	reason, _ := standing.WhenDue()
+	return reason
 }

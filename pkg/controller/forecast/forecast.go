@@ -36,11 +36,8 @@ const (
 )
 
 const (
-	// reviewWait bounds how long a review waits for others, and reviewTimeout how long it takes after that. reviewListTimeout is the part of
-	// that for listing objects.
-	reviewWait, reviewTimeout, reviewListTimeout = 20 * time.Second, 10 * time.Second, 3 * time.Second
-	// reviewsMost is how many reviews may run or wait. More would take the places of other writes in the server.
-	reviewsMost = 32
+	// reviewTimeout bounds how long a review takes, and reviewListTimeout the part of that for listing objects.
+	reviewTimeout, reviewListTimeout = 10 * time.Second, 3 * time.Second
 	// reviewKnownMost is how many known objects a review evaluates.
 	reviewKnownMost = 200_000
 	// sampleMost is how many objects a review names.
@@ -59,17 +56,14 @@ type Config struct {
 type Forecaster struct {
 	Config
 	knownMost, listedMost, reviewKnownMost int
-	slots                                  chan struct{}
-	// reviewing has one slot: reviews are not urgent, and must not delay forecasts and deletes. reviews has one slot for each that runs or
-	// waits.
-	reviewing, reviews chan struct{}
+	slots                                  chan struct{} // for forecasts
 }
 
 // New returns a Forecaster.
 func New(c Config) *Forecaster {
 	return &Forecaster{
 		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
-		slots: make(chan struct{}, atOnce), reviewing: make(chan struct{}, 1), reviews: make(chan struct{}, reviewsMost),
+		slots: make(chan struct{}, atOnce),
 	}
 }
 
@@ -166,6 +160,9 @@ func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int
 	a.kinds = snapshot.Engine.Kinds()
 	if snapshot.Kind != nil {
 		a.kinds = a.kinds.With(snapshot.Kind)
+	}
+	if a.review != nil {
+		a.review.hide(snapshot)
 	}
 	listed := f.list(listCtx, a, snapshot)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs

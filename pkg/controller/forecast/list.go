@@ -58,7 +58,7 @@ func (f *Forecaster) list(ctx context.Context, a *account, snapshot *engine.Snap
 	l := &lister{Forecaster: f, kinds: a.kinds, conditions: snapshot.Conditions, running: snapshot.Deadlines}
 	var group sync.WaitGroup
 	for resource, namespaces := range snapshot.Missing {
-		if k, err := a.kinds.For(resource); a.review != nil && err == nil && k.Deletable() && !a.review.shows(resource) {
+		if a.review != nil && a.review.hides(resource) {
 			continue
 		}
 		group.Go(func() { l.read(ctx, resource, namespaces) })

@@ -55,6 +55,9 @@ func (a *account) propose() engine.Proposal {
 	if a.lifecycle != nil {
 		return engine.ProposeKind(a.lifecycle.kind)
 	}
+	if a.review != nil {
+		return engine.Propose(a.PolicyChange).Exactly()
+	}
 	return engine.Propose(a.PolicyChange)
 }
 
@@ -106,8 +109,12 @@ func (a *account) withoutEffect() []string {
 		return nil
 	}
 	var lines []string
-	if a.report.Excluded == policy.ReasonNamespaceProtected {
-		lines = append(lines, fmt.Sprintf("namespace %q is protected: this policy deletes nothing in it", a.report.Namespace))
+	for reason, is := range map[policy.Reason]string{
+		policy.ReasonNamespaceProtected: "protected", policy.ReasonNamespaceTerminating: "being deleted",
+	} {
+		if a.report.Excluded == reason {
+			lines = append(lines, fmt.Sprintf("namespace %q is %s: this policy deletes nothing in it", a.report.Namespace, is))
+		}
 	}
 	for _, count := range a.report.WithoutQuota {
 		if !a.incomplete {

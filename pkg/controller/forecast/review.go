@@ -17,27 +17,15 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
-// Review returns what a draft would delete, and when. It fails with TooManyRequests while there are too many other reviews, and with
-// Timeout if there is too much to look at.
+// Review returns what a draft would delete, and when. It fails with Timeout if there is too much to look at. It may use a whole processor,
+// so callers should make one review at a time.
 func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
-	busy := apierrors.NewTooManyRequests("the server is busy with other reviews; try again", 5)
-	select {
-	case f.reviews <- struct{}{}:
-		defer func() { <-f.reviews }()
-	default:
-		return gc.CleanupReviewStatus{}, busy
-	}
-	waiting, cancel := context.WithTimeout(ctx, reviewWait)
-	defer cancel()
-	select {
-	case f.reviewing <- struct{}{}:
-		defer func() { <-f.reviewing }()
-	case <-waiting.Done():
-		return gc.CleanupReviewStatus{}, busy
-	}
-	ctx, cancel = context.WithTimeout(ctx, reviewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	listCtx, cancel := context.WithTimeout(ctx, reviewListTimeout)
 	defer cancel()
@@ -51,8 +39,8 @@ func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupRevi
 		return r.status, apierrors.NewTimeoutError(
 			"there are too many objects, policies or rules to look at within "+reviewTimeout.String(), 0)
 	}
-	visible := func(due *engine.Due) bool { return r.shows(due.Resource) }
-	a.fresh, a.still = only(a.fresh, visible), only(a.still, visible)
+	own := func(due *engine.Due) bool { return due.Namespace == draft.After.Namespace }
+	a.fresh, a.still = only(a.fresh, own), only(a.still, own)
 	return r.answer(&a), nil
 }
 
@@ -60,13 +48,37 @@ func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupRevi
 type review struct {
 	gc.Draft
 	status gc.CleanupReviewStatus
+	kinds  *kinds.Table
 	rules  map[reviewedRule]*gc.ReviewedCount
 	sample []engine.Verdict
+	// hidden are resources that the caller may not list. It depends on the resources that policies are about, and never on their objects:
+	// otherwise a draft could find out whether there are objects with a label, or of an age.
 	hidden sets.Set[string]
 }
 
 // reviewedRule is a rule of the draft with one of its resources.
 type reviewedRule struct{ resource, rule string }
+
+// hide removes the objects of hidden resources from a snapshot, and the namespaces where they must be listed.
+func (r *review) hide(s *engine.Snapshot) {
+	r.kinds = s.Engine.Kinds()
+	for resource := range s.Missing {
+		r.hides(resource)
+	}
+	for resource := range s.Engine.Resources(r.After.Namespace) {
+		r.hides(resource)
+	}
+	s.Facts = slices.DeleteFunc(s.Facts, func(k *facts.Compact) bool { return r.hides(k.Resource) })
+}
+
+// hides reports whether the answer must not be about the objects of a resource, and notes the resource as hidden.
+func (r *review) hides(resource string) bool {
+	if k, err := r.kinds.For(resource); err != nil || !k.Deletable() || r.MayList(resource) {
+		return false
+	}
+	r.hidden.Insert(resource)
+	return true
+}
 
 // without counts what the policies of today would delete.
 func (r *review) without(e *engine.Engine, now time.Time) {
@@ -96,13 +108,11 @@ func (r *review) with(e *engine.Engine, now time.Time) {
 
 const day, week = 24 * time.Hour, 7 * 24 * time.Hour
 
-// deleted returns the verdicts on objects that may be shown, and that are or become due within a week, each with the time until then; or
-// that are held.
+// deleted returns the verdicts on objects that are or become due within a week, each with the time until then; or that are held.
 func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[engine.Verdict, time.Duration] {
 	return func(yield func(engine.Verdict, time.Duration) bool) {
 		for v := range e.Verdicts(r.After.Namespace, now.Add(week)) {
-			in, ok := dueIn(v, now)
-			if ok && r.shows(v.Resource) && !yield(v, in) {
+			if in, ok := dueIn(v, now); ok && !yield(v, in) {
 				return
 			}
 		}
@@ -116,15 +126,6 @@ func dueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
 		return in, in <= week
 	}
 	return 0, v.State == gc.CandidateDue || v.State == gc.CandidateHeld
-}
-
-// shows reports whether the answer may be about a resource, and notes it as hidden otherwise.
-func (r *review) shows(resource string) bool {
-	if r.MayList(resource) {
-		return true
-	}
-	r.hidden.Insert(resource)
-	return false
 }
 
 // add adds an object to a count.
@@ -163,7 +164,8 @@ func (r *review) cutSample() {
 // answer completes the status.
 func (r *review) answer(a *account) gc.CleanupReviewStatus {
 	s := r.status
-	s.Complete, s.Messages, s.HiddenResources = !a.incomplete, a.lines(), slices.Sorted(maps.Keys(r.hidden))
+	s.Messages, s.HiddenResources = a.lines(), slices.Sorted(maps.Keys(r.hidden))
+	s.Complete = !a.incomplete && len(r.hidden) == 0 && a.report.Excluded != policy.ReasonNamespaceUnknown
 	for _, key := range slices.SortedFunc(maps.Keys(r.rules), func(a, b reviewedRule) int {
 		return cmp.Or(cmp.Compare(a.resource, b.resource), cmp.Compare(a.rule, b.rule))
 	}) {

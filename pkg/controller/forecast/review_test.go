@@ -4,14 +4,13 @@
 package forecast
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
@@ -107,7 +106,7 @@ func TestReview(t *testing.T) {
 		"hidden, and known": {
 			world: newWorld(old...).with(ttlPolicy("p", "85m")), draft: onlyJobs(draft(ttlPolicy("p", "85m"), next(ttlPolicy("p", "65m")))),
 			want: gc.CleanupReviewStatus{
-				Complete: true, Messages: []string{"2 Jobs in team-a are past this TTL and would be deleted now"},
+				Messages:  []string{"2 Jobs in team-a are past this TTL and would be deleted now"},
 				Deletions: []gc.ReviewedRule{byDefault(gc.ResourceJobs, counted(2, 3, 3, 3, 0))},
 				Sample: []gc.ReviewedObject{
 					object("jobs.batch", "team-a-job-2", nil, "Expired"), object("jobs.batch", "team-a-job-1", nil, "Expired"),
@@ -118,7 +117,16 @@ func TestReview(t *testing.T) {
 		},
 		"hidden, and not listed": {
 			world: newWorld(pods("team-a", 90)...), draft: onlyJobs(draft(nil, ttlPolicy("p", "1h"))),
-			want: gc.CleanupReviewStatus{Complete: true, HiddenResources: []string{gc.ResourcePods}},
+			want: gc.CleanupReviewStatus{HiddenResources: []string{gc.ResourcePods}},
+		},
+		"in an unknown namespace": {
+			world: newWorld(), draft: draft(nil, testbuilders.Policy("p").In("new").Default("1h").Obj()), want: gc.CleanupReviewStatus{},
+		},
+		"suspended": {
+			world: newWorld(jobs("team-a", 70, 10)...), draft: draft(nil, testbuilders.Policy("p").Default("1h").Suspended().Obj()),
+			want: gc.CleanupReviewStatus{
+				Complete: true, Deletions: []gc.ReviewedRule{byDefault(gc.ResourceJobs, counted(0, 0, 0, 0, 2))}, WithDraft: counted(0, 0, 0, 0, 2),
+			},
 		},
 		"in a protected namespace": {
 			world: newWorld(jobs("winnow-system", 70)...), draft: draft(nil, testbuilders.Policy("p").In("winnow-system").Default("1h").Obj()),
@@ -167,28 +175,58 @@ func TestReviewBound(t *testing.T) {
 	}
 }
 
-// TestBusyWithReviews: reviews wait for each other, and forecasts do not wait for reviews.
-func TestBusyWithReviews(t *testing.T) {
-	f := newWorld(jobs("team-a", 70)...).forecaster()
-	f.reviewing <- struct{}{}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := f.Review(ctx, draft(nil, ttlPolicy("p", "1h"))); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("after its time: got %v, want TooManyRequests", err)
+// TestHiddenObjectsDoNotMatter: what the caller may not list makes no difference to the answer, whether the draft selects it or not: neither its
+// labels, nor its age, nor its number.
+func TestHiddenObjectsDoNotMatter(t *testing.T) {
+	gold := func(n int) []runtime.Object {
+		all := jobs("team-a", 70)
+		for i := range n {
+			all = append(all, testbuilders.Pod(fmt.Sprint("pod-", i)).Label("team", "gold").Failed(testbuilders.Now.Add(-90*time.Minute)).Obj())
+		}
+		return all
 	}
-	for range reviewsMost {
-		f.reviews <- struct{}{}
+	var first *gc.CleanupReviewStatus
+	for _, known := range []bool{true, false} {
+		for _, n := range []int{0, 1, 2 * holdAbove} {
+			for _, team := range []string{"gold", "iron"} {
+				w := newWorld(gold(n)...)
+				if known {
+					w.with(testbuilders.Policy("base").Rules(testbuilders.Rule("all", "9d").For("pods")).Obj())
+				}
+				after := testbuilders.Policy("p").Rules(
+					testbuilders.Rule("pods", "1h").For("pods").Labelled("team", team), testbuilders.Rule("jobs", "1h").For("jobs.batch"),
+				).Obj()
+				got, err := w.forecaster().Review(t.Context(), onlyJobs(draft(nil, after)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = &got
+				}
+				if diff := cmp.Diff(*first, got); diff != "" {
+					t.Errorf("known %v, %d Pods, selector %s:\n%s", known, n, team, diff)
+				}
+			}
+		}
 	}
-	if _, err := f.Review(t.Context(), draft(nil, ttlPolicy("p", "1h"))); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("behind too many: got %v, want TooManyRequests", err)
+	if first.WithDraft.Now != 1 || first.Complete || len(first.HiddenResources) != 1 {
+		t.Errorf("the answer is %+v", first)
 	}
-	if got := f.Forecast(t.Context(), gc.PolicyChange{After: ttlPolicy("p", "1h")}); len(got.Lines) != 1 || !got.Complete {
-		t.Errorf("the forecast is %+v", got)
+}
+
+// TestReviewWithCeiling: what a ceiling takes depends on the other namespaces under it.
+func TestReviewWithCeiling(t *testing.T) {
+	eight := []int{70, 71, 72, 73, 74, 75, 76, 77}
+	ceiling := clusterPolicy("ceiling", func(s *gc.ClusterCleanupPolicySpec) {
+		s.Guardrails = &gc.Guardrails{Ceilings: []gc.Ceiling{{Resources: []string{gc.ResourceJobs}, MaxObjects: new(int64(10))}}}
+	})
+	w := newWorldWith(engine.Config{HoldAbove: -1, HoldAboveTotal: -1}, join(jobs("team-a", eight...), jobs("team-b", eight...))...)
+	got, err := w.with(ceiling).forecaster().Review(t.Context(), draft(nil, ttlPolicy("p", "30d")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	<-f.reviews
-	<-f.reviewing
-	if _, err := f.Review(t.Context(), draft(nil, ttlPolicy("p", "1h"))); err != nil {
-		t.Error(err)
+	if !got.Complete || got.WithoutDraft.Now != 3 || got.WithDraft.Now != 3 {
+		t.Errorf("got %+v, want 3 of 8 that are over the ceiling", got)
 	}
 }
 

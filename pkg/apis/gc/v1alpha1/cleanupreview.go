@@ -32,7 +32,8 @@ type CleanupReview struct {
 
 // CleanupReviewStatus says what a draft would delete of the objects that exist now, if nothing else changes.
 type CleanupReviewStatus struct {
-	// complete says whether all objects were considered. If it is false, every number is a minimum.
+	// complete says whether all objects were considered. If it is false, more can be deleted, and it is not foreseen what they mean for
+	// limits, holds and owners.
 	// +required
 	Complete bool `json:"complete"`
 	// messages are the warnings that you would see if you wrote the draft as a policy. They describe what would be deleted now.

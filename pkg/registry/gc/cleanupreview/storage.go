@@ -32,7 +32,8 @@ type Reviewer interface {
 
 // Policies checks drafts.
 type Policies interface {
-	// CheckDraft returns the stored policy of the same name, nil if there is none, and advice on what is valid but probably not meant.
+	// CheckDraft returns the stored policy of the same name, nil if there is none, and advice on what is valid but probably not meant. It
+	// makes the draft the next generation of the stored policy.
 	CheckDraft(ctx context.Context, p policy.Policy) (stored policy.Policy, advice []string, errs field.ErrorList, err error)
 }
 
@@ -41,6 +42,7 @@ type REST struct {
 	reviewer    Reviewer
 	policies    Policies
 	permissions permission.Checker
+	queue       *queue
 }
 
 var (
@@ -53,7 +55,7 @@ var (
 func NewREST(reviewer Reviewer, policies Policies, authorizer authorizer.Authorizer) *REST {
 	return &REST{reviewer, policies, permission.Checker{
 		Authorizer: authorizer, Resource: gc.Resource("cleanupreviews"), Noun: "review",
-	}}
+	}, newQueue()}
 }
 
 // New implements rest.Storage.
@@ -82,13 +84,18 @@ func (r *REST) Create(
 			return nil, err
 		}
 	}
-	draft, advice, err := r.draftOf(ctx, review)
-	if err != nil {
-		return nil, err
-	}
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	leave, err := r.queue.enter(ctx, who.GetName())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	draft, advice, err := r.draftOf(ctx, review)
+	if err != nil {
+		return nil, err
 	}
 	caller := &caller{ctx: ctx, user: who, namespace: namespace, permissions: r.permissions, known: map[string]bool{}}
 	draft.MayList = caller.mayList
@@ -129,11 +136,7 @@ func (r *REST) draftOf(ctx context.Context, review *gc.CleanupReview) (draft gc.
 	case len(errs) > 0:
 		return draft, nil, apierrors.NewInvalid(gc.Kind("CleanupReview"), review.Name, errs)
 	}
-	if before, ok := stored.(*gc.CleanupPolicy); ok {
-		after.ObjectMeta = *before.ObjectMeta.DeepCopy()
-		after.Generation++
-		draft.Before = before
-	}
+	draft.Before, _ = stored.(*gc.CleanupPolicy)
 	draft.After = after
 	return draft, advice, nil
 }

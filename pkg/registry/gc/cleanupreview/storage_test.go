@@ -39,7 +39,11 @@ type request struct {
 }
 
 // CheckDraft implements Policies.
-func (r *request) CheckDraft(context.Context, policy.Policy) (policy.Policy, []string, field.ErrorList, error) {
+func (r *request) CheckDraft(_ context.Context, p policy.Policy) (policy.Policy, []string, field.ErrorList, error) {
+	if r.stored != nil {
+		p.SetUID(r.stored.GetUID())
+		p.SetGeneration(r.stored.GetGeneration() + 1)
+	}
 	return r.stored, []string{"advice"}, r.errs, r.checkErr
 }
 

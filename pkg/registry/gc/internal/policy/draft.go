@@ -12,20 +12,37 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// CheckDraft checks a policy that is not to be written, as Create does, except for the permissions of its author. It returns the stored
-// policy of the same name, nil if there is none, and advice on what is valid but probably not meant.
+// CheckDraft checks a policy that is not to be written as Create or Update would, except for the permissions of its author and the number
+// of policies in the namespace. It returns the stored policy of the same name, nil if there is none, and advice on what is valid but
+// probably not meant. If there is one, p becomes its next generation, with its metadata.
 func (r *REST) CheckDraft(ctx context.Context, p Policy) (stored Policy, advice []string, errs field.ErrorList, err error) {
-	if errs = rest.ValidateCreate(ctx, p, r.Store.CreateStrategy); len(errs) > 0 {
-		return nil, nil, errs, nil
-	}
 	switch object, err := r.Store.Get(ctx, p.GetName(), &metav1.GetOptions{}); {
 	case err == nil:
-		stored, _ = object.(Policy)
-	case !apierrors.IsNotFound(err):
+		stored = object.(Policy)
+		replace(p, stored)
+		errs = rest.ValidateUpdate(ctx, p, stored, r.Store.UpdateStrategy)
+	case apierrors.IsNotFound(err):
+		errs = rest.ValidateCreate(ctx, p, r.Store.CreateStrategy)
+	case p.GetName() == "":
+		errs = rest.ValidateCreate(ctx, p, r.Store.CreateStrategy)
+	default:
 		return nil, nil, nil, err
 	}
-	if errs = r.named.refused(p, stored); len(errs) > 0 {
+	if len(errs) == 0 {
+		errs = r.named.refused(p, stored)
+	}
+	if len(errs) > 0 {
 		return nil, nil, errs, nil
 	}
 	return stored, r.advise(ctx, p), nil, nil
+}
+
+// replace makes p the next generation of a policy.
+func replace(p, stored Policy) {
+	p.SetUID(stored.GetUID())
+	p.SetResourceVersion(stored.GetResourceVersion())
+	p.SetCreationTimestamp(stored.GetCreationTimestamp())
+	p.SetLabels(stored.GetLabels())
+	p.SetAnnotations(stored.GetAnnotations())
+	p.SetGeneration(stored.GetGeneration() + 1)
 }
