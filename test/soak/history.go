@@ -259,6 +259,8 @@ type view struct {
 	// annotated takes states that annotations keep before others. A ceiling takes what annotations keep after all else of its namespace, so
 	// for the deletion of such an object, they speak more than others.
 	annotated bool
+	// earlier is how much earlier the decision was made.
+	earlier time.Duration
 }
 
 // world is what somebody who sees the cluster at a time may take for true under these policies. Of the states that something may be in, it
@@ -266,7 +268,7 @@ type view struct {
 // CronJob counts on no Job; a quota allows little.
 func (h *history) world(now time.Time, c change, v view) *oracle.World {
 	w := &oracle.World{
-		Now: now, Namespaces: map[string]oracle.Namespace{},
+		Now: now.Add(-v.earlier), Namespaces: map[string]oracle.Namespace{},
 		Policies: slices.Collect(maps.Values(c.policies)), ClusterPolicies: slices.Collect(maps.Values(c.cluster)),
 	}
 	for name, labels := range c.namespaces {

@@ -40,6 +40,10 @@ const (
 // watches again.
 var lags = []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
 
+// underWay is how long a DELETE may be under way, from the decision until the API server receives it, while time alone changes what others are
+// kept for. Nothing is due earlier by that.
+const underWay = 500 * time.Millisecond
+
 // judge holds each DELETE of Winnow, as the audit log has it, against the model.
 type judge struct {
 	history *history
@@ -229,6 +233,9 @@ func views() (out []view) {
 	for _, lag := range lags {
 		for _, annotated := range []bool{false, true} {
 			out = append(out, view{lag: lag, annotated: annotated}, view{lag: lag, first: true, annotated: annotated})
+			if lag > 0 && lag <= underWay {
+				out = append(out, view{lag: lag, annotated: annotated, earlier: lag})
+			}
 		}
 	}
 	return out

@@ -196,6 +196,8 @@ func TestJudge(t *testing.T) {
 			p.crowd(3)
 			p.delete(6, "job-0", 1)
 		}, ""},
+		"in the place of one whose annotation ends meanwhile": {func(p *play) { p.annotatedUnderCeiling(); p.delete(20.05, "a", 1) }, ""},
+		"in the place of one whose annotation has ended":      {func(p *play) { p.annotatedUnderCeiling(); p.delete(21, "a", 1) }, "Never"},
 		"one that a ceiling leaves": {func(p *play) {
 			p.policy(-9, never())
 			p.clusterPolicy(-8, ceiling(2))
@@ -335,6 +337,15 @@ func ceiling(n int64) gc.ClusterCleanupPolicySpec {
 
 func (p *play) quotaOf(seconds float64, allows int64) {
 	p.quota("soak", allows, at(seconds), at(seconds+0.01))
+}
+
+// annotatedUnderCeiling are three Jobs under a ceiling of two, all kept by annotations: b until the time 20, the others for longer.
+func (p *play) annotatedUnderCeiling() {
+	p.policy(-9, five())
+	p.clusterPolicy(-8, ceiling(2))
+	for i, ttl := range []string{"never", "19s", "1h"} {
+		p.job(string(rune('a'+i)), float64(i), func(f *lifecycle.Fact) { f.TTL = &ttl })
+	}
 }
 
 // crowd are Jobs that finish one after the other.
