@@ -37,9 +37,9 @@ func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupRevi
 	case <-waiting.Done():
 		return gc.CleanupReviewStatus{}, busy
 	}
-	ctx, cancel = context.WithTimeout(ctx, reviewTimeout)
+	ctx, cancel = context.WithTimeout(ctx, f.reviewTimeout)
 	defer cancel()
-	listCtx, cancel := context.WithTimeout(ctx, reviewListTimeout)
+	listCtx, cancel := context.WithTimeout(ctx, f.reviewListTimeout)
 	defer cancel()
 	change := gc.PolicyChange{After: draft.After, DryRun: true}
 	if draft.Before != nil {
@@ -49,7 +49,7 @@ func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupRevi
 	a := account{PolicyChange: change, review: r}
 	if err := f.try(ctx, listCtx, &a, f.reviewKnownMost); err != nil {
 		return r.status, apierrors.NewTimeoutError(
-			"there are too many objects, policies or rules to look at within "+reviewTimeout.String(), 0)
+			"there are too many objects, policies or rules to look at within "+f.reviewTimeout.String(), 0)
 	}
 	visible := func(due *engine.Due) bool { return r.shows(due.Resource) }
 	a.fresh, a.still = only(a.fresh, visible), only(a.still, visible)
@@ -71,14 +71,14 @@ type reviewedRule struct{ resource, rule string }
 // without counts what the policies of today would delete.
 func (r *review) without(e *engine.Engine, now time.Time) {
 	for v, in := range r.deleted(e, now) {
-		add(&r.status.WithoutDraft, v, in)
+		Add(&r.status.WithoutDraft, v, in)
 	}
 }
 
 // with counts what all policies would delete, the draft included.
 func (r *review) with(e *engine.Engine, now time.Time) {
 	for v, in := range r.deleted(e, now) {
-		add(&r.status.WithDraft, v, in)
+		Add(&r.status.WithDraft, v, in)
 		if v.By.Kind != gc.KindCleanupPolicy || v.By.Name != r.After.Name {
 			continue
 		}
@@ -86,7 +86,7 @@ func (r *review) with(e *engine.Engine, now time.Time) {
 		if r.rules[key] == nil {
 			r.rules[key] = &gc.ReviewedCount{}
 		}
-		add(r.rules[key], v, in)
+		Add(r.rules[key], v, in)
 		if v.State != gc.CandidateHeld {
 			r.addSample(v)
 		}
@@ -94,14 +94,17 @@ func (r *review) with(e *engine.Engine, now time.Time) {
 	r.cutSample()
 }
 
-const day, week = 24 * time.Hour, 7 * 24 * time.Hour
+const day = 24 * time.Hour
+
+// Week is how far reviews look ahead.
+const Week = 7 * day
 
 // deleted returns the verdicts on objects that may be shown, and that are or become due within a week, each with the time until then; or
 // that are held.
 func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[engine.Verdict, time.Duration] {
 	return func(yield func(engine.Verdict, time.Duration) bool) {
-		for v := range e.Verdicts(r.After.Namespace, now.Add(week)) {
-			in, ok := dueIn(v, now)
+		for v := range e.Verdicts(r.After.Namespace, now.Add(Week)) {
+			in, ok := DueIn(v, now)
 			if ok && r.shows(v.Resource) && !yield(v, in) {
 				return
 			}
@@ -109,11 +112,11 @@ func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[engine.Verdi
 	}
 }
 
-// dueIn returns in how long an object is due; false if that is in more than a week or never. What is held counts as due.
-func dueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
+// DueIn returns in how long an object is due; false if that is in more than a week or never. What is held counts as due.
+func DueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
 	if v.State == gc.CandidateWaiting {
 		in = v.At.Sub(now)
-		return in, in <= week
+		return in, in <= Week
 	}
 	return 0, v.State == gc.CandidateDue || v.State == gc.CandidateHeld
 }
@@ -127,8 +130,8 @@ func (r *review) shows(resource string) bool {
 	return false
 }
 
-// add adds an object to a count.
-func add(c *gc.ReviewedCount, v engine.Verdict, in time.Duration) {
+// Add adds an object that is due in so long to a count.
+func Add(c *gc.ReviewedCount, v engine.Verdict, in time.Duration) {
 	if v.State == gc.CandidateHeld {
 		c.Held++
 		return
