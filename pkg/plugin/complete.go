@@ -13,7 +13,7 @@ import (
 func completeNamespaces(root *cobra.Command, p *plugin) {
 	_ = root.RegisterFlagCompletionFunc("namespace", // The flag exists.
 		func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			config, err := p.config()
+			config, err := p.flags.ToRESTConfig()
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}

@@ -46,6 +46,11 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 
 func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	p := &plugin{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
+	p.flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
+		c.UserAgent, c.QPS = "kubectl-winnow/"+version.Get(), -1 // The API server limits requests itself.
+		c.WarningHandler = warnings{p.ErrOut}
+		return c
+	})
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Show what finished objects a cluster has, and what Winnow deletes, when, and why",
@@ -61,7 +66,7 @@ Start with "kubectl winnow report". It only reads, and the cluster does not need
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	p.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newReport(p))
+	root.AddCommand(newReport(p), newPreview(p), newWhy(p))
 	completeNamespaces(root, p)
 	return root
 }
@@ -72,17 +77,6 @@ type plugin struct {
 	flags *genericclioptions.ConfigFlags
 }
 
-// config returns the configuration of clients.
-func (p *plugin) config() (*rest.Config, error) {
-	c, err := p.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	c.UserAgent, c.QPS = "kubectl-winnow/"+version.Get(), -1 // The API server limits requests itself.
-	c.WarningHandler = warnings{p.ErrOut}
-	return c, nil
-}
-
 // namespace returns the namespace of the flags, or of the kubeconfig.
 func (p *plugin) namespace() (string, error) {
 	namespace, _, err := p.flags.ToRawKubeConfigLoader().Namespace()
@@ -91,7 +85,7 @@ func (p *plugin) namespace() (string, error) {
 
 // cluster returns what decides in this process.
 func (p *plugin) cluster() (*local.Cluster, error) {
-	c, err := p.config()
+	c, err := p.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -205,7 +205,7 @@ func (o *reportOptions) printDeletions(d *document) error {
 	if err := t.print(o.Out, o.format == "wide"); err != nil {
 		return err
 	}
-	o.say("\nNOW, 1h, 1d and 7d: due by then, each with the ones before it.")
+	o.say("\nNOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.")
 	if slices.ContainsFunc(d.Deletions, func(c local.Deletions) bool { return c.Held > 0 }) {
 		o.say("HELD: due within a week, and something keeps them. To see what: kubectl winnow why RESOURCE/NAME")
 	}

@@ -137,11 +137,7 @@ func (w *World) Deletions() []Deletions {
 			if !ok {
 				continue
 			}
-			policyNamespace := ns.Name
-			if v.By.Kind == gc.KindClusterCleanupPolicy {
-				policyNamespace = ""
-			}
-			k := key{ns.Name, gc.PolicyTitle(policyNamespace, v.By.Name), v.By.Rule, v.Resource}
+			k := key{ns.Name, PolicyName(v.By.Kind, v.By.Name), v.By.Rule, v.Resource}
 			if counts[k] == nil {
 				counts[k] = &gc.ReviewedCount{}
 			}
@@ -156,4 +152,12 @@ func (w *World) Deletions() []Deletions {
 		out = append(out, Deletions{k.namespace, k.resource, k.policy, k.rule, v1alpha1.ReviewedCount(*counts[k])})
 	}
 	return out
+}
+
+// PolicyName names a policy by its short name, as kubectl takes it.
+func PolicyName(kind, name string) string {
+	if kind == gc.KindClusterCleanupPolicy {
+		return "ccup/" + name
+	}
+	return "cup/" + name
 }

@@ -154,10 +154,6 @@ func (r *REST) denied(ctx context.Context, resources sets.Set[string], namespace
 
 // missing says what is hidden from the caller, and why an object that the caller has asked for is not there; empty if nothing is missing.
 func missing(q gc.CandidateQuery, known sets.Set[string], denied map[string]string, page gc.CandidatePage) string {
-	where := "in any namespace"
-	if q.Namespace != "" {
-		where = "in namespace " + q.Namespace
-	}
 	object, byObject := q.Fields.RequiresExactMatch(gc.FieldObject)
 	asked, byResource := q.Fields.RequiresExactMatch(gc.FieldResource)
 	if byObject {
@@ -167,9 +163,9 @@ func missing(q gc.CandidateQuery, known sets.Set[string], denied map[string]stri
 	case isDenied:
 		return fmt.Sprintf("you may not list %s: %s", asked, line)
 	case (byObject || byResource) && !known.Has(asked):
-		return fmt.Sprintf("no policy is about %s %s, so Winnow deletes none of them", asked, where)
+		return gc.NoPolicyAbout(asked, q.Namespace)
 	case byObject && len(page.Items) == 0:
-		return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, where)
+		return gc.UnknownObject(object, q.Namespace)
 	case !byObject && !byResource && min(page.Hidden, len(denied)) > 0: // A resource that was not known a moment ago is not denied.
 		return fmt.Sprintf("hidden candidates: %d. You may not list their resources: %s",
 			page.Hidden, strings.Join(slices.Sorted(maps.Values(denied)), "; "))
