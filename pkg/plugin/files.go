@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
@@ -78,12 +79,15 @@ func addDrafts(ctx context.Context, to *local.Drafts, content []byte, namespace 
 		} else if err != nil {
 			return err
 		}
-		encoded, err := utilyaml.ToJSON(document)
-		if err == nil && string(encoded) == "null" {
-			continue // There are only comments.
+		encoded, err := yaml.YAMLToJSONStrict(document)
+		switch {
+		case err != nil:
+			return err
+		case string(encoded) == "null": // There are only comments.
+			continue
 		}
 		found = true
-		if err := addDraft(ctx, to, document, namespace); err != nil {
+		if err := addDraft(ctx, to, encoded, namespace); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,28 @@ func (o *keepOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.annotate(ctx, args, annotations, &o.output, "kept")
+	t, err := o.object(args)
+	if err != nil {
+		return err
+	}
+	if err := lengthens(annotations, t.content.GetAnnotations()); err != nil {
+		return err
+	}
+	return o.annotate(ctx, t, annotations, &o.output, "kept")
+}
+
+// lengthens fails if the object is kept for longer already.
+func lengthens(annotations map[string]*string, present map[string]string) error {
+	until, before := annotations[gc.AnnotationKeepUntil], present[gc.AnnotationKeepUntil]
+	if until == nil || before == "" {
+		return nil
+	}
+	at, errAt := time.Parse(time.RFC3339, *until)
+	was, errWas := time.Parse(time.RFC3339, before)
+	if errAt == nil && errWas == nil && at.Before(was) {
+		return fmt.Errorf("it is kept until %s already; to keep it for less, use kubectl winnow release first", before)
+	}
+	return nil
 }
 
 // releaseOptions are those of the command release.
@@ -117,7 +138,11 @@ once. This command says when.`,
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.annotate(cmd.Context(), args, map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}, &o.output, "released")
+			t, err := o.object(args)
+			if err != nil {
+				return err
+			}
+			return o.annotate(cmd.Context(), t, map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}, &o.output, "released")
 		},
 	}
 	o.output.addFlags(cmd, "json", "yaml", "name")
@@ -125,11 +150,7 @@ once. This command says when.`,
 }
 
 // annotate changes annotations of an object, and says what Winnow does with it then.
-func (p *plugin) annotate(ctx context.Context, args []string, annotations map[string]*string, o *output, done string) error {
-	t, err := p.object(args)
-	if err != nil {
-		return err
-	}
+func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string]*string, o *output, done string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -128,6 +129,12 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupRes
 // readNamespaces reads the metadata of one namespace, or with "" of all. One that the caller may not read counts as one without labels.
 func (c *Cluster) readNamespaces(ctx context.Context, namespace string, s *setting) error {
 	if namespace == "" {
+		switch may, err := c.may(ctx, "list", namespaceResource.GroupResource(), ""); {
+		case err != nil:
+			return err
+		case !may:
+			return errors.New("you may not list namespaces, so choose one: -n NAMESPACE")
+		}
 		all, err := c.metadata.Resource(namespaceResource).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("listing namespaces: %w", err)
