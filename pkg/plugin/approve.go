@@ -123,16 +123,20 @@ func policyOf(ctx context.Context, client gcclient.GcV1alpha1Interface, argument
 
 // show prints what waits, and returns the holds that this policy must approve.
 func (o *approveOptions) show(policy *held) ([]string, error) {
-	if len(policy.holds) == 0 {
+	approved := gc.ApprovedHolds(policy.annotations[gc.AnnotationApprovedHold])
+	waiting := slices.DeleteFunc(policy.holds, func(h v1alpha1.PolicyHold) bool { // The status lags behind approvals.
+		return h.Policy == "" && slices.Contains(approved, h.ID)
+	})
+	if len(waiting) == 0 {
 		fmt.Fprintf(o.Out, "Nothing waits for approval by %s.\n", gc.PolicyTitle(policy.Namespace, policy.Name))
 		return nil, nil
 	}
 	var ids []string
 	var others []string
 	t := newTable("Hold", "Namespace", "Objects", "Resources", "Since", "Why")
-	for i := range policy.holds {
+	for i := range waiting {
 		h := gc.PolicyHold{}
-		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&policy.holds[i], &h, nil); err != nil {
+		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&waiting[i], &h, nil); err != nil {
 			return nil, err
 		}
 		namespace, since := h.Namespace, "-"

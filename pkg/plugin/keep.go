@@ -38,7 +38,7 @@ It never shortens how long an object is kept. To undo it: kubectl winnow release
 		Example: `  # Two days from now
   kubectl winnow keep job/report --for 2d
 
-  # Until a day (the end of it is 00:00 UTC), or a time
+  # Until a day begins (00:00 UTC), or until a time
   kubectl winnow keep job/report --until 2027-01-31
   kubectl winnow keep job/report --until 2027-01-31T12:00:00Z
 
@@ -47,7 +47,7 @@ It never shortens how long an object is kept. To undo it: kubectl winnow release
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&o.duration, "for", "", "Keep the object for this long from now: whole numbers with units, for example 2d or 1h30m.")
-	cmd.Flags().StringVar(&o.until, "until", "", "Keep the object until this time (RFC 3339), or until a day begins in UTC, for example 2027-01-31.")
+	cmd.Flags().StringVar(&o.until, "until", "", "Keep the object until this time (RFC 3339), or until this day begins in UTC: 2027-01-31.")
 	cmd.Flags().BoolVar(&o.forever, "forever", false, "Keep the object without end.")
 	cmd.MarkFlagsOneRequired("for", "until", "forever")
 	cmd.MarkFlagsMutuallyExclusive("for", "until", "forever")

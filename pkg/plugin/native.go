@@ -21,14 +21,15 @@ import (
 // native says what controllers of Kubernetes delete, which Winnow cannot prevent.
 func (p *plugin) native(ctx context.Context, t *target) ([]string, error) {
 	var out []string
-	if seconds, ok, _ := unstructured.NestedInt64(t.content.Object, "spec", "ttlSecondsAfterFinished"); ok && t.Object.Resource == gc.ResourceJobs {
+	isJob := t.Object.Resource == gc.ResourceJobs
+	if seconds, ok, _ := unstructured.NestedInt64(t.content.Object, "spec", "ttlSecondsAfterFinished"); ok && isJob {
 		out = append(out, fmt.Sprintf("Kubernetes deletes it %s after it finishes, because it has spec.ttlSecondsAfterFinished.",
 			gc.FormatDuration(time.Duration(seconds)*time.Second)))
 	}
 	owner := metav1.GetControllerOf(t.content)
 	switch {
 	case owner == nil:
-	case owner.Kind == "CronJob" && t.Object.Resource == gc.ResourceJobs:
+	case owner.Kind == "CronJob" && isJob:
 		line, err := p.history(ctx, t.Object.Namespace, owner.Name)
 		if err != nil {
 			return nil, err

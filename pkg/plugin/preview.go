@@ -51,19 +51,9 @@ Exit status: 0 if the policies would delete nothing within a week, 1 if they wou
 }
 
 func (o *previewOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	namespace, err := o.namespace()
+	policies, err := o.policies(ctx)
 	if err != nil {
 		return err
-	}
-	drafts, err := o.drafts(ctx, o.In, namespace)
-	switch {
-	case err != nil:
-		return err
-	case len(drafts.ClusterPolicies) > 0:
-		return errors.New("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f FILENAME")
 	}
 	cluster, err := o.cluster()
 	if err != nil {
@@ -74,7 +64,7 @@ func (o *previewOptions) run(ctx context.Context) error {
 		return fmt.Errorf("asking for the API of Winnow: %w", err)
 	}
 	deletes, incomplete := false, false
-	for i, draft := range drafts.Policies {
+	for i, draft := range policies {
 		review, err := o.review(ctx, cluster, draft, installed)
 		if err != nil {
 			return err
@@ -91,6 +81,22 @@ func (o *previewOptions) run(ctx context.Context) error {
 		return errors.New("not all objects were counted, so the policy may delete some of them")
 	}
 	return nil
+}
+
+// policies returns those of the files.
+func (o *previewOptions) policies(ctx context.Context) ([]*gc.CleanupPolicy, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
+	}
+	drafts, err := o.drafts(ctx, o.In, namespace)
+	if len(drafts.ClusterPolicies) > 0 {
+		return nil, errors.New("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f FILENAME")
+	}
+	return drafts.Policies, err
 }
 
 // review returns the answer for one policy, and prints the warnings.

@@ -34,11 +34,11 @@ func lines(t *testing.T, got string, want ...string) {
 }
 
 // printed returns what a function prints where there is no terminal.
-func printed(t *testing.T, print func(p *plugin) error) string {
+func printed(t *testing.T, write func(p *plugin) error) string {
 	t.Helper()
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	streams.Out, streams.ErrOut = escaping(streams.Out), escaping(streams.ErrOut)
-	if err := print(&plugin{IOStreams: streams}); err != nil {
+	if err := write(&plugin{IOStreams: streams}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

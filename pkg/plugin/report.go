@@ -110,7 +110,7 @@ func (o *reportOptions) run(ctx context.Context) error {
 	if o.format == "name" {
 		return o.printNames(d)
 	}
-	return o.print(d, world.HasPolicies())
+	return o.print(d, world.Governed())
 }
 
 // inScope fails if a draft is of another namespace than the report.
@@ -132,7 +132,7 @@ func (o *reportOptions) printNames(d *document) error {
 	return nil
 }
 
-func (o *reportOptions) print(d *document, hasPolicies bool) error {
+func (o *reportOptions) print(d *document, governed bool) error {
 	if len(d.Finished) == 0 {
 		o.say("No finished objects" + in(d.Namespace) + ".")
 	} else if err := o.printFinished(d); err != nil {
@@ -142,7 +142,7 @@ func (o *reportOptions) print(d *document, hasPolicies bool) error {
 		return o.printDeletions(d)
 	}
 	switch {
-	case hasPolicies:
+	case governed:
 		o.say("\nThe policies delete nothing" + in(d.Namespace) + " within a week.")
 	case len(d.Finished) > 0:
 		o.say("\nNo policy deletes them. To see what a policy would delete: kubectl winnow report -f policy.yaml\n" +

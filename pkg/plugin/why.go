@@ -63,21 +63,8 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if candidate == nil && (o.format != "" && o.format != "wide") {
-		for _, line := range lines {
-			o.warn(line)
-		}
-		return fmt.Errorf("there is no candidate for %s/%s", object.Object.Resource, object.Object.Name)
-	}
-	if candidate != nil {
-		candidate.APIVersion, candidate.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupCandidate"
-		if printed, err := o.document(o.Out, candidate); printed {
-			return err
-		}
-		if o.format == "name" {
-			fmt.Fprintf(o.Out, "cleanupcandidate.%s/%s\n", v1alpha1.GroupName, candidate.Name)
-			return nil
-		}
+	if o.format != "" && o.format != "wide" {
+		return o.printCandidate(object.Object, candidate, lines)
 	}
 	native, err := o.native(ctx, object)
 	if err != nil {
@@ -86,6 +73,22 @@ func (o *whyOptions) run(ctx context.Context, args []string) error {
 	e := explanation{object: object.Object, candidate: candidate, lines: lines, native: native, wide: o.format == "wide", now: now}
 	e.print(o.Out)
 	return nil
+}
+
+// printCandidate prints a candidate in a format for programs. It fails if there is none; the lines say why.
+func (o *whyOptions) printCandidate(object local.Object, c *v1alpha1.CleanupCandidate, lines []string) error {
+	for _, line := range lines {
+		o.warn(line)
+	}
+	if c == nil {
+		return fmt.Errorf("there is no candidate for %s/%s", object.Resource, object.Name)
+	}
+	c.APIVersion, c.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupCandidate"
+	printed, err := o.document(o.Out, c)
+	if !printed {
+		fmt.Fprintf(o.Out, "cleanupcandidate.%s/%s\n", v1alpha1.GroupName, c.Name)
+	}
+	return err
 }
 
 // candidate asks the server, or if there is none or there are drafts, the engine in this process. The lines are for people.

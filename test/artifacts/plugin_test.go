@@ -186,9 +186,9 @@ func convert(t *testing.T, document string, into any) {
 	}
 }
 
-// comparable returns candidates by object, without when the server heard of the resource, and since when it has seen that a limit by count
+// statuses returns those of candidates by object, without when the server heard of the resource, and since when it has seen that a limit by count
 // is exceeded.
-func comparable(all []v1alpha1.CleanupCandidate) map[string]v1alpha1.CleanupCandidateStatus {
+func statuses(all []v1alpha1.CleanupCandidate) map[string]v1alpha1.CleanupCandidateStatus {
 	out := map[string]v1alpha1.CleanupCandidateStatus{}
 	for i := range all {
 		s := all[i].Status
@@ -262,7 +262,7 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 		}
 		return all
 	}
-	want := comparable(candidates(drafts))
+	want := statuses(candidates(drafts))
 
 	server, err := winnow.Start(t.Context(), shared, winnow.Options{})
 	if err != nil {
@@ -283,7 +283,7 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	compareReviews(t, reader, localDrafts(t, draftText).Policies[0])
 	var explained v1alpha1.CleanupCandidate
 	mustRun(t, 0, &explained, tenant, "why", "jobs.batch/"+anyName(want), "-n", pluginNamespace, "-o", "json")
-	if diff := cmp.Diff(want["jobs.batch/"+anyName(want)], comparable([]v1alpha1.CleanupCandidate{explained})["jobs.batch/"+anyName(want)]); diff != "" {
+	if diff := cmp.Diff(want["jobs.batch/"+anyName(want)], statuses([]v1alpha1.CleanupCandidate{explained})["jobs.batch/"+anyName(want)]); diff != "" {
 		t.Errorf("why (-want +got):\n%s", diff)
 	}
 	if out := mustRun(t, 1, nil, tenant, "preview", "-n", pluginNamespace, "-f", draft); !strings.Contains(out, "Policy defaults in namespace plugin would delete") {
@@ -316,7 +316,7 @@ func compareCandidates(t *testing.T, want map[string]v1alpha1.CleanupCandidateSt
 		if err != nil {
 			return err
 		}
-		if diff := cmp.Diff(comparable(all.Items), want); diff != "" {
+		if diff := cmp.Diff(statuses(all.Items), want); diff != "" {
 			return fmt.Errorf("candidates (-server +plugin):\n%s", diff)
 		}
 		return nil

@@ -63,7 +63,7 @@ func TestPluginFromReportToDeletion(t *testing.T) {
 	expectDeletions(t, ns, "jobs/job-0000 p/default", "jobs/job-0002 p/default")
 	eventually(t, func(context.Context) string {
 		output, _ := winnowPlugin(t, ns, "", "why", "job/job-0001")
-		for _, text := range []string{"job-0001 in namespace " + ns + ": Waiting (Extended)", "Decided by  cup/p, rule default", "gc.winnow.dev/keep-until"} {
+		for _, text := range []string{"job-0001 in namespace " + ns + ": Waiting (NotDue)", "Decided by  cup/p, rule default", "gc.winnow.dev/keep-until"} {
 			if !strings.Contains(output, text) {
 				return output
 			}
@@ -100,7 +100,7 @@ func TestPluginApproves(t *testing.T) {
 	ns := g.namespace(t)
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: &v1alpha1.Guardrails{HoldAbove: &v1alpha1.HoldAbove{Objects: new(int64(2))}}})
 	finishedJobs(t, ns, 3)
-	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{Name: "all", Resources: []string{"jobs.batch"}, TTL: ttl("1s")}}})
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{{Name: "all", Resources: []string{"jobs.batch"}, TTL: ttl("0s")}}})
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return len(s.Holds) == 1 && s.Holds[0].Objects == 3 })
 	expectPlugin(t, ns, "no\n", 2, []string{"3", "nothing was approved"}, "approve", "p")
 	expectDeletions(t, ns)

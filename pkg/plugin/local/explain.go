@@ -33,8 +33,8 @@ func (c *Cluster) ServerCandidate(ctx context.Context, o Object) (*v1alpha1.Clea
 	return &all.Items[0], nil
 }
 
-// Candidate returns what the engine says about an object by the stored policies and these drafts; nil if it says nothing. The lines say what
-// could not be read, and why there is no candidate.
+// Candidate returns what the engine says about an object, by the stored policies and these drafts; nil if it says nothing. The lines say
+// what could not be read, and why there is no candidate.
 func (c *Cluster) Candidate(ctx context.Context, o Object, drafts Drafts, now time.Time) (*v1alpha1.CleanupCandidate, []string, error) {
 	w, err := c.Read(ctx, Options{Namespace: o.Namespace, Drafts: drafts, Resources: []string{}, Now: now})
 	if err != nil {

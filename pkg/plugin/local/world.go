@@ -56,6 +56,8 @@ type World struct {
 	quotas    []*engine.Quota
 	objects   map[string][]*facts.Compact // by resource
 	unlisted  map[string]error            // by resource
+	// governed says that any policy or draft is about any of these namespaces.
+	governed bool
 }
 
 // Read lists everything that decisions depend on. Resources that the caller may not list are left out; see Notes.
@@ -68,6 +70,7 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 	probe := w.newTracker() // It says what the policies are about.
 	w.addDrafts(probe)
 	resources := sets.KeySet(probe.Coverage())
+	w.governed = len(resources) > 0
 	if o.Resources == nil {
 		resources.Insert(s.kinds.Finishing()...)
 	}
@@ -245,8 +248,5 @@ func (w *World) Objects() iter.Seq[*facts.Compact] {
 	}
 }
 
-// HasPolicies reports whether there are any stored policies or drafts.
-func (w *World) HasPolicies() bool {
-	d := w.options.Drafts
-	return len(w.policies)+len(w.clusterPolicies)+len(d.Policies)+len(d.ClusterPolicies) > 0
-}
+// Governed reports whether any policy or draft is about any of the namespaces.
+func (w *World) Governed() bool { return w.governed }
