@@ -79,6 +79,7 @@ func TestReport(t *testing.T) {
 	d.Deletions = []local.Deletions{{
 		Namespace: "team-a", Resource: "jobs.batch", Policy: "cup/defaults", Rule: "default",
 		ReviewedCount: v1alpha1.ReviewedCount{Now: 1, Hour: 2, Day: 3, Week: 4, Held: 5},
+		HeldBy:        map[string]int64{"Held": 3, "FinishTimeUnknown": 2},
 	}}
 	lines(t, printAs(""),
 		"Finished objects",
@@ -90,7 +91,9 @@ func TestReport(t *testing.T) {
 		"team-a      jobs.batch   cup/defaults   default   1     2     3     4     5",
 		"",
 		"NOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.",
-		"HELD: due within a week, and something keeps them. To see what: kubectl winnow why RESOURCE/NAME")
+		"HELD: due within a week, but something keeps them:",
+		"  2 by FinishTimeUnknown; to see why: kubectl winnow why RESOURCE/NAME",
+		"  3 by Held; a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY")
 }
 
 func TestReviewAsAPlan(t *testing.T) {

@@ -6,12 +6,14 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
@@ -206,8 +208,27 @@ func (o *reportOptions) printDeletions(d *document) error {
 		return err
 	}
 	o.say("\nNOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.")
-	if slices.ContainsFunc(d.Deletions, func(c local.Deletions) bool { return c.Held > 0 }) {
-		o.say("HELD: due within a week, and something keeps them. To see what: kubectl winnow why RESOURCE/NAME")
-	}
+	o.sayHeld(d.Deletions)
 	return nil
+}
+
+// sayHeld says why objects are held.
+func (o *reportOptions) sayHeld(all []local.Deletions) {
+	held := map[string]int64{}
+	for _, c := range all {
+		for reason, n := range c.HeldBy {
+			held[reason] += n
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	o.say("HELD: due within a week, but something keeps them:")
+	for _, reason := range slices.Sorted(maps.Keys(held)) {
+		why := "to see why: kubectl winnow why RESOURCE/NAME"
+		if reason == string(policy.ReasonHeld) {
+			why = "a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY"
+		}
+		fmt.Fprintf(o.Out, "  %d by %s; %s\n", held[reason], reason, why)
+	}
 }

@@ -125,12 +125,15 @@ type Deletions struct {
 	Rule   string `json:"rule,omitempty"`
 	// Count is how many there are.
 	v1alpha1.ReviewedCount `json:",inline"`
+	// HeldBy counts the held objects by the reason.
+	HeldBy map[string]int64 `json:"heldBy,omitempty"`
 }
 
 // Deletions returns what all policies delete, by namespace, policy, rule and resource.
 func (w *World) Deletions() []Deletions {
 	type key struct{ namespace, policy, rule, resource string }
-	counts, judged, now := map[key]*gc.ReviewedCount{}, w.Judged(), w.options.Now
+	counts, reasons := map[key]*gc.ReviewedCount{}, map[key]map[string]int64{}
+	judged, now := w.Judged(), w.options.Now
 	for _, ns := range w.namespaces {
 		for _, v := range judged.Verdicts(ns.Name, now.Add(forecast.Week)) {
 			in, ok := forecast.DueIn(v, now)
@@ -139,9 +142,11 @@ func (w *World) Deletions() []Deletions {
 			}
 			k := key{ns.Name, PolicyName(v.By.Kind, v.By.Name), v.By.Rule, v.Resource}
 			if counts[k] == nil {
-				counts[k] = &gc.ReviewedCount{}
+				counts[k], reasons[k] = &gc.ReviewedCount{}, map[string]int64{}
 			}
-			forecast.Add(counts[k], v, in)
+			if forecast.Add(counts[k], v, in); v.State == gc.CandidateHeld {
+				reasons[k][string(v.Reason)]++
+			}
 		}
 	}
 	var out []Deletions
@@ -149,7 +154,7 @@ func (w *World) Deletions() []Deletions {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.policy, b.policy), cmp.Compare(a.rule, b.rule),
 			cmp.Compare(a.resource, b.resource))
 	}) {
-		out = append(out, Deletions{k.namespace, k.resource, k.policy, k.rule, v1alpha1.ReviewedCount(*counts[k])})
+		out = append(out, Deletions{k.namespace, k.resource, k.policy, k.rule, v1alpha1.ReviewedCount(*counts[k]), reasons[k]})
 	}
 	return out
 }
