@@ -175,7 +175,7 @@ func printReview(w io.Writer, r *v1alpha1.CleanupReview, wide bool, now time.Tim
 	fmt.Fprintf(w, "\nAll policies together delete %d now and %d within a week. Without this policy: %d and %d.\n",
 		with.Now, with.Week, without.Now, without.Week)
 	if with.Held > 0 {
-		fmt.Fprintf(w, "%d more are due within a week, but something keeps them.\n", with.Held)
+		fmt.Fprintf(w, "Due within a week, but something keeps them: %d.\n", with.Held)
 	}
 	if len(s.HiddenResources) > 0 {
 		fmt.Fprintf(w, "Not counted, because you may not list them: %s\n", oneLine(strings.Join(s.HiddenResources, ", ")))

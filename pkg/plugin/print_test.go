@@ -92,8 +92,8 @@ func TestReport(t *testing.T) {
 		"",
 		"NOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.",
 		"HELD: due within a week, but something keeps them:",
-		"  2 by FinishTimeUnknown; to see why: kubectl winnow why RESOURCE/NAME",
-		"  3 by Held; a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY")
+		"  2 with reason FinishTimeUnknown: to see why: kubectl winnow why RESOURCE/NAME",
+		"  3 with reason Held: a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY")
 }
 
 func TestReviewAsAPlan(t *testing.T) {
@@ -124,7 +124,7 @@ func TestReviewAsAPlan(t *testing.T) {
 		"jobs.batch/b             default   in 5h   NotDue",
 		"",
 		"All policies together delete 1 now and 2 within a week. Without this policy: 0 and 7.",
-		"3 more are due within a week, but something keeps them.",
+		"Due within a week, but something keeps them: 3.",
 		"Not counted, because you may not list them: pods",
 		"There are more objects than were counted, so every number is a minimum.")
 }

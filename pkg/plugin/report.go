@@ -229,6 +229,6 @@ func (o *reportOptions) sayHeld(all []local.Deletions) {
 		if reason == string(policy.ReasonHeld) {
 			why = "a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY"
 		}
-		fmt.Fprintf(o.Out, "  %d by %s; %s\n", held[reason], reason, why)
+		fmt.Fprintf(o.Out, "  %d with reason %s: %s\n", held[reason], reason, why)
 	}
 }

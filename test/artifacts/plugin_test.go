@@ -219,6 +219,12 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(t, "create", "rolebinding", "tenant", "-n", pluginNamespace, "--clusterrole=view", "--user=plugin-tenant")
+	counter, err := shared.KubeconfigFor("plugin-counter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "create", "role", "counter", "-n", pluginNamespace, "--verb=list", "--resource=jobs.batch")
+	kubectl(t, "create", "rolebinding", "counter", "-n", pluginNamespace, "--role=counter", "--user=plugin-counter")
 
 	admin := shared.Kubeconfig()
 	var before, ofTenant, bare reported
@@ -233,6 +239,12 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	}
 	if !slices.ContainsFunc(bare.Finished, func(f local.Finished) bool { return cmp.Equal(f, before.Finished[0]) }) || len(bare.Deletions) > 0 {
 		t.Errorf("of all namespaces, without policies: %+v, want %+v in it", bare, before.Finished[0])
+	}
+	var ofCounter reported
+	mustRun(t, 0, &ofCounter, counter, "report", "-n", pluginNamespace, "-f", file, "-o", "json")
+	if diff := cmp.Diff(before.Finished, ofCounter.Finished); diff != "" || len(ofCounter.Incomplete) < 2 ||
+		!strings.Contains(strings.Join(ofCounter.Incomplete, "\n"), "pods are not counted, because you may not list them: kubectl auth can-i list pods -n plugin") {
+		t.Errorf("who may list Jobs alone is told %q, and sees (-admin +counter):\n%s", ofCounter.Incomplete, diff)
 	}
 	if out := mustRun(t, 2, nil, tenant, "report", "-A"); !strings.Contains(out, "choose one: -n NAMESPACE") {
 		t.Errorf("the tenant asks for all namespaces: %s", out)
