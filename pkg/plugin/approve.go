@@ -42,8 +42,9 @@ approve on the policy, and the permission to list and delete the objects.
 POLICY is the name of a CleanupPolicy, or ccup/NAME for a ClusterCleanupPolicy.`,
 		Example: `  kubectl winnow approve defaults -n team-a
   kubectl winnow approve ccup/defaults`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completePolicy,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Approve without asking.")
 	return cmd

@@ -43,8 +43,9 @@ It never shortens how long an object is kept. To undo it: kubectl winnow release
   kubectl winnow keep job/report --until 2027-01-31T12:00:00Z
 
   kubectl winnow keep job/report --forever`,
-		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: p.completeObject,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().StringVar(&o.duration, "for", "", "Keep the object for this long from now: whole numbers with units, for example 2d or 1h30m.")
 	cmd.Flags().StringVar(&o.until, "until", "", "Keep the object until this time (RFC 3339), or until this day begins in UTC: 2027-01-31.")
@@ -132,8 +133,9 @@ func newRelease(p *plugin) *cobra.Command {
 		Short: "Undo keep, so that the policies decide again",
 		Long: `Undo keep: remove the annotations with which an object is kept, so that the policies decide again. The object may be deleted at
 once. This command says when.`,
-		Example: `  kubectl winnow release job/report`,
-		Args:    cobra.RangeArgs(1, 2),
+		Example:           `  kubectl winnow release job/report`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: p.completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(); err != nil {
 				return err

@@ -41,8 +41,9 @@ Exit status: 0 if the policies would delete nothing within a week, 1 if they wou
 
   # In a pipeline: apply a policy only if it deletes nothing yet
   kubectl winnow preview -f policy.yaml && kubectl apply -f policy.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.output.addFlags(cmd, "json", "yaml", "name", "wide")
 	o.files.addFlags(cmd, "Files with CleanupPolicies, or - for standard input.")

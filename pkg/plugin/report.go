@@ -54,8 +54,9 @@ ETCD is an estimate: the size of the objects as the API server sends them.`,
 
   # With Winnow in the cluster, the same file is what deletes
   kubectl apply -f policy.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.output.addFlags(cmd, "json", "yaml", "name", "wide")
 	o.files.addFlags(cmd, "Files with CleanupPolicies and ClusterCleanupPolicies to try, or - for standard input. "+

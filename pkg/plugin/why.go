@@ -38,8 +38,9 @@ With Winnow in the cluster, its server answers. Without Winnow, or with -f, this
 
   # The whole explanation
   kubectl winnow why job/report -n team-a -o yaml`,
-		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: p.completeObject,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.output.addFlags(cmd, "json", "yaml", "name", "wide")
 	o.files.addFlags(cmd, "Files with policies to try, or - for standard input. Each counts as if its mode were Enforce.")

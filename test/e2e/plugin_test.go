@@ -27,6 +27,15 @@ func winnowPlugin(t *testing.T, ns, stdin string, args ...string) (output string
 	return out.String() + errOut.String(), code
 }
 
+// complete returns what a shell offers after these words.
+func complete(t *testing.T, ns string, words ...string) (output string, code int) {
+	t.Helper()
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	begin := []string{"__complete", "-n", ns, "--kubeconfig", suite.Kubeconfig(), "--cache-dir", filepath.Join(t.TempDir(), "cache")}
+	code = plugin.Run(t.Context(), append(begin, words...), streams)
+	return out.String(), code
+}
+
 // expectPlugin fails unless the plugin ends with this code and prints all of these texts.
 func expectPlugin(t *testing.T, ns, stdin string, code int, texts []string, args ...string) {
 	t.Helper()
@@ -57,6 +66,9 @@ func TestPluginFromReportToDeletion(t *testing.T) {
 	expectPlugin(t, ns, "", 2, []string{"preview is about CleanupPolicies"}, "preview", "-f", manifest(t,
 		`{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, spec: {mode: Enforce, namespaceSelector: {}}}`))
 
+	if output, code := complete(t, ns, "why", "job/"); code != 0 || !strings.Contains(output, "job/job-0000\njob/job-0001\njob/job-0002\n") {
+		t.Errorf("completion ended with %d: %s", code, output)
+	}
 	expectPlugin(t, ns, "", 0, []string{"jobs.batch/job-0001 kept"}, "keep", "job/job-0001", "--for", "2d")
 	expectPlugin(t, ns, "", 2, []string{"kept until"}, "keep", "job/job-0001", "--for", "1d")
 	kubectl(t, "apply", "-n", ns, "-f", path)
