@@ -121,6 +121,14 @@ var separations = []struct {
 		"./pkg/controller/tracker"),
 	why: "tests compare the engine with the model, so the model shares no code with it",
 }, {
+	from:  []string{"./pkg/plugin"},
+	never: []string{"./pkg/controller/cleanup", "./pkg/controller/deleter", "./pkg/storage"},
+	why:   "the plugin decides as the server does, and deletes nothing",
+}, {
+	from:  []string{"./pkg/controller", "./pkg/registry", "./pkg/apiserver", "./cmd/apiserver"},
+	never: []string{"./pkg/plugin"},
+	why:   "the server does not depend on the plugin",
+}, {
 	from:  []string{"./pkg"},
 	never: []string{"./cmd"},
 	why:   "packages do not depend on programs",

@@ -5,6 +5,7 @@ package gc
 
 import (
 	"cmp"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -70,4 +71,21 @@ type CandidatePage struct {
 	// Hidden is how many candidates were left out, because the caller may not list their resource, whatever the selectors. Each page counts
 	// those of the namespaces that it begins.
 	Hidden int
+}
+
+// NoPolicyAbout says why there is no candidate of a resource in a namespace, or with "" in any.
+func NoPolicyAbout(resource, namespace string) string {
+	return fmt.Sprintf("Winnow deletes no %s %s: no policy is about them, or the cluster does not serve them", resource, where(namespace))
+}
+
+// UnknownObject says that an object, "resource.group/name", is not known in a namespace, or with "" in any.
+func UnknownObject(object, namespace string) string {
+	return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, where(namespace))
+}
+
+func where(namespace string) string {
+	if namespace == "" {
+		return "in any namespace"
+	}
+	return "in namespace " + namespace
 }

@@ -266,16 +266,11 @@ func (f *Follower) update(ctx context.Context) {
 	if found == nil {
 		return // Winnow may not read what the cluster serves.
 	}
-	users, used := map[string]*gc.ResourceLifecycle{}, map[types.NamespacedName]freshness.Revision{}
-	for _, stored := range f.observed() {
+	observed, used := f.observed(), map[types.NamespacedName]freshness.Revision{}
+	for _, stored := range observed {
 		used[types.NamespacedName{Name: stored.Name}] = revision(stored)
-		l, err := f.convert(stored)
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "Cannot convert a ResourceLifecycle", "name", stored.Name)
-			l = unreadable(stored, err)
-		}
-		users[l.Name] = l
 	}
+	users := convertAll(ctx, observed, f.convert)
 	before := f.Tracker.Kinds()
 	table := f.catalog.Table(found.served, users, before)
 	if changed := table.Changed(before); len(changed) > 0 {

@@ -34,7 +34,7 @@ type Reader struct {
 	Discovery discovery.AggregatedDiscoveryInterfaceWithContext
 	// Schemas reads the OpenAPI documents of the cluster.
 	Schemas openapi.ClientWithContext
-	// APIServices tells which groups other servers serve.
+	// APIServices tells which groups other servers serve. If it is nil, no group counts as one of another server.
 	APIServices dynamic.Interface
 }
 
@@ -172,6 +172,9 @@ func refusal(r *metav1.APIResource, other bool) string {
 
 // otherServers returns the versions of groups that other API servers serve through the aggregation layer.
 func (r *Reader) otherServers(ctx context.Context) (sets.Set[schema.GroupVersion], error) {
+	if r.APIServices == nil {
+		return sets.New[schema.GroupVersion](), nil
+	}
 	all, err := r.APIServices.Resource(apiServices).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading which groups other API servers serve: %w", err)

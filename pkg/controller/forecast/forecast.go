@@ -8,6 +8,7 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ type Config struct {
 type Forecaster struct {
 	Config
 	knownMost, listedMost, reviewKnownMost int
+	reviewTimeout, reviewListTimeout       time.Duration
 	slots                                  chan struct{} // for forecasts
 }
 
@@ -63,8 +65,16 @@ type Forecaster struct {
 func New(c Config) *Forecaster {
 	return &Forecaster{
 		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
-		slots: make(chan struct{}, atOnce),
+		reviewTimeout: reviewTimeout, reviewListTimeout: reviewListTimeout, slots: make(chan struct{}, atOnce),
 	}
+}
+
+// NewPatient returns a Forecaster that reviews however many objects there are. It is for a program that serves nobody else.
+func NewPatient(c Config) *Forecaster {
+	f := New(c)
+	f.listedMost, f.reviewKnownMost = math.MaxInt, math.MaxInt
+	f.reviewTimeout, f.reviewListTimeout = math.MaxInt64, math.MaxInt64
+	return f
 }
 
 // Forecast returns what a change makes due at once. It takes at most about two seconds, and says if that was not enough.

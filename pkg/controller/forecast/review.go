@@ -25,9 +25,9 @@ import (
 // Review returns what a draft would delete, and when. It fails with Timeout if there is too much to look at. It may use a whole processor,
 // so callers should make one review at a time.
 func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupReviewStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.reviewTimeout)
 	defer cancel()
-	listCtx, cancel := context.WithTimeout(ctx, reviewListTimeout)
+	listCtx, cancel := context.WithTimeout(ctx, f.reviewListTimeout)
 	defer cancel()
 	change := gc.PolicyChange{After: draft.After, DryRun: true}
 	if draft.Before != nil {
@@ -37,7 +37,7 @@ func (f *Forecaster) Review(ctx context.Context, draft gc.Draft) (gc.CleanupRevi
 	a := account{PolicyChange: change, review: r}
 	if err := f.try(ctx, listCtx, &a, f.reviewKnownMost); err != nil {
 		return r.status, apierrors.NewTimeoutError(
-			"there are too many objects, policies or rules to look at within "+reviewTimeout.String(), 0)
+			"there are too many objects, policies or rules to look at within "+f.reviewTimeout.String(), 0)
 	}
 	own := func(due *engine.Due) bool { return due.Namespace == draft.After.Namespace }
 	a.fresh, a.still = only(a.fresh, own), only(a.still, own)
@@ -83,14 +83,14 @@ func (r *review) hides(resource string) bool {
 // without counts what the policies of today would delete.
 func (r *review) without(e *engine.Engine, now time.Time) {
 	for v, in := range r.deleted(e, now) {
-		add(&r.status.WithoutDraft, v, in)
+		Add(&r.status.WithoutDraft, v, in)
 	}
 }
 
 // with counts what all policies would delete, the draft included.
 func (r *review) with(e *engine.Engine, now time.Time) {
 	for v, in := range r.deleted(e, now) {
-		add(&r.status.WithDraft, v, in)
+		Add(&r.status.WithDraft, v, in)
 		if v.By.Kind != gc.KindCleanupPolicy || v.By.Name != r.After.Name {
 			continue
 		}
@@ -98,7 +98,7 @@ func (r *review) with(e *engine.Engine, now time.Time) {
 		if r.rules[key] == nil {
 			r.rules[key] = &gc.ReviewedCount{}
 		}
-		add(r.rules[key], v, in)
+		Add(r.rules[key], v, in)
 		if v.State != gc.CandidateHeld {
 			r.addSample(v)
 		}
@@ -106,30 +106,33 @@ func (r *review) with(e *engine.Engine, now time.Time) {
 	r.cutSample()
 }
 
-const day, week = 24 * time.Hour, 7 * 24 * time.Hour
+const day = 24 * time.Hour
+
+// Week is how far reviews look ahead.
+const Week = 7 * day
 
 // deleted returns the verdicts on objects that are or become due within a week, each with the time until then; or that are held.
 func (r *review) deleted(e *engine.Engine, now time.Time) iter.Seq2[engine.Verdict, time.Duration] {
 	return func(yield func(engine.Verdict, time.Duration) bool) {
-		for v := range e.Verdicts(r.After.Namespace, now.Add(week)) {
-			if in, ok := dueIn(v, now); ok && !yield(v, in) {
+		for v := range e.Verdicts(r.After.Namespace, now.Add(Week)) {
+			if in, ok := DueIn(v, now); ok && !yield(v, in) {
 				return
 			}
 		}
 	}
 }
 
-// dueIn returns in how long an object is due; false if that is in more than a week or never. What is held counts as due.
-func dueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
+// DueIn returns in how long an object is due; false if that is in more than a week or never. What is held counts as due.
+func DueIn(v engine.Verdict, now time.Time) (in time.Duration, ok bool) {
 	if v.State == gc.CandidateWaiting {
 		in = v.At.Sub(now)
-		return in, in <= week
+		return in, in <= Week
 	}
 	return 0, v.State == gc.CandidateDue || v.State == gc.CandidateHeld
 }
 
-// add adds an object to a count.
-func add(c *gc.ReviewedCount, v engine.Verdict, in time.Duration) {
+// Add adds an object that is due in so long to a count.
+func Add(c *gc.ReviewedCount, v engine.Verdict, in time.Duration) {
 	if v.State == gc.CandidateHeld {
 		c.Held++
 		return

@@ -5,6 +5,7 @@ package tracker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,6 +83,11 @@ func (t *Tracker) Candidates(ctx context.Context, q gc.CandidateQuery) (gc.Candi
 	finder := call(t, func(e *engine.Engine) *engine.CandidateFinder { return e.FindCandidates(q) })
 	t.finish(func(*engine.Engine) bool { return ctx.Err() == nil && finder.Step() })
 	return finder.Page(), ctx.Err()
+}
+
+// Verdicts returns what enforcing policies decide for the objects of a namespace; see engine.Verdicts.
+func (t *Tracker) Verdicts(namespace string, until time.Time) []engine.Verdict {
+	return call(t, func(e *engine.Engine) []engine.Verdict { return slices.Collect(e.Verdicts(namespace, until)) })
 }
 
 // Totals returns the counts over all namespaces.

@@ -158,19 +158,15 @@ func (r *REST) denied(ctx context.Context, resources sets.Set[string], namespace
 
 // missing says what is hidden from the caller, and why an object that the caller has asked for is not there; empty if nothing is missing.
 func missing(q gc.CandidateQuery, known sets.Set[string], denied map[string]string, page gc.CandidatePage) string {
-	where := "in any namespace"
-	if q.Namespace != "" {
-		where = "in namespace " + q.Namespace
-	}
 	object, byObject := q.Fields.RequiresExactMatch(gc.FieldObject)
 	asked := askedResource(q)
 	switch line, isDenied := denied[asked]; {
 	case isDenied:
 		return fmt.Sprintf("you may not list %s: %s", asked, line)
 	case asked != "" && !known.Has(asked):
-		return fmt.Sprintf("Winnow deletes no %s %s: no policy is about them, or the cluster does not serve them", asked, where)
+		return gc.NoPolicyAbout(asked, q.Namespace)
 	case byObject && len(page.Items) == 0:
-		return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, where)
+		return gc.UnknownObject(object, q.Namespace)
 	case asked == "" && min(page.Hidden, len(denied)) > 0: // A resource that was not known a moment ago is not denied.
 		return fmt.Sprintf("hidden candidates: %d. You may not list their resources: %s",
 			page.Hidden, strings.Join(slices.Sorted(maps.Values(denied)), "; "))

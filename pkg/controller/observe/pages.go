@@ -1,0 +1,136 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"bytes"
+	"context"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+)
+
+// Page is a part of a list, for readers that list once and do not watch.
+type Page struct {
+	Facts []*facts.Compact
+	// Sizes are how many bytes the API server has sent for each of Facts. Where it sends objects as it stores them, that is what they take in
+	// etcd. It is nil if only metadata was requested.
+	Sizes []int
+	// Remaining is how many objects follow; 0 if the API server does not say so.
+	Remaining int64
+}
+
+// largePage is how many objects Pages lists at a time: with pages of pageSize, the API server needs twice the time for 100,000 Jobs.
+const largePage = 2000
+
+// Pages lists the objects of a namespace, or of all namespaces, page by page. It skips objects that cannot be read.
+func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add func(Page)) error {
+	options := metav1.ListOptions{Limit: largePage}
+	for {
+		list, sizes, err := c.listSized(ctx, r, namespace, options)
+		if err != nil {
+			return err
+		}
+		m, err := meta.ListAccessor(list)
+		if err != nil {
+			return err
+		}
+		page, at := Page{Remaining: ptr.Deref(m.GetRemainingItemCount(), 0)}, -1
+		err = meta.EachListItem(list, func(object runtime.Object) error {
+			at++
+			k, err := Reduce(r.Kind, object)
+			if err != nil {
+				skipped(object, err)
+				return nil
+			}
+			if page.Facts = append(page.Facts, k); at < len(sizes) {
+				page.Sizes = append(page.Sizes, sizes[at])
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		add(page)
+		if options.Continue = m.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// listSized lists like Lister, and returns the size of each object as it was sent.
+func (c *Client) listSized(ctx context.Context, r Reading, namespace string, options metav1.ListOptions) (runtime.Object, []int, error) {
+	if r.content != wholeObject {
+		list, err := c.Lister(r, namespace)(ctx, options)
+		return list, nil, err
+	}
+	client, err := c.restFor(r, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	answer := get(client, r.Kind, namespace, options).Do(ctx)
+	list, err := answer.Get()
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := answer.Raw()
+	if err != nil {
+		return nil, nil, err
+	}
+	return list, itemSizes(raw), nil
+}
+
+// listItems is the field of every list that has its items.
+const listItems protowire.Number = 2
+
+// itemSizes returns the sizes of the items of an encoded list; nil if it cannot be parsed.
+func itemSizes(data []byte) []int {
+	unknown, isProtobuf := bytes.CutPrefix(data, magic)
+	if !isProtobuf {
+		return itemSizesJSON(data)
+	}
+	list, err := field(unknown, unknownRaw)
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for len(list) > 0 {
+		number, kind, n := protowire.ConsumeField(list)
+		if n < 0 {
+			return nil
+		}
+		if number == listItems && kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(list)
+			value, _ := protowire.ConsumeBytes(list[tag:n])
+			out = append(out, len(value))
+		}
+		list = list[n:]
+	}
+	return out
+}
+
+func itemSizesJSON(data []byte) []int {
+	var out []int
+	s := &scanner{data: data}
+	err := s.object(func(key []byte) error {
+		if string(key) != "items" {
+			_, err := s.skip()
+			return err
+		}
+		return s.array(func() error {
+			item, err := s.skip()
+			out = append(out, len(item))
+			return err
+		})
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}

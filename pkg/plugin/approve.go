@@ -1,0 +1,187 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
+)
+
+// approveOptions are those of the command approve.
+type approveOptions struct {
+	*plugin
+	yes bool
+}
+
+func newApprove(p *plugin) *cobra.Command {
+	o := &approveOptions{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "approve POLICY",
+		Short: "Show what waits for approval by a policy, and approve it",
+		Long: `Show what waits for approval by a policy, ask, and approve it.
+
+If a change makes too many objects due at once, Winnow holds the policy that would delete them until somebody approves. You need the verb
+approve on the policy, and the permission to list and delete the objects.
+
+POLICY is the name of a CleanupPolicy, or ccup/NAME for a ClusterCleanupPolicy.`,
+		Example: `  kubectl winnow approve defaults -n team-a
+  kubectl winnow approve ccup/defaults`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: p.completePolicy,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Approve without asking.")
+	return cmd
+}
+
+// policyKinds are the names of both kinds of policies, for arguments. The value is whether they are cluster policies.
+var policyKinds = map[string]bool{
+	"cup": false, "cleanuppolicy": false, "cleanuppolicies": false, "cleanuppolicies.gc.winnow.dev": false,
+	"ccup": true, "clustercleanuppolicy": true, "clustercleanuppolicies": true, "clustercleanuppolicies.gc.winnow.dev": true,
+}
+
+// held is a policy with holds.
+type held struct {
+	types.NamespacedName // without a namespace if it is a cluster policy
+	annotations          map[string]string
+	holds                []v1alpha1.PolicyHold
+}
+
+func (o *approveOptions) run(ctx context.Context, argument string) error {
+	namespace, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	policy, err := policyOf(ctx, clients.GcV1alpha1(), argument, namespace)
+	if err != nil {
+		return err
+	}
+	ids, err := o.show(policy)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if !o.yes {
+		fmt.Fprint(o.ErrOut, "\nDelete these objects? Type yes to approve: ")
+		answer, _ := bufio.NewReader(o.In).ReadString('\n')
+		if strings.TrimSpace(answer) != "yes" {
+			return errors.New("nothing was approved")
+		}
+	}
+	if err := approve(ctx, clients.GcV1alpha1(), policy, ids); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "%s approved\n", gc.PolicyTitle(policy.Namespace, policy.Name))
+	return nil
+}
+
+// policyOf reads the policy that an argument names.
+func policyOf(ctx context.Context, client gcclient.GcV1alpha1Interface, argument, namespace string) (*held, error) {
+	kind, name, ok := strings.Cut(argument, "/")
+	if !ok {
+		kind, name = "cup", argument
+	}
+	cluster, known := policyKinds[strings.ToLower(kind)]
+	switch {
+	case !known:
+		return nil, fmt.Errorf("%q is no kind of policy: use cup/NAME or ccup/NAME", kind)
+	case cluster:
+		p, err := client.ClusterCleanupPolicies().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &held{types.NamespacedName{Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+	}
+	p, err := client.CleanupPolicies(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &held{types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+}
+
+// show prints what waits, and returns the holds that this policy must approve.
+func (o *approveOptions) show(policy *held) ([]string, error) {
+	approved := gc.ApprovedHolds(policy.annotations[gc.AnnotationApprovedHold])
+	waiting := slices.DeleteFunc(policy.holds, func(h v1alpha1.PolicyHold) bool { // The status lags behind approvals.
+		return h.Policy == "" && slices.Contains(approved, h.ID)
+	})
+	if len(waiting) == 0 {
+		fmt.Fprintf(o.Out, "Nothing waits for approval by %s.\n", gc.PolicyTitle(policy.Namespace, policy.Name))
+		return nil, nil
+	}
+	var ids []string
+	var others []string
+	t := newTable("Hold", "Namespace", "Objects", "Resources", "Since", "Why")
+	for i := range waiting {
+		h := gc.PolicyHold{}
+		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&waiting[i], &h, nil); err != nil {
+			return nil, err
+		}
+		namespace, since := h.Namespace, "-"
+		if namespace == "" {
+			namespace = "(all)"
+		}
+		if h.Since != nil {
+			since = when(h.Since.Time, time.Now())
+		}
+		t.add(h.ID, namespace, h.Objects, strings.Join(h.Resources, ","), since, h.Why)
+		if h.Owner(policy.NamespacedName) == policy.NamespacedName {
+			ids = append(ids, h.ID)
+		} else {
+			others = append(others, h.ApproveCommand(policy.Namespace, policy.Name))
+		}
+	}
+	if err := t.print(o.Out, true); err != nil {
+		return nil, err
+	}
+	for _, command := range others {
+		fmt.Fprintf(o.Out, "Another policy must approve: %s\n", oneLine(command))
+	}
+	return ids, nil
+}
+
+// approve approves holds, besides those that are approved already.
+func approve(ctx context.Context, client gcclient.GcV1alpha1Interface, policy *held, ids []string) error {
+	all := gc.ApprovedHolds(policy.annotations[gc.AnnotationApprovedHold])
+	for _, id := range ids {
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{gc.AnnotationApprovedHold: strings.Join(all, ",")},
+	}})
+	if err != nil {
+		return err
+	}
+	options := metav1.PatchOptions{FieldManager: "kubectl-winnow"}
+	if policy.Namespace == "" {
+		_, err = client.ClusterCleanupPolicies().Patch(ctx, policy.Name, types.MergePatchType, patch, options)
+		return err
+	}
+	_, err = client.CleanupPolicies(policy.Namespace).Patch(ctx, policy.Name, types.MergePatchType, patch, options)
+	return err
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// judgedWithin is how long to wait until Winnow has judged a new state of an object.
+const judgedWithin = 10 * time.Second
+
+// tellEnd says when the object is deleted, once Winnow has judged this state of it.
+func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string) error {
+	config, err := p.flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	said := &collected{}
+	config.WarningHandler = said
+	cluster, err := local.New(config)
+	if err != nil {
+		return err
+	}
+	if installed, err := cluster.Installed(ctx); err != nil {
+		return fmt.Errorf("the object is annotated, but Winnow does not answer: %w", err)
+	} else if !installed {
+		fmt.Fprintln(p.Out, "There is no Winnow in this cluster, so nothing acts on the annotations.")
+		return nil
+	}
+	var candidate *v1alpha1.CleanupCandidate
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, judgedWithin, true, func(ctx context.Context) (bool, error) {
+		said.texts = nil
+		var err error
+		candidate, err = cluster.ServerCandidate(ctx, t.Object)
+		return err == nil && (candidate == nil || atLeast(candidate.Status.Object.ResourceVersion, resourceVersion)), err
+	})
+	switch {
+	case wait.Interrupted(err) && ctx.Err() == nil:
+		fmt.Fprintln(p.Out, "Winnow has not seen the change yet. To see what it does with the object: kubectl winnow why",
+			t.Object.Resource+"/"+t.Object.Name)
+		return nil
+	case err != nil:
+		return err
+	case candidate == nil:
+		for _, text := range said.texts {
+			sentence(p.Out, "", text)
+		}
+		return nil
+	}
+	printEnd(p, candidate)
+	return nil
+}
+
+// printEnd says when an object is deleted, and what has changed that.
+func printEnd(p *plugin, c *v1alpha1.CleanupCandidate) {
+	s := &c.Status
+	if s.DueTime != nil {
+		fmt.Fprintf(p.Out, "It is due %s (%s).\n", s.DueTime.UTC().Format(time.RFC3339), when(s.DueTime.Time, time.Now()))
+	}
+	for _, a := range s.Adjustments {
+		source := a.Source
+		if a.Policy != "" {
+			source += " of ccup/" + a.Policy
+		}
+		fmt.Fprintf(p.Out, "%s: kept until %s instead of %s.\n", oneLine(source), oneLine(a.To), oneLine(a.From))
+	}
+	sentence(p.Out, "", fmt.Sprintf("%s (%s): %s", s.State, s.Reason, s.Message))
+}
+
+// atLeast reports whether a resource version is the same as another one or newer.
+func atLeast(version, other string) bool {
+	a, errA := strconv.ParseUint(version, 10, 64)
+	b, errB := strconv.ParseUint(other, 10, 64)
+	return errA == nil && errB == nil && a >= b
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+var (
+	scheme  = newScheme()
+	decoder = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+)
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	install.Install(s)
+	return s
+}
+
+// files is the flag --filename.
+type files struct{ names []string }
+
+func (f *files) addFlags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringSliceVarP(&f.names, "filename", "f", nil, usage)
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json") // The flag exists.
+}
+
+// drafts returns the policies in the files, checked as the server checks them. A CleanupPolicy without a namespace gets this one.
+func (f *files) drafts(ctx context.Context, stdin io.Reader, namespace string) (local.Drafts, error) {
+	var out local.Drafts
+	for _, name := range f.names {
+		content, err := readFile(name, stdin)
+		if err == nil {
+			err = addDrafts(ctx, &out, content, namespace)
+		}
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// addDrafts adds the policies of a file, which may have several documents.
+func addDrafts(ctx context.Context, to *local.Drafts, content []byte, namespace string) error {
+	found := false
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		encoded, err := yaml.YAMLToJSONStrict(document)
+		switch {
+		case err != nil:
+			return err
+		case string(encoded) == "null": // There are only comments.
+			continue
+		}
+		found = true
+		if err := addDraft(ctx, to, encoded, namespace); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return errors.New("the file has no policy")
+	}
+	return nil
+}
+
+func addDraft(ctx context.Context, to *local.Drafts, document []byte, namespace string) error {
+	object, kind, err := decoder.Decode(document, nil, nil)
+	switch {
+	case runtime.IsNotRegisteredError(err):
+		return fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
+	case err != nil:
+		return err
+	}
+	scheme.Default(object)
+	errs, name := scheme.Validate(ctx, nil, object), ""
+	switch p := object.(type) {
+	case *v1alpha1.CleanupPolicy:
+		if p.Namespace == "" {
+			p.Namespace = namespace
+		}
+		draft := &gc.CleanupPolicy{}
+		if err := v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(p, draft, nil); err != nil {
+			return err
+		}
+		to.Policies, name = append(to.Policies, draft), draft.Name
+		errs = append(errs, validation.ValidateCleanupPolicy(draft)...)
+	case *v1alpha1.ClusterCleanupPolicy:
+		draft := &gc.ClusterCleanupPolicy{}
+		if err := v1alpha1.Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(p, draft, nil); err != nil {
+			return err
+		}
+		to.ClusterPolicies, name = append(to.ClusterPolicies, draft), draft.Name
+		errs = append(errs, validation.ValidateClusterCleanupPolicy(draft)...)
+	default:
+		return fmt.Errorf("a %s is no policy", kind.Kind)
+	}
+	return invalid(kind.Kind, name, errs)
+}
+
+// invalid returns errors about fields as the server does; nil if there are none.
+func invalid(kind, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(gc.Kind(kind), name, validation.DidYouMean(validation.OneErrorForEachField(errs)))
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+func TestKeepAnnotations(t *testing.T) {
+	for name, c := range map[string]struct {
+		keepOptions
+		key, value, err string
+	}{
+		"a duration":    {keepOptions{duration: "2d"}, gc.AnnotationKeepUntil, "2026-07-03T12:00:00Z", ""},
+		"a day":         {keepOptions{until: "2027-01-31"}, gc.AnnotationKeepUntil, "2027-01-31T00:00:00Z", ""},
+		"a time":        {keepOptions{until: "2027-01-31T12:00:00+02:00"}, gc.AnnotationKeepUntil, "2027-01-31T10:00:00Z", ""},
+		"without end":   {keepOptions{forever: true}, gc.AnnotationTTL, "never", ""},
+		"a past day":    {keepOptions{until: "2026-06-30"}, "", "", "is past"},
+		"now":           {keepOptions{duration: "0s"}, "", "", "is past"},
+		"no unit":       {keepOptions{duration: "2"}, "", "", "use for example 2d"},
+		"not a day":     {keepOptions{until: "tomorrow"}, "", "", "neither a time nor a day"},
+		"an odd number": {keepOptions{duration: "-2d"}, "", "", "must not be negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.annotations(now)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil || len(got) != 1 || got[c.key] == nil || *got[c.key] != c.value {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestKeepNeverShortens: an earlier time than the present one is refused.
+func TestKeepNeverShortens(t *testing.T) {
+	present := map[string]string{gc.AnnotationKeepUntil: "2027-01-31T00:00:00Z"}
+	for until, wants := range map[string]bool{"2027-01-30T00:00:00Z": false, "2027-01-31T00:00:00Z": true, "2027-02-01T00:00:00Z": true} {
+		if err := lengthens(map[string]*string{gc.AnnotationKeepUntil: &until}, present); (err == nil) != wants {
+			t.Errorf("%s: %v", until, err)
+		}
+	}
+	if err := lengthens(map[string]*string{gc.AnnotationTTL: new("never")}, present); err != nil {
+		t.Error(err)
+	}
+}
+
+const somePolicies = `# A comment alone.
+---
+{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {ttlAfterFinished: 1h}}
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: CleanupPolicy
+metadata: {name: b, namespace: team-b}
+---
+apiVersion: gc.winnow.dev/v1alpha1
+kind: ClusterCleanupPolicy
+metadata: {name: c}
+spec: {mode: Preview, namespaceSelector: {}}
+`
+
+func TestDrafts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policies.yaml")
+	if err := os.WriteFile(path, []byte(somePolicies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := files{names: []string{path, "-"}}
+	third := `{"apiVersion":"gc.winnow.dev/v1alpha1","kind":"CleanupPolicy","metadata":{"name":"d"}}`
+	got, err := f.drafts(t.Context(), strings.NewReader(third), "team-a")
+	if err != nil || len(got.Policies) != 3 || len(got.ClusterPolicies) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, want := range []string{"team-a/a", "team-b/b", "team-a/d"} {
+		if p := got.Policies[i]; p.Namespace+"/"+p.Name != want || p.Spec.AnnotationTTL != gc.AnnotationExtendOnly {
+			t.Errorf("policy %d is %s/%s with %q, want %s", i, p.Namespace, p.Name, p.Spec.AnnotationTTL, want)
+		}
+	}
+	if err := inScope(got, "team-a"); err == nil || !strings.Contains(err.Error(), `use -n team-b or -A`) {
+		t.Errorf("a policy of another namespace: %v", err)
+	}
+}
+
+func TestWrongDrafts(t *testing.T) {
+	policy := func(spec string) string {
+		return "{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupPolicy, metadata: {name: a}, spec: {" + spec + "}}"
+	}
+	for content, want := range map[string]string{
+		"":                                     "the file has no policy",
+		"# nothing":                            "the file has no policy",
+		"{kind: Job, apiVersion: v1}":          "is neither a CleanupPolicy nor a ClusterCleanupPolicy",
+		policy("ttlAfterFinishd: 1h"):          `unknown field "spec.ttlAfterFinishd"`,
+		policy("ttlAfterFinished: 1 h"):        `CleanupPolicy.gc.winnow.dev "a" is invalid: spec.ttlAfterFinished`,
+		policy("mode: enforce"):                `did you mean "Enforce"?`,
+		policy("mode: Enforce, mode: Enforce"): `key "mode" already set`,
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":   "a CleanupReview is no policy",
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n": "is invalid",
+	} {
+		f := files{names: []string{"-"}}
+		if _, err := f.drafts(t.Context(), strings.NewReader(content), "team-a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", content, err, want)
+		}
+	}
+}
+
+// TestUsage: what is wrong with flags and arguments is said before anything is asked of a cluster.
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"report -o table":                      "allowed formats are: json,yaml,name,wide",
+		"report something":                     "unknown command",
+		"preview":                              `required flag(s) "filename" not set`,
+		"keep job/a":                           "at least one of the flags",
+		"keep job/a --for 1d --forever":        "none of the others can be",
+		"why":                                  "accepts between 1 and 2 arg(s)",
+		"preview -f missing.yaml":              "no such file",
+		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
+	} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		code := Run(t.Context(), append(strings.Fields(args), "--kubeconfig=", "--namespace=team-a"), streams)
+		if all := out.String() + errOut.String(); code != exitFailed || !strings.Contains(all, want) {
+			t.Errorf("%s ended with %d: %s", args, code, all)
+		}
+	}
+}
+
+// TestHelp: a new user gets from one command to the next by --help alone.
+func TestHelp(t *testing.T) {
+	for args, want := range map[string][]string{
+		"--help":                {`Start with "kubectl winnow report"`, "report", "preview", "why", "keep", "release", "approve", "completion"},
+		"report --help":         {"kind: CleanupPolicy", "kubectl apply -f policy.yaml", "is an estimate"},
+		"preview --help":        {"1 if they would delete something"},
+		"__complete report -o ": {"json", "wide"},
+	} {
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		list := strings.Fields(args)
+		if strings.HasSuffix(args, " ") {
+			list = append(list, "")
+		}
+		if code := Run(t.Context(), list, streams); code != 0 {
+			t.Errorf("%s ended with %d", args, code)
+		}
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s does not say %q:\n%s", args, text, out)
+			}
+		}
+	}
+}
+
+func TestHistoryOfCronJobs(t *testing.T) {
+	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
+	if got := historyOf(cj); !strings.Contains(got, "CronJob/nightly deletes its older Jobs itself: it keeps the last 3 successful and the last 1 failed") {
+		t.Errorf("defaults: %s", got)
+	}
+	cj.Spec.SuccessfulJobsHistoryLimit, cj.Spec.FailedJobsHistoryLimit = new(int32(0)), new(int32(7))
+	if got := historyOf(cj); !strings.Contains(got, "the last 0 successful and the last 7 failed") {
+		t.Errorf("limits: %s", got)
+	}
+}

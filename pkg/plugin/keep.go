@@ -1,0 +1,179 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+)
+
+// keepOptions are those of the command keep.
+type keepOptions struct {
+	*plugin
+	output
+	duration, until string
+	forever         bool
+}
+
+func newKeep(p *plugin) *cobra.Command {
+	o := &keepOptions{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "keep TYPE/NAME (--for DURATION | --until DATE | --forever)",
+		Short: "Keep an object for longer",
+		Long: `Keep an object for longer than the policies say. This command annotates the object, and then says how long Winnow keeps it:
+a guardrail of the cluster can end it earlier.
+
+It never shortens how long an object is kept. To undo it: kubectl winnow release TYPE/NAME`,
+		Example: `  # Two days from now
+  kubectl winnow keep job/report --for 2d
+
+  # Until a day begins (00:00 UTC), or until a time
+  kubectl winnow keep job/report --until 2027-01-31
+  kubectl winnow keep job/report --until 2027-01-31T12:00:00Z
+
+  kubectl winnow keep job/report --forever`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: p.completeObject,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	cmd.Flags().StringVar(&o.duration, "for", "", "Keep the object for this long from now: whole numbers with units, for example 2d or 1h30m.")
+	cmd.Flags().StringVar(&o.until, "until", "", "Keep the object until this time (RFC 3339), or until this day begins in UTC: 2027-01-31.")
+	cmd.Flags().BoolVar(&o.forever, "forever", false, "Keep the object without end.")
+	cmd.MarkFlagsOneRequired("for", "until", "forever")
+	cmd.MarkFlagsMutuallyExclusive("for", "until", "forever")
+	o.output.addFlags(cmd, "json", "yaml", "name")
+	return cmd
+}
+
+// annotations returns what the object gets. A nil removes an annotation.
+func (o *keepOptions) annotations(now time.Time) (map[string]*string, error) {
+	if o.forever {
+		return map[string]*string{gc.AnnotationTTL: new(string(gc.TTLNever))}, nil
+	}
+	until, err := o.end(now)
+	if err != nil {
+		return nil, err
+	}
+	if !until.After(now) {
+		return nil, fmt.Errorf("%s is past", until.Format(time.RFC3339))
+	}
+	return map[string]*string{gc.AnnotationKeepUntil: new(until.UTC().Format(time.RFC3339))}, nil
+}
+
+// end returns when the object is no longer kept.
+func (o *keepOptions) end(now time.Time) (time.Time, error) {
+	if o.duration != "" {
+		d, err := gc.ParseDuration(o.duration)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("--for=%q %w; use for example 2d or 1h30m", o.duration, err)
+		}
+		return now.Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, o.until); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--until=%q is neither a time nor a day; use for example 2027-01-31T12:00:00Z or 2027-01-31", o.until)
+}
+
+func (o *keepOptions) run(ctx context.Context, args []string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	annotations, err := o.annotations(time.Now())
+	if err != nil {
+		return err
+	}
+	t, err := o.object(args)
+	if err != nil {
+		return err
+	}
+	if err := lengthens(annotations, t.content.GetAnnotations()); err != nil {
+		return err
+	}
+	return o.annotate(ctx, t, annotations, &o.output, "kept")
+}
+
+// lengthens fails if the object is kept for longer already.
+func lengthens(annotations map[string]*string, present map[string]string) error {
+	until, before := annotations[gc.AnnotationKeepUntil], present[gc.AnnotationKeepUntil]
+	if until == nil || before == "" {
+		return nil
+	}
+	at, errAt := time.Parse(time.RFC3339, *until)
+	was, errWas := time.Parse(time.RFC3339, before)
+	if errAt == nil && errWas == nil && at.Before(was) {
+		return fmt.Errorf("it is kept until %s already; to keep it for less, use kubectl winnow release first", before)
+	}
+	return nil
+}
+
+// releaseOptions are those of the command release.
+type releaseOptions struct {
+	*plugin
+	output
+}
+
+func newRelease(p *plugin) *cobra.Command {
+	o := &releaseOptions{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "release TYPE/NAME",
+		Short: "Undo keep, so that the policies decide again",
+		Long: `Undo keep: remove the annotations with which an object is kept, so that the policies decide again. The object may be deleted at
+once. This command says when.`,
+		Example:           `  kubectl winnow release job/report`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: p.completeObject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			t, err := o.object(args)
+			if err != nil {
+				return err
+			}
+			return o.annotate(cmd.Context(), t, map[string]*string{gc.AnnotationTTL: nil, gc.AnnotationKeepUntil: nil}, &o.output, "released")
+		},
+	}
+	o.output.addFlags(cmd, "json", "yaml", "name")
+	return cmd
+}
+
+// annotate changes annotations of an object, and says what Winnow does with it then.
+func (p *plugin) annotate(ctx context.Context, t *target, annotations map[string]*string, o *output, done string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	object, err := resource.NewHelper(t.Client, t.Mapping).WithFieldManager("kubectl-winnow").
+		Patch(t.Object.Namespace, t.Object.Name, types.MergePatchType, patch, &metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	if printed, err := o.document(p.Out, object); printed {
+		return err
+	}
+	fmt.Fprintf(p.Out, "%s/%s", t.Object.Resource, t.Object.Name)
+	if o.format == "name" {
+		fmt.Fprintln(p.Out)
+		return nil
+	}
+	fmt.Fprintln(p.Out, "", done)
+	changed, ok := object.(metav1.Object)
+	if !ok {
+		return errors.New("the answer is no object")
+	}
+	return p.tellEnd(ctx, t, changed.GetResourceVersion())
+}

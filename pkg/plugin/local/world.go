@@ -1,0 +1,252 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/tracker"
+)
+
+// Drafts are policies that are not stored. Each counts as if its mode were Enforce, and takes the place of a stored one of the same name.
+type Drafts struct {
+	Policies        []*gc.CleanupPolicy
+	ClusterPolicies []*gc.ClusterCleanupPolicy
+}
+
+// Options says what a World is read for.
+type Options struct {
+	// Namespace is empty for all namespaces.
+	Namespace string
+	Drafts    Drafts
+	// Resources are listed besides those that policies are about. If it is nil, all that can finish are.
+	Resources []string
+	// Listed is told how many objects were listed, and how many remain, page by page. It may be nil.
+	Listed func(resource string, listed int, remaining int64)
+	Now    time.Time
+}
+
+// World is what a cluster has, as it was listed once.
+type World struct {
+	*setting
+	options   Options
+	inventory *inventory
+	cronJobs  []*batchv1.CronJob
+	quotas    []*engine.Quota
+	objects   map[string][]*facts.Compact // by resource
+	unlisted  map[string]error            // by resource
+	// governed says that any policy or draft is about any of these namespaces.
+	governed bool
+}
+
+// Read lists everything that decisions depend on. Resources that the caller may not list are left out; see Notes.
+func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
+	s, err := c.read(ctx, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{setting: s, options: o, inventory: newInventory(), objects: map[string][]*facts.Compact{}, unlisted: map[string]error{}}
+	probe := w.newTracker() // It says what the policies are about.
+	w.addDrafts(probe)
+	resources := sets.KeySet(probe.Coverage())
+	w.governed = len(resources) > 0
+	if o.Resources == nil {
+		resources.Insert(s.kinds.Finishing()...)
+	}
+	resources.Insert(o.Resources...)
+	if resources.Has(gc.ResourceJobs) {
+		resources.Insert(kinds.CronJobs)
+	}
+	return w, w.list(ctx, c, sets.List(resources), probe.Conditions)
+}
+
+var errMayNotList = errors.New("you may not list them")
+
+// listsAtOnce is how many resources are listed concurrently.
+const listsAtOnce = 4
+
+// list lists resources, until the first failure that is not about a permission.
+func (w *World) list(
+	ctx context.Context, c *Cluster, resources []string, conditions func(resource string) map[string]*lifecycle.Conditions,
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var lock sync.Mutex
+	var group sync.WaitGroup
+	slots := make(chan struct{}, listsAtOnce)
+	for _, resource := range resources {
+		kind, err := w.kinds.For(resource)
+		if err != nil {
+			continue // The cluster does not serve it, so there are no objects.
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			may, err := c.may(ctx, "list", schema.ParseGroupResource(resource), w.options.Namespace)
+			switch {
+			case err != nil:
+			case may:
+				err = w.listOne(ctx, c, observe.NewReading(kind, conditions), &lock)
+			default:
+				lock.Lock()
+				defer lock.Unlock()
+				w.unlisted[resource] = errMayNotList
+			}
+			if err != nil {
+				cancel(fmt.Errorf("listing %s: %w", resource, err))
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// listOne lists one resource.
+func (w *World) listOne(ctx context.Context, c *Cluster, r observe.Reading, lock sync.Locker) error {
+	if r.Kind.Deletable() {
+		return c.objects.Pages(ctx, r, w.options.Namespace, func(p observe.Page) {
+			lock.Lock()
+			defer lock.Unlock()
+			w.objects[r.Kind.Resource] = append(w.objects[r.Kind.Resource], p.Facts...)
+			w.inventory.add(w.kinds, p)
+			if w.options.Listed != nil {
+				w.options.Listed(r.Kind.Resource, len(p.Facts), p.Remaining)
+			}
+		})
+	}
+	pages := pager.New(pager.ListPageFunc(c.objects.Lister(r, w.options.Namespace)))
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		lock.Lock()
+		defer lock.Unlock()
+		switch object := object.(type) {
+		case *batchv1.CronJob:
+			w.cronJobs = append(w.cronJobs, object)
+		case *corev1.ResourceQuota:
+			w.quotas = append(w.quotas, engine.QuotaOf(object))
+		}
+		return nil
+	})
+}
+
+// Notes say what could not be read.
+func (w *World) Notes() []string {
+	out := slices.Clone(w.notes)
+	for _, resource := range sets.List(sets.KeySet(w.unlisted)) {
+		out = append(out, fmt.Sprintf("%s are not counted, because you may not list them: kubectl auth can-i list %s %s",
+			resource, resource, inNamespace(w.options.Namespace)))
+	}
+	return out
+}
+
+// inNamespace returns the flag of kubectl for one namespace, or all.
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return "--all-namespaces"
+	}
+	return "-n " + namespace
+}
+
+// Defaults of the flags of the server, and its own namespace.
+const (
+	holdAbove, holdAboveTotal = 1000, 5000
+	ownNamespace              = "winnow-system"
+)
+
+// newTracker returns a tracker with the setting and no objects.
+func (s *setting) newTrackerAt(now time.Time) *tracker.Tracker {
+	t := tracker.New(engine.Config{Protected: []string{ownNamespace}, HoldAbove: holdAbove, HoldAboveTotal: holdAboveTotal}, nil)
+	t.SetKinds(s.kinds, now)
+	for _, resource := range s.kinds.Deletable() {
+		kind, _ := s.kinds.For(resource)
+		t.StartObserving(kind)
+	}
+	t.ReplaceNamespaces(s.namespaces, "1", now)
+	t.ReplaceClusterPolicies(s.clusterPolicies, "1", now)
+	t.ReplacePolicies(s.policies, "1", now)
+	return t
+}
+
+func (w *World) newTracker() *tracker.Tracker { return w.newTrackerAt(w.options.Now) }
+
+// Judged returns a tracker in which every object is judged by the stored policies, and then by the drafts too.
+func (w *World) Judged() *tracker.Tracker {
+	t := w.newTracker()
+	w.addObjects(t)
+	if w.addDrafts(t) {
+		w.addObjects(t) // Those that no stored policy covers were dropped.
+	}
+	return t
+}
+
+// addDrafts writes the drafts, and reports whether there are any.
+func (w *World) addDrafts(t *tracker.Tracker) bool {
+	for _, p := range w.options.Drafts.ClusterPolicies {
+		t.SetClusterPolicy(w.clusterDraft(p), w.options.Now)
+	}
+	for _, p := range w.options.Drafts.Policies {
+		t.SetPolicy(w.draft(p), w.options.Now)
+	}
+	return len(w.options.Drafts.Policies)+len(w.options.Drafts.ClusterPolicies) > 0
+}
+
+// addObjects adds all objects that policies cover now, and judges them.
+func (w *World) addObjects(t *tracker.Tracker) {
+	now := w.options.Now
+	cronJobs := make([]*lifecycle.CronJob, len(w.cronJobs))
+	for i, cj := range w.cronJobs {
+		cronJobs[i] = lifecycle.FromCronJob(cj)
+	}
+	t.ReplaceCronJobs(cronJobs, now)
+	t.ReplaceQuotas(w.quotas, now)
+	for resource, err := range w.unlisted {
+		t.Observing(resource, err, now.Add(-time.Hour)) // As if it had failed for long, so that nothing waits for it.
+		t.Observing(resource, err, now)
+	}
+	for resource := range t.Coverage() {
+		if k, err := w.kinds.For(resource); err != nil || !k.Deletable() || w.unlisted[resource] != nil {
+			continue
+		}
+		l := t.BeginList(resource)
+		l.Add(slices.Clone(w.objects[resource]), now)
+		l.End(0, now)
+	}
+	for t.Step(now) {
+	}
+}
+
+// Objects returns all listed objects.
+func (w *World) Objects() iter.Seq[*facts.Compact] {
+	return func(yield func(*facts.Compact) bool) {
+		for _, resource := range sets.List(sets.KeySet(w.objects)) {
+			for _, k := range w.objects[resource] {
+				if !yield(k) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Governed reports whether any policy or draft is about any of the namespaces.
+func (w *World) Governed() bool { return w.governed }

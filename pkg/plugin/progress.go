@@ -1,0 +1,56 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// progress shows on a terminal how many objects were listed.
+type progress struct {
+	terminal  io.Writer // nil if there is none
+	listed    int
+	remaining map[string]int64 // by resource
+}
+
+func newProgress(w io.Writer) *progress {
+	p := &progress{remaining: map[string]int64{}}
+	if e, ok := w.(escaper); ok && printers.IsTerminal(e.to) {
+		p.terminal = e.to
+	}
+	return p
+}
+
+// barWidth is the length of the bar.
+const barWidth = 30
+
+// add notes that objects were listed, and how many of the resource remain.
+func (p *progress) add(resource string, listed int, remaining int64) {
+	p.listed += listed
+	p.remaining[resource] = remaining
+	if p.terminal == nil {
+		return
+	}
+	total := int64(p.listed)
+	for _, n := range p.remaining {
+		total += n
+	}
+	filled := 0
+	if total > 0 {
+		filled = int(int64(p.listed) * barWidth / total)
+	}
+	bar := strings.Repeat("#", filled) + strings.Repeat("-", barWidth-filled)
+	fmt.Fprintf(p.terminal, "\r\x1b[KReading [%s] %d of %d objects", bar, p.listed, total)
+}
+
+// done removes the bar.
+func (p *progress) done() {
+	if p.terminal != nil {
+		fmt.Fprint(p.terminal, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,235 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// reportOptions are those of the command report.
+type reportOptions struct {
+	*plugin
+	output
+	files
+	allNamespaces bool
+}
+
+func newReport(p *plugin) *cobra.Command {
+	o := &reportOptions{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Show finished objects that lie around, and what a policy would delete",
+		Long: `Show finished objects that lie around: how many, since when, how much of etcd they take, and who creates them.
+With -f, also show what a policy would delete: now, and within an hour, a day and a week.
+
+This command only reads, and only what you may list. The cluster does not need Winnow: the command decides as the server does. If the
+cluster has policies, they count too.
+
+ETCD is an estimate: the size of the objects as the API server sends them.`,
+		Example: `  # What lies around in all namespaces
+  kubectl winnow report -A
+
+  # What this policy would delete in team-a
+  cat > policy.yaml <<EOF
+  apiVersion: gc.winnow.dev/v1alpha1
+  kind: CleanupPolicy
+  metadata:
+    name: defaults
+    namespace: team-a
+  spec:
+    ttlAfterFinished: 1d
+  EOF
+  kubectl winnow report -n team-a -f policy.yaml
+
+  # With Winnow in the cluster, the same file is what deletes
+  kubectl apply -f policy.yaml`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.output.addFlags(cmd, "json", "yaml", "name", "wide")
+	o.files.addFlags(cmd, "Files with CleanupPolicies and ClusterCleanupPolicies to try, or - for standard input. "+
+		"Each counts as if its mode were Enforce.")
+	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
+	return cmd
+}
+
+// document is the report for json and yaml.
+type document struct {
+	Time      time.Time         `json:"time"`
+	Namespace string            `json:"namespace,omitempty"`
+	Finished  []local.Finished  `json:"finished"`
+	Deletions []local.Deletions `json:"deletions"`
+	// Incomplete says what could not be read.
+	Incomplete []string `json:"incomplete,omitempty"`
+}
+
+func (o *reportOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return err
+	}
+	drafts, err := o.drafts(ctx, o.In, namespace)
+	if err != nil {
+		return err
+	}
+	if o.allNamespaces {
+		namespace = ""
+	} else if err := inScope(drafts, namespace); err != nil {
+		return err
+	}
+	cluster, err := o.cluster()
+	if err != nil {
+		return err
+	}
+	bar, now := newProgress(o.ErrOut), time.Now().UTC().Truncate(time.Second)
+	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: drafts, Listed: bar.add, Now: now})
+	bar.done()
+	if err != nil {
+		return err
+	}
+	d := &document{Time: now, Namespace: namespace, Finished: world.Finished(), Incomplete: world.Notes()}
+	d.Deletions = world.Deletions()
+	if printed, err := o.document(o.Out, d); printed {
+		return err
+	}
+	for _, note := range d.Incomplete {
+		o.warn(note)
+	}
+	if o.format == "name" {
+		return o.printNames(d)
+	}
+	return o.print(d, world.Governed())
+}
+
+// inScope fails if a draft is of another namespace than the report.
+func inScope(drafts local.Drafts, namespace string) error {
+	for _, p := range drafts.Policies {
+		if p.Namespace != namespace {
+			return fmt.Errorf("the policy %q is for namespace %q, and the report is about %q: use -n %[2]s or -A", p.Name, p.Namespace, namespace)
+		}
+	}
+	return nil
+}
+
+func (o *reportOptions) printNames(d *document) error {
+	for _, f := range d.Finished {
+		for _, name := range f.Names {
+			fmt.Fprintf(o.Out, "%s/%s\n", f.Resource, name)
+		}
+	}
+	return nil
+}
+
+func (o *reportOptions) print(d *document, governed bool) error {
+	if len(d.Finished) == 0 {
+		o.say("No finished objects" + in(d.Namespace) + ".")
+	} else if err := o.printFinished(d); err != nil {
+		return err
+	}
+	if len(d.Deletions) > 0 {
+		return o.printDeletions(d)
+	}
+	switch {
+	case governed:
+		o.say("\nThe policies delete nothing" + in(d.Namespace) + " within a week.")
+	case len(d.Finished) > 0:
+		o.say("\nNo policy deletes them. To see what a policy would delete: kubectl winnow report -f policy.yaml\n" +
+			"An example of a policy is in: kubectl winnow report --help")
+	}
+	return nil
+}
+
+// in returns the end of a sentence about one namespace, or all.
+func in(namespace string) string {
+	if namespace == "" {
+		return " in any namespace"
+	}
+	return " in namespace " + namespace
+}
+
+func (o *reportOptions) say(text string) { fmt.Fprintln(o.Out, text) }
+
+func (o *reportOptions) printFinished(d *document) error {
+	heading(o.Out, "Finished objects")
+	t := newTable("Namespace", "Resource", "Objects", "Failed", "Oldest", "Etcd", "Created by")
+	var all local.Finished
+	for _, f := range d.Finished {
+		all.Objects, all.Failed, all.Bytes = all.Objects+f.Objects, all.Failed+f.Failed, all.Bytes+f.Bytes
+		most := 3
+		if o.format == "wide" {
+			most = len(f.Creators)
+		}
+		t.add(f.Namespace, f.Resource, f.Objects, f.Failed, when(f.Oldest, d.Time), size(f.Bytes), creators(f.Creators, most))
+	}
+	if len(d.Finished) > 1 {
+		t.add("(all)", "", all.Objects, all.Failed, "", size(all.Bytes), "")
+	}
+	return t.print(o.Out, o.format == "wide")
+}
+
+// creators names the first of those that create objects.
+func creators(all []local.Creator, most int) string {
+	var out []string
+	for _, c := range all[:min(most, len(all))] {
+		name := c.Name
+		if name == "" {
+			name = "no controller"
+		}
+		out = append(out, fmt.Sprintf("%s (%d)", name, c.Objects))
+	}
+	if more := len(all) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (o *reportOptions) printDeletions(d *document) error {
+	fmt.Fprintln(o.Out)
+	heading(o.Out, "What policies delete")
+	t := newTable("Namespace", "Resource", "Policy", "Rule", "Now", "1h", "1d", "7d", "Held")
+	for _, c := range d.Deletions {
+		t.add(c.Namespace, c.Resource, c.Policy, c.Rule, c.Now, c.Hour, c.Day, c.Week, c.Held)
+	}
+	if err := t.print(o.Out, o.format == "wide"); err != nil {
+		return err
+	}
+	o.say("\nNOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.")
+	o.sayHeld(d.Deletions)
+	return nil
+}
+
+// sayHeld says why objects are held.
+func (o *reportOptions) sayHeld(all []local.Deletions) {
+	held := map[string]int64{}
+	for _, c := range all {
+		for reason, n := range c.HeldBy {
+			held[reason] += n
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	o.say("HELD: due within a week, but something keeps them:")
+	for _, reason := range slices.Sorted(maps.Keys(held)) {
+		why := "to see why: kubectl winnow why RESOURCE/NAME"
+		if reason == string(policy.ReasonHeld) {
+			why = "a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY"
+		}
+		fmt.Fprintf(o.Out, "  %d with reason %s: %s\n", held[reason], reason, why)
+	}
+}
