@@ -40,8 +40,8 @@ const (
 // watches again.
 var lags = []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
 
-// underWay is how long a DELETE may be under way, from the decision until the API server receives it, while time alone changes what others are
-// kept for. Nothing is due earlier by that.
+// underWay is how long a DELETE may be under way, from the decision until the API server receives it, while time alone changes for how long
+// others are kept. Nothing is due earlier by that.
 const underWay = 500 * time.Millisecond
 
 // judge holds each DELETE of Winnow, as the audit log has it, against the model.
