@@ -249,7 +249,7 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	if out := mustRun(t, 2, nil, tenant, "report", "-A"); !strings.Contains(out, "choose one: -n NAMESPACE") {
 		t.Errorf("the tenant asks for all namespaces: %s", out)
 	}
-	if out := mustRun(t, 0, nil, admin, "why", "job/job-00000", "-n", pluginNamespace); !strings.Contains(out, "No policy is about jobs.batch in namespace plugin") {
+	if out := mustRun(t, 0, nil, admin, "why", "job/job-00000", "-n", pluginNamespace); !strings.Contains(out, "Winnow deletes no jobs.batch in namespace plugin: no policy is about them") {
 		t.Errorf("without policies: %s", out)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", admin)
