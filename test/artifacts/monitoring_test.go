@@ -93,6 +93,7 @@ func TestMonitoring(t *testing.T) {
 	if _, stderr, err := shared.KubectlStdin(t.Context(), monitored, "apply", "-f", "-"); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
+	eventually(t, func() error { return leads(t, server) }) // A replica of another test may have the lease for some time.
 	scrapes := w.scrape(server)
 	out, err := exec.CommandContext(t.Context(), checker, "--scrapes", scrapes, "--dashboard", monitoring+"dashboard.json",
 		"--rules", monitoring+"rules.yaml", "--draw", *drawTo).CombinedOutput()
@@ -100,6 +101,21 @@ func TestMonitoring(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	kubectl(t, "delete", "namespace", "monitored", "monitored-waits", "--wait=false")
+}
+
+// leads returns an error unless one of the replicas leads.
+func leads(t *testing.T, server *winnow.Server) error {
+	t.Helper()
+	for _, r := range server.Replicas {
+		text, err := r.Get(t.Context(), "/metrics")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(text, "\nwinnow_leading 1\n") {
+			return nil
+		}
+	}
+	return errors.New("no replica leads")
 }
 
 // workload makes Jobs that finish at once.

@@ -234,6 +234,10 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	if len(before.Deletions) < 4 || len(before.Incomplete) > 0 {
 		t.Errorf("the report is %+v", before)
 	}
+	others := func(line string) bool { return strings.HasPrefix(line, "workflows.argoproj.io are not counted") } // of another test
+	if ofTenant.Incomplete = slices.DeleteFunc(ofTenant.Incomplete, others); len(ofTenant.Incomplete) == 0 {
+		ofTenant.Incomplete = nil
+	}
 	if diff := cmp.Diff(before, ofTenant); diff != "" {
 		t.Errorf("the tenant sees something else (-admin +tenant):\n%s", diff)
 	}
