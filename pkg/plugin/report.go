@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
@@ -137,7 +138,7 @@ func (o *reportOptions) printNames(d *document) error {
 
 func (o *reportOptions) print(d *document, governed bool) error {
 	if len(d.Finished) == 0 {
-		o.say("No finished objects" + in(d.Namespace) + ".")
+		o.say("No finished objects " + gc.InNamespace(d.Namespace) + ".")
 	} else if err := o.printFinished(d); err != nil {
 		return err
 	}
@@ -146,20 +147,12 @@ func (o *reportOptions) print(d *document, governed bool) error {
 	}
 	switch {
 	case governed:
-		o.say("\nThe policies delete nothing" + in(d.Namespace) + " within a week.")
+		o.say("\nThe policies delete nothing " + gc.InNamespace(d.Namespace) + " within a week.")
 	case len(d.Finished) > 0:
 		o.say("\nNo policy deletes them. To see what a policy would delete: kubectl winnow report -f policy.yaml\n" +
 			"An example of a policy is in: kubectl winnow report --help")
 	}
 	return nil
-}
-
-// in returns the end of a sentence about one namespace, or all.
-func in(namespace string) string {
-	if namespace == "" {
-		return " in any namespace"
-	}
-	return " in namespace " + namespace
 }
 
 func (o *reportOptions) say(text string) { fmt.Fprintln(o.Out, text) }

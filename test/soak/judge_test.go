@@ -196,8 +196,8 @@ func TestJudge(t *testing.T) {
 			p.crowd(3)
 			p.delete(6, "job-0", 1)
 		}, ""},
-		"in the place of one whose annotation ends meanwhile": {func(p *play) { p.annotatedUnderCeiling(); p.delete(20.05, "a", 1) }, ""},
-		"in the place of one whose annotation has ended":      {func(p *play) { p.annotatedUnderCeiling(); p.delete(21, "a", 1) }, "Never"},
+		"while the annotation of another ends":      {func(p *play) { p.annotatedUnderCeiling(); p.delete(20.05, "a", 1) }, ""},
+		"after the annotation of another has ended": {func(p *play) { p.annotatedUnderCeiling(); p.delete(21, "a", 1) }, "Never"},
 		"one that a ceiling leaves": {func(p *play) {
 			p.policy(-9, never())
 			p.clusterPolicy(-8, ceiling(2))

@@ -75,15 +75,17 @@ type CandidatePage struct {
 
 // NoPolicyAbout says why there is no candidate of a resource in a namespace, or with "" in any.
 func NoPolicyAbout(resource, namespace string) string {
-	return fmt.Sprintf("Winnow deletes no %s %s: no policy is about them, or the cluster does not serve them", resource, where(namespace))
+	return fmt.Sprintf("Winnow deletes no %s %s: no policy is about them, or the cluster does not serve them",
+		resource, InNamespace(namespace))
 }
 
 // UnknownObject says that an object, "resource.group/name", is not known in a namespace, or with "" in any.
 func UnknownObject(object, namespace string) string {
-	return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, where(namespace))
+	return fmt.Sprintf("Winnow knows no %s %s: it is gone, or not observed yet", object, InNamespace(namespace))
 }
 
-func where(namespace string) string {
+// InNamespace names a namespace in a sentence; "" is any.
+func InNamespace(namespace string) string {
 	if namespace == "" {
 		return "in any namespace"
 	}

@@ -103,18 +103,19 @@ func (a *account) outOfTime() []string {
 	return []string{fmt.Sprintf("nothing is due among the first %s; there was no time to look at the rest", number(a.counted, "object"))}
 }
 
+// excluded says what a namespace is if nothing is deleted in it.
+var excluded = map[policy.Reason]string{
+	policy.ReasonNamespaceProtected: "protected", policy.ReasonNamespaceTerminating: "being deleted",
+}
+
 // withoutEffect describes the parts of the policy that have no effect in its namespace.
 func (a *account) withoutEffect() []string {
 	if a.Before != nil && a.After != nil && a.Before.GetGeneration() == a.After.GetGeneration() {
 		return nil
 	}
 	var lines []string
-	for reason, is := range map[policy.Reason]string{
-		policy.ReasonNamespaceProtected: "protected", policy.ReasonNamespaceTerminating: "being deleted",
-	} {
-		if a.report.Excluded == reason {
-			lines = append(lines, fmt.Sprintf("namespace %q is %s: this policy deletes nothing in it", a.report.Namespace, is))
-		}
+	if is := excluded[a.report.Excluded]; is != "" {
+		lines = append(lines, fmt.Sprintf("namespace %q is %s: this policy deletes nothing in it", a.report.Namespace, is))
 	}
 	for _, count := range a.report.WithoutQuota {
 		if !a.incomplete {

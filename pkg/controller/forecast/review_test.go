@@ -67,7 +67,7 @@ func TestReview(t *testing.T) {
 				WithDraft: counted(3, 5, 5, 5, 0),
 			},
 		},
-		"in the place of another": {
+		"replaces another": {
 			world: newWorld(old...).with(ttlPolicy("p", "85m")), draft: draft(ttlPolicy("p", "85m"), next(ttlPolicy("p", "2d"))),
 			want: gc.CleanupReviewStatus{
 				Complete:  true,

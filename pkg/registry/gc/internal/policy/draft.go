@@ -21,9 +21,7 @@ func (r *REST) CheckDraft(ctx context.Context, p Policy) (stored Policy, advice 
 		stored = object.(Policy)
 		replace(p, stored)
 		errs = rest.ValidateUpdate(ctx, p, stored, r.Store.UpdateStrategy)
-	case apierrors.IsNotFound(err):
-		errs = rest.ValidateCreate(ctx, p, r.Store.CreateStrategy)
-	case p.GetName() == "":
+	case apierrors.IsNotFound(err), p.GetName() == "": // The validation requires a name.
 		errs = rest.ValidateCreate(ctx, p, r.Store.CreateStrategy)
 	default:
 		return nil, nil, nil, err
