@@ -12,7 +12,10 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
@@ -137,6 +140,77 @@ func TestEventsShowNoOtherTenant(t *testing.T) {
 	}
 	if out := sees(tenant, mine, ""); strings.Contains(out, name) {
 		t.Errorf("the events of another namespace name it:\n%s", out)
+	}
+}
+
+// TestEventsNameNoSecrets: of two tenants of one namespace, only one may list Secrets. Events and conditions, which both read, count Secrets
+// and custom resources without their names; candidates name them to whoever may list them.
+func TestEventsNameNoSecrets(t *testing.T) {
+	t.Parallel()
+	g := newGroup()
+	ns, r, client := g.namespace(t), machine("engravers", "v1"), customClient(t)
+	installCustom(t, client, r)
+	grantByCommand(t, "secrets")
+	grantByCommand(t, r.Name())
+	const private = "private"
+	for name, annotations := range map[string]map[string]string{
+		private + "-held": {annotationTTL: private + "-value"}, private + "-going": nil,
+	} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}
+		if annotations == nil {
+			secret.Finalizers = []string{"example.com/" + private}
+		}
+		_, err := kube.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{})
+		must(t, err)
+		t.Cleanup(func() {
+			_, err := kube.CoreV1().Secrets(ns).Patch(
+				context.Background(), name, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{},
+			)
+			if err != nil && !apierrors.IsNotFound(err) {
+				t.Error(err)
+			}
+		})
+	}
+	rule := func(name string, resources ...string) v1alpha1.CleanupPolicySpec {
+		return v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
+			{
+				Name: name, Resources: resources, After: v1alpha1.AfterCreated, TTL: ttl("1s"),
+				MatchConditions: when("object.metadata.name != ''"),
+			},
+		}}
+	}
+	createPolicy(t, ns, "own", rule("secrets", "secrets"))
+	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Rules: rule("machines", r.Name()).Rules})
+	running(t, client, r, ns, private+"-machine")
+
+	lister, viewer := asUser(t, "lister-"+ns, ns), asUser(t, "viewer-"+ns, ns)
+	for _, who := range []string{"lister", "viewer"} {
+		kubectl(t, "create", "rolebinding", who, "-n", ns, "--clusterrole=view", "--user="+who+"-"+ns)
+	}
+	kubectl(t, "create", "role", "secrets", "-n", ns, "--verb=list", "--resource=secrets,"+r.Name())
+	kubectl(t, "create", "rolebinding", "secrets", "-n", ns, "--role=secrets", "--user=lister-"+ns)
+
+	all := []string{"get", "events,cleanuppolicies,cleanupcandidates", "-o", "json"}
+	eventually(t, func(ctx context.Context) string {
+		out, stderr, err := viewer(ctx, all...)
+		for _, want := range []string{
+			"Held, InvalidAnnotation: 1 object (kubectl get cand names them).", "Being deleted, Terminating: 1 object (kubectl get cand names them).",
+			"Annotations of secrets that Winnow reads have no effect", "Deleted 1 " + r.Name() + " by rule machines of ClusterCleanupPolicy " + string(g),
+		} {
+			if err != nil || !strings.Contains(out, want) {
+				return fmt.Sprintf("no %q: %v %s%s", want, err, stderr, out)
+			}
+		}
+		return ""
+	})
+	if out, stderr, err := viewer(t.Context(), all...); err != nil || strings.Contains(out+stderr, private) {
+		t.Errorf("who may not list Secrets sees: %v %s%s", err, stderr, out)
+	}
+	out, stderr, err := lister(t.Context(), "get", "cand", "-o", "yaml")
+	for _, want := range []string{"name: " + private + "-held", "name: " + private + "-going", private + "-value", "example.com/" + private} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("no %q for who may list Secrets: %v %s%s", want, err, stderr, out)
+		}
 	}
 }
 

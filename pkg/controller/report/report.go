@@ -71,14 +71,20 @@ type NamespaceGroups struct {
 // Group counts the objects of a policy that are held, or not gone yet, for one reason.
 type Group struct {
 	Reason policy.Reason
-	// Detail and Object describe the first object, in alphabetical order. Object is "resource/name", or for a cluster policy
-	// "namespace/resource/name".
+	// Detail and Object describe the first object, in alphabetical order; those that may be named come before the others. Object is
+	// "resource/name", or for a cluster policy "namespace/resource/name".
 	Detail, Object string
-	Count          int64
+	// Unnamed says that no object of the group may be named; see MayName.
+	Unnamed bool
+	Count   int64
 }
 
-// String returns the reason, the first object with its detail, and the number of other objects.
+// String returns the reason, the first object with its detail, and the number of other objects. If no object may be named, it returns the
+// reason and the number of objects.
 func (g Group) String() string {
+	if g.Unnamed {
+		return fmt.Sprintf("%s: %s (kubectl get cand names them)", g.Reason, Objects(g.Count))
+	}
 	s := fmt.Sprintf("%s: %s", g.Reason, g.Object)
 	if g.Detail != "" {
 		s += fmt.Sprintf(" (%.512s)", g.Detail) // Messages of API servers and webhooks may be long.
@@ -88,6 +94,26 @@ func (g Group) String() string {
 	}
 	return s
 }
+
+// Objects says how many objects there are.
+func Objects(n int64) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}
+
+// MayName reports whether conditions and events may name objects of a resource. Everybody with the role view of Kubernetes in a namespace
+// reads them, so they name only what that role may list: neither Secrets nor custom resources, which it has only if somebody added them.
+// See https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles.
+func MayName(resource string) bool { return viewed.Has(resource) }
+
+var viewed = sets.New(
+	"configmaps", "controllerrevisions.apps", "cronjobs.batch", "daemonsets.apps", "deployments.apps", "endpoints",
+	"endpointslices.discovery.k8s.io", "events", "events.events.k8s.io", "horizontalpodautoscalers.autoscaling", "ingresses.networking.k8s.io",
+	gc.ResourceJobs, "limitranges", "networkpolicies.networking.k8s.io", "persistentvolumeclaims", "poddisruptionbudgets.policy",
+	gc.ResourcePods, "replicasets.apps", "replicationcontrollers", "resourcequotas", "serviceaccounts", "services", "statefulsets.apps",
+)
 
 // Totals are counts over all namespaces, for metrics.
 type Totals struct {

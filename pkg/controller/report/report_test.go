@@ -27,6 +27,12 @@ func TestGroupString(t *testing.T) {
 		"Refused: pods/a (" + strings.Repeat("é", 512) + ")": {
 			Reason: policy.ReasonRefused, Object: "pods/a", Detail: strings.Repeat("é", 100000), Count: 1,
 		},
+		"Refused: 1 object (kubectl get cand names them)": {
+			Reason: policy.ReasonRefused, Object: "secrets/a", Detail: "no", Unnamed: true, Count: 1,
+		},
+		"Refused: 3 objects (kubectl get cand names them)": {
+			Reason: policy.ReasonRefused, Object: "secrets/a", Detail: "no", Unnamed: true, Count: 3,
+		},
 	} {
 		if got := g.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -60,7 +60,7 @@ type Sum struct {
 // Add counts an object for which policy p has made decision d. Add calls detail only if the object becomes the first of its group.
 func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() string) {
 	if d.Action == policy.HoldDeadline { // Its reason is reported, although it is no candidate.
-		group(&s.heldByReason, d.Reason, 1, nameOf(o, p), detail)
+		addTo(&s.heldByReason, groupOf(o, p, d.Reason), detail)
 	}
 	if !d.Candidate() {
 		return
@@ -76,10 +76,10 @@ func (s *Sum) Add(p *policy.Policy, o Object, d policy.Decision, detail func() s
 		s.ready++
 	case policy.Hold:
 		s.held++
-		group(&s.heldByReason, d.Reason, 1, nameOf(o, p), detail)
+		addTo(&s.heldByReason, groupOf(o, p, d.Reason), detail)
 	case policy.Await:
 		if o.Terminating() {
-			group(&s.awaitingByReason, d.Reason, 1, nameOf(o, p), detail)
+			addTo(&s.awaitingByReason, groupOf(o, p, d.Reason), detail)
 		}
 	case policy.Ignore, policy.Keep, policy.SetDeadline, policy.HoldDeadline: // Neither due nor waiting.
 	}
@@ -92,29 +92,40 @@ func (s *Sum) soonest(at time.Time) {
 	}
 }
 
-// nameOf returns the name of an object for Group.Object.
-func nameOf(o Object, p *policy.Policy) string {
+// groupOf returns the group of a single object, without its detail.
+func groupOf(o Object, p *policy.Policy, reason policy.Reason) Group {
 	namespace, resource, name := o.Named()
+	g := Group{Reason: reason, Object: resource + "/" + name, Unnamed: !MayName(resource), Count: 1}
 	if p.Namespace == "" {
-		return namespace + "/" + resource + "/" + name
+		g.Object = namespace + "/" + g.Object
 	}
-	return resource + "/" + name
+	return g
 }
 
-// group adds count objects, of which object is the first, to the group of a reason.
-func group(groups *map[policy.Reason]*Group, reason policy.Reason, count int64, object string, detail func() string) {
+// before reports whether the first object of g comes before that of another group.
+func (g *Group) before(other *Group) bool {
+	if g.Unnamed != other.Unnamed {
+		return other.Unnamed
+	}
+	return g.Object < other.Object
+}
+
+// addTo adds a group to the group of the same reason. It calls detail if the first object of the added group is the first of both.
+func addTo(groups *map[policy.Reason]*Group, added Group, detail func() string) {
 	if *groups == nil {
 		*groups = map[policy.Reason]*Group{}
 	}
-	g, ok := (*groups)[reason]
+	g, ok := (*groups)[added.Reason]
 	if !ok {
-		g = &Group{Reason: reason}
-		(*groups)[reason] = g
+		g = &Group{}
+		(*groups)[added.Reason] = g
 	}
-	if !ok || object < g.Object {
-		g.Object, g.Detail = object, detail()
+	count := g.Count + added.Count
+	if !ok || added.before(g) {
+		*g = added
+		g.Detail = detail()
 	}
-	g.Count += count
+	g.Count = count
 }
 
 // Merge adds what Fill needs of another sum, which may be nil. Holds and ready objects are asked of each namespace apart.
@@ -127,10 +138,10 @@ func (s *Sum) Merge(o *Sum) {
 	s.held += o.held
 	s.soonest(o.next)
 	for _, g := range o.heldByReason {
-		group(&s.heldByReason, g.Reason, g.Count, g.Object, func() string { return g.Detail })
+		addTo(&s.heldByReason, *g, func() string { return g.Detail })
 	}
 	for _, g := range o.awaitingByReason {
-		group(&s.awaitingByReason, g.Reason, g.Count, g.Object, func() string { return g.Detail })
+		addTo(&s.awaitingByReason, *g, func() string { return g.Detail })
 	}
 }
 

@@ -43,6 +43,9 @@ func job(name string, d policy.Decision) counted {
 func pod(name string, d policy.Decision) counted {
 	return counted{object{resource: "pods", name: name}, d}
 }
+func secret(name string, d policy.Decision) counted {
+	return counted{object{resource: "secrets", name: name}, d}
+}
 
 func wait(after time.Duration) policy.Decision {
 	return policy.Decision{Action: policy.Wait, Reason: policy.ReasonNotDue, At: testbuilders.Now.Add(after)}
@@ -104,6 +107,16 @@ var sumCases = map[string]sumCase{
 		HeldByReason: []Group{
 			{Reason: policy.ReasonHeld, Detail: "0", Object: "pods/0", Count: 1},
 			{Reason: policy.ReasonRefused, Detail: "z", Object: "jobs.batch/z", Count: 4},
+		},
+	}, 0},
+	"objects that must not be named come after those that may be": {own, []counted{
+		secret("a", hold(policy.ReasonRefused, "a")), pod("z", hold(policy.ReasonRefused, "z")), secret("b", hold(policy.ReasonRefused, "b")),
+		secret("d", hold(policy.ReasonHeld, "d")), secret("c", hold(policy.ReasonHeld, "c")),
+	}, Report{
+		Candidates: 5, Due: 5, Held: 5,
+		HeldByReason: []Group{
+			{Reason: policy.ReasonHeld, Detail: "c", Object: "secrets/c", Unnamed: true, Count: 2},
+			{Reason: policy.ReasonRefused, Detail: "z", Object: "pods/z", Count: 3},
 		},
 	}, 0},
 	"not gone yet": {own, []counted{going(pod("b", await("f"))), going(pod("a", await("")))}, Report{

@@ -39,7 +39,8 @@ const (
 )
 
 // event is an event to be written. If object is set, the event is on the object, with the policy as related, so that users who can read
-// only their own namespace learn what cluster policies do there. Otherwise the event is on the policy.
+// only their own namespace learn what cluster policies do there. Otherwise the event is on the policy. An object that must not be named is
+// its namespace.
 type event struct {
 	subject
 	object             *corev1.ObjectReference
@@ -179,8 +180,12 @@ func (k sumKey) by() string {
 	return " of ClusterCleanupPolicy " + k.Name
 }
 
-// reference returns a reference to an object. uid is empty if it is not known.
+// reference returns a reference to an object, or to its namespace if the object must not be named. uid is empty if it is not known.
 func (c *correlator) reference(resource, namespace, name string, uid types.UID) *corev1.ObjectReference {
+	if !report.MayName(resource) {
+		// An event is in the namespace of what it is on, so the reference to a Namespace has one too.
+		return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: namespace, Name: namespace}
+	}
 	out := &corev1.ObjectReference{Namespace: namespace, Name: name, UID: uid}
 	if k, err := c.kinds().For(resource); err == nil {
 		out.APIVersion, out.Kind = k.GroupVersionKind.ToAPIVersionAndKind()
@@ -263,7 +268,7 @@ func note(r *report.Report, within string, g report.Group, holds []gc.PolicyHold
 	what := g.String()
 	if r.Stored.Namespace == "" && within == "" {
 		// Who may read these events may not be allowed to list the objects. There are events in their namespaces too.
-		what = fmt.Sprintf("%s: %s; events in their namespaces name them", g.Reason, objects(g.Count))
+		what = fmt.Sprintf("%s: %s; events in their namespaces name them", g.Reason, report.Objects(g.Count))
 	}
 	switch {
 	case g.Reason == policy.ReasonHeld && len(holds) > 0:
@@ -281,13 +286,21 @@ func (c *correlator) objectOf(g report.Group) *corev1.ObjectReference {
 	return c.reference(resource, namespace, name, "")
 }
 
-// noticeEvent returns the event on an object whose annotation has no effect, or cannot be read.
+// noticeEvent returns the event on an object whose annotation has no effect, or cannot be read. For all objects of a resource that must not
+// be named, it returns the same event.
 func (c *correlator) noticeEvent(n *engine.Notice) event {
 	f := n.Fact
-	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.UID), string(n.Reason), n.Text}, "\n")))
+	about, text := string(f.UID), n.Text
+	if !report.MayName(f.Resource) {
+		about = f.Namespace + "/" + f.Resource
+		text = fmt.Sprintf(
+			"Annotations of %s that Winnow reads have no effect, or cannot be read (kubectl get cand -o yaml explains each)", f.Resource,
+		)
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{about, string(n.Reason), text}, "\n")))
 	return event{
 		subject: subject{n.Policy, n.PolicyUID}, object: c.reference(f.Resource, f.Namespace, f.Name, f.UID),
-		kind: corev1.EventTypeWarning, reason: string(n.Reason), note: n.Text, id: hex.EncodeToString(sum[:8]),
+		kind: corev1.EventTypeWarning, reason: string(n.Reason), note: text, id: hex.EncodeToString(sum[:8]),
 	}
 }
 

@@ -18,8 +18,10 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
@@ -98,6 +100,42 @@ func TestEventsOfClusterPoliciesInNamespaces(t *testing.T) {
 		"v1 Pod team-a/p: Warning Refused: ClusterCleanupPolicy defaults: Held, Refused: team-a/pods/p (no) and 1 more")
 	all.forget("team-a", nil)
 	o.wantEvents(warn(metav1.NewTime(now.Add(warnAfter + repeatAfter/2))))
+}
+
+// TestEventsNameNoSecrets: everybody who may read a namespace reads its events, and the names of Secrets and of custom resources are not in
+// them.
+func TestEventsNameNoSecrets(t *testing.T) {
+	o, now := &fixture{T: t}, testbuilders.Now
+	c := newCorrelator(kinds.Builtin)
+	secret := testbuilders.Job("private").In("team-a").Fact()
+	secret.Resource = "secrets"
+	defaults := subject{types.NamespacedName{Name: "defaults"}, "uid"}
+	c.addGone([]deletion.Gone{{Order: &deletion.Order{Fact: secret, Policy: defaults.NamespacedName, PolicyUID: defaults.uid, Rule: "old"}}})
+	o.wantEvents(c.dueDeletions(now, 2),
+		"policy defaults: Normal Deleted: Deleted 1 secrets by rule old",
+		"v1 Namespace team-a/team-a: Normal Deleted: Deleted 1 secrets by rule old of ClusterCleanupPolicy defaults")
+
+	held := report.Group{Reason: policy.ReasonRefused, Object: "team-a/secrets/private", Detail: `secret "private"`, Unnamed: true, Count: 2}
+	r := &report.Report{
+		Stored:      policy.StoredOf(&gc.ClusterCleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "defaults", UID: "uid"}}),
+		ByNamespace: []report.NamespaceGroups{{Namespace: "team-a", HeldByReason: []report.Group{held}}},
+	}
+	c.dueWarnings(r, now)
+	warnings, _ := c.dueWarnings(r, now.Add(warnAfter))
+	o.wantEvents(warnings, "v1 Namespace team-a/team-a: Warning Refused: "+
+		"ClusterCleanupPolicy defaults: Held, Refused: 2 objects (kubectl get cand names them)")
+
+	noticed := func(f *lifecycle.Fact) event {
+		return c.noticeEvent(&engine.Notice{Fact: f, Policy: defaults.NamespacedName, Reason: policy.ReasonInvalidAnnotation, Text: "s3cret"})
+	}
+	other := *secret
+	other.Name, other.UID = "other", "another"
+	first := noticed(secret)
+	o.wantEvents([]event{first}, "v1 Namespace team-a/team-a: Warning InvalidAnnotation: Annotations of secrets that Winnow reads have no "+
+		"effect, or cannot be read (kubectl get cand -o yaml explains each)")
+	if second := noticed(&other); second.id != first.id {
+		t.Errorf("there are events %s and %s for the Secrets of a namespace", first.id, second.id)
+	}
 }
 
 // TestEventOnAnObject: the policy is the related object of the event.

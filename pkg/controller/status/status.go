@@ -117,7 +117,7 @@ func needs(r *report.Report) (policy.Reason, string) {
 	}
 	for _, g := range r.HeldByReason {
 		if g.Reason == policy.ReasonUnauthorized {
-			return g.Reason, fmt.Sprintf("%s affected: %s", objects(g.Count), g.Detail)
+			return g.Reason, fmt.Sprintf("%s affected: %s", report.Objects(g.Count), g.Detail)
 		}
 	}
 	return "", ""
@@ -195,7 +195,7 @@ func waiting(r *report.Report, holds []gc.PolicyHold, most int) []string {
 			verb = "waits"
 		}
 		parts = append(parts, fmt.Sprintf("%s, %s %s for approval, because %s. To look at them: %s; to approve: %s",
-			where(h), objects(h.Objects), verb, h.Why, gc.ListCommand(h.Resources, h.Namespace), h.ApproveCommand(r.Namespace, r.Name)))
+			where(h), report.Objects(h.Objects), verb, h.Why, gc.ListCommand(h.Resources, h.Namespace), h.ApproveCommand(r.Namespace, r.Name)))
 	}
 	return parts
 }
@@ -261,11 +261,4 @@ func message(r *report.Report) string {
 		parts = append(parts, "Being deleted, "+g.String()+".")
 	}
 	return strings.Join(parts, " ")
-}
-
-func objects(n int64) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
 }
