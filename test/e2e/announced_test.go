@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 	"github.com/winnow-dev/winnow/test/winnow"
 )
 
@@ -66,6 +67,7 @@ func TestCandidatesAnnounceTheDeletes(t *testing.T) {
 	for i, ns := range namespaces {
 		announced[i] = waitAnnounced(t, ns, expected[i])
 		checkReplicasAgree(t, ns, announced[i])
+		checkPluginAgrees(t, ns, announced[i])
 		if got := deletions(t, ns); len(got) > 0 {
 			t.Fatalf("%d deletes under Preview", len(got))
 		}
@@ -123,6 +125,35 @@ func waitAnnounced(t *testing.T, ns string, expected map[string]string) announce
 		return ""
 	})
 	return out
+}
+
+// checkPluginAgrees compares what the plugin says that judges the objects itself, as in a cluster without Winnow. It does not know since when
+// an object has been above a limit by count, so that the time when such an object became due differs.
+func checkPluginAgrees(t *testing.T, ns string, announced announcement) {
+	t.Helper()
+	cluster, err := local.New(suite.RESTConfig())
+	must(t, err)
+	world, err := cluster.Read(t.Context(), local.Options{Namespace: ns, Now: time.Now()})
+	must(t, err)
+	candidates, err := world.Candidates(t.Context())
+	must(t, err)
+	comparable := func(s v1alpha1.CleanupCandidateStatus) v1alpha1.CleanupCandidateStatus {
+		s.ObservedTime = nil
+		if s.State != v1alpha1.CandidateWaiting {
+			s.DueTime = nil
+		}
+		return s
+	}
+	want, got := announcement{}, announcement{}
+	for object, s := range announced {
+		want[object] = comparable(s)
+	}
+	for i := range candidates {
+		got[objectOf(&candidates[i])] = comparable(candidates[i].Status)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("in %s, the plugin says something else than the server (-server +plugin):\n%s", ns, diff)
+	}
 }
 
 func pairs(m map[string]string) []string {
