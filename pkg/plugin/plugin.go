@@ -92,6 +92,18 @@ func (p *plugin) cluster() (*local.Cluster, error) {
 	return local.New(c)
 }
 
+// expectWinnow fails if there is no Winnow in the cluster. so says what follows from that.
+func expectWinnow(ctx context.Context, cluster *local.Cluster, so string) error {
+	installed, err := cluster.Installed(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking for the API of Winnow: %w", err)
+	case !installed:
+		return fmt.Errorf("there is no Winnow in this cluster, so %s; to see what finished objects lie around: kubectl winnow report", so)
+	}
+	return nil
+}
+
 // warn writes a line that is no part of the result.
 func (p *plugin) warn(text string) { warnings{p.ErrOut}.write(text) }
 
