@@ -109,8 +109,8 @@ func TestWrongDrafts(t *testing.T) {
 		policy("mode: enforce"):                `did you mean "Enforce"?`,
 		policy("mode: Enforce, mode: Enforce"): `key "mode" already set`,
 		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: a}, spec: {guardrails: {capacity: []}}}": `it was renamed to "spec.guardrails.ceilings"`,
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":   "a CleanupReview is no policy",
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n": "is invalid",
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":                                            "a CleanupReview is no policy",
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n":                                          "is invalid",
 	} {
 		f := files{names: []string{"-"}}
 		if _, err := f.drafts(t.Context(), strings.NewReader(content), "team-a"); err == nil || !strings.Contains(err.Error(), want) {

@@ -29,8 +29,8 @@ func newTop(p *plugin) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show live, by namespace, what waits, what is due, and how fast it is deleted",
-		Long: `Show by namespace how many objects Winnow will delete, how many are due, and how fast they are deleted. On a terminal this refreshes
-until you press Ctrl-C. Elsewhere, and with --once or -o, it prints once.
+		Long: `Show by namespace how many objects Winnow will delete, how many are due, and how fast they are deleted. On a terminal, the numbers
+refresh until you press Ctrl-C. Elsewhere, and with --once or -o, this command prints once.
 
   CANDIDATES  objects that the policies of the namespace decide for
   DUE         of them, past their time and not yet gone

@@ -77,8 +77,7 @@ func (u *usage) title() string {
 // backlog is how many objects are about to be deleted.
 func (u *usage) backlog() int64 { return max(u.Due-u.Held, 0) }
 
-// usagesOf returns the rows for policies. Those in Preview mode delete nothing, and what they would delete may be counted by others, so they
-// do not count.
+// usagesOf returns the rows for policies. Those in Preview mode do not count: they delete nothing, and others may count the same objects.
 func usagesOf(s *local.Statuses) []usage {
 	rows, byNamespace := []usage{}, map[string]int{}
 	for i := range s.Policies {

@@ -259,7 +259,7 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	for command, so := range map[string]string{"top": "so nothing is deleted", "approve defaults": "so nothing waits for approval"} {
 		want := "there is no Winnow in this cluster, " + so + "; to see what finished objects lie around: kubectl winnow report"
 		for _, user := range []string{admin, tenant} {
-			if out := mustRun(t, 2, nil, user, strings.Fields(command + " -n " + pluginNamespace)...); !strings.Contains(out, want) {
+			if out := mustRun(t, 2, nil, user, strings.Fields(command+" -n "+pluginNamespace)...); !strings.Contains(out, want) {
 				t.Errorf("%s without Winnow: %s", command, out)
 			}
 		}

@@ -16,10 +16,10 @@ import (
 
 // StatusReader reads the status of policies again and again. It asks once what the caller may list.
 type StatusReader struct {
-	cluster               *Cluster
-	namespace             string
+	cluster                     *Cluster
+	namespace                   string
 	clusterPolicies, candidates bool // whether they may be listed
-	notes                 []string
+	notes                       []string
 }
 
 // Statuses are policies with their status.
@@ -90,7 +90,9 @@ func (r *StatusReader) MaySample() bool { return r.candidates }
 
 // Sample returns the first candidates of a namespace, at most so many, and reports whether there are more. The order is that of their
 // UIDs, and so by chance.
-func (r *StatusReader) Sample(ctx context.Context, namespace string, most int64) (candidates []v1alpha1.CleanupCandidate, more bool, err error) {
+func (r *StatusReader) Sample(
+	ctx context.Context, namespace string, most int64,
+) (candidates []v1alpha1.CleanupCandidate, more bool, err error) {
 	page, err := r.cluster.policies.CleanupCandidates(namespace).List(ctx, metav1.ListOptions{Limit: most})
 	if err != nil {
 		return nil, false, fmt.Errorf("listing cleanupcandidates %s: %w", gc.InNamespace(namespace), err)
