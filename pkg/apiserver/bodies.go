@@ -5,8 +5,6 @@ package apiserver
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -24,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/manifest"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
@@ -81,23 +80,23 @@ func checkBody(body []byte, kind schema.GroupVersionKind, name string, r *http.R
 	if err != nil {
 		return nil
 	}
-	c := checker{directives: mediaType == string(types.StrategicMergePatchType)}
+	c := manifest.Checker{Directives: mediaType == string(types.StrategicMergePatchType)}
 	of := Scheme.KnownTypes(kind.GroupVersion())[kind.Kind]
 	switch content := content.(type) {
 	case map[string]any:
-		c.value(content, of, nil)
+		c.Object(content, of)
 		if metadata, ok := content["metadata"].(map[string]any); ok && name == "" {
 			name, _ = metadata["name"].(string)
 		}
 	case []any:
-		c.operations(content, of)
+		c.Patch(content, of)
 	}
-	if len(c.wrong) > 0 {
-		return apierrors.NewInvalid(kind.GroupKind(), name, c.wrong)
+	if len(c.Wrong) > 0 {
+		return apierrors.NewInvalid(kind.GroupKind(), name, c.Wrong)
 	}
-	if isStrict(kind, r) && len(c.unknown) > 0 {
+	if isStrict(kind, r) && len(c.Unknown) > 0 {
 		return apierrors.NewBadRequest(
-			fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.unknown)),
+			fmt.Sprintf("%s %q cannot be written: %v", kind.Kind, name, runtime.NewStrictDecodingError(c.Unknown)),
 		)
 	}
 	return nil
@@ -109,20 +108,12 @@ func isStrict(kind schema.GroupVersionKind, r *http.Request) bool {
 	return kind.Kind == "CleanupReview" || r.URL.Query().Get("fieldValidation") == metav1.FieldValidationStrict
 }
 
-// decodeBody decodes a body without types, and keeps numbers as written.
+// decodeBody decodes a body without types.
 func decodeBody(body []byte, mediaType string) (content any, err error) {
 	if strings.HasSuffix(mediaType, "yaml") {
 		if body, err = yaml.YAMLToJSON(body); err != nil {
 			return nil, err
 		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if err := decoder.Decode(&content); err != nil {
-		return nil, err
-	}
-	if decoder.More() {
-		return nil, errors.New("more than one value")
-	}
-	return content, nil
+	return manifest.Decode(body)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/manifest"
 )
 
 var (
@@ -50,9 +51,6 @@ func (s negotiatedSerializer) DecoderToVersion(d runtime.Decoder, v runtime.Grou
 	return renameDecoder{s.CodecFactory.DecoderToVersion(d, v)}
 }
 
-// renamed has the new names of fields that were renamed.
-var renamed = map[string]string{"spec.guardrails.capacity": "spec.guardrails.ceilings"}
-
 // renameDecoder adds the new name of a field to the error about an old one.
 type renameDecoder struct{ runtime.Decoder }
 
@@ -69,7 +67,7 @@ func (d renameDecoder) Decode(
 	}
 	errs := slices.Clone(strict.Errors())
 	for i, err := range errs {
-		for before, now := range renamed {
+		for before, now := range manifest.Renamed {
 			if err.Error() == fmt.Sprintf("unknown field %q", before) {
 				errs[i] = fmt.Errorf("%w: it was renamed to %q", err, now)
 			}

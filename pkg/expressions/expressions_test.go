@@ -287,6 +287,25 @@ func TestFields(t *testing.T) {
 	}
 }
 
+func TestOverlap(t *testing.T) {
+	for paths, want := range map[string]bool{
+		"": false, "a": true, "a.b": true, "a.b.c": true, "a.bc": false, "b": false, "b,a": true,
+	} {
+		var fields [][]string
+		for path := range strings.SplitSeq(paths, ",") {
+			if path != "" {
+				fields = append(fields, strings.Split(path, "."))
+			}
+		}
+		if got := Overlap(fields, "a", "b"); got != want {
+			t.Errorf("%s and a.b: %t", paths, got)
+		}
+	}
+	if !Overlap([][]string{{}}, "a", "b") {
+		t.Error("a.b is in the whole object")
+	}
+}
+
 func TestUnion(t *testing.T) {
 	a := [][]string{{"spec", "ttl"}, {"status", "phase"}, {"a", "b"}}
 	b := [][]string{{"status"}, {"spec", "ttl"}, {"a", "bc"}, {"a", "b", "c"}}

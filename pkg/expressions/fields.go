@@ -114,3 +114,8 @@ func InMetadata(path []string) bool {
 func covers(a, path []string) bool {
 	return len(a) <= len(path) && slices.Equal(a, path[:len(a)])
 }
+
+// Overlap reports whether a field is in one of these paths, or has one of them in it.
+func Overlap(paths [][]string, field ...string) bool {
+	return slices.ContainsFunc(paths, func(path []string) bool { return covers(path, field) || covers(field, path) })
+}

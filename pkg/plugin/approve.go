@@ -64,8 +64,15 @@ type held struct {
 }
 
 func (o *approveOptions) run(ctx context.Context, argument string) error {
-	namespace, err := o.namespace()
+	ofCluster, name, err := parsePolicy(argument)
 	if err != nil {
+		return err
+	}
+	cluster, err := o.cluster()
+	if err != nil {
+		return err
+	}
+	if err := expectWinnow(ctx, cluster, "nothing waits for approval"); err != nil {
 		return err
 	}
 	config, err := o.flags.ToRESTConfig()
@@ -76,7 +83,7 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	policy, err := policyOf(ctx, clients.GcV1alpha1(), argument, namespace)
+	policy, err := o.policy(ctx, clients.GcV1alpha1(), ofCluster, name)
 	if err != nil {
 		return err
 	}
@@ -98,22 +105,31 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	return nil
 }
 
-// policyOf reads the policy that an argument names.
-func policyOf(ctx context.Context, client gcclient.GcV1alpha1Interface, argument, namespace string) (*held, error) {
+// parsePolicy returns which policy an argument names.
+func parsePolicy(argument string) (ofCluster bool, name string, err error) {
 	kind, name, ok := strings.Cut(argument, "/")
 	if !ok {
-		kind, name = "cup", argument
+		return false, argument, nil
 	}
-	cluster, known := policyKinds[strings.ToLower(kind)]
-	switch {
-	case !known:
-		return nil, fmt.Errorf("%q is no kind of policy: use cup/NAME or ccup/NAME", kind)
-	case cluster:
+	ofCluster, known := policyKinds[strings.ToLower(kind)]
+	if !known {
+		return false, "", fmt.Errorf("%q is no kind of policy: use cup/NAME or ccup/NAME", kind)
+	}
+	return ofCluster, name, nil
+}
+
+// policy reads a policy.
+func (o *approveOptions) policy(ctx context.Context, client gcclient.GcV1alpha1Interface, ofCluster bool, name string) (*held, error) {
+	if ofCluster {
 		p, err := client.ClusterCleanupPolicies().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
 		return &held{types.NamespacedName{Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+	}
+	namespace, err := o.namespace()
+	if err != nil {
+		return nil, err
 	}
 	p, err := client.CleanupPolicies(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

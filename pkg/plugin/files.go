@@ -6,6 +6,7 @@ package plugin
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -22,6 +25,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/install"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/manifest"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
@@ -102,7 +106,10 @@ func addDraft(ctx context.Context, to *local.Drafts, document []byte, namespace 
 	switch {
 	case runtime.IsNotRegisteredError(err):
 		return fmt.Errorf("%s is neither a CleanupPolicy nor a ClusterCleanupPolicy of %s", kind.Kind, v1alpha1.SchemeGroupVersion)
-	case err != nil:
+	case kind != nil:
+		err = cmp.Or(checkFields(document, *kind), err)
+	}
+	if err != nil {
 		return err
 	}
 	scheme.Default(object)
@@ -129,6 +136,25 @@ func addDraft(ctx context.Context, to *local.Drafts, document []byte, namespace 
 		return fmt.Errorf("a %s is no policy", kind.Kind)
 	}
 	return invalid(kind.Kind, name, errs)
+}
+
+// checkFields returns what the server says about values of a wrong type and unknown fields.
+func checkFields(document []byte, kind schema.GroupVersionKind) error {
+	decoded, err := manifest.Decode(document)
+	if err != nil {
+		return err
+	}
+	content, ok := decoded.(map[string]any)
+	if !ok {
+		return fmt.Errorf("a %s must be an object", kind.Kind)
+	}
+	var c manifest.Checker
+	c.Object(content, scheme.KnownTypes(kind.GroupVersion())[kind.Kind])
+	if len(c.Unknown) > 0 {
+		return runtime.NewStrictDecodingError(c.Unknown)
+	}
+	name, _, _ := unstructured.NestedString(content, "metadata", "name")
+	return invalid(kind.Kind, name, c.Wrong)
 }
 
 // invalid returns errors about fields as the server does; nil if there are none.

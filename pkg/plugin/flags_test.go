@@ -102,12 +102,15 @@ func TestWrongDrafts(t *testing.T) {
 		"":                                     "the file has no policy",
 		"# nothing":                            "the file has no policy",
 		"{kind: Job, apiVersion: v1}":          "is neither a CleanupPolicy nor a ClusterCleanupPolicy",
-		policy("ttlAfterFinishd: 1h"):          `unknown field "spec.ttlAfterFinishd"`,
+		policy("ttlAfterFinishd: 1h"):          `unknown field "spec.ttlAfterFinishd"; did you mean "ttlAfterFinished"?`,
+		policy("ttlAfterFinished: 1"):          `spec.ttlAfterFinished: Invalid value: 1: must be a string with a unit, for example "1s" or "1h"`,
+		policy("rules: [{named: a, tll: 1h}]"): `unknown field "spec.rules[0].named"; did you mean "name"?, unknown field "spec.rules[0].tll"; did you mean "ttl"?`,
 		policy("ttlAfterFinished: 1 h"):        `CleanupPolicy.gc.winnow.dev "a" is invalid: spec.ttlAfterFinished`,
 		policy("mode: enforce"):                `did you mean "Enforce"?`,
 		policy("mode: Enforce, mode: Enforce"): `key "mode" already set`,
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":   "a CleanupReview is no policy",
-		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n": "is invalid",
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: a}, spec: {guardrails: {capacity: []}}}": `it was renamed to "spec.guardrails.ceilings"`,
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: CleanupReview, metadata: {name: a}}":                                            "a CleanupReview is no policy",
+		"{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {}}\n":                                          "is invalid",
 	} {
 		f := files{names: []string{"-"}}
 		if _, err := f.drafts(t.Context(), strings.NewReader(content), "team-a"); err == nil || !strings.Contains(err.Error(), want) {
@@ -126,6 +129,8 @@ func TestUsage(t *testing.T) {
 		"keep job/a --for 1d --forever":        "none of the others can be",
 		"why":                                  "accepts between 1 and 2 arg(s)",
 		"preview -f missing.yaml":              "no such file",
+		"top --interval 10ms":                  "use at least 1s",
+		"top -o name":                          "allowed formats are: json,yaml,wide",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
@@ -139,8 +144,9 @@ func TestUsage(t *testing.T) {
 // TestHelp: a new user gets from one command to the next by --help alone.
 func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
-		"--help":                {`Start with "kubectl winnow report"`, "report", "preview", "why", "keep", "release", "approve", "completion"},
+		"--help":                {`Start with "kubectl winnow report"`, "report", "preview", "why", "top", "keep", "release", "approve", "completion"},
 		"report --help":         {"kind: CleanupPolicy", "kubectl apply -f policy.yaml", "is an estimate"},
+		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
 		"preview --help":        {"1 if they would delete something"},
 		"__complete report -o ": {"json", "wide"},
 	} {

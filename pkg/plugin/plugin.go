@@ -66,7 +66,7 @@ Start with "kubectl winnow report". It only reads, and the cluster does not need
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	p.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newReport(p), newPreview(p), newWhy(p), newKeep(p), newRelease(p), newApprove(p))
+	root.AddCommand(newReport(p), newPreview(p), newWhy(p), newTop(p), newKeep(p), newRelease(p), newApprove(p))
 	completeNamespaces(root, p)
 	return root
 }
@@ -90,6 +90,18 @@ func (p *plugin) cluster() (*local.Cluster, error) {
 		return nil, err
 	}
 	return local.New(c)
+}
+
+// expectWinnow fails if there is no Winnow in the cluster. so says what follows from that.
+func expectWinnow(ctx context.Context, cluster *local.Cluster, so string) error {
+	installed, err := cluster.Installed(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("asking for the API of Winnow: %w", err)
+	case !installed:
+		return fmt.Errorf("there is no Winnow in this cluster, so %s; to see what finished objects lie around: kubectl winnow report", so)
+	}
+	return nil
 }
 
 // warn writes a line that is no part of the result.

@@ -95,7 +95,8 @@ func (o *previewOptions) policies(ctx context.Context) ([]*gc.CleanupPolicy, err
 	}
 	drafts, err := o.drafts(ctx, o.In, namespace)
 	if len(drafts.ClusterPolicies) > 0 {
-		return nil, errors.New("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f FILENAME")
+		return nil, fmt.Errorf("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f %s",
+			strings.Join(o.names, ","))
 	}
 	return drafts.Policies, err
 }

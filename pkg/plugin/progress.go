@@ -40,12 +40,16 @@ func (p *progress) add(resource string, listed int, remaining int64) {
 	for _, n := range p.remaining {
 		total += n
 	}
+	fmt.Fprintf(p.terminal, "\r\x1b[KReading %s %d of %d objects", bar(int64(p.listed), total), p.listed, total)
+}
+
+// bar draws how much is done.
+func bar(done, total int64) string {
 	filled := 0
 	if total > 0 {
-		filled = int(int64(p.listed) * barWidth / total)
+		filled = int(done * barWidth / total)
 	}
-	bar := strings.Repeat("#", filled) + strings.Repeat("-", barWidth-filled)
-	fmt.Fprintf(p.terminal, "\r\x1b[KReading [%s] %d of %d objects", bar, p.listed, total)
+	return "[" + strings.Repeat("#", filled) + strings.Repeat("-", barWidth-filled) + "]"
 }
 
 // done removes the bar.

@@ -256,6 +256,14 @@ func TestPluginWithAndWithoutWinnow(t *testing.T) {
 	if out := mustRun(t, 0, nil, admin, "why", "job/job-00000", "-n", pluginNamespace); !strings.Contains(out, "Winnow deletes no jobs.batch in namespace plugin: no policy is about them") {
 		t.Errorf("without policies: %s", out)
 	}
+	for command, so := range map[string]string{"top": "so nothing is deleted", "approve defaults": "so nothing waits for approval"} {
+		want := "there is no Winnow in this cluster, " + so + "; to see what finished objects lie around: kubectl winnow report"
+		for _, user := range []string{admin, tenant} {
+			if out := mustRun(t, 2, nil, user, strings.Fields(command+" -n "+pluginNamespace)...); !strings.Contains(out, want) {
+				t.Errorf("%s without Winnow: %s", command, out)
+			}
+		}
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", admin)
 	if err != nil {
 		t.Fatal(err)

@@ -63,8 +63,9 @@ func TestPluginFromReportToDeletion(t *testing.T) {
 	})
 	expectPlugin(t, ns, "", 0, []string{"would delete nothing"}, "preview", "-f", unnecessary)
 	expectPlugin(t, ns, "", 2, []string{"no such file"}, "preview", "-f", "missing.yaml")
-	expectPlugin(t, ns, "", 2, []string{"preview is about CleanupPolicies"}, "preview", "-f", manifest(t,
-		`{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, spec: {mode: Enforce, namespaceSelector: {}}}`))
+	cluster := manifest(t,
+		`{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: p}, spec: {mode: Enforce, namespaceSelector: {}}}`)
+	expectPlugin(t, ns, "", 2, []string{"for a ClusterCleanupPolicy: kubectl winnow report -A -f " + cluster}, "preview", "-f", cluster)
 
 	if output, code := complete(t, ns, "why", "job/"); code != 0 || !strings.Contains(output, "job/job-0000\njob/job-0001\njob/job-0002\n") {
 		t.Errorf("completion ended with %d: %s", code, output)

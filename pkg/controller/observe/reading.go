@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/expressions"
 )
 
 // Reading says what is read of the objects of a kind.
@@ -138,6 +139,9 @@ func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.C
 	c := r.conditionsOf(m.GetNamespace(), all)
 	if c == nil {
 		return object, nil
+	}
+	if !expressions.Overlap(c.Fields(), "metadata", "managedFields") {
+		m.SetManagedFields(nil) // No fact needs them, and to convert them takes almost as long as all else.
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

@@ -143,6 +143,34 @@ func TestConditionsWhereObjectsAreDecoded(t *testing.T) {
 	}
 }
 
+// TestConditionsOfManagedFields: a condition that may read managedFields sees them. Without one, they are not converted.
+func TestConditionsOfManagedFields(t *testing.T) {
+	k := kindOf(&batchv1.Job{})
+	for condition, read := range map[string]bool{
+		"object.metadata.managedFields.size() == 1":                true,
+		"object.metadata.managedFields[0].manager == 'kubectl'":    true,
+		"'managedFields' in object.metadata":                       true,
+		"dyn(object).metadata.managedFields.size() == 1":           true,
+		"object.metadata.name == 'a' && has(object.spec.template)": false,
+	} {
+		job := templated("a")
+		job.Namespace, job.ManagedFields = "team-a", []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
+		r := inTeamA(t, k, condition)
+		object, err := r.evaluate(job, r.present())
+		if err != nil {
+			t.Fatal(err)
+		}
+		compact, err := Reduce(k, object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectResults(t, compact, map[string]bool{condition: true})
+		if got := len(job.ManagedFields) > 0; got != read {
+			t.Errorf("%s: managed fields are there: %t", condition, got)
+		}
+	}
+}
+
 // TestConditionsOfCustom: in a list and in a watch, beside what the lifecycle reads.
 func TestConditionsOfCustom(t *testing.T) {
 	const condition = "object.spec.template.size() == 1000"

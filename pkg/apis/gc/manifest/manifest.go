@@ -1,10 +1,14 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiserver
+// Package manifest compares what users write with the types of the API, and says what is wrong in the words of users. The decoders of
+// Kubernetes name Go types, and report one error at a time.
+package manifest
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -19,12 +23,44 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/validation"
 )
 
-// checker compares values that were decoded without types with Go types.
-type checker struct {
-	// directives is set if fields that begin with $ are directives of a strategic merge patch.
-	directives bool
-	wrong      field.ErrorList
-	unknown    []error
+// Checker compares values that were decoded without types with Go types.
+type Checker struct {
+	// Directives is set if fields that begin with $ are directives of a strategic merge patch.
+	Directives bool
+	// Wrong are the errors about values of a wrong type.
+	Wrong field.ErrorList
+	// Unknown are the errors about unknown fields, each with the name that was probably meant.
+	Unknown []error
+}
+
+// Renamed has the new names of fields that were renamed.
+var Renamed = map[string]string{"spec.guardrails.capacity": "spec.guardrails.ceilings"}
+
+// Decode decodes JSON without types, and keeps numbers as written.
+func Decode(encoded []byte) (content any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&content); err != nil {
+		return nil, err
+	}
+	if decoder.More() {
+		return nil, errors.New("more than one value")
+	}
+	return content, nil
+}
+
+// Object compares an object.
+func (c *Checker) Object(content map[string]any, t reflect.Type) { c.value(content, t, nil) }
+
+// Patch compares the values of a JSON patch.
+func (c *Checker) Patch(operations []any, t reflect.Type) {
+	for _, one := range operations {
+		operation, _ := one.(map[string]any)
+		pointer, _ := operation["path"].(string)
+		if at, path := resolve(t, strings.Split(pointer, "/")); path != nil && operation["op"] != "test" {
+			c.value(operation["value"], at, path)
+		}
+	}
 }
 
 var (
@@ -34,7 +70,7 @@ var (
 )
 
 // value compares a value. Null matches every type.
-func (c *checker) value(v any, t reflect.Type, path *field.Path) {
+func (c *Checker) value(v any, t reflect.Type, path *field.Path) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -67,25 +103,14 @@ func (c *checker) value(v any, t reflect.Type, path *field.Path) {
 	}
 }
 
-func (c *checker) fields(object map[string]any, t reflect.Type, path *field.Path) {
+func (c *Checker) fields(object map[string]any, t reflect.Type, path *field.Path) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		f, ok := fieldOf(t, name)
 		switch {
 		case ok:
 			c.value(object[name], f, path.Child(name))
-		case !c.directives || !strings.HasPrefix(name, "$"):
-			c.unknown = append(c.unknown, unknownField(t, path.Child(name), name))
-		}
-	}
-}
-
-// operations compares the values of a JSON patch.
-func (c *checker) operations(all []any, t reflect.Type) {
-	for _, one := range all {
-		operation, _ := one.(map[string]any)
-		pointer, _ := operation["path"].(string)
-		if at, path := resolve(t, strings.Split(pointer, "/")); path != nil && operation["op"] != "test" {
-			c.value(operation["value"], at, path)
+		case !c.Directives || !strings.HasPrefix(name, "$"):
+			c.Unknown = append(c.Unknown, unknownField(t, path.Child(name), name))
 		}
 	}
 }
@@ -168,7 +193,7 @@ func isScalar(v any, t reflect.Type) bool {
 }
 
 // check records an error about a value that is not ok, with what to write instead.
-func (c *checker) check(ok bool, v any, t reflect.Type, path *field.Path) {
+func (c *Checker) check(ok bool, v any, t reflect.Type, path *field.Path) {
 	if ok || path == nil {
 		return
 	}
@@ -183,7 +208,7 @@ func (c *checker) check(ok bool, v any, t reflect.Type, path *field.Path) {
 	case map[string]any, []any:
 		bad = field.OmitValueType{}
 	}
-	c.wrong = append(c.wrong, field.TypeInvalid(path, bad, wants(v, t)))
+	c.Wrong = append(c.Wrong, field.TypeInvalid(path, bad, wants(v, t)))
 }
 
 // wants describes a value of a type, for somebody who wrote another one.
@@ -252,7 +277,7 @@ func within(v any, t reflect.Type) (string, bool) {
 
 // unknownField returns the error about an unknown field, with the name that was probably meant.
 func unknownField(t reflect.Type, path *field.Path, name string) error {
-	if now, ok := renamed[path.String()]; ok {
+	if now, ok := Renamed[path.String()]; ok {
 		return fmt.Errorf("unknown field %q: it was renamed to %q", path, now)
 	}
 	var known []string

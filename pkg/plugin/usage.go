@@ -1,0 +1,267 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// usage is a row of top: the objects that the policies of a namespace decide for, or those of one cluster policy in all namespaces, because
+// the status of a cluster policy has only sums.
+type usage struct {
+	Namespace     string `json:"namespace,omitempty"`
+	ClusterPolicy string `json:"clusterPolicy,omitempty"`
+	Candidates    int64  `json:"candidates"`
+	Due           int64  `json:"due"`
+	Held          int64  `json:"held"`
+	// AtLeast says that the namespace has more candidates than were read, so that these three are minimums.
+	AtLeast bool `json:"atLeast,omitempty"`
+	// Capacity is the fullest limit that is known.
+	Capacity *fullness `json:"capacity,omitempty"`
+	// DeletedPerMinute is not set until it was measured for some seconds.
+	DeletedPerMinute *int64 `json:"deletedPerMinute,omitempty"`
+	// Deleted is how many objects the policies have ever deleted.
+	Deleted int64 `json:"deleted"`
+	// Next is when the next candidate becomes due.
+	Next *metav1.Time `json:"next,omitempty"`
+	// policies have counters of what they deleted.
+	policies []types.UID
+	// sampled says that Capacity was looked for.
+	sampled bool
+}
+
+// fullness is how full a limit by count is.
+type fullness struct {
+	Policy     string `json:"policy"`
+	Rule       string `json:"rule,omitempty"`
+	Resource   string `json:"resource"`
+	Objects    int64  `json:"objects"`
+	MaxObjects int64  `json:"maxObjects"`
+}
+
+// percent is how much of the limit is used.
+func (f *fullness) percent() int64 {
+	if f.MaxObjects == 0 {
+		return 100 * min(f.Objects, 1)
+	}
+	return f.Objects * 100 / f.MaxObjects
+}
+
+// fuller returns the fuller of two limits, of which the first may be nil.
+func fuller(f *fullness, other fullness) *fullness {
+	if f == nil || other.percent() > f.percent() || other.percent() == f.percent() && other.MaxObjects > f.MaxObjects {
+		return &other
+	}
+	return f
+}
+
+// title names the row.
+func (u *usage) title() string {
+	if u.ClusterPolicy != "" {
+		return local.PolicyName(gc.KindClusterCleanupPolicy, u.ClusterPolicy)
+	}
+	return u.Namespace
+}
+
+// backlog is how many objects are about to be deleted.
+func (u *usage) backlog() int64 { return max(u.Due-u.Held, 0) }
+
+// usagesOf returns the rows for policies. Those in Preview mode do not count: they delete nothing, and others may count the same objects.
+func usagesOf(s *local.Statuses) []usage {
+	rows, byNamespace := []usage{}, map[string]int{}
+	for i := range s.Policies {
+		p := &s.Policies[i]
+		if p.Spec.Mode == v1alpha1.ModePreview {
+			continue
+		}
+		at, ok := byNamespace[p.Namespace]
+		if !ok {
+			at = len(rows)
+			rows, byNamespace[p.Namespace] = append(rows, usage{Namespace: p.Namespace}), at
+		}
+		rows[at].add(p.UID, &p.Status)
+	}
+	for i := range s.ClusterPolicies {
+		p := &s.ClusterPolicies[i]
+		if p.Spec.Mode == v1alpha1.ModePreview || p.Status.Candidates+p.Status.Deleted == 0 && len(p.Status.Ceilings) == 0 {
+			continue
+		}
+		u := usage{ClusterPolicy: p.Name, sampled: true}
+		u.add(p.UID, &p.Status)
+		for _, c := range p.Status.Ceilings {
+			u.Capacity = fuller(u.Capacity, fullness{
+				Policy: u.title(), Resource: c.Resource, Objects: c.Objects, MaxObjects: c.MaxObjects,
+			})
+		}
+		rows = append(rows, u)
+	}
+	return rows
+}
+
+// sortUsages puts those with the most to delete first.
+func sortUsages(rows []usage) {
+	slices.SortFunc(rows, func(a, b usage) int {
+		return cmp.Or(cmp.Compare(b.Due, a.Due), cmp.Compare(b.Candidates, a.Candidates), cmp.Compare(a.title(), b.title()))
+	})
+}
+
+// add adds what the status of a policy counts.
+func (u *usage) add(policy types.UID, s *v1alpha1.CleanupPolicyStatus) {
+	u.policies = append(u.policies, policy)
+	u.Candidates, u.Due, u.Held, u.Deleted = u.Candidates+s.Candidates, u.Due+s.Due, u.Held+s.Held, u.Deleted+s.Deleted
+	u.next(s.NextDeletionTime)
+}
+
+func (u *usage) next(at *metav1.Time) {
+	if at != nil && (u.Next == nil || at.Before(u.Next)) {
+		u.Next = at
+	}
+}
+
+// addSample takes from the first candidates of a namespace how full limits are.
+func (u *usage) addSample(candidates []v1alpha1.CleanupCandidate) {
+	u.sampled, u.Capacity = true, nil
+	for i := range candidates {
+		s := &candidates[i].Status
+		for _, l := range s.Limits {
+			if l.MaxObjects != nil && l.Policy.Mode != v1alpha1.ModePreview {
+				u.Capacity = fuller(u.Capacity, fullness{
+					Policy: local.PolicyName(l.Policy.Kind, l.Policy.Name), Rule: l.Policy.Rule, Resource: s.Object.Resource,
+					Objects: l.Objects, MaxObjects: *l.MaxObjects,
+				})
+			}
+		}
+	}
+}
+
+// addOthers counts the candidates of a namespace for which none of its own policies decides, since no status counts these by namespace.
+func (u *usage) addOthers(candidates []v1alpha1.CleanupCandidate, more bool) {
+	for i := range candidates {
+		s := &candidates[i].Status
+		if by := s.DecidedBy; by != nil && (by.Kind == gc.KindCleanupPolicy || by.Mode == v1alpha1.ModePreview) {
+			continue
+		}
+		u.Candidates++
+		u.AtLeast = more
+		switch s.State {
+		case v1alpha1.CandidateHeld:
+			u.Due, u.Held = u.Due+1, u.Held+1
+		case v1alpha1.CandidateDue, v1alpha1.CandidateTerminating:
+			u.Due++
+		case v1alpha1.CandidateWaiting:
+			u.next(s.DueTime)
+		case v1alpha1.CandidateKept, v1alpha1.CandidateNone:
+		}
+	}
+}
+
+// total returns the sum of rows.
+func total(rows []usage) usage {
+	var all usage
+	for i := range rows {
+		u := &rows[i]
+		all.Candidates, all.Due, all.Held, all.Deleted = all.Candidates+u.Candidates, all.Due+u.Due, all.Held+u.Held, all.Deleted+u.Deleted
+		all.AtLeast = all.AtLeast || u.AtLeast
+		if u.DeletedPerMinute != nil {
+			if all.DeletedPerMinute == nil {
+				all.DeletedPerMinute = new(int64)
+			}
+			*all.DeletedPerMinute += *u.DeletedPerMinute
+		}
+		all.next(u.Next)
+	}
+	return all
+}
+
+const (
+	// rateWindow is over how long rates are measured. A status is written every few seconds, so a shorter time would show leaps.
+	rateWindow = time.Minute
+	// rateLeast is how long must be measured.
+	rateLeast = 10 * time.Second
+)
+
+// history is what earlier readings have counted.
+type history struct {
+	past []reading
+	// peak is the largest backlog since there was none.
+	peak int64
+}
+
+// reading is what one reading has counted.
+type reading struct {
+	at      time.Time
+	deleted map[types.UID]int64
+	backlog int64
+}
+
+// backlog is what is about to be deleted.
+type backlog struct {
+	left, peak int64
+	// remaining is how long it takes until nothing is left, at the speed of the last minute; 0 if it does not get smaller.
+	remaining time.Duration
+}
+
+// add adds a reading, sets the rates of its rows, and returns the backlog.
+func (h *history) add(at time.Time, s *local.Statuses, rows []usage) backlog {
+	now := reading{at: at, deleted: map[types.UID]int64{}}
+	for i := range s.Policies {
+		now.deleted[s.Policies[i].UID] = s.Policies[i].Status.Deleted
+	}
+	for i := range s.ClusterPolicies {
+		now.deleted[s.ClusterPolicies[i].UID] = s.ClusterPolicies[i].Status.Deleted
+	}
+	for i := range rows {
+		now.backlog += rows[i].backlog()
+	}
+	for len(h.past) > 1 && at.Sub(h.past[1].at) >= rateWindow {
+		h.past = h.past[1:]
+	}
+	h.past = append(h.past, now)
+	if h.peak = max(h.peak, now.backlog); now.backlog == 0 {
+		h.peak = 0
+	}
+	if since := at.Sub(h.past[0].at); since >= rateLeast {
+		for i := range rows {
+			rows[i].rate(h.past[0].deleted, now.deleted, since)
+		}
+	}
+	return backlog{now.backlog, h.peak, h.remaining()}
+}
+
+// rate sets how many objects the policies have deleted in a minute. A new policy has deleted nothing before.
+func (u *usage) rate(before, now map[types.UID]int64, since time.Duration) {
+	if len(u.policies) == 0 {
+		return
+	}
+	var n int64
+	for _, policy := range u.policies {
+		n += max(now[policy]-before[policy], 0)
+	}
+	u.DeletedPerMinute = new(int64(math.Round(float64(n) / since.Minutes())))
+}
+
+// remaining estimates how long the backlog takes, by how fast it has become smaller since it was the largest.
+func (h *history) remaining() time.Duration {
+	now, largest := h.past[len(h.past)-1], h.past[0]
+	for _, r := range h.past {
+		if r.backlog >= largest.backlog {
+			largest = r
+		}
+	}
+	gone, since := largest.backlog-now.backlog, now.at.Sub(largest.at)
+	if gone <= 0 || since < rateLeast {
+		return 0
+	}
+	return time.Duration(float64(since) * float64(now.backlog) / float64(gone))
+}
