@@ -30,6 +30,7 @@ var layers = []layer{
 		except: []string{
 			"sync", "github.com/google/cel-go/cel", "github.com/google/cel-go/common/ast", "github.com/google/cel-go/common/operators",
 			"github.com/google/cel-go/common/types", "github.com/google/cel-go/common/types/ref",
+			"github.com/google/cel-go/common/types/traits",
 			"k8s.io/apiserver/pkg/apis/cel", "k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/cel/common", "k8s.io/apiserver/pkg/cel/environment",
 			"k8s.io/apiserver/pkg/cel/openapi", "k8s.io/kube-openapi/pkg/validation/spec", "k8s.io/utils/lru",
 		},
