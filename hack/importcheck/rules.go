@@ -46,6 +46,11 @@ var layers = []layer{
 		except: []string{"./pkg/apis/gc/v1alpha1", "sigs.k8s.io/yaml"},
 		why:    "the built-in lifecycles are YAML files in the form that users write",
 	},
+	{
+		path: "./pkg/controller/references", imports: []string{"./pkg/expressions", "./pkg/controller/lifecycle"},
+		except: []string{"sigs.k8s.io/yaml"},
+		why:    "the built-in declarations are YAML files in the form that users write",
+	},
 	{path: "./pkg/controller/policy", imports: []string{"./pkg/expressions", "./pkg/controller/lifecycle"}},
 	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/kinds", "./pkg/controller/lifecycle", "./pkg/controller/policy"}},
 	{
