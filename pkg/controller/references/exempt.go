@@ -15,8 +15,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
-// exempt are the types, names, labels and annotations of ConfigMaps and Secrets that are used without a reference, with the reason. A label or
-// annotation without "=" counts with every value. The tests say who took such objects for unused, or where their use is documented.
+// exempt are the types, names, labels and annotations of ConfigMaps and Secrets that are used without a reference, with the reason. A label
+// or annotation without "=" counts with every value. The test says who took such objects for unused, or where their use is documented.
 var exempt = struct{ types, names, labels, annotations map[string]string }{
 	types: map[string]string{
 		string(corev1.SecretTypeServiceAccountToken): "it is the token of a ServiceAccount",
@@ -72,8 +72,8 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 	},
 }
 
-// Exempt returns why an object counts as used although nothing refers to it; empty if it does not. kind is ConfigMap or Secret. secretType is
-// the type of a Secret, or empty if it is not known; see ExemptTypes.
+// Exempt returns why an object counts as used although nothing refers to it; empty if it does not. kind is ConfigMap or Secret. secretType
+// is the type of a Secret, or empty if it is not known; see ExemptTypes.
 func Exempt(kind schema.GroupKind, m *metav1.ObjectMeta, secretType string) string {
 	if len(m.OwnerReferences) > 0 {
 		return "it has an owner"
@@ -107,6 +107,6 @@ func marked(values, marks map[string]string) string {
 	return ""
 }
 
-// ExemptTypes returns the types of Secrets that are exempt. The type of a Secret is not part of its metadata, but a list or watch of metadata
-// can leave these types out with the field selector "type!=...".
+// ExemptTypes returns the types of Secrets that are exempt. The type of a Secret is not part of its metadata, but a list or watch of
+// metadata can leave these types out with the field selector "type!=...".
 func ExemptTypes() []string { return slices.Sorted(maps.Keys(exempt.types)) }

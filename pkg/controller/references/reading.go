@@ -84,7 +84,9 @@ func (o *reading) named(r rule, parent map[string]any, value any) error {
 	if r.everywhere {
 		namespace = All
 	}
-	o.add(to, namespace, name)
+	if isName(name) { // No object has another name.
+		o.add(to, namespace, name)
+	}
 	return nil
 }
 

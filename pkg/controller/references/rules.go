@@ -94,10 +94,10 @@ func (o *reading) everywhere(r rule) *reading {
 	return &out
 }
 
-// parameters adds the Secrets that a StorageClass names in its parameters. They may be in any namespace, because the parameter with the
-// namespace is another one for each driver. Names can be templates, see
-// https://kubernetes-csi.github.io/docs/secrets-and-credentials-storage-class.html: ${pvc.name} and ${pvc.annotations['key']} are found in the PersistentVolumeClaims, ${pv.name} in the PersistentVolumes. What else a
-// template may name is not known.
+// parameters adds the Secrets that a StorageClass names in its parameters. They may be in any namespace, because each driver has another
+// parameter for the namespace. Names can be templates, see
+// https://kubernetes-csi.github.io/docs/secrets-and-credentials-storage-class.html. The rules of PersistentVolumeClaims find the values of
+// ${pvc.name} and ${pvc.annotations['key']}, and those of PersistentVolumes find ${pv.name}. What else a template may name is not known.
 func (o *reading) parameters(value any) error {
 	all, ok := value.(map[string]any)
 	if !ok {

@@ -60,9 +60,11 @@ var table = map[string][]rule{
 	"daemonsets.apps":        workload("spec.template"),
 	"deployments.apps":       workload("spec.template"),
 	"replicasets.apps":       workload("spec.template"),
-	"statefulsets.apps":      workload("spec.template"),
-	"jobs.batch":             workload("spec.template"),
-	"cronjobs.batch":         slices.Concat(workload("spec.jobTemplate.spec.template"), annotated("spec.jobTemplate.metadata.annotations")),
+	"statefulsets.apps": append(workload("spec.template"), rule{
+		path: parse("spec.volumeClaimTemplates[].metadata.annotations"), to: Secrets, how: inAnnotations, everywhere: true,
+	}),
+	"jobs.batch":     workload("spec.template"),
+	"cronjobs.batch": slices.Concat(workload("spec.jobTemplate.spec.template"), annotated("spec.jobTemplate.metadata.annotations")),
 	// The revisions of StatefulSets and DaemonSets contain a template, and those of other controllers anything.
 	"controllerrevisions.apps": slices.Concat(workload("data.spec.template"), []rule{
 		{path: parse("data"), to: both, how: inWords, unless: parse("data.spec.template.spec.containers")},

@@ -205,7 +205,9 @@ func typed(v reflect.Value, namespace string, add func(to To, namespace, name st
 
 // TestTyped compares the table with a walk over the Go types, for filled objects of each workload and volume.
 func TestTyped(t *testing.T) {
-	filler := randfill.NewWithSeed(rand.Int64()).NilChance(0.3).NumElements(1, 2).MaxDepth(30).Funcs(
+	seed := rand.Int64()
+	t.Logf("seed %d", seed)
+	filler := randfill.NewWithSeed(seed).NilChance(0.3).NumElements(1, 2).MaxDepth(30).Funcs(
 		func(s *string, c randfill.Continue) { *s = fmt.Sprintf("n%d", c.Int63n(1e12)) },
 		func(m *metav1.ObjectMeta, _ randfill.Continue) { m.Name, m.Namespace = "own", "ns" },
 		func(o *runtime.RawExtension, _ randfill.Continue) { o.Raw = []byte("{}") },
