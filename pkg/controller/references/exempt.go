@@ -59,6 +59,7 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 		"prometheus_rule":                              "a sidecar of Prometheus finds it by label",
 		"fluentd_config":                               "a sidecar of Fluentd finds it by label",
 		"k8sgpt.ai/dynamically-loaded":                 "a sidecar finds it by label",
+		"konghq.com/secret":                            "Kong finds it by label",
 		"konghq.com/credential":                        "Kong finds it by label",
 		"external-secrets.io/type=webhook":             "External Secrets finds it by label",
 	},

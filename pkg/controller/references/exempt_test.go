@@ -74,10 +74,11 @@ func TestExempt(t *testing.T) {
 		{sidecars, "prometheus_rule", "", "rule", values{"prometheus_rule": "1"}, nil, "a sidecar of Prometheus finds it by label"},
 		{sidecars, "fluentd_config", "", "config", values{"fluentd_config": "1"}, nil, "a sidecar of Fluentd finds it by label"},
 		{sidecars, "k8sgpt.ai/dynamically-loaded", "", "other", values{"k8sgpt.ai/dynamically-loaded": "true"}, nil, "a sidecar finds it by label"},
-		{"https://developer.konghq.com/kubernetes-ingress-controller/reference/annotations/", "konghq.com/credential", "", "key", values{"konghq.com/credential": "key-auth"}, nil, "Kong finds it by label"},
+		{"https://developer.konghq.com/operator/reference/secrets", "konghq.com/credential", "", "key", values{"konghq.com/credential": "key-auth"}, nil, "Kong finds it by label"},
+		{"https://developer.konghq.com/operator/reference/secrets", "konghq.com/secret", "", "cert", values{"konghq.com/secret": "true"}, nil, "Kong finds it by label"},
 		{"https://external-secrets.io/latest/provider/webhook/", "external-secrets.io/type=webhook", "", "hook", values{"external-secrets.io/type": "webhook"}, nil, "External Secrets finds it by label"},
 
-		{"https://github.com/kubernetes/client-go/issues/1125", "control-plane.alpha.kubernetes.io/leader", "", "lock", nil, values{"control-plane.alpha.kubernetes.io/leader": "{}"}, "it elects a leader"},
+		{"https://github.com/kubernetes/kubernetes/pull/117558", "control-plane.alpha.kubernetes.io/leader", "", "lock", nil, values{"control-plane.alpha.kubernetes.io/leader": "{}"}, "it elects a leader"},
 		{reflector, "reflector.v1.k8s.emberstack.com/reflection-allowed", "", "source", nil, values{"reflector.v1.k8s.emberstack.com/reflection-allowed": "true"}, "it is copied to other namespaces"},
 		{replicator, "replicator.v1.mittwald.de/replicate-to", "", "source", nil, values{"replicator.v1.mittwald.de/replicate-to": "a,b"}, "it is copied to other namespaces"},
 		{replicator, "replicator.v1.mittwald.de/replicate-to-matching", "", "source", nil, values{"replicator.v1.mittwald.de/replicate-to-matching": "a=b"}, "it is copied to other namespaces"},
