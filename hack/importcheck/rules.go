@@ -30,6 +30,7 @@ var layers = []layer{
 		except: []string{
 			"sync", "github.com/google/cel-go/cel", "github.com/google/cel-go/common/ast", "github.com/google/cel-go/common/operators",
 			"github.com/google/cel-go/common/types", "github.com/google/cel-go/common/types/ref",
+			"github.com/google/cel-go/common/types/traits",
 			"k8s.io/apiserver/pkg/apis/cel", "k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/cel/common", "k8s.io/apiserver/pkg/cel/environment",
 			"k8s.io/apiserver/pkg/cel/openapi", "k8s.io/kube-openapi/pkg/validation/spec", "k8s.io/utils/lru",
 		},
@@ -44,6 +45,11 @@ var layers = []layer{
 		path: "./pkg/controller/kinds", imports: []string{"./pkg/controller/lifecycle"},
 		except: []string{"./pkg/apis/gc/v1alpha1", "sigs.k8s.io/yaml"},
 		why:    "the built-in lifecycles are YAML files in the form that users write",
+	},
+	{
+		path: "./pkg/controller/references", imports: []string{"./pkg/expressions", "./pkg/controller/lifecycle"},
+		except: []string{"sigs.k8s.io/yaml"},
+		why:    "the built-in declarations are YAML files in the form that users write",
 	},
 	{path: "./pkg/controller/policy", imports: []string{"./pkg/expressions", "./pkg/controller/lifecycle"}},
 	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/kinds", "./pkg/controller/lifecycle", "./pkg/controller/policy"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
@@ -114,6 +115,44 @@ func (e *Expression) Duration(o *Object) (*time.Duration, error) {
 		return nil, e.failed(err)
 	}
 	return &d, nil
+}
+
+// Names evaluates an expression that was compiled for Names. The value is a string, nil, a []any or a map[string]any. In the last two there
+// may be other values too.
+func (e *Expression) Names(o *Object) (any, error) {
+	value, err := e.evaluate(Names, o)
+	if err != nil {
+		return nil, err
+	}
+	switch out := native(value).(type) {
+	case nil, string, []any, map[string]any:
+		return out, nil
+	}
+	return nil, e.wrongType(value)
+}
+
+// native converts a value to what JSON is decoded into. What JSON does not have stays a value.
+func native(value ref.Val) any {
+	switch v := value.(type) {
+	case types.Null:
+		return nil
+	case types.String:
+		return string(v)
+	case traits.Mapper:
+		out := map[string]any{}
+		for keys := v.Iterator(); keys.HasNext() == types.True; {
+			key := keys.Next()
+			out[fmt.Sprint(key.Value())] = native(v.Get(key))
+		}
+		return out
+	case traits.Lister:
+		var out []any
+		for elements := v.Iterator(); elements.HasNext() == types.True; {
+			out = append(out, native(elements.Next()))
+		}
+		return out
+	}
+	return value
 }
 
 // maxSeconds is how many seconds a time.Duration can have.

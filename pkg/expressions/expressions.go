@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/util/version"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -33,6 +34,8 @@ const (
 	Time
 	// Duration is a duration, a number of seconds, a string such as "1h", or null if there is none.
 	Duration
+	// Names is a string, null, or a list or an object with such values in it, however deep.
+	Names
 )
 
 // returnTypes are the types that an expression may have when it is compiled. A field of the object has the type dyn, because the schema is
@@ -42,7 +45,11 @@ var returnTypes = map[Result][]*cel.Type{
 	Condition: {cel.BoolType},
 	Time:      {cel.TimestampType, cel.StringType, cel.DynType, cel.NullType},
 	Duration:  {cel.DurationType, cel.IntType, cel.UintType, cel.DoubleType, cel.StringType, cel.DynType, cel.NullType},
+	Names:     {cel.StringType, cel.ListType(cel.StringType), cel.DynType, cel.NullType}, // See nameKinds.
 }
+
+// nameKinds are the kinds of types that Names may have.
+var nameKinds = []types.Kind{types.StringKind, types.NullTypeKind, types.DynKind, types.ListKind, types.MapKind}
 
 // environments returns the environments for new and for stored expressions. They are built when they are first needed, because that takes
 // some milliseconds.
@@ -122,6 +129,8 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 func checkType(got *cel.Type, result Result) error {
 	allowed := returnTypes[result]
 	switch {
+	case result == Names && slices.Contains(nameKinds, got.Kind()):
+		return nil
 	case slices.ContainsFunc(allowed, got.IsExactType):
 		return nil
 	case len(allowed) == 1:

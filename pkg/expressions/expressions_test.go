@@ -6,6 +6,7 @@ package expressions
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,12 @@ func TestCompile(t *testing.T) {
 		"a duration":             {"duration('1h')", Duration, ""},
 		"perhaps a duration":     {"object.?spec.ttl.orValue(null)", Duration, ""},
 		"a list is no duration":  {"[1]", Duration, "but got list(int)"},
+		"a name":                 {"object.metadata.name + '-tls'", Names, ""},
+		"names":                  {"object.spec.items.map(i, [i.name, i.?secret.name.orValue('')])", Names, ""},
+		"a field with names":     {"object.?spec.solvers.orValue([])", Names, ""},
+		"an object with names":   {"{'a': object.spec}", Names, ""},
+		"a number is no name":    {"1", Names, "but got int"},
+		"bool is no name":        {"object.a == 'b'", Names, "but got bool"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, compile := range []func(string, Result) (*Expression, error){New, Stored} {
@@ -104,6 +111,11 @@ func TestEvaluate(t *testing.T) {
 		"9223372036854775807":                                       {Duration, nil, "out of range"},
 		"object.status.phase":                                       {Duration, nil, "invalid duration"},
 		"object.status.done":                                        {Duration, nil, "but got bool"},
+		"'a'":                                                       {Names, "a", ""},
+		"object.?spec.other.orValue(null)":                          {Names, nil, ""},
+		"[{'x': object.spec.text}]":                                 {Names, []any{map[string]any{"x": "1h30m"}}, ""},
+		"[[object.status.phase], []]":                               {Names, []any{[]any{"Failed"}, []any(nil)}, ""},
+		"object.spec['zero']":                                       {Names, nil, "but got int"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			e, err := New(text, tc.result)
@@ -117,7 +129,7 @@ func TestEvaluate(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got != tc.want {
+			if err != nil || !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %v, %v, want %v", got, err, tc.want)
 			}
 		})
@@ -131,6 +143,8 @@ func evaluate(e *Expression, result Result) (any, error) {
 		return e.Bool(o)
 	case Time:
 		return e.Time(o)
+	case Names:
+		return e.Names(o)
 	case Duration:
 		d, err := e.Duration(o)
 		if d == nil {

@@ -129,7 +129,7 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 		}
 		f.Controller = &Owner{GroupKind: schema.GroupKind{Group: gv.Group, Kind: c.Kind}, Name: c.Name, UID: c.UID}
 	} else {
-		f.Applied = appliedBy(kind, m)
+		f.Applied = AppliedBy(kind, m)
 	}
 	orphan, foreground := slices.Contains(m.Finalizers, finalizerOrphan), slices.Contains(m.Finalizers, finalizerForeground)
 	switch {

@@ -20,9 +20,9 @@ const (
 // helmRelease begins the annotations of Helm that name the release and its namespace.
 const helmRelease = "meta.helm.sh/release-"
 
-// appliedBy returns which tool applied an object and would create it again, by the labels and annotations that each tool sets; empty if
+// AppliedBy returns which tool applied an object and would create it again, by the labels and annotations that each tool sets; empty if
 // none did. They are often copied along with templates, so they count only if they are complete and, if they name an object, name this one.
-func appliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
+func AppliedBy(kind schema.GroupKind, m *metav1.ObjectMeta) string {
 	if app := argoApp(kind, m); app != "" {
 		return "Argo CD app " + quote(app)
 	}

@@ -1,0 +1,89 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// written writes references as "secrets namespace/name".
+func written(refs []Reference) []string {
+	to := map[To]string{Secrets: "secrets ", ConfigMaps: "configmaps ", both: "both "}
+	out := []string{}
+	for _, r := range refs {
+		out = append(out, to[r.To]+r.Namespace+"/"+r.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sample is an object with its references.
+type sample struct {
+	Resource string         `json:"resource"`
+	Object   map[string]any `json:"object"`
+	Want     []string       `json:"want"`
+	// Error is a part of the error.
+	Error string `json:"error"`
+}
+
+func samples(t testing.TB, file string) []sample {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []sample
+	if err := yaml.UnmarshalStrict(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s *sample) check(t *testing.T, r *Reader) {
+	t.Helper()
+	refs, err := r.References(s.Object)
+	if (err != nil) != (s.Error != "") || err != nil && !strings.Contains(err.Error(), s.Error) {
+		t.Errorf("got error %v, want %q", err, s.Error)
+	}
+	slices.Sort(s.Want)
+	if got := written(refs); !slices.Equal(got, s.Want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(s.Want, "\n"))
+	}
+}
+
+func TestDeclarations(t *testing.T) {
+	all, err := BuiltinDeclarations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := map[string]bool{}
+	for _, s := range samples(t, "declared.yaml") {
+		t.Run(s.Resource, func(t *testing.T) {
+			tested[s.Resource] = true
+			r, err := Declared(all[s.Resource])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.check(t, r)
+		})
+	}
+	for _, resource := range slices.Sorted(maps.Keys(all)) {
+		if !tested[resource] {
+			t.Errorf("no sample of %s", resource)
+		}
+		if _, err := Declared(all[resource]); err != nil {
+			t.Errorf("%s: %v", resource, err)
+		}
+		text, err := declarations.ReadFile("declarations/" + resource + ".yaml")
+		if err != nil || !strings.Contains(string(text), "# Read from https://") {
+			t.Errorf("%s: %v: the file does not say what it was read from", resource, err)
+		}
+	}
+}

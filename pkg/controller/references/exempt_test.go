@@ -1,0 +1,114 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// sources are the reports of objects that were taken for unused, and the documents that say how they are used.
+const (
+	korConfigMaps = "https://github.com/yonahd/kor/blob/main/pkg/kor/exceptions/configmaps/configmaps.json"
+	korSecrets    = "https://github.com/yonahd/kor/blob/main/pkg/kor/exceptions/secrets/secrets.json"
+	sidecars      = "https://github.com/k8sgpt-ai/k8sgpt/pull/1602"
+	argoCD        = "https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/"
+	clusterAPI    = "https://cluster-api.sigs.k8s.io/tasks/certs/using-custom-certificates"
+	reflector     = "https://github.com/emberstack/kubernetes-reflector#readme"
+	replicator    = "https://github.com/mittwald/kubernetes-replicator#readme"
+	grafana       = "https://github.com/grafana/helm-charts/tree/main/charts/grafana#sidecar-for-dashboards"
+)
+
+func TestExempt(t *testing.T) {
+	type values = map[string]string
+	tested := map[string]bool{}
+	for _, tc := range []struct {
+		source      string
+		mark        string // of exempt, and how the object has it
+		secretType  string
+		name        string
+		labels      values
+		annotations values
+		want        string
+	}{
+		{korConfigMaps, "kube-root-ca.crt", "", "kube-root-ca.crt", nil, nil, "Kubernetes creates it in every namespace"},
+		{korConfigMaps, "openshift-service-ca.crt", "", "openshift-service-ca.crt", nil, nil, "OpenShift creates it in every namespace"},
+		{"https://istio.io/latest/docs/ops/diagnostic-tools/proxy-cmd/", "istio-ca-root-cert", "", "istio-ca-root-cert", nil, nil, "Istio creates it in every namespace"},
+		{korConfigMaps, "extension-apiserver-authentication", "", "extension-apiserver-authentication", nil, nil, "API servers read it"},
+		{korConfigMaps, "kube-apiserver-legacy-service-account-token-tracking", "", "kube-apiserver-legacy-service-account-token-tracking", nil, nil, "Kubernetes reads it"},
+		{korConfigMaps, "cluster-info", "", "cluster-info", nil, nil, "kubeadm reads it"},
+		{korConfigMaps, "kubeadm-config", "", "kubeadm-config", nil, nil, "kubeadm reads it"},
+		{korConfigMaps, "kubelet-config", "", "kubelet-config", nil, nil, "kubeadm reads it"},
+		{"https://github.com/yonahd/orphaned-configmaps/issues/2", "aws-auth", "", "aws-auth", nil, nil, "EKS reads it"},
+		{korConfigMaps, "cluster-autoscaler-status", "", "cluster-autoscaler-status", nil, nil, "the cluster autoscaler writes it"},
+		{korConfigMaps, "ingress-uid", "", "ingress-uid", nil, nil, "the ingress controller of GKE reads it"},
+		{korConfigMaps, "kubernetes-dashboard-settings", "", "kubernetes-dashboard-settings", nil, nil, "the Kubernetes dashboard reads it"},
+		{korSecrets, "kubernetes-dashboard-certs", "", "kubernetes-dashboard-certs", nil, nil, "the Kubernetes dashboard reads it"},
+		{korSecrets, "kubernetes-dashboard-csrf", "", "kubernetes-dashboard-csrf", nil, nil, "the Kubernetes dashboard reads it"},
+		{korSecrets, "kubernetes-dashboard-key-holder", "", "kubernetes-dashboard-key-holder", nil, nil, "the Kubernetes dashboard reads it"},
+		{"https://argo-cd.readthedocs.io/en/stable/getting_started/", "argocd-initial-admin-secret", "", "argocd-initial-admin-secret", nil, nil, "Argo CD reads it"},
+
+		{"https://kubernetes.io/docs/concepts/configuration/secret/#secret-types", "kubernetes.io/service-account-token", "kubernetes.io/service-account-token", "t", nil, nil, "it is the token of a ServiceAccount"},
+		{korSecrets, "bootstrap.kubernetes.io/token", "bootstrap.kubernetes.io/token", "bootstrap-token-abcdef", nil, nil, "it is a bootstrap token"},
+		{"https://github.com/derailed/popeye/issues/30", "helm.sh/release.v1", "helm.sh/release.v1", "sh.helm.release.v1.web.v1", nil, nil, "it is a release of Helm"},
+		{clusterAPI, "cluster.x-k8s.io/secret", "cluster.x-k8s.io/secret", "c-kubeconfig", nil, nil, "Cluster API finds it by name"},
+		{"https://istio.io/latest/docs/tasks/security/cert-management/plugin-ca-cert/", "istio.io/ca-root", "istio.io/ca-root", "istio-ca-secret", nil, nil, "Istio finds it by name"},
+
+		{"https://helm.sh/docs/topics/advanced/#configmap-storage-backend", "owner=helm", "", "sh.helm.release.v1.web.v1", values{"owner": "helm"}, nil, "it is a release of Helm"},
+		{"https://github.com/derailed/popeye/issues/30", "OWNER=TILLER", "", "web.v1", values{"OWNER": "TILLER"}, nil, "it is a release of Helm"},
+		{argoCD, "argocd.argoproj.io/secret-type", "", "repo-1", values{"argocd.argoproj.io/secret-type": "repository"}, nil, "Argo CD finds it by label"},
+		{argoCD, "app.kubernetes.io/part-of=argocd", "", "argocd-cm", values{"app.kubernetes.io/part-of": "argocd"}, nil, "Argo CD reads it"},
+		{"https://github.com/bitnami-labs/sealed-secrets#readme", "sealedsecrets.bitnami.com/sealed-secrets-key", "kubernetes.io/tls", "sealed-secrets-keyx7", values{"sealedsecrets.bitnami.com/sealed-secrets-key": "active"}, nil, "Sealed Secrets finds it by label"},
+		{"https://istio.io/latest/docs/setup/install/multicluster/", "istio/multiCluster", "", "istio-remote-secret-west", values{"istio/multiCluster": "true"}, nil, "Istio finds it by label"},
+		{clusterAPI, "cluster.x-k8s.io/cluster-name", "kubernetes.io/tls", "cluster1-ca", values{"cluster.x-k8s.io/cluster-name": "cluster1"}, nil, "Cluster API finds it by name"},
+		{"https://velero.io/docs/main/custom-plugins/#plugin-configuration", "velero.io/plugin-config", "", "restic-config", values{"velero.io/plugin-config": ""}, nil, "Velero finds it by label"},
+		{sidecars, "grafana_dashboard", "", "board", values{"grafana_dashboard": "1"}, nil, "a sidecar of Grafana finds it by label"},
+		{sidecars, "grafana_datasource", "", "source", values{"grafana_datasource": "1"}, nil, "a sidecar of Grafana finds it by label"},
+		{grafana, "grafana_alert", "", "alert", values{"grafana_alert": "1"}, nil, "a sidecar of Grafana finds it by label"},
+		{grafana, "grafana_notifier", "", "notifier", values{"grafana_notifier": "1"}, nil, "a sidecar of Grafana finds it by label"},
+		{sidecars, "prometheus_rule", "", "rule", values{"prometheus_rule": "1"}, nil, "a sidecar of Prometheus finds it by label"},
+		{sidecars, "fluentd_config", "", "config", values{"fluentd_config": "1"}, nil, "a sidecar of Fluentd finds it by label"},
+		{sidecars, "k8sgpt.ai/dynamically-loaded", "", "other", values{"k8sgpt.ai/dynamically-loaded": "true"}, nil, "a sidecar finds it by label"},
+		{"https://developer.konghq.com/operator/reference/secrets", "konghq.com/credential", "", "key", values{"konghq.com/credential": "key-auth"}, nil, "Kong finds it by label"},
+		{"https://developer.konghq.com/operator/reference/secrets", "konghq.com/secret", "", "cert", values{"konghq.com/secret": "true"}, nil, "Kong finds it by label"},
+		{"https://external-secrets.io/latest/provider/webhook/", "external-secrets.io/type=webhook", "", "hook", values{"external-secrets.io/type": "webhook"}, nil, "External Secrets finds it by label"},
+
+		{"https://github.com/kubernetes/kubernetes/pull/117558", "control-plane.alpha.kubernetes.io/leader", "", "lock", nil, values{"control-plane.alpha.kubernetes.io/leader": "{}"}, "it elects a leader"},
+		{reflector, "reflector.v1.k8s.emberstack.com/reflection-allowed", "", "source", nil, values{"reflector.v1.k8s.emberstack.com/reflection-allowed": "true"}, "it is copied to other namespaces"},
+		{replicator, "replicator.v1.mittwald.de/replicate-to", "", "source", nil, values{"replicator.v1.mittwald.de/replicate-to": "a,b"}, "it is copied to other namespaces"},
+		{replicator, "replicator.v1.mittwald.de/replicate-to-matching", "", "source", nil, values{"replicator.v1.mittwald.de/replicate-to-matching": "a=b"}, "it is copied to other namespaces"},
+		{replicator, "replicator.v1.mittwald.de/replication-allowed", "", "source", nil, values{"replicator.v1.mittwald.de/replication-allowed": "true"}, "it is copied to other namespaces"},
+		{"https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-service-account-name", "kubernetes.io/service-account.name", "", "token", nil, values{"kubernetes.io/service-account.name": "default"}, "it is the token of a ServiceAccount"},
+
+		{"DESIGN.md, section 7", "", "", "web", nil, values{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "team-a"}, `Helm release "team-a/web" applied it`},
+		{"a value that is another one", "", "Opaque", "web", values{"owner": "team-a", "app.kubernetes.io/part-of": "shop"}, values{"example.com/a": "b"}, ""},
+	} {
+		t.Run(tc.source+" "+tc.name, func(t *testing.T) {
+			tested[tc.mark] = true
+			m := &metav1.ObjectMeta{Namespace: "team-a", Name: tc.name, Labels: tc.labels, Annotations: tc.annotations}
+			kind := schema.GroupKind{Kind: "ConfigMap"}
+			if got := Exempt(kind, m, tc.secretType); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			m.OwnerReferences = []metav1.OwnerReference{{Kind: "Certificate", Name: "web"}}
+			if got := Exempt(kind, m, tc.secretType); got != "it has an owner" {
+				t.Errorf("with an owner: got %q", got)
+			}
+		})
+	}
+	for _, marks := range []map[string]string{exempt.types, exempt.names, exempt.labels, exempt.annotations} {
+		for mark := range marks {
+			if !tested[mark] {
+				t.Errorf("no case of %s", mark)
+			}
+		}
+	}
+	if got := ExemptTypes(); !slices.Equal(got, slices.Sorted(maps.Keys(exempt.types))) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package references finds the ConfigMaps and Secrets that objects refer to, and counts these references. What it cannot read counts as a
+// reference to everything that the object may refer to, so that nothing is taken for unused in doubt. The package is pure.
+package references
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+
+	"github.com/winnow-dev/winnow/pkg/expressions"
+)
+
+// To is the set of resources that a reference may be to.
+type To uint8
+
+// Secrets and ConfigMaps can be combined.
+const (
+	Secrets To = 1 << iota
+	ConfigMaps
+
+	both = Secrets | ConfigMaps
+)
+
+// All is the Namespace of a reference to objects in every namespace, and the Name of one to every object of a namespace.
+const All = "*"
+
+// Reference says that an object uses another. Optional references count too.
+type Reference struct {
+	To To
+	// Namespace is All for a reference from an object without a namespace that names none.
+	Namespace string
+	// Name is All if it is not known which objects are used.
+	Name string
+}
+
+// Compare orders references.
+func Compare(a, b Reference) int {
+	return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// Key stands for a Reference in eight bytes. Two references may have the same Key by chance. Then an object counts as used that is not.
+type Key uint64
+
+// Key returns the key of a reference. Its last bits are To.
+func (r Reference) Key() Key {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(r.Namespace + "/" + r.Name)) // It never fails.
+	return Key(h.Sum64()&^uint64(both)) | Key(r.To)
+}
+
+// Keys returns the keys of references, sorted, each once.
+func Keys(refs []Reference) []Key {
+	keys := make([]Key, 0, len(refs))
+	for _, r := range refs {
+		keys = append(keys, r.Key())
+	}
+	slices.Sort(keys)
+	return slices.Clip(slices.Compact(keys))
+}
+
+// KeysOf returns the keys of all references that make an object used: first of those that name it, then of those that may be to any object.
+func KeysOf(to To, namespace, name string) (named, unknown [4]Key) {
+	i := 0
+	for _, to := range []To{to, both} {
+		for _, namespace := range []string{namespace, All} {
+			named[i] = Reference{to, namespace, name}.Key()
+			unknown[i] = Reference{to, namespace, All}.Key()
+			i++
+		}
+	}
+	return named, unknown
+}
+
+// Reader finds the references of the objects of one resource. It is immutable.
+type Reader struct {
+	fields [][]string
+	read   func(*reading) error
+}
+
+// Fields returns the paths of an object that are read, as expressions.Union returns them.
+func (r *Reader) Fields() [][]string { return r.fields }
+
+// References returns the references of an object that has at least Fields, sorted, each once. The error says what could not be read. Then
+// the object may refer to everything in its own namespace, and by any name in it to other namespaces.
+func (r *Reader) References(object map[string]any) ([]Reference, error) {
+	o := &reading{object: object, found: map[Reference]struct{}{}}
+	err := o.metadata()
+	if err == nil {
+		err = r.read(o)
+	}
+	if err != nil {
+		o.unknown(both)
+		o.namespace = All
+		o.words(both, o.object)
+	}
+	return o.references(), err
+}
+
+func newReader(read func(*reading) error, fields ...[][]string) *Reader {
+	owned := [][]string{{"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "ownerReferences"}}
+	return &Reader{expressions.Union(append(fields, owned)...), read}
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// maxName is how long the name of an object may be, and maxLabel the name of a namespace.
+	maxName, maxLabel = 253, 63
+	// maxText is longer than any value that only names objects. What is longer is a text, a certificate or a script.
+	maxText = 1024
+)
+
+// Undeclared returns a Reader for custom resources of which it is not known how they refer to ConfigMaps and Secrets. Whatever a string in
+// such an object may name counts as used:
+//
+//   - each string as a whole, and each part of it between other characters than those of names. So the forms in use are found: "ns/name",
+//     "secret://name", "a,b" and "${secrets:ns/name:key}" (Strimzi), "name:/path" (Flink). Strings with spaces are prose and name nothing;
+//   - the keys of maps, and what follows a dot in them: "spark.kubernetes.driver.secrets.name" (Spark). Field names cannot be told from
+//     keys, so they count too;
+//   - the object's own name, because many operators use the Secret that has the name of the custom resource (External Secrets, Strimzi);
+//   - its annotations, see annotations.
+//
+// Labels do not count: they select objects, and cannot hold every name.
+func Undeclared() *Reader {
+	return newReader(func(o *reading) error {
+		o.add(both, o.namespace, o.name)
+		for key, value := range o.object {
+			switch key {
+			case "apiVersion", "kind", "metadata":
+			default:
+				o.words(both, value)
+			}
+		}
+		return find(o, rule{path: parse(annotationsPath), to: both, how: inAnnotations})
+	}, [][]string{{}})
+}
+
+// words adds every name in a value.
+func (o *reading) words(to To, value any) {
+	switch value := value.(type) {
+	case string:
+		if value = strings.TrimSpace(value); len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
+			o.split(to, value)
+		}
+	case []any:
+		for _, v := range value {
+			o.words(to, v)
+		}
+	case map[string]any:
+		for key, v := range value {
+			o.words(to, key)
+			for _, rest, dotted := strings.Cut(key, "."); dotted && !strings.Contains(key, "/"); _, rest, dotted = strings.Cut(rest, ".") {
+				o.words(to, rest)
+			}
+			o.words(to, v)
+		}
+	}
+}
+
+// split adds the names that stand in a text between characters that names cannot have. A name after "ns/" is one in that namespace too.
+func (o *reading) split(to To, value string) {
+	before := "" // the word that ends right before a slash
+	for value != "" {
+		end := strings.IndexFunc(value, func(c rune) bool { return !isWord(c) })
+		if end < 0 {
+			end = len(value)
+		}
+		word := value[:end]
+		if isName(word) {
+			o.add(to, o.namespace, word)
+			if before != "" {
+				o.add(to, before, word)
+			}
+		}
+		before = ""
+		if end == len(value) {
+			return
+		}
+		if value[end] == '/' && isLabel(word) {
+			before = word
+		}
+		value = value[end+1:]
+	}
+}
+
+// isWord reports whether a character is part of a word. Words with capitals or underscores are words, but no names.
+func isWord(c rune) bool {
+	return c == '-' || c == '.' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c > unicode.MaxASCII
+}
+
+// isName reports whether ConfigMaps and Secrets can have the name: it is a DNS subdomain (RFC 1123).
+func isName(s string) bool {
+	if len(s) > maxName {
+		return false
+	}
+	for part := range strings.SplitSeq(s, ".") {
+		if !isPart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPart reports whether a word has only small letters, digits and hyphens, and begins and ends with a letter or digit.
+func isPart(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case c != '-' || i == 0 || i == len(s)-1:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isLabel reports whether a namespace can have the name.
+func isLabel(s string) bool { return len(s) <= maxLabel && isPart(s) }
+
+// annotations adds every name in annotations. They often are JSON, so spaces separate names too. Many controllers read names from them: of
+// Ingresses (nginx.ingress.kubernetes.io/auth-secret: ns/name), of Services in Linode's cloud (tls-secret-name in JSON), of templates
+// (ENC[k8s_secret@ns/name/key], Datadog), and of Secrets that copy another (reflector.v1.k8s.emberstack.com/reflects: ns/name).
+func (o *reading) annotations(to To, value any, counts func(key, value string) bool) error {
+	all, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("annotations are %T, not an object", value)
+	}
+	for key, value := range all {
+		value, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("annotation %s is not a string", key)
+		}
+		if key != corev1.LastAppliedConfigAnnotation && counts(key, value) { // That one is a copy of the object.
+			o.split(to, value)
+		}
+	}
+	return nil
+}
+
+func always(_, _ string) bool { return true }
+
+// mayName reports whether an annotation says that it is about a ConfigMap or Secret.
+func mayName(key, value string) bool {
+	return slices.ContainsFunc([]string{key, value}, func(s string) bool {
+		s = strings.ToLower(s)
+		return strings.Contains(s, "secret") || strings.Contains(s, "configmap") || strings.Contains(s, "config-map") ||
+			strings.Contains(s, "credential")
+	})
+}

@@ -1,0 +1,138 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"pgregory.net/rapid"
+)
+
+// uses reports which of some names an object uses in its own namespace.
+func uses(t *testing.T, object string, names ...string) map[string]Use {
+	t.Helper()
+	content := map[string]any{}
+	if err := yaml.Unmarshal([]byte(object), &content); err != nil {
+		t.Fatal(err)
+	}
+	refs, err := Undeclared().References(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := NewIndex()
+	x.Set(Referrer{UID: "u", Resource: "widgets.example.com", Namespace: "ns", Name: "w"}, Keys(refs))
+	out := map[string]Use{}
+	for _, name := range names {
+		namespace, rest, ok := strings.Cut(name, "/")
+		if !ok {
+			namespace, rest = "ns", name
+		}
+		out[name] = x.Used(Secrets, namespace, rest)
+		if other := x.Used(ConfigMaps, namespace, rest); other != out[name] {
+			t.Errorf("%s: the Secret is %d, the ConfigMap %d", name, out[name], other)
+		}
+	}
+	return out
+}
+
+// TestUndeclared: what stands in a custom resource counts, wherever it stands.
+func TestUndeclared(t *testing.T) {
+	const header = "metadata: {name: own, namespace: ns}\n"
+	for name, tc := range map[string]struct {
+		object       string
+		used, unused []string
+	}{
+		"a string":             {header + "spec: {secretName: s}", []string{"s", "own"}, []string{"x", "other/s"}},
+		"deep in lists":        {header + "spec: {a: [[{b: [{c: s.v1}]}]]}", []string{"s.v1"}, []string{"v1"}},
+		"in the status":        {header + "status: {binding: {name: s}}", []string{"s"}, nil},
+		"with a line end":      {header + "spec: {a: \"s\\n\"}", []string{"s"}, nil},
+		"part of a word":       {header + "spec: {a: my-s}", []string{"my-s"}, []string{"my", "s"}},
+		"prose":                {header + "spec: {a: the secret s}", nil, []string{"s", "secret", "the"}},
+		"another namespace":    {header + "spec: {a: ns2/s}", []string{"ns2/s", "s"}, []string{"ns3/s"}},
+		"a URL":                {header + "spec: {a: 'k8s://ns2/s'}", []string{"ns2/s", "s"}, nil},
+		"a scheme":             {header + "spec: {a: 'secret://s'}", []string{"s"}, nil},
+		"a list in a string":   {header + "spec: {a: 'a,b,c'}", []string{"a", "b", "c"}, nil},
+		"Strimzi":              {header + "spec: {a: '${secrets:ns2/s:key}'}", []string{"ns2/s"}, nil},
+		"Flink":                {header + "spec: {kubernetes.secrets: 'foo:/opt/foo,bar:/opt/bar'}", []string{"foo", "bar"}, nil},
+		"Argo CD":              {header + "spec: {a: '$s:key'}", []string{"s"}, nil},
+		"Datadog":              {header + "spec: {a: 'ENC[k8s_secret@ns2/s/key]'}", []string{"ns2/s"}, nil},
+		"a key":                {header + "spec: {mounts: {s: /etc/s}}", []string{"s"}, nil},
+		"Spark":                {header + "spec: {sparkConf: {spark.kubernetes.driver.secrets.my.s: /etc}}", []string{"my.s", "s"}, nil},
+		"capitals are no name": {header + "spec: {a: My-Secret, b: my_secret}", nil, []string{"my", "secret", "y-ecret"}},
+		"a long text":          {header + "spec: {a: 's/" + strings.Repeat("x", maxText) + "'}", nil, []string{"s"}},
+		"a number":             {header + "spec: {a: 7, b: true, c: null}", nil, []string{"7", "true"}},
+		"an annotation":        {"metadata: {name: own, namespace: ns, annotations: {a: '{\"secretName\": \"s\"}'}}", []string{"s"}, nil},
+		"the last applied": {"metadata: {name: own, namespace: ns, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{\"a\":\"s\"}'}}",
+			[]string{"own"}, []string{"s"}},
+		"a label":             {"metadata: {name: own, namespace: ns, labels: {app: s}}", nil, []string{"s"}},
+		"managed fields":      {"metadata: {name: own, namespace: ns, managedFields: [{manager: s}]}", nil, []string{"s"}},
+		"a kind":              {"apiVersion: s\nkind: s\n" + header, nil, []string{"s"}},
+		"without a namespace": {"metadata: {name: own}\nspec: {a: s}", []string{"s", "other/s", "other/own"}, []string{"x"}},
+		"an owner":            {"metadata: {name: own, namespace: ns, ownerReferences: [{apiVersion: example.com/v1, kind: Secret, name: s}]}", nil, []string{"s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := uses(t, tc.object, append(tc.used, tc.unused...)...)
+			want := map[string]Use{}
+			for _, n := range tc.used {
+				want[n] = Used
+			}
+			for _, n := range tc.unused {
+				want[n] = Unused
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestMetadata: an object that cannot be read may refer to anything.
+func TestMetadata(t *testing.T) {
+	for name, object := range map[string]map[string]any{
+		"no object":     {"metadata": "x"},
+		"no name":       {"metadata": map[string]any{"name": 1}},
+		"no namespace":  {"metadata": map[string]any{"namespace": []any{}}},
+		"no owners":     {"metadata": map[string]any{"ownerReferences": map[string]any{}}},
+		"no annotation": {"metadata": map[string]any{"annotations": map[string]any{"a": 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refs, err := Undeclared().References(object)
+			x := NewIndex()
+			x.Set(Referrer{UID: "u"}, Keys(refs))
+			if err == nil || x.Used(Secrets, "ns", "s") != Unknown {
+				t.Errorf("got %v, %v", written(refs), err)
+			}
+		})
+	}
+}
+
+func TestIsName(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(rapid.StringMatching(`[a-zA_0-9.\-]{0,8}`), rapid.StringMatching(`[a-z.]{240,260}`), rapid.String()).Draw(t, "name")
+		if got, want := isName(s), len(validation.IsDNS1123Subdomain(s)) == 0; got != want {
+			t.Errorf("a name %q: got %t, want %t", s, got, want)
+		}
+		if got, want := isLabel(s), len(validation.IsDNS1123Label(s)) == 0; got != want {
+			t.Errorf("a label %q: got %t, want %t", s, got, want)
+		}
+	})
+}
+
+// TestWordsFindNames: whatever stands around a name without being part of one, it is found.
+func TestWordsFindNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z0-9]([a-z0-9\-]{0,10}[a-z0-9])?(\.[a-z0-9]{1,5})?`).Draw(t, "name")
+		around := rapid.StringMatching(`[/:,;=$\{\}\[\]()@|"'&?!#*+<>^~%]{0,3}`)
+		text := around.Draw(t, "before") + name + around.Draw(t, "after")
+		o := &reading{namespace: "ns", found: map[Reference]struct{}{}}
+		o.words(Secrets, map[string]any{"field": []any{text}})
+		if _, ok := o.found[Reference{Secrets, "ns", name}]; !ok {
+			t.Errorf("%q is not found in %q", name, text)
+		}
+	})
+}
