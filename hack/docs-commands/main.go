@@ -34,16 +34,17 @@ const mostNotRun = 30
 // atOnce is how many pages run at the same time. Most of their time they wait.
 const atOnce = 2
 
+// helpers are what functions.sh calls.
+var helpers = map[string]func(ctx context.Context, args []string) error{"age": age, "crds": crds}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	if len(os.Args) > 3 && os.Args[1] == "age" {
-		err = age(ctx, os.Args[2:])
-	} else {
-		err = run(ctx)
+	command, args := run, os.Args[1:]
+	if helper, ok := helpers[strings.Join(args[:min(1, len(args))], "")]; ok {
+		command = func(ctx context.Context) error { return helper(ctx, args[1:]) }
 	}
-	if err != nil {
+	if err := command(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "docs-commands:", err)
 		os.Exit(1)
 	}
