@@ -17,6 +17,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "UID"},
 	{holdID, "ID"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "-RANDOM"}, // of generateName
 	{regexp.MustCompile(`\bresourceVersion(["':]+ ?"?)\d+`), "resourceVersion${1}N"},
 	{regexp.MustCompile(`\b127\.0\.0\.1:\d+|\blocalhost:\d+`), "ADDRESS"},
 	// Ages of what the page has just created, and times until something becomes due. Those in days do not change during a run.

@@ -190,7 +190,7 @@ func (p *parser) block() error {
 // next reads a command with its output.
 func next(lines []string) (one command, rest []string) {
 	end := 1
-	for end < len(lines) && strings.HasSuffix(lines[end-1], "\\\n") {
+	for end < len(lines) && continued(lines[:end]) {
 		end++
 	}
 	if word := heredoc.FindStringSubmatch(lines[0]); word != nil {
@@ -205,6 +205,11 @@ func next(lines []string) (one command, rest []string) {
 	}
 	one.output = strings.Join(lines[output:end], "")
 	return one, lines[end:]
+}
+
+// continued reports whether a command goes on in the next line: after a backslash, or within single quotes.
+func continued(lines []string) bool {
+	return strings.HasSuffix(lines[len(lines)-1], "\\\n") || strings.Count(strings.Join(lines, ""), "'")%2 == 1
 }
 
 // String returns the page as a Markdown file.

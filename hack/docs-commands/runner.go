@@ -68,11 +68,11 @@ func (r *runner) run(ctx context.Context) (err error) {
 	err = r.parts()
 	err = errors.Join(err, r.shell.stop(), os.RemoveAll(r.folder))
 	fmt.Printf("%s: %d outputs changed, in %.0f s\n", r.page.path, len(r.changed), time.Since(start).Seconds())
+	if r.update { // After an error too: what was printed until then may show the cause.
+		return errors.Join(err, os.WriteFile(r.page.path, []byte(r.page.String()), 0o644))
+	}
 	if err != nil {
 		return err
-	}
-	if r.update {
-		return os.WriteFile(r.page.path, []byte(r.page.String()), 0o644)
 	}
 	if len(r.changed) > 0 {
 		return fmt.Errorf("the page shows something else than the commands print; run make update-docs\n%s", strings.Join(r.changed, "\n"))
@@ -161,7 +161,7 @@ func (r *runner) command(b *block, c command) (output string, err error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w\n%s", input, err, output)
 		}
-		if output != "" && !strings.HasSuffix(output, "\n") {
+		if output = strings.TrimRight(output, "\n"); output != "" {
 			output += "\n"
 		}
 		asShown := (status == 0 || status == b.marks.exit) && (!b.prompted || same(c.output, output))
