@@ -103,7 +103,7 @@ soak: build programs ## Run everything at once for twenty minutes and compare Wi
 	@exec bin/soak $(SOAKFLAGS)
 
 .PHONY: verify
-verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-fmt verify-lint ## Run all checks below
+verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-api-docs verify-fmt verify-lint ## Run all checks below
 
 .PHONY: verify-codegen
 verify-codegen: ## Check that generated code is up to date
@@ -136,6 +136,10 @@ verify-semantics-docs: ## Check that docs/semantics.md is what the named cases s
 .PHONY: verify-metrics-docs
 verify-metrics-docs: ## Check that docs/metrics.md is what pkg/controller/metrics defines
 	hack/verify-metrics-docs.sh
+
+.PHONY: verify-api-docs
+verify-api-docs: ## Check that docs/reference/api.md is what the types of pkg/apis say
+	hack/verify-api-docs.sh
 
 .PHONY: verify-docs
 verify-docs: build programs ## Run the commands of the documentation on real clusters, and check that they print what it shows; three minutes
