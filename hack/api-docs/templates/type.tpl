@@ -1,6 +1,5 @@
 {{- define "type" -}}
-{{- $type := . -}}
-{{- if markdownShouldRenderType $type }}
+{{- $type := . }}
 ## {{ $type.Name }}
 
 {{ if $type.IsAlias }}A {{ markdownRenderTypeLink $type.UnderlyingType }}. {{ end }}{{ $type.Doc }}
@@ -21,5 +20,4 @@ Used in {{ range $i, $r := $type.SortedReferences }}{{ if $i }}, {{ end }}{{ mar
 | `{{ .Name }}` | {{ markdownRenderFieldDoc .Doc }} |
 {{ end }}
 {{- end }}
-{{- end -}}
 {{- end -}}
