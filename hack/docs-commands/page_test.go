@@ -53,10 +53,10 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for content, want := range map[string]string{
-		"<!-- docs:not-run -->\n":                  "needs a reason",
-		"<!-- docs:later -->\n":                    "unknown comment",
-		"<!-- docs:exit 1 -->\ntext\n":             "no block of commands follows",
-		"a\n```console\n$ x\n":                     "x.md:2:",
+		"<!-- docs:not-run -->\n":                   "needs a reason",
+		"<!-- docs:later -->\n":                     "unknown comment",
+		"<!-- docs:exit 1 -->\ntext\n":              "no block of commands follows",
+		"a\n```console\n$ x\n":                      "x.md:2:",
 		"<!-- docs:setup\nkubectl get pods\ntext\n": "does not follow",
 	} {
 		if _, err := parse("x.md", content); err == nil || !strings.Contains(err.Error(), want) {

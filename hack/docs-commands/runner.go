@@ -103,7 +103,7 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 	}
 	path := strings.Join([]string{filepath.Dir(c.KubectlPath()), filepath.Join(root, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator))
 	r.shell, err = startShell(ctx, r.folder, append(os.Environ(), "PATH="+path, "HOME="+r.folder, "TZ=UTC", "KUBECONFIG="+c.Kubeconfig(),
-		"DOCS_COMMANDS="+self, etcdVariable+"="+string(etcd)))
+		"CLONE="+root, "DOCS_COMMANDS="+self, etcdVariable+"="+string(etcd)))
 	return err
 }
 
@@ -132,8 +132,9 @@ func (r *runner) block(b *block) error {
 	for i := range b.commands {
 		c := &b.commands[i]
 		if b.marks.background {
-			if err := r.shell.setup("( " + c.input + " ) >background.log 2>&1 &"); err != nil {
-				return err
+			// Without exec, the process would outlive the shell that is killed.
+			if output, _, err := r.shell.run("exec " + strings.TrimSpace(c.input) + " >background.log 2>&1 &"); err != nil {
+				return fmt.Errorf("%s: %w\n%s", c.input, err, output)
 			}
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // functions are what the hidden scripts of pages may call.
@@ -39,6 +40,8 @@ func startShell(ctx context.Context, dir string, env []string) (*shell, error) {
 	}
 	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, write, write
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what runs in the background
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
