@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -77,6 +79,9 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 		return err
 	}
 	policy, err := policyOf(ctx, clients.GcV1alpha1(), argument, namespace)
+	if apierrors.IsNotFound(err) {
+		return cmp.Or(o.needsWinnow(ctx), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,6 +101,19 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	}
 	fmt.Fprintf(o.Out, "%s approved\n", gc.PolicyTitle(policy.Namespace, policy.Name))
 	return nil
+}
+
+// needsWinnow fails if there is no Winnow in the cluster.
+func (p *plugin) needsWinnow(ctx context.Context) error {
+	cluster, err := p.cluster()
+	if err != nil {
+		return err
+	}
+	installed, err := cluster.Installed(ctx)
+	if err == nil && !installed {
+		err = errors.New("there is no Winnow in this cluster, so nothing waits for approval")
+	}
+	return err
 }
 
 // policyOf reads the policy that an argument names.
