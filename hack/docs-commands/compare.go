@@ -33,10 +33,11 @@ var holdID = regexp.MustCompile(`\b[0-9a-f]{12}\b`)
 
 // same reports whether two outputs differ only in what changes from run to run, and in the order of their lines.
 func same(a, b string) bool {
-	return slices.Equal(comparable(a), comparable(b))
+	return slices.Equal(stable(a), stable(b))
 }
 
-func comparable(output string) []string {
+// stable returns the lines of an output in one order, without what is volatile.
+func stable(output string) []string {
 	for _, v := range volatile {
 		output = v.pattern.ReplaceAllString(output, v.replacement)
 	}

@@ -147,7 +147,8 @@ func (r *runner) block(b *block) error {
 		}
 		r.ids.learn(c.output, output)
 		if output = r.ids.restore(output); !same(c.output, output) {
-			r.changed = append(r.changed, fmt.Sprintf("  line %d: %s  shown:\n%s\n  printed:\n%s", b.line, c.input, indent(c.output), indent(output)))
+			r.changed = append(r.changed,
+				fmt.Sprintf("  line %d: %s  shown:\n%s\n  printed:\n%s", b.line, c.input, indent(c.output), indent(output)))
 			c.output = output
 		}
 	}
