@@ -22,6 +22,7 @@ OTHERS = $(filter-out $(PURE),$(patsubst github.com/winnow-dev/winnow/%,./%,$(sh
 TESTFLAGS ?=
 BENCHFLAGS ?=
 SOAKFLAGS ?=
+DOCSFLAGS ?=
 GO_TEST = go test -p 2 -timeout 30m $(TESTFLAGS)
 
 .PHONY: help
@@ -102,7 +103,7 @@ soak: build programs ## Run everything at once for twenty minutes and compare Wi
 	@exec bin/soak $(SOAKFLAGS)
 
 .PHONY: verify
-verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-fmt verify-lint ## Run all checks below
+verify: verify-licence verify-mod verify-imports verify-codegen verify-semantics-docs verify-metrics-docs verify-api-docs verify-fmt verify-lint ## Run all checks below
 
 .PHONY: verify-codegen
 verify-codegen: ## Check that generated code is up to date
@@ -135,6 +136,18 @@ verify-semantics-docs: ## Check that docs/semantics.md is what the named cases s
 .PHONY: verify-metrics-docs
 verify-metrics-docs: ## Check that docs/metrics.md is what pkg/controller/metrics defines
 	hack/verify-metrics-docs.sh
+
+.PHONY: verify-api-docs
+verify-api-docs: ## Check that docs/reference/api.md is what the types of pkg/apis say
+	hack/verify-api-docs.sh
+
+.PHONY: verify-docs
+verify-docs: build programs ## Run the commands of the documentation on real clusters, and check that they print what it shows; three minutes
+	go run ./hack/docs-commands $(DOCSFLAGS)
+
+.PHONY: update-docs
+update-docs: build programs ## Run the commands of the documentation on real clusters, and write what they print into it
+	go run ./hack/docs-commands -update $(DOCSFLAGS)
 
 .PHONY: update
 update: update-codegen update-fmt ## Run all updates below

@@ -128,6 +128,7 @@ func TestUsage(t *testing.T) {
 		"keep job/a":                           "at least one of the flags",
 		"keep job/a --for 1d --forever":        "none of the others can be",
 		"why":                                  "accepts between 1 and 2 arg(s)",
+		"why a --server 127.0.0.1":             "for example job/a",
 		"preview -f missing.yaml":              "no such file",
 		"top --interval 10ms":                  "use at least 1s",
 		"top -o name":                          "allowed formats are: json,yaml,wide",
@@ -144,8 +145,11 @@ func TestUsage(t *testing.T) {
 // TestHelp: a new user gets from one command to the next by --help alone.
 func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
-		"--help":                {`Start with "kubectl winnow report"`, "report", "preview", "why", "top", "keep", "release", "approve", "completion"},
-		"report --help":         {"kind: CleanupPolicy", "kubectl apply -f policy.yaml", "is an estimate"},
+		"--help": {
+			`Start with "kubectl winnow report"`, "mode: Preview", "mode: Enforce", "report", "preview", "why", "top", "keep", "release", "approve",
+			"completion",
+		},
+		"report --help":         {"kind: CleanupPolicy", "mode: Preview", "kubectl apply -f policy.yaml", `"mode": "Enforce"`, "is an estimate"},
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
 		"preview --help":        {"1 if they would delete something"},
 		"__complete report -o ": {"json", "wide"},

@@ -6,6 +6,7 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,9 @@ func (p *plugin) object(args []string) (*target, error) {
 	namespace, err := p.namespace()
 	if err != nil {
 		return nil, err
+	}
+	if len(args) == 1 && !strings.Contains(args[0], "/") {
+		return nil, fmt.Errorf("%q is no object: name its type too, for example job/%[1]s", args[0])
 	}
 	infos, err := resource.NewBuilder(p.flags).Unstructured().NamespaceParam(namespace).DefaultNamespace().
 		ResourceTypeOrNameArgs(false, args...).Flatten().Do().Infos()

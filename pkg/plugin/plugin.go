@@ -56,7 +56,11 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Show what finished objects a cluster has, and what Winnow deletes, when, and why",
 		Long: `Show what finished objects a cluster has, and what Winnow deletes, when, and why.
 
-Start with "kubectl winnow report". It only reads, and the cluster does not need Winnow.`,
+Start with "kubectl winnow report". It only reads, and the cluster does not need Winnow. Then:
+
+  1. Write a policy, and try it with "kubectl winnow preview". "kubectl winnow report --help" has an example.
+  2. Apply it with "mode: Preview", which deletes nothing, and look at "kubectl get cand".
+  3. Set "mode: Enforce". From then on, Winnow deletes.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl winnow"},
 		Version:       version.Long(),
 		SilenceErrors: true,

@@ -49,12 +49,17 @@ ETCD is an estimate: the size of the objects as the API server sends them.`,
     name: defaults
     namespace: team-a
   spec:
+    mode: Preview
     ttlAfterFinished: 1d
   EOF
   kubectl winnow report -n team-a -f policy.yaml
 
-  # With Winnow in the cluster, the same file is what deletes
-  kubectl apply -f policy.yaml`,
+  # With Winnow in the cluster, apply it. In Preview mode, it deletes nothing, and shows what it would delete
+  kubectl apply -f policy.yaml
+  kubectl get cand -n team-a
+
+  # In Enforce mode, it deletes
+  kubectl patch cup defaults -n team-a --type merge --patch '{"spec": {"mode": "Enforce"}}'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -139,6 +144,9 @@ func (o *reportOptions) printNames(d *document) error {
 func (o *reportOptions) print(d *document, governed bool) error {
 	if len(d.Finished) == 0 {
 		o.say("No finished objects " + gc.InNamespace(d.Namespace) + ".")
+		if d.Namespace != "" {
+			o.say("To look in all namespaces: kubectl winnow report -A")
+		}
 	} else if err := o.printFinished(d); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ const root = "../.."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -59,6 +59,7 @@ var (
 	linkByName = regexp.MustCompile(`\[([\w#-]+)\](?:[^(:]|$)`)
 	linkTarget = regexp.MustCompile(`(?m)^\[([\w#-]+)\]: `)
 	codeBlock  = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	comment    = regexp.MustCompile(`(?s)<!--.*?-->`)
 	codeSpan   = regexp.MustCompile("`[^`\n]*`")
 	heading    = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}\- ]`)
@@ -68,7 +69,7 @@ var (
 func TestLinks(t *testing.T) {
 	all := pages(t)
 	for path, text := range all {
-		prose := codeBlock.ReplaceAllString(text, "")
+		prose := codeBlock.ReplaceAllString(comment.ReplaceAllString(text, ""), "")
 		for _, link := range inlineLink.FindAllStringSubmatch(prose, -1) {
 			if !strings.Contains(link[1], "://") {
 				checkLink(t, all, path, link[1])

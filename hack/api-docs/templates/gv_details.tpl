@@ -1,0 +1,13 @@
+{{- define "gvDetails" }}
+All kinds of `{{ .GroupVersionString }}`, and the types of their fields in alphabetical order. `kubectl explain` says the same. [Concepts](../concepts.md)
+explains how the fields work together.
+
+| kind | resource |
+| --- | --- |
+| [CleanupPolicy](#cleanuppolicy) | `cleanuppolicies`, short name `cup` |
+| [ClusterCleanupPolicy](#clustercleanuppolicy) | `clustercleanuppolicies`, short name `ccup` |
+| [ResourceLifecycle](#resourcelifecycle) | `resourcelifecycles`, short name `rlc` |
+| [CleanupCandidate](#cleanupcandidate) | `cleanupcandidates`, short name `cand`; read only, computed for each request |
+| [CleanupReview](#cleanupreview) | `cleanupreviews`; create only, the answer is not stored |
+{{ range .SortedTypes }}{{ template "type" . }}{{ end -}}
+{{ end -}}
