@@ -105,29 +105,54 @@ func policyOf(ctx context.Context, client gcclient.GcV1alpha1Interface, argument
 		kind, name = "cup", argument
 	}
 	cluster, known := policyKinds[strings.ToLower(kind)]
-	switch {
-	case !known:
+	if !known {
 		return nil, fmt.Errorf("%q is no kind of policy: use cup/NAME or ccup/NAME", kind)
-	case cluster:
-		p, err := client.ClusterCleanupPolicies().Get(ctx, name, metav1.GetOptions{})
+	}
+	if cluster {
+		namespace = ""
+	}
+	return policyNamed(ctx, client, types.NamespacedName{Namespace: namespace, Name: name})
+}
+
+// policyNamed reads a policy. Without a namespace, it is a cluster policy.
+func policyNamed(ctx context.Context, client gcclient.GcV1alpha1Interface, of types.NamespacedName) (*held, error) {
+	if of.Namespace == "" {
+		p, err := client.ClusterCleanupPolicies().Get(ctx, of.Name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
-		return &held{types.NamespacedName{Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+		return &held{of, p.Annotations, p.Status.Holds}, nil
 	}
-	p, err := client.CleanupPolicies(namespace).Get(ctx, name, metav1.GetOptions{})
+	p, err := client.CleanupPolicies(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return &held{types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+	return &held{of, p.Annotations, p.Status.Holds}, nil
+}
+
+// waiting returns the holds that are not approved yet.
+func (h *held) waiting() ([]gc.PolicyHold, error) {
+	approved := gc.ApprovedHolds(h.annotations[gc.AnnotationApprovedHold])
+	var out []gc.PolicyHold
+	for i := range h.holds {
+		if h.holds[i].Policy == "" && slices.Contains(approved, h.holds[i].ID) { // The status lags behind approvals.
+			continue
+		}
+		hold := gc.PolicyHold{}
+		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&h.holds[i], &hold, nil); err != nil {
+			return nil, err
+		}
+		out = append(out, hold)
+	}
+	return out, nil
 }
 
 // show prints what waits, and returns the holds that this policy must approve.
 func (o *approveOptions) show(policy *held) ([]string, error) {
-	approved := gc.ApprovedHolds(policy.annotations[gc.AnnotationApprovedHold])
-	waiting := slices.DeleteFunc(policy.holds, func(h v1alpha1.PolicyHold) bool { // The status lags behind approvals.
-		return h.Policy == "" && slices.Contains(approved, h.ID)
-	})
+	waiting, err := policy.waiting()
+	if err != nil {
+		return nil, err
+	}
 	if len(waiting) == 0 {
 		fmt.Fprintf(o.Out, "Nothing waits for approval by %s.\n", gc.PolicyTitle(policy.Namespace, policy.Name))
 		return nil, nil
@@ -136,10 +161,7 @@ func (o *approveOptions) show(policy *held) ([]string, error) {
 	var others []string
 	t := newTable("Hold", "Namespace", "Objects", "Resources", "Since", "Why")
 	for i := range waiting {
-		h := gc.PolicyHold{}
-		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&waiting[i], &h, nil); err != nil {
-			return nil, err
-		}
+		h := &waiting[i]
 		namespace, since := h.Namespace, "-"
 		if namespace == "" {
 			namespace = "(all)"

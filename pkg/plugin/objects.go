@@ -27,6 +27,11 @@ func (p *plugin) object(args []string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.objectIn(namespace, args...)
+}
+
+// objectIn is object, in a namespace.
+func (p *plugin) objectIn(namespace string, args ...string) (*target, error) {
 	infos, err := resource.NewBuilder(p.flags).Unstructured().NamespaceParam(namespace).DefaultNamespace().
 		ResourceTypeOrNameArgs(false, args...).Flatten().Do().Infos()
 	switch {
