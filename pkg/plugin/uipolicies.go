@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ func (s *uiSource) Policies(ctx context.Context, namespace string) ([]ui.Policy,
 	}
 	switch installed, err := cluster.Installed(ctx); {
 	case err != nil:
-		return nil, nil, err
+		return []ui.Policy{}, []string{fmt.Sprintf("Winnow is installed but does not answer: %v", err)}, nil
 	case !installed:
 		return []ui.Policy{}, []string{"There is no Winnow in this cluster, so there are no policies. The editor shows what a policy would delete."}, nil
 	}
