@@ -35,7 +35,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-const texts = (children) => children.flat().filter((c) => c != null && c !== false).map((c) => (c instanceof Node ? c : safe(c)));
+const texts = (children) => children.flat(Infinity).filter((c) => c != null && c !== false).map((c) => (c instanceof Node ? c : safe(c)));
 
 // set replaces what an element contains.
 export function set(element, ...children) {
