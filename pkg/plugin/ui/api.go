@@ -36,6 +36,9 @@ func (a *api) register(mux *http.ServeMux) {
 // badRequest is an error of the page, and not of the cluster.
 type badRequest struct{ error }
 
+// Unwrap lets errors.As see why.
+func (b badRequest) Unwrap() error { return b.error }
+
 // answer writes what a function returns as JSON.
 func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

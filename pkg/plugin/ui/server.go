@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// policy allows the page its own files and answers, and nothing else: no script or style in the markup, and no markup from strings.
+// contentSecurityPolicy allows the page its own files and answers, and nothing else: no script or style in the markup, and no markup from strings.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -58,9 +59,23 @@ func New(source Source, listener net.Listener) (*Server, error) {
 	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
 		s.hosts = append(s.hosts, net.JoinHostPort(host, port))
 	}
-	s.mux.Handle("GET /", http.FileServerFS(assets))
+	s.mux.Handle("GET /", typed(http.FileServerFS(assets)))
 	(&api{source: source, snapshots: newSnapshots(source, time.Now)}).register(s.mux)
 	return s, nil
+}
+
+// contentTypes are those of the files. A machine may have others in its own table, with which a browser would not run the scripts.
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+func typed(files http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if kind := contentTypes[path.Ext(r.URL.Path)]; kind != "" {
+			w.Header().Set("Content-Type", kind)
+		}
+		files.ServeHTTP(w, r)
+	})
 }
 
 // URL is the address of the page.
@@ -69,7 +84,7 @@ func (s *Server) URL() string { return fmt.Sprintf("http://%s/%s/", s.hosts[0], 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
-	path, status, message := s.check(r)
+	below, status, message := s.check(r)
 	if status != 0 {
 		http.Error(w, message, status)
 		return
@@ -78,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, bodyMost)
 	}
 	inner := r.Clone(r.Context())
-	inner.URL.Path, inner.URL.RawPath = path, ""
+	inner.URL.Path, inner.URL.RawPath = below, ""
 	s.mux.ServeHTTP(w, inner)
 }
 
@@ -93,21 +108,21 @@ func setHeaders(h http.Header) {
 }
 
 // check returns the path below the token, or with which status and message the request is refused.
-func (s *Server) check(r *http.Request) (path string, status int, message string) {
+func (s *Server) check(r *http.Request) (below string, status int, message string) {
 	if !slices.Contains(s.hosts, r.Host) { // Another name that leads here may belong to a web page of somebody else.
 		return "", http.StatusForbidden, "This page is served only to a browser on the same machine, at " + s.hosts[0] + "."
 	}
-	token, path, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	token, below, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if !found || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
 		return "", http.StatusNotFound, "Nothing is here. Use the whole address that kubectl winnow ui has printed."
 	}
-	path = "/" + path
-	if !sameSite(r, path) {
+	below = "/" + below
+	if !sameSite(r, below) {
 		return "", http.StatusForbidden, "Requests of other sites are refused."
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		return path, 0, ""
+		return below, 0, ""
 	case http.MethodPost:
 	default:
 		return "", http.StatusMethodNotAllowed, "Use GET or POST."
@@ -118,17 +133,17 @@ func (s *Server) check(r *http.Request) (path string, status int, message string
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return "", http.StatusUnsupportedMediaType, "The body must be application/json."
 	}
-	return path, 0, ""
+	return below, 0, ""
 }
 
 // sameSite reports whether the browser says that this page has sent the request, or that the caller has opened the page. A program that is
 // no browser says nothing.
-func sameSite(r *http.Request, path string) bool {
+func sameSite(r *http.Request, below string) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":
 		return true
 	}
-	return path == "/" && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return below == "/" && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // Serve serves until the context ends.
