@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/winnow-dev/winnow/pkg/plugin"
@@ -72,32 +74,56 @@ type tab struct {
 	ctx context.Context
 }
 
-// open opens an address in a browser without a history. If the page reports an error, such as a violation of its content security policy,
-// the test fails.
-func open(t *testing.T, address string, before ...chromedp.Action[chromedp.Void]) *tab {
+// browse opens an address in a browser without a history.
+func browse(t *testing.T, address string, before ...func(*tab)) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	p := &tab{T: t, ctx: ctx}
 	must(t, chromedp.Do(ctx)) // The tab is closed when the context of its first action ends.
 	p.do(chromedp.EmulateViewport(1200, 800))
-	p.do(before...)
-	messages, ended := chromedp.Console(ctx), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for message, err := range messages {
-			if err != nil {
-				return
-			}
-			t.Errorf("the console of the page: %s", message)
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
+	for _, f := range before {
+		f(p)
+	}
 	p.do(chromedp.Navigate(address))
 	return p
+}
+
+// open opens the page. If it reports an error, such as a violation of its content security policy, the test fails.
+func open(t *testing.T, address string, before ...func(*tab)) *tab {
+	t.Helper()
+	return browse(t, address, append(before, func(p *tab) {
+		messages, ended := chromedp.Console(p.ctx), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for message, err := range messages {
+				if err != nil {
+					return
+				}
+				if !strings.HasPrefix(message.Text, "Failed to load resource") { // The page says itself which answer was an error.
+					t.Errorf("the console of the page: %s", message)
+				}
+			}
+		}()
+		t.Cleanup(func() {
+			must(t, chromedp.Cancel(p.ctx))
+			<-ended
+		})
+	})...)
+}
+
+// dark makes the browser prefer dark pages.
+func dark(p *tab) { prefer(p, "dark") }
+
+// light makes the browser prefer light pages.
+func light(p *tab) { prefer(p, "light") }
+
+func prefer(p *tab, scheme string) {
+	p.Helper()
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	must(p.T, err)
 }
 
 func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
@@ -156,4 +182,33 @@ func (p *tab) choose(id, value string) {
 	quoted, _ := json.Marshal(value)
 	eval[bool](p, fmt.Sprintf(`(() => { const e = document.getElementById('%s'); e.value = %s;
 		for (const name of ['input', 'change']) e.dispatchEvent(new Event(name, { bubbles: true })); return true; })()`, id, quoted))
+}
+
+// press presses keys.
+func (p *tab) press(keys ...string) {
+	p.Helper()
+	for _, key := range keys {
+		p.do(chromedp.KeyEvent(key))
+	}
+}
+
+// tabTo presses Tab until the element with the focus has a text.
+func (p *tab) tabTo(text string) {
+	p.Helper()
+	const most = 60
+	for range most {
+		p.press(kb.Tab)
+		if strings.Contains(p.focused(), text) {
+			return
+		}
+	}
+	p.Fatalf("Tab does not lead to %q; the focus is on %q", text, p.focused())
+}
+
+// focused describes the element with the focus, which must be visible.
+func (p *tab) focused() string {
+	p.Helper()
+	return eval[string](p, `(() => { const e = document.activeElement;
+		if (e !== document.body && e.getBoundingClientRect().height === 0) return 'something invisible';
+		return [e.id, e.getAttribute('aria-label'), e.labels?.[0]?.innerText, e.innerText].join(' '); })()`)
 }

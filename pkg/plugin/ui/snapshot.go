@@ -190,13 +190,16 @@ func (s *snapshot) complete(namespace string, reading Reading, more int) {
 	delete(policies, "")
 	s.overview = overview{
 		Version: s.began.UnixMilli(), Time: s.began, Namespace: namespace, Total: len(s.rows), Reading: reading, Charts: charts,
-		States: slices.Sorted(maps.Keys(states)), Policies: slices.Sorted(maps.Keys(policies)),
+		States: sorted(states), Policies: sorted(policies),
 		Again: int(s.pause().Seconds()), Counts: []*count{},
 	}
-	for _, resource := range slices.Sorted(maps.Keys(counts)) {
+	for _, resource := range sorted(counts) {
 		s.overview.Counts = append(s.overview.Counts, counts[resource])
 	}
 }
+
+// sorted returns the keys of a map; never nil, which JSON would show as null.
+func sorted[V any](of map[string]V) []string { return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(of)))) }
 
 // filter selects rows. What is empty selects all.
 type filter struct{ State, Resource, Policy, Search string }

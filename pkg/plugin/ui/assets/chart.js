@@ -43,7 +43,7 @@ export function draw(chart, begin) {
   const stacked = Array.from({ length: steps }, (_, i) => groups.reduce((sum, g) => sum + g.list[i], 0));
   const text = `${plural(stacked.reduce((a, b) => a + b, 0), "object")} become due in the ${names[chart.name].toLowerCase()}.`;
   set($("chart"), picture(chart, groups, stacked, end, text));
-  set($("chart-table"), table(["Until", ...groups.map((g) => "#" + g.name), "#All"],
+  set($("chart-table"), table(text, ["Until", ...groups.map((g) => "#" + g.name), "#All"],
     stacked.map((sum, i) => [end(i + 1).toLocaleString(), ...groups.map((g) => number(g.list[i])), number(sum)])));
 }
 

@@ -44,11 +44,11 @@ export function set(element, ...children) {
 
 export const $ = (id) => document.getElementById(id);
 
-// table makes a table. Columns whose name begins with "#" have numbers. The first cell of each row is its heading.
-export function table(columns, rows, attributes) {
+// table makes a table with a name. Columns whose name begins with "#" have numbers. The first cell of each row is its heading.
+export function table(name, columns, rows) {
   const numeric = columns.map((c) => c.startsWith("#"));
   const cell = (value, i) => h(i === 0 ? "th" : "td", { class: numeric[i] && "number", scope: i === 0 && "row" }, value);
-  return h("table", attributes,
+  return h("table", { "aria-label": name },
     h("thead", {}, h("tr", {}, columns.map((c, i) => h("th", { scope: "col", class: numeric[i] && "number" }, c.replace("#", ""))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))));
 }

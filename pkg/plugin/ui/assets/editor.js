@@ -111,7 +111,7 @@ function said({ namespace, name, review, warnings }) {
     h("p", { class: "lead" }, deletions.length === 0
       ? `Policy ${name} in namespace ${namespace} would delete nothing within a week.` : `Policy ${name} in namespace ${namespace} would delete:`),
     deletions.length > 0 && h("div", { class: "scroll" },
-      table(["Resource", "Rule", "#Now", "#Hour", "#Day", "#Week", "#Held"], deletions.map((d) => [d.resource, d.rule, ...columns.map((c) => number(d[c]))]))),
+      table("Deletions by rule", ["Resource", "Rule", "#Now", "#Hour", "#Day", "#Week", "#Held"], deletions.map((d) => [d.resource, d.rule, ...columns.map((c) => number(d[c]))]))),
     h("p", {}, `All policies together delete ${number(review.withDraft.now)} now and ${number(review.withDraft.week)} within a week. ` +
       `Without this policy: ${number(review.withoutDraft.now)} and ${number(review.withoutDraft.week)}.`),
     review.withDraft.held > 0 && h("p", {}, `Due within a week, but something keeps them: ${number(review.withDraft.held)}.`),
@@ -119,7 +119,7 @@ function said({ namespace, name, review, warnings }) {
     review.hiddenResources?.length > 0 && h("p", {}, `Not counted, because you may not list them: ${review.hiddenResources.join(", ")}`),
     !review.complete && h("p", {}, "There are more objects than were counted, so every number is a minimum."),
     sample.length > 0 && [h("h4", {}, "The first of them"), h("div", { class: "scroll" },
-      table(["Object", "Rule", "Due", "Reason"], sample.map((o) => [
+      table("The first of them", ["Object", "Rule", "Due", "Reason"], sample.map((o) => [
         `${o.resource}/${o.name}`, o.rule, o.dueTime ? when(Date.parse(o.dueTime) / 1000) : "now", o.reason ?? "",
       ])))],
   ];

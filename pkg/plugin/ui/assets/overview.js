@@ -39,7 +39,7 @@ export function show(all) {
   redraw();
   set($("resources"), all.counts.length === 0
     ? h("p", { class: "empty" }, "No policy decides for any object here.")
-    : table(["Resource", "#Now", "#Hour", "#Day", "#Week", "#Held", "#Later or never", "#In Preview", "#Being deleted"],
+    : table("What policies delete", ["Resource", "#Now", "#Hour", "#Day", "#Week", "#Held", "#Later or never", "#In Preview", "#Being deleted"],
       all.counts.map((c) => [c.resource, ...["now", "hour", "day", "week", "held", "later", "preview", "going"].map((k) => number(c[k]))])));
   showFinished(all.finished);
 }
@@ -47,7 +47,7 @@ export function show(all) {
 function showFinished(finished) {
   $("finished-card").hidden = !finished;
   if (!finished) return;
-  set($("finished"), table(["Namespace", "Resource", "#Objects", "#Failed", "Oldest", "#Size", "Created by"], finished.map((f) => [
+  set($("finished"), table("Finished objects", ["Namespace", "Resource", "#Objects", "#Failed", "Oldest", "#Size", "Created by"], finished.map((f) => [
     f.namespace, f.resource, number(f.objects), number(f.failed), f.oldest ? when(Date.parse(f.oldest) / 1000) : "–", size(f.bytes),
     creators(f.creators ?? []),
   ])));

@@ -49,7 +49,7 @@ function card(p) {
 const lines = (text) => text.split("\n").flatMap((line) => [h("span", {}, line), h("br")]);
 
 function holdTable(p, all) {
-  return table(["Namespace", "#Objects", "Resources", "Since", "Why", "Hold"],
+  return table(`What waits for approval by ${title(p)}`, ["Namespace", "#Objects", "Resources", "Since", "Why", "Hold"],
     all.map((hold) => [hold.namespace || "All", number(hold.objects), (hold.resources ?? []).join(", "), when(seconds(hold.since)), hold.why ?? "", hold.id]));
 }
 
