@@ -32,7 +32,7 @@ func (s *uiSource) Policies(ctx context.Context, namespace string) ([]ui.Policy,
 	case err != nil:
 		return []ui.Policy{}, []string{fmt.Sprintf("Winnow is installed but does not answer: %v", err)}, nil
 	case !installed:
-		return []ui.Policy{}, []string{"There is no Winnow in this cluster, so there are no policies. The editor shows what a policy would delete."}, nil
+		return []ui.Policy{}, nil, nil
 	}
 	own, all, notes, err := cluster.Policies(ctx, namespace)
 	if err != nil {

@@ -27,7 +27,7 @@ function showNotes(notes) {
 
 function noteMode() {
   if (place.drafts) return ["The policies of the files given with -f count, each as if its mode were Enforce."];
-  return place.winnow ? [] : ["There is no Winnow in this cluster, so nothing is deleted."];
+  return place.winnow ? [] : ["There is no Winnow in this cluster, so nothing is deleted. The editor shows what a policy would delete."];
 }
 
 // refresh shows what is at most so many seconds old.
@@ -81,7 +81,10 @@ function route(moveFocus) {
   const title = $(`${current}-title`);
   document.title = `${title.textContent} – Winnow`;
   views[current].enter?.();
-  if (moveFocus) title.focus({ preventScroll: true });
+  if (moveFocus) {
+    scrollTo(0, 0);
+    title.focus({ preventScroll: true });
+  }
 }
 
 // tick reads again once the page is old, unless nobody looks at it or a dialog is open.

@@ -79,7 +79,7 @@ async function copy() {
     set($("copied"), "Press Ctrl-C to copy the selected text.");
     return;
   }
-  set($("copied"), "Copied. To apply it: kubectl apply -f -");
+  set($("copied"), "Copied. To apply it, save it as policy.yaml: kubectl apply -f policy.yaml");
 }
 
 async function preview() {
