@@ -126,6 +126,8 @@ func TestUsage(t *testing.T) {
 		"keep job/a --for 1d --forever":        "none of the others can be",
 		"why":                                  "accepts between 1 and 2 arg(s)",
 		"preview -f missing.yaml":              "no such file",
+		"ui --port 70000":                      "invalid argument",
+		"ui something":                         "unknown command",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
@@ -139,9 +141,10 @@ func TestUsage(t *testing.T) {
 // TestHelp: a new user gets from one command to the next by --help alone.
 func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
-		"--help":                {`Start with "kubectl winnow report"`, "report", "preview", "why", "keep", "release", "approve", "completion"},
+		"--help":                {`Start with "kubectl winnow report"`, "report", "preview", "why", "keep", "release", "approve", "ui", "completion"},
 		"report --help":         {"kind: CleanupPolicy", "kubectl apply -f policy.yaml", "is an estimate"},
 		"preview --help":        {"1 if they would delete something"},
+		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
 		"__complete report -o ": {"json", "wide"},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()

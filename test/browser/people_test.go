@@ -134,6 +134,13 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("before the button is pressed, the page has sent %q", got)
 	}
 
+	p.tabTo("YAML")
+	p.press(kb.Enter)
+	p.shows("#policy-list pre", "kind: CleanupPolicy")
+	p.do(chromedp.Click[chromedp.CSS]("#refresh")) // What is open stays open, and the focus where it is.
+	p.eventually("document.getElementById('updated').innerText.startsWith('Read at')")
+	p.shows("#policy-list pre", "kind: CleanupPolicy")
+	p.backTo("Approve 3 deletions")
 	p.press(kb.Enter)
 	p.eventually("document.activeElement.id === 'approve-cancel'")
 	p.tabTo("Approve 3 deletions")
@@ -259,6 +266,8 @@ func TestWithoutWinnow(t *testing.T) {
 	p.choose("yaml", strings.Replace(barePolicies[:strings.Index(barePolicies, "---")], "30m", "30 m", 1))
 	p.shows("#preview", "spec.ttlAfterFinished")
 	picture(p, "without-winnow")
+	p.do(chromedp.Click[chromedp.CSS]("#copy"))
+	p.shows("#copied", "Copied.")
 
 	p = open(t, serve(t, kubeconfig, "-n", "bare", "-f", file))
 	p.shows("#notes", "The policies of the files given with -f count")

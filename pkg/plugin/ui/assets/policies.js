@@ -21,7 +21,9 @@ export function show(all) {
   const sorted = [...all].sort((a, b) => (b.holds?.length ?? 0) - (a.holds?.length ?? 0));
   set($("policies-said"), all.length === 0 ? "There are no policies here." : plural(all.length, "policy", "policies"));
   const focused = document.activeElement?.id;
+  const opened = [...document.querySelectorAll("#policy-list details[open]")].map((e) => e.id);
   set($("policy-list"), sorted.map(card));
+  for (const id of opened) $(id)?.setAttribute("open", "");
   if (focused) $(focused)?.focus({ preventScroll: true });
 }
 
@@ -41,7 +43,7 @@ function card(p) {
       count("Deleted", number(p.deleted)), count("Next", when(seconds(p.next)))),
     (p.conditions ?? []).length > 0 && h("ul", { class: "conditions" }, p.conditions.filter((c) => c.message).map((c) =>
       h("li", {}, h("strong", {}, `${c.type} ${c.status}`), ` (${c.reason}): ${c.message}`))),
-    h("details", {}, h("summary", {}, "YAML"), h("pre", {}, ...lines(p.yaml)),
+    h("details", { id: id + "-yaml" }, h("summary", { id: id + "-summary" }, "YAML"), h("pre", {}, ...lines(p.yaml)),
       !p.cluster && h("button", { type: "button", id: id + "-edit", click: () => actions.edit(p.yaml) }, "Open in the editor")));
 }
 
