@@ -2,8 +2,8 @@
 # Copyright 2026 The Winnow Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the path of a Chromium for the tests of the page of kubectl winnow ui: $CHROMIUM, or one in PATH. With --install, installs the package
-# chromium if there is none, as root and with apt-get.
+# Prints the path of a Chromium for the tests of the page of kubectl winnow ui: $CHROMIUM, or one in PATH. With --install, and as root with
+# apt-get, installs the package chromium if there is none.
 set -o errexit -o nounset -o pipefail
 
 find_chromium() {

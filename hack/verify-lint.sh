@@ -2,8 +2,8 @@
 # Copyright 2026 The Winnow Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fails when golangci-lint finds fault, in test/browser, test/informer and test/monitoring too, which are modules of their own; .golangci.yml holds
-# the rules.
+# Fails when golangci-lint finds fault, in test/browser, test/informer and test/monitoring too, which are modules of their own;
+# .golangci.yml holds the rules.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -2,8 +2,8 @@
 # Copyright 2026 The Winnow Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Fails when go.mod or go.sum, ours or that of test/browser, test/informer or test/monitoring, is not as "go mod tidy" leaves it. The modules below
-# test/programs and hack/tools only pin programs and are not held to it.
+# Fails when go.mod or go.sum, ours or that of test/browser, test/informer or test/monitoring, is not as "go mod tidy" leaves it. The modules
+# below test/programs and hack/tools only pin programs and are not held to it.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -25,8 +25,8 @@ func newUI(p *plugin) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show everything on a page in your browser",
-		Long: `Show everything on a page in your browser: what is deleted in the next hour, day and week; every candidate, and why; policies, and what
-waits for approval; and an editor that shows what a policy would delete while you write it.
+		Long: `Show everything on a page in your browser: what is due in the next hour, day and week; every candidate, and why; policies, and
+what waits for approval; and an editor that shows what a policy would delete while you write it.
 
 This command prints the address of the page, and serves it until you press Ctrl-C. Only this machine reaches it, and only with the token in
 the address, so do not share the address. The page has your permissions: it asks the cluster as you, with your kubeconfig, like kubectl

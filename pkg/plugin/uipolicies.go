@@ -38,39 +38,52 @@ func (s *uiSource) Policies(ctx context.Context, namespace string) ([]ui.Policy,
 	if err != nil {
 		return nil, nil, err
 	}
-	out := make([]ui.Policy, 0, len(own)+len(all))
-	add := func(kind string, m *metav1.ObjectMeta, spec any, mode v1alpha1.PolicyMode, suspend bool, status *v1alpha1.CleanupPolicyStatus) {
-		var p ui.Policy
-		if p, err = viewOf(m, status); err == nil {
-			p.Cluster, p.Mode, p.Suspended = kind == gc.KindClusterCleanupPolicy, string(mode), stopped(suspend, status)
-			p.YAML, err = manifest(kind, m, spec)
-		}
-		out = append(out, p)
-	}
+	found := make([]storedPolicy, 0, len(own)+len(all))
 	for i := range all {
-		if p := &all[i]; err == nil {
-			add(gc.KindClusterCleanupPolicy, &p.ObjectMeta, p.Spec, p.Spec.Mode, p.Spec.Suspend, &p.Status)
-		}
+		p := &all[i]
+		found = append(found, storedPolicy{gc.KindClusterCleanupPolicy, &p.ObjectMeta, p.Spec, p.Spec.Mode, p.Spec.Suspend, &p.Status})
 	}
 	for i := range own {
-		if p := &own[i]; err == nil {
-			add(gc.KindCleanupPolicy, &p.ObjectMeta, p.Spec, p.Spec.Mode, p.Spec.Suspend, &p.Status)
+		p := &own[i]
+		found = append(found, storedPolicy{gc.KindCleanupPolicy, &p.ObjectMeta, p.Spec, p.Spec.Mode, p.Spec.Suspend, &p.Status})
+	}
+	out := make([]ui.Policy, len(found))
+	for i := range found {
+		if out[i], err = found[i].view(); err != nil {
+			return nil, nil, err
 		}
 	}
-	return out, append(notes, said.few()...), err
+	return out, append(notes, said.few()...), nil
+}
+
+// storedPolicy is a policy of either kind.
+type storedPolicy struct {
+	kind    string
+	meta    *metav1.ObjectMeta
+	spec    any
+	mode    v1alpha1.PolicyMode
+	suspend bool
+	status  *v1alpha1.CleanupPolicyStatus
+}
+
+// view returns the policy for the page.
+func (p *storedPolicy) view() (ui.Policy, error) {
+	holds, err := holdsOf(p.meta, p.status)
+	if err != nil {
+		return ui.Policy{}, err
+	}
+	text, err := manifest(p.kind, p.meta, p.spec)
+	s := p.status
+	return ui.Policy{
+		Cluster: p.kind == gc.KindClusterCleanupPolicy, Namespace: p.meta.Namespace, Name: p.meta.Name, Mode: string(p.mode), YAML: text,
+		Suspended: stopped(p.suspend, s), Conditions: s.Conditions, Holds: holds, UnlistedHolds: s.UnlistedHolds,
+		Candidates: s.Candidates, Due: s.Due, Held: s.Held, Deleted: s.Deleted, Next: s.NextDeletionTime,
+	}, err
 }
 
 // stopped reports whether a policy deletes nothing now.
 func stopped(suspend bool, s *v1alpha1.CleanupPolicyStatus) bool {
 	return suspend || meta.IsStatusConditionTrue(s.Conditions, gc.ConditionSuspended)
-}
-
-func viewOf(m *metav1.ObjectMeta, s *v1alpha1.CleanupPolicyStatus) (ui.Policy, error) {
-	holds, err := holdsOf(m, s)
-	return ui.Policy{
-		Namespace: m.Namespace, Name: m.Name, Conditions: s.Conditions, Holds: holds, UnlistedHolds: s.UnlistedHolds,
-		Candidates: s.Candidates, Due: s.Due, Held: s.Held, Deleted: s.Deleted, Next: s.NextDeletionTime,
-	}, err
 }
 
 // holdsOf returns what waits for approval by a policy, or by another one.

@@ -34,14 +34,16 @@ type uiSource struct {
 	home   string
 	drafts local.Drafts
 
+	// world is what was listed last, in which namespace, if this process decides; nil otherwise.
 	lock   sync.Mutex
-	worlds map[string]*local.World // what was listed last, by namespace, where this process decides
+	world  *local.World
+	listed string
 }
 
 var _ ui.Source = (*uiSource)(nil)
 
 func newUISource(o *uiOptions, namespace string, drafts local.Drafts) *uiSource {
-	s := &uiSource{plugin: o.plugin, home: namespace, drafts: drafts, worlds: map[string]*local.World{}}
+	s := &uiSource{plugin: o.plugin, home: namespace, drafts: drafts}
 	switch {
 	case o.allNamespaces:
 		s.begin = new("")
@@ -66,37 +68,41 @@ func (s *uiSource) decides(ctx context.Context) (*local.Cluster, bool, *collecte
 
 // Place implements ui.Source.
 func (s *uiSource) Place(ctx context.Context) (ui.Place, error) {
-	cluster, _, _, err := s.decides(ctx)
+	cluster, err := s.cluster()
 	if err != nil {
 		return ui.Place{}, err
 	}
-	installed, _ := cluster.Installed(ctx) // If it does not answer, notes say so.
+	installed, err := cluster.Installed(ctx)
+	if err != nil && s.drafts.Empty() { // With drafts, this process decides, and a note says so.
+		return ui.Place{}, fmt.Errorf("asking for the API of Winnow: %w", err)
+	}
 	names, may, err := cluster.Namespaces(ctx)
 	if err != nil {
 		return ui.Place{}, err
-	}
-	raw, err := s.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return ui.Place{}, err
-	}
-	out := ui.Place{
-		Context: raw.CurrentContext, Namespace: s.home, Default: s.home, Namespaces: names, Winnow: installed, Drafts: !s.drafts.Empty(),
-		Version: version.Get(),
-	}
-	if s.flags.Context != nil && *s.flags.Context != "" {
-		out.Context = *s.flags.Context
 	}
 	if may && installed {
 		if may, err = cluster.May(ctx, "list", v1alpha1.Resource("cleanupcandidates"), ""); err != nil {
 			return ui.Place{}, err
 		}
 	}
-	if s.begin != nil {
+	out := ui.Place{Default: s.home, Namespaces: names, Winnow: installed, Drafts: !s.drafts.Empty(), Version: version.Get()}
+	switch {
+	case s.begin != nil:
 		out.Namespace = *s.begin
-	} else if may {
-		out.Namespace = ""
+	case !may:
+		out.Namespace = s.home
 	}
-	return out, nil
+	out.Context, err = s.context()
+	return out, err
+}
+
+// context returns the name of the context of the flags, or of the kubeconfig.
+func (s *uiSource) context() (string, error) {
+	if name := s.flags.Context; name != nil && *name != "" {
+		return *name, nil
+	}
+	raw, err := s.flags.ToRawKubeConfigLoader().RawConfig()
+	return raw.CurrentContext, err
 }
 
 // Read implements ui.Source.
@@ -109,17 +115,34 @@ func (s *uiSource) Read(ctx context.Context, namespace string, add func(*v1alpha
 		return ui.Reading{}, err
 	}
 	if server {
+		s.remember(nil, "")
 		err := readServer(ctx, cluster, namespace, add)
 		return ui.Reading{Notes: said.few()}, err
 	}
-	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: s.draftsIn(namespace), Now: time.Now().UTC().Truncate(time.Second)})
+	now := time.Now().UTC().Truncate(time.Second)
+	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: s.draftsIn(namespace), Now: now})
 	if err != nil {
 		return ui.Reading{}, err
 	}
-	s.lock.Lock()
-	s.worlds = map[string]*local.World{namespace: world} // Only one, because it may be large.
-	s.lock.Unlock()
+	s.remember(world, namespace)
 	return ui.Reading{Notes: append(world.Notes(), said.few()...), Finished: world.Finished()}, world.EachCandidate(ctx, add)
+}
+
+// remember remembers what was listed, so that an explanation need not list it again.
+func (s *uiSource) remember(world *local.World, namespace string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.world, s.listed = world, namespace
+}
+
+// remembered returns what was listed last, if the namespace is in it; nil otherwise.
+func (s *uiSource) remembered(namespace string) *local.World {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.listed != "" && s.listed != namespace {
+		return nil
+	}
+	return s.world
 }
 
 // draftsIn returns the drafts that count in a namespace, or with "" in all.
@@ -212,13 +235,7 @@ func (s *uiSource) Explain(ctx context.Context, o local.Object) (ui.Explanation,
 
 // candidateOf is candidate, but does not list again what was listed for the table.
 func (s *uiSource) candidateOf(ctx context.Context, o local.Object, now time.Time) (*v1alpha1.CleanupCandidate, []string, error) {
-	s.lock.Lock()
-	world := s.worlds[o.Namespace]
-	if world == nil {
-		world = s.worlds[""]
-	}
-	s.lock.Unlock()
-	if world != nil {
+	if world := s.remembered(o.Namespace); world != nil {
 		return world.Candidate(ctx, o)
 	}
 	return s.candidate(ctx, o, s.draftsIn(o.Namespace), now)

@@ -73,8 +73,8 @@ func (w *World) Candidates(ctx context.Context) ([]v1alpha1.CleanupCandidate, er
 // pageSize is how many candidates are asked for at once. The server sends no more.
 const pageSize = 1000
 
-// EachCandidate calls f for each candidate of all policies and drafts. It also says whether the candidate will be held when it is due, as far
-// as that is known.
+// EachCandidate calls f for each candidate of all policies and drafts. It also says whether the candidate will be held when it is due, as
+// far as that is known.
 func (w *World) EachCandidate(ctx context.Context, f func(c *v1alpha1.CleanupCandidate, held bool)) error {
 	held := w.heldWhenDue()
 	q := gc.CandidateQuery{Namespace: w.options.Namespace, Fields: fields.Everything(), Limit: pageSize}
@@ -124,8 +124,8 @@ func (w *World) page(ctx context.Context, q gc.CandidateQuery) ([]v1alpha1.Clean
 	return out, page.Next, nil
 }
 
-// EachServerCandidate calls f for each candidate of the server in a namespace, or with "" in all. The server sends warnings that say what it
-// hides from the caller.
+// EachServerCandidate calls f for each candidate of the server in a namespace, or with "" in all. The server sends warnings that say what
+// it hides from the caller.
 func (c *Cluster) EachServerCandidate(ctx context.Context, namespace string, f func(*v1alpha1.CleanupCandidate)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {

@@ -24,7 +24,8 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// contentSecurityPolicy allows the page its own files and answers, and nothing else: no script or style in the markup, and no markup from strings.
+// contentSecurityPolicy allows the page its own files and answers, and nothing else: no script or style in the markup, and no markup from
+// strings.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -199,7 +199,9 @@ func (s *snapshot) complete(namespace string, reading Reading, more int) {
 }
 
 // sorted returns the keys of a map; never nil, which JSON would show as null.
-func sorted[V any](of map[string]V) []string { return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(of)))) }
+func sorted[V any](of map[string]V) []string {
+	return append([]string{}, slices.Sorted(maps.Keys(of))...)
+}
 
 // filter selects rows. What is empty selects all.
 type filter struct{ State, Resource, Policy, Search string }

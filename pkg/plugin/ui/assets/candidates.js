@@ -147,10 +147,14 @@ function render(anew) {
 
 function rowOf(i, row) {
   const attributes = { "aria-rowindex": i + 2, class: chosen && row && key(row) === key(chosen) ? "chosen" : "", "data-index": i };
-  const button = (name, more) => h("button", { type: "button", class: "link", tabindex: i === active ? 0 : -1, click: () => explain(i), ...more }, name);
-  if (!row) return h("tr", attributes, h("td", {}, button("…", { "aria-label": "Not read yet" })), Array.from({ length: 4 }, () => h("td")));
+  const button = (name, more) =>
+    h("button", { type: "button", class: "link", tabindex: i === active ? 0 : -1, click: () => explain(i), ...more }, name);
+  if (!row) {
+    return h("tr", attributes, h("td", {}, button("…", { "aria-label": "Not read yet" })), Array.from({ length: 4 }, () => h("td")));
+  }
   return h("tr", attributes,
-    h("td", { class: "c-object" }, button(row.name, { title: `Explain ${row.resource}/${row.name}`, "aria-current": attributes.class ? "true" : null }),
+    h("td", { class: "c-object" },
+      button(row.name, { title: `Explain ${row.resource}/${row.name}`, "aria-current": attributes.class ? "true" : null }),
       h("small", {}, `${row.resource} in ${row.namespace}`)),
     h("td", { class: "c-state" }, badge(row.state, kinds[row.state]), row.preview && " Preview"),
     h("td", { class: "c-due", title: row.due ? instant(row.due) : null }, when(row.due)),
@@ -204,13 +208,16 @@ async function explain(i) {
 // describe shows an explanation, or how to get one.
 function describe(e) {
   if (!e) {
-    set($("explanation"), h("h3", {}, "Why"), h("p", { class: "empty" }, "Choose an object to see when it is deleted, by what, and what would keep it."));
+    set($("explanation"), h("h3", {}, "Why"),
+      h("p", { class: "empty" }, "Choose an object to see when it is deleted, by what, and what would keep it."));
     return;
   }
   set($("explanation"),
     h("h3", {}, e.title),
     e.state && h("p", {}, badge(e.state, kinds[e.state]), " ", h("span", { class: "reason" }, e.reason)),
     e.message && h("p", { class: "message" }, e.message),
-    h("dl", { class: "facts" }, (e.facts ?? []).map((f) => [h("dt", {}, f.name), h("dd", {}, f.text, (f.details ?? []).map((d) => h("p", {}, d)))])),
+    h("dl", { class: "facts" }, (e.facts ?? []).map((f) => [
+      h("dt", {}, f.name), h("dd", {}, f.text, (f.details ?? []).map((d) => h("p", {}, d))),
+    ])),
     (e.lines ?? []).map((line) => h("p", {}, line)));
 }

@@ -11,7 +11,8 @@ const COLOURS = 5; // that the style sheet has; what comes after them counts tog
 // grouped returns the resources that have bars, the largest first, and the rest as one.
 function grouped(bars) {
   const sum = (list) => list.reduce((a, b) => a + b, 0);
-  const all = Object.entries(bars).map(([name, list]) => ({ name, list, sum: sum(list) })).sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1));
+  const all = Object.entries(bars).map(([name, list]) => ({ name, list, sum: sum(list) }));
+  all.sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1));
   if (all.length <= COLOURS) return all;
   const rest = all.slice(COLOURS - 1);
   const list = rest[0].list.map((_, i) => sum(rest.map((r) => r.list[i])));
@@ -57,12 +58,14 @@ function picture(chart, groups, stacked, end, text) {
   ]);
   const bars = stacked.map((sum, i) => {
     let below = 0;
-    const title = `Until ${end(i + 1).toLocaleString()}: ${groups.filter((g) => g.list[i]).map((g) => `${number(g.list[i])} ${g.name}`).join(", ")}`;
+    const parts = groups.filter((g) => g.list[i]).map((g) => `${number(g.list[i])} ${g.name}`);
+    const title = `Until ${end(i + 1).toLocaleString()}: ${parts.join(", ")}`;
     return sum > 0 && s("g", {}, s("title", {}, title), groups.map((g, at) => {
       const from = below;
       below += g.list[i];
       return g.list[i] > 0 && s("rect", {
-        class: `series-${at}`, x: x(i) + slot * 0.12, width: slot * 0.76, y: y(below), height: Math.max(1, y(from) - y(below) - (from ? 1 : 0)),
+        class: `series-${at}`, x: x(i) + slot * 0.12, width: slot * 0.76,
+        y: y(below), height: Math.max(1, y(from) - y(below) - (from ? 1 : 0)),
       });
     }));
   });

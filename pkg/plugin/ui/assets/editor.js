@@ -46,7 +46,8 @@ let previewed;
 
 export function prepare(namespace) {
   home = namespace;
-  set($("template"), h("option", { value: "" }, "Start from an example …"), Object.keys(templates).map((name) => h("option", { value: name }, name)));
+  set($("template"), h("option", { value: "" }, "Start from an example …"),
+    Object.keys(templates).map((name) => h("option", { value: name }, name)));
   $("template").addEventListener("change", () => {
     const name = $("template").value;
     $("template").value = "";
@@ -108,10 +109,11 @@ function said({ namespace, name, review, warnings }) {
   const deletions = review.deletions ?? [], sample = review.sample ?? [];
   const columns = ["now", "hour", "day", "week", "held"];
   return [
-    h("p", { class: "lead" }, deletions.length === 0
-      ? `Policy ${name} in namespace ${namespace} would delete nothing within a week.` : `Policy ${name} in namespace ${namespace} would delete:`),
+    h("p", { class: "lead" },
+      `Policy ${name} in namespace ${namespace} would delete${deletions.length === 0 ? " nothing within a week." : ":"}`),
     deletions.length > 0 && h("div", { class: "scroll" },
-      table("Deletions by rule", ["Resource", "Rule", "#Now", "#Hour", "#Day", "#Week", "#Held"], deletions.map((d) => [d.resource, d.rule, ...columns.map((c) => number(d[c]))]))),
+      table("Deletions by rule", ["Resource", "Rule", "#Now", "#Hour", "#Day", "#Week", "#Held"],
+        deletions.map((d) => [d.resource, d.rule, ...columns.map((c) => number(d[c]))]))),
     h("p", {}, `All policies together delete ${number(review.withDraft.now)} now and ${number(review.withDraft.week)} within a week. ` +
       `Without this policy: ${number(review.withoutDraft.now)} and ${number(review.withoutDraft.week)}.`),
     review.withDraft.held > 0 && h("p", {}, `Due within a week, but something keeps them: ${number(review.withDraft.held)}.`),

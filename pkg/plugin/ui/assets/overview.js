@@ -7,6 +7,8 @@ import { draw, names } from "./chart.js";
 let shown;
 let chosen = "day";
 
+const columns = ["now", "hour", "day", "week", "held", "later", "preview", "going"];
+
 const total = (counts, key) => counts.reduce((sum, c) => sum + c[key], 0);
 
 // prepare makes the choice of the time that the chart shows.
@@ -39,18 +41,20 @@ export function show(all) {
   redraw();
   set($("resources"), all.counts.length === 0
     ? h("p", { class: "empty" }, "No policy decides for any object here.")
-    : table("What policies delete", ["Resource", "#Now", "#Hour", "#Day", "#Week", "#Held", "#Later or never", "#In Preview", "#Being deleted"],
-      all.counts.map((c) => [c.resource, ...["now", "hour", "day", "week", "held", "later", "preview", "going"].map((k) => number(c[k]))])));
+    : table("What policies delete",
+      ["Resource", "#Now", "#Hour", "#Day", "#Week", "#Held", "#Later or never", "#In Preview", "#Being deleted"],
+      all.counts.map((c) => [c.resource, ...columns.map((k) => number(c[k]))])));
   showFinished(all.finished);
 }
 
 function showFinished(finished) {
   $("finished-card").hidden = !finished;
   if (!finished) return;
-  set($("finished"), table("Finished objects", ["Namespace", "Resource", "#Objects", "#Failed", "Oldest", "#Size", "Created by"], finished.map((f) => [
-    f.namespace, f.resource, number(f.objects), number(f.failed), f.oldest ? when(Date.parse(f.oldest) / 1000) : "–", size(f.bytes),
-    creators(f.creators ?? []),
-  ])));
+  set($("finished"), table("Finished objects", ["Namespace", "Resource", "#Objects", "#Failed", "Oldest", "#Size", "Created by"],
+    finished.map((f) => [
+      f.namespace, f.resource, number(f.objects), number(f.failed), f.oldest ? when(Date.parse(f.oldest) / 1000) : "–", size(f.bytes),
+      creators(f.creators ?? []),
+    ])));
 }
 
 function creators(all) {

@@ -52,7 +52,9 @@ const lines = (text) => text.split("\n").flatMap((line) => [h("span", {}, line),
 
 function holdTable(p, all) {
   return table(`What waits for approval by ${title(p)}`, ["Namespace", "#Objects", "Resources", "Since", "Why", "Hold"],
-    all.map((hold) => [hold.namespace || "All", number(hold.objects), (hold.resources ?? []).join(", "), when(seconds(hold.since)), hold.why ?? "", hold.id]));
+    all.map((hold) => [
+      hold.namespace || "All", number(hold.objects), (hold.resources ?? []).join(", "), when(seconds(hold.since)), hold.why ?? "", hold.id,
+    ]));
 }
 
 function holds(p, id) {
@@ -63,7 +65,8 @@ function holds(p, id) {
     h("div", { class: "scroll" }, holdTable(p, p.holds)),
     p.unlistedHolds > 0 && h("p", {}, `${plural(p.unlistedHolds, "more hold")} will be listed as others end.`),
     [...new Set(others.map((hold) => hold.approver))].map((name) => h("p", {}, `Another policy must approve: ${name}`)),
-    mine(p).length > 0 && h("button", { type: "button", class: "primary", id: id + "-approve", click: () => ask(p) }, `Approve ${plural(objects, "deletion")} …`));
+    mine(p).length > 0 && h("button", { type: "button", class: "primary", id: id + "-approve", click: () => ask(p) },
+      `Approve ${plural(objects, "deletion")} …`));
 }
 
 // ask shows what waits, and asks.
@@ -71,8 +74,7 @@ function ask(p) {
   asked = p;
   const all = mine(p), objects = all.reduce((sum, hold) => sum + hold.objects, 0);
   set($("approve-title"), `Approve what ${title(p)} deletes?`);
-  set($("approve-text"), `If you approve, Winnow deletes ${plural(objects, "object")} as ${p.cluster ? "this cluster policy" : "the policy"} says. ` +
-    "Objects that it has deleted do not come back.");
+  set($("approve-text"), `If you approve, Winnow deletes ${plural(objects, "object")}. Deleted objects do not come back.`);
   set($("approve-holds"), holdTable(p, all));
   set($("approve-confirm"), `Approve ${plural(objects, "deletion")}`);
   $("approve-failure").hidden = true;
