@@ -59,8 +59,12 @@ run: ## Run a local cluster with Winnow and a demonstration; Ctrl-C ends all of 
 programs: ## Fetch or build the programs of the test cluster, once for each version
 	@go run ./hack/programs
 
+# Why the tests of the page are left out, empty when they are not: they need a Chromium.
+NOBROWSER = $(shell hack/chromium.sh 2>&1 >/dev/null || true)
+
 .PHONY: test
 test: test-unit test-e2e ## Run all tests
+	@why="$(NOBROWSER)"; if [ "$$why" ]; then echo "The tests of the page are left out. $$why"; else $(MAKE) --no-print-directory test-browser; fi
 
 # Random tests of "make test" try the same cases each time, so that what fails was broken by a change. "make test-long" tries others.
 test-unit: export RAPID_SEED ?= 1
@@ -75,6 +79,11 @@ test-unit: programs ## Run unit and integration tests and fuzz seeds, with the r
 .PHONY: test-e2e
 test-e2e: programs ## Run end-to-end tests on real clusters, never from the test cache
 	$(GO_TEST) -count=1 ./test/...
+
+.PHONY: test-browser
+test-browser: programs ## Test the page of kubectl winnow ui in a Chromium; installs one if it is missing, as root on Debian
+	@hack/chromium.sh --install
+	cd test/browser && $(GO_TEST) -count=1 .
 
 # Steps of a random test are checks times steps.
 LONG_CHECKS ?= 17000

@@ -83,7 +83,13 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	policy, err := o.policy(ctx, clients.GcV1alpha1(), ofCluster, name)
+	of := types.NamespacedName{Name: name}
+	if !ofCluster {
+		if of.Namespace, err = o.namespace(); err != nil {
+			return err
+		}
+	}
+	policy, err := policyNamed(ctx, clients.GcV1alpha1(), of)
 	if err != nil {
 		return err
 	}
@@ -118,32 +124,45 @@ func parsePolicy(argument string) (ofCluster bool, name string, err error) {
 	return ofCluster, name, nil
 }
 
-// policy reads a policy.
-func (o *approveOptions) policy(ctx context.Context, client gcclient.GcV1alpha1Interface, ofCluster bool, name string) (*held, error) {
-	if ofCluster {
-		p, err := client.ClusterCleanupPolicies().Get(ctx, name, metav1.GetOptions{})
+// policyNamed reads a policy. Without a namespace, it is a cluster policy.
+func policyNamed(ctx context.Context, client gcclient.GcV1alpha1Interface, of types.NamespacedName) (*held, error) {
+	if of.Namespace == "" {
+		p, err := client.ClusterCleanupPolicies().Get(ctx, of.Name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
-		return &held{types.NamespacedName{Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+		return &held{of, p.Annotations, p.Status.Holds}, nil
 	}
-	namespace, err := o.namespace()
+	p, err := client.CleanupPolicies(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	p, err := client.CleanupPolicies(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
+	return &held{of, p.Annotations, p.Status.Holds}, nil
+}
+
+// waiting returns the holds that are not approved yet.
+func (h *held) waiting() ([]gc.PolicyHold, error) {
+	approved := gc.ApprovedHolds(h.annotations[gc.AnnotationApprovedHold])
+	var out []gc.PolicyHold
+	for i := range h.holds {
+		if h.holds[i].Policy == "" && slices.Contains(approved, h.holds[i].ID) { // The status lags behind approvals.
+			continue
+		}
+		hold := gc.PolicyHold{}
+		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&h.holds[i], &hold, nil); err != nil {
+			return nil, err
+		}
+		out = append(out, hold)
 	}
-	return &held{types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Annotations, p.Status.Holds}, nil
+	return out, nil
 }
 
 // show prints what waits, and returns the holds that this policy must approve.
 func (o *approveOptions) show(policy *held) ([]string, error) {
-	approved := gc.ApprovedHolds(policy.annotations[gc.AnnotationApprovedHold])
-	waiting := slices.DeleteFunc(policy.holds, func(h v1alpha1.PolicyHold) bool { // The status lags behind approvals.
-		return h.Policy == "" && slices.Contains(approved, h.ID)
-	})
+	waiting, err := policy.waiting()
+	if err != nil {
+		return nil, err
+	}
 	if len(waiting) == 0 {
 		fmt.Fprintf(o.Out, "Nothing waits for approval by %s.\n", gc.PolicyTitle(policy.Namespace, policy.Name))
 		return nil, nil
@@ -152,10 +171,7 @@ func (o *approveOptions) show(policy *held) ([]string, error) {
 	var others []string
 	t := newTable("Hold", "Namespace", "Objects", "Resources", "Since", "Why")
 	for i := range waiting {
-		h := gc.PolicyHold{}
-		if err := v1alpha1.Convert_v1alpha1_PolicyHold_To_gc_PolicyHold(&waiting[i], &h, nil); err != nil {
-			return nil, err
-		}
+		h := &waiting[i]
 		namespace, since := h.Namespace, "-"
 		if namespace == "" {
 			namespace = "(all)"

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
-	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
 // judgedWithin is how long to wait until Winnow has judged a new state of an object.
@@ -20,13 +19,7 @@ const judgedWithin = 10 * time.Second
 
 // tellEnd says when the object is deleted, once Winnow has judged this state of it.
 func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string) error {
-	config, err := p.flags.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	said := &collected{}
-	config.WarningHandler = said
-	cluster, err := local.New(config)
+	cluster, said, err := p.collecting()
 	if err != nil {
 		return err
 	}
@@ -52,7 +45,7 @@ func (p *plugin) tellEnd(ctx context.Context, t *target, resourceVersion string)
 		return err
 	case candidate == nil:
 		for _, text := range said.texts {
-			sentence(p.Out, "", text)
+			printLine(p.Out, "", sentence(text))
 		}
 		return nil
 	}
@@ -73,7 +66,7 @@ func printEnd(p *plugin, c *v1alpha1.CleanupCandidate) {
 		}
 		fmt.Fprintf(p.Out, "%s: kept until %s instead of %s.\n", oneLine(source), oneLine(a.To), oneLine(a.From))
 	}
-	sentence(p.Out, "", fmt.Sprintf("%s (%s): %s", s.State, s.Reason, s.Message))
+	printLine(p.Out, "", sentence(fmt.Sprintf("%s (%s): %s", s.State, s.Reason, s.Message)))
 }
 
 // atLeast reports whether a resource version is the same as another one or newer.

@@ -6,6 +6,7 @@ package plugin
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/ui"
 )
 
 // explanation is a candidate in words. The sentences are those of the engine.
@@ -28,38 +30,65 @@ type explanation struct {
 	now  time.Time
 }
 
+// words returns the explanation as title, facts and sentences.
+func (e *explanation) words() *ui.Explanation {
+	out := &ui.Explanation{Title: fmt.Sprintf("%s/%s in namespace %s", e.object.Resource, e.object.Name, e.object.Namespace)}
+	if c := e.candidate; c != nil {
+		out.State, out.Reason, out.Message = string(c.Status.State), c.Status.Reason, sentence(c.Status.Message)
+		out.Facts = append(e.reckoning(), e.policies()...)
+	}
+	for _, line := range append(slices.Clone(e.lines), e.native...) {
+		out.Lines = append(out.Lines, sentence(line))
+	}
+	return out
+}
+
 func (e *explanation) print(w io.Writer) {
-	title := fmt.Sprintf("%s/%s in namespace %s", e.object.Resource, e.object.Name, e.object.Namespace)
-	if c := e.candidate; c == nil {
-		heading(w, "%s", title)
+	words := e.words()
+	if e.candidate == nil {
+		heading(w, "%s", words.Title)
 	} else {
-		heading(w, "%s: %s (%s)", title, c.Status.State, c.Status.Reason)
-		sentence(w, "", c.Status.Message)
-		e.printReckoning(w)
+		heading(w, "%s: %s (%s)", words.Title, words.State, words.Reason)
+		printLine(w, "", words.Message)
+		fmt.Fprintln(w)
+		for _, f := range words.Facts {
+			fmt.Fprintf(w, "  %-11s %s\n", f.Name, oneLine(f.Text))
+			for _, detail := range f.Details {
+				printLine(w, "              ", detail)
+			}
+		}
+		fmt.Fprintln(w)
 	}
-	for _, line := range e.lines {
-		sentence(w, "", line)
-	}
-	for _, line := range e.native {
-		sentence(w, "", line)
+	for _, line := range words.Lines {
+		printLine(w, "", line)
 	}
 }
 
-// sentence prints a sentence of somebody else, with a full stop and a capital letter.
-func sentence(w io.Writer, indent, text string) {
-	if text = oneLine(text); text == "" {
-		return
+// printLine prints a line, or nothing if there is no text.
+func printLine(w io.Writer, indent, text string) {
+	if text != "" {
+		fmt.Fprintf(w, "%s%s\n", indent, oneLine(text))
+	}
+}
+
+// sentence returns a sentence of somebody else with a full stop and a capital letter.
+func sentence(text string) string {
+	if text == "" {
+		return ""
 	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
-	fmt.Fprintf(w, "%s%s%s\n", indent, strings.ToUpper(text[:1]), text[1:])
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// printReckoning prints how the answer follows.
-func (e *explanation) printReckoning(w io.Writer) {
+// reckoning says how the answer follows.
+func (e *explanation) reckoning() []ui.Fact {
 	s := &e.candidate.Status
-	fmt.Fprintln(w)
+	var out []ui.Fact
+	add := func(name, format string, args ...any) {
+		out = append(out, ui.Fact{Name: name, Text: fmt.Sprintf(format, args...)})
+	}
 	if s.Since != nil {
 		what := "Finished"
 		if s.After == v1alpha1.AfterCreated {
@@ -69,39 +98,39 @@ func (e *explanation) printReckoning(w io.Writer) {
 		if s.Outcome != "" {
 			outcome = ", " + string(s.Outcome)
 		}
-		e.line(w, what, "%s%s", e.at(s.Since), outcome)
+		add(what, "%s%s", e.at(s.Since), outcome)
 	}
 	if p := s.DecidedBy; p != nil {
-		e.line(w, "Decided by", "%s", policyAndRule(p))
+		add("Decided by", "%s", policyAndRule(p))
 	}
 	if s.TTL != "" {
-		e.line(w, "Kept for", "%s", s.TTL)
+		add("Kept for", "%s", s.TTL)
 	}
 	if s.DueTime != nil {
-		e.line(w, "Due", "%s", e.at(s.DueTime))
+		add("Due", "%s", e.at(s.DueTime))
 	}
 	for _, a := range s.Adjustments {
 		source := a.Source
 		if a.Policy != "" {
 			source += " of ccup/" + a.Policy
 		}
-		e.line(w, "Changed by", "%s: kept until %s instead of %s", source, a.To, a.From)
+		add("Changed by", "%s: kept until %s instead of %s", source, a.To, a.From)
 	}
 	for i := range s.Limits {
-		e.line(w, "Counted by", "%s", limit(&s.Limits[i]))
+		add("Counted by", "%s", limit(&s.Limits[i]))
 	}
 	if s.Owner != nil {
-		e.line(w, "Controller", "%s/%s (%s)", s.Owner.Kind, s.Owner.Name, s.Owner.State)
+		add("Controller", "%s/%s (%s)", s.Owner.Kind, s.Owner.Name, s.Owner.State)
 	}
 	if len(s.Finalizers) > 0 {
-		e.line(w, "Waits for", "%s", strings.Join(s.Finalizers, ", "))
+		add("Waits for", "%s", strings.Join(s.Finalizers, ", "))
 	}
-	e.printPolicies(w)
-	fmt.Fprintln(w)
+	return out
 }
 
-// printPolicies prints what each policy says.
-func (e *explanation) printPolicies(w io.Writer) {
+// policies says what each policy says.
+func (e *explanation) policies() []ui.Fact {
+	var out []ui.Fact
 	for i := range e.candidate.Status.Policies {
 		p := &e.candidate.Status.Policies[i]
 		if p.Result == v1alpha1.ConsideredNoMatch && !e.wide {
@@ -111,18 +140,18 @@ func (e *explanation) printPolicies(w io.Writer) {
 		if p.KeepsUntil != "" {
 			keeps = ", keeps until " + p.KeepsUntil
 		}
-		e.line(w, "Policy", "%s: %s%s", policyAndRule(&p.CandidatePolicy), p.Result, keeps)
-		sentence(w, "              ", p.Message)
+		f := ui.Fact{Name: "Policy", Text: fmt.Sprintf("%s: %s%s", policyAndRule(&p.CandidatePolicy), p.Result, keeps)}
+		if p.Message != "" {
+			f.Details = append(f.Details, sentence(p.Message))
+		}
 		for _, r := range p.Rules {
 			if !r.Matches && e.wide {
-				fmt.Fprintf(w, "              rule %s does not match: %s\n", oneLine(r.Name), oneLine(r.Message))
+				f.Details = append(f.Details, fmt.Sprintf("rule %s does not match: %s", r.Name, r.Message))
 			}
 		}
+		out = append(out, f)
 	}
-}
-
-func (e *explanation) line(w io.Writer, name, format string, args ...any) {
-	fmt.Fprintf(w, "  %-11s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
+	return out
 }
 
 // at formats a time with its distance from now.

@@ -132,6 +132,8 @@ func TestUsage(t *testing.T) {
 		"preview -f missing.yaml":              "no such file",
 		"top --interval 10ms":                  "use at least 1s",
 		"top -o name":                          "allowed formats are: json,yaml,wide",
+		"ui --port 70000":                      "invalid argument",
+		"ui something":                         "unknown command",
 		"approve nothing/x --server 127.0.0.1": "is no kind of policy",
 	} {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
@@ -147,11 +149,12 @@ func TestHelp(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--help": {
 			`Start with "kubectl winnow report"`, "mode: Preview", "mode: Enforce", "report", "preview", "why", "top", "keep", "release", "approve",
-			"completion",
+			"ui", "completion",
 		},
 		"report --help":         {"kind: CleanupPolicy", "mode: Preview", "kubectl apply -f policy.yaml", `"mode": "Enforce"`, "is an estimate"},
 		"top --help":            {"every few seconds", "kubectl winnow top -n team-a", "--interval"},
 		"preview --help":        {"1 if they would delete something"},
+		"ui --help":             {"It only reads, until you press a button", "do not share the address", "ssh -L"},
 		"__complete report -o ": {"json", "wide"},
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()

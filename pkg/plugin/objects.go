@@ -28,6 +28,11 @@ func (p *plugin) object(args []string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.objectIn(namespace, args...)
+}
+
+// objectIn is object, in a namespace.
+func (p *plugin) objectIn(namespace string, args ...string) (*target, error) {
 	if len(args) == 1 && !strings.Contains(args[0], "/") {
 		return nil, fmt.Errorf("%q is no object: name its type too, for example job/%[1]s", args[0])
 	}

@@ -70,7 +70,7 @@ Start with "kubectl winnow report". It only reads, and the cluster does not need
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	p.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newReport(p), newPreview(p), newWhy(p), newTop(p), newKeep(p), newRelease(p), newApprove(p))
+	root.AddCommand(newReport(p), newPreview(p), newWhy(p), newTop(p), newKeep(p), newRelease(p), newApprove(p), newUI(p))
 	completeNamespaces(root, p)
 	return root
 }

@@ -94,25 +94,17 @@ func (o *previewOptions) policies(ctx context.Context) ([]*gc.CleanupPolicy, err
 		return nil, err
 	}
 	drafts, err := o.drafts(ctx, o.In, namespace)
-	if len(drafts.ClusterPolicies) > 0 {
-		return nil, fmt.Errorf("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f %s",
-			strings.Join(o.names, ","))
+	if err != nil {
+		return nil, err
 	}
-	return drafts.Policies, err
+	return onlyPolicies(drafts)
 }
 
 // review returns the answer for one policy, and prints the warnings.
 func (o *previewOptions) review(
 	ctx context.Context, cluster *local.Cluster, draft *gc.CleanupPolicy, installed bool,
 ) (*v1alpha1.CleanupReview, error) {
-	var review *v1alpha1.CleanupReview
-	var warnings []string
-	var err error
-	if installed {
-		review, err = cluster.ServerReview(ctx, draft)
-	} else {
-		review, warnings, err = cluster.Review(ctx, draft)
-	}
+	review, warnings, err := reviewOf(ctx, cluster, draft, installed)
 	for _, text := range warnings {
 		o.warn(text)
 	}
@@ -120,6 +112,25 @@ func (o *previewOptions) review(
 		review.APIVersion, review.Kind = v1alpha1.SchemeGroupVersion.String(), "CleanupReview"
 	}
 	return review, err
+}
+
+// reviewOf asks the server, or if there is none, the engine in this process. The server sends warnings itself.
+func reviewOf(
+	ctx context.Context, cluster *local.Cluster, draft *gc.CleanupPolicy, installed bool,
+) (*v1alpha1.CleanupReview, []string, error) {
+	if !installed {
+		return cluster.Review(ctx, draft)
+	}
+	review, err := cluster.ServerReview(ctx, draft)
+	return review, nil, err
+}
+
+// onlyPolicies returns the CleanupPolicies among drafts. Other drafts are an error.
+func onlyPolicies(drafts local.Drafts) ([]*gc.CleanupPolicy, error) {
+	if len(drafts.ClusterPolicies) > 0 {
+		return nil, errors.New("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f FILENAME")
+	}
+	return drafts.Policies, nil
 }
 
 // print prints a review. another says that one was printed before.

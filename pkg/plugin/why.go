@@ -93,20 +93,14 @@ func (o *whyOptions) printCandidate(object local.Object, c *v1alpha1.CleanupCand
 }
 
 // candidate asks the server, or if there is none or there are drafts, the engine in this process. The lines are for people.
-func (o *whyOptions) candidate(
+func (p *plugin) candidate(
 	ctx context.Context, object local.Object, drafts local.Drafts, now time.Time,
 ) (*v1alpha1.CleanupCandidate, []string, error) {
-	config, err := o.flags.ToRESTConfig()
+	cluster, lines, err := p.collecting()
 	if err != nil {
 		return nil, nil, err
 	}
-	lines := &collected{}
-	config.WarningHandler = lines
-	cluster, err := local.New(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(drafts.Policies)+len(drafts.ClusterPolicies) == 0 {
+	if drafts.Empty() {
 		if installed, err := cluster.Installed(ctx); err != nil {
 			return nil, nil, fmt.Errorf("asking for the API of Winnow: %w", err)
 		} else if installed {
@@ -115,6 +109,18 @@ func (o *whyOptions) candidate(
 		}
 	}
 	return cluster.Candidate(ctx, object, drafts, now)
+}
+
+// collecting returns a cluster whose warnings are collected.
+func (p *plugin) collecting() (*local.Cluster, *collected, error) {
+	config, err := p.flags.ToRESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	lines := &collected{}
+	config.WarningHandler = lines
+	cluster, err := local.New(config)
+	return cluster, lines, err
 }
 
 // collected are warnings that are printed later.

@@ -104,7 +104,7 @@ func (c *Cluster) read(ctx context.Context, namespace string) (*setting, error) 
 		return nil, err
 	}
 	reader := c.discovery
-	if may, err := c.may(ctx, "list", apiServices, ""); err != nil {
+	if may, err := c.May(ctx, "list", apiServices, ""); err != nil {
 		return nil, err
 	} else if !may { // Other API servers are unlikely to serve a kind that finishes.
 		reader.APIServices = nil
@@ -113,8 +113,8 @@ func (c *Cluster) read(ctx context.Context, namespace string) (*setting, error) 
 	return s, err
 }
 
-// may reports whether the caller may do something in a namespace, or with "" in all of them.
-func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupResource, namespace string) (bool, error) {
+// May reports whether the caller may do something in a namespace, or with "" in all of them.
+func (c *Cluster) May(ctx context.Context, verb string, resource schema.GroupResource, namespace string) (bool, error) {
 	review, err := c.access.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: verb, Group: resource.Group, Resource: resource.Resource, Namespace: namespace,
@@ -129,7 +129,7 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupRes
 // readNamespaces reads the metadata of one namespace, or with "" of all. One that the caller may not read counts as one without labels.
 func (c *Cluster) readNamespaces(ctx context.Context, namespace string, s *setting) error {
 	if namespace == "" {
-		switch may, err := c.may(ctx, "list", namespaceResource.GroupResource(), ""); {
+		switch may, err := c.May(ctx, "list", namespaceResource.GroupResource(), ""); {
 		case err != nil:
 			return err
 		case !may:
@@ -144,7 +144,7 @@ func (c *Cluster) readNamespaces(ctx context.Context, namespace string, s *setti
 		}
 		return nil
 	}
-	may, err := c.may(ctx, "get", namespaceResource.GroupResource(), namespace)
+	may, err := c.May(ctx, "get", namespaceResource.GroupResource(), namespace)
 	if err != nil {
 		return err
 	}
@@ -168,24 +168,21 @@ func (c *Cluster) readOurs(ctx context.Context, namespace string, s *setting) ([
 	case !served:
 		return nil, nil
 	}
-	own, err := readAll(ctx, c, s, "cleanuppolicies", namespace, c.policies.CleanupPolicies(namespace).List)
+	own, cluster, notes, err := c.Policies(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	for i := range own.Items {
+	s.notes = append(s.notes, notes...)
+	for i := range own {
 		p := &gc.CleanupPolicy{}
-		if err := v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(&own.Items[i], p, nil); err != nil {
+		if err := v1alpha1.Convert_v1alpha1_CleanupPolicy_To_gc_CleanupPolicy(&own[i], p, nil); err != nil {
 			return nil, err
 		}
 		s.policies = append(s.policies, p)
 	}
-	cluster, err := readAll(ctx, c, s, "clustercleanuppolicies", "", c.policies.ClusterCleanupPolicies().List)
-	if err != nil {
-		return nil, err
-	}
-	for i := range cluster.Items {
+	for i := range cluster {
 		p := &gc.ClusterCleanupPolicy{}
-		if err := v1alpha1.Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(&cluster.Items[i], p, nil); err != nil {
+		if err := v1alpha1.Convert_v1alpha1_ClusterCleanupPolicy_To_gc_ClusterCleanupPolicy(&cluster[i], p, nil); err != nil {
 			return nil, err
 		}
 		s.clusterPolicies = append(s.clusterPolicies, p)
@@ -205,7 +202,7 @@ func (c *Cluster) readOurs(ctx context.Context, namespace string, s *setting) ([
 func readAll[L any](
 	ctx context.Context, c *Cluster, s *setting, resource, namespace string, list func(context.Context, metav1.ListOptions) (*L, error),
 ) (*L, error) {
-	switch may, err := c.may(ctx, "list", v1alpha1.Resource(resource), namespace); {
+	switch may, err := c.May(ctx, "list", v1alpha1.Resource(resource), namespace); {
 	case err != nil:
 		return nil, err
 	case !may:
@@ -227,4 +224,35 @@ func (c *Cluster) Installed(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Namespaces returns the names of all namespaces, and whether the caller may list them.
+func (c *Cluster) Namespaces(ctx context.Context) (names []string, may bool, err error) {
+	if may, err = c.May(ctx, "list", namespaceResource.GroupResource(), ""); err != nil || !may {
+		return nil, may, err
+	}
+	all, err := c.metadata.Resource(namespaceResource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, may, fmt.Errorf("listing namespaces: %w", err)
+	}
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
+	}
+	return names, may, nil
+}
+
+// Policies returns the policies of a namespace, or with "" of all, and the cluster policies. The notes say which the caller may not list.
+func (c *Cluster) Policies(
+	ctx context.Context, namespace string,
+) (own []v1alpha1.CleanupPolicy, cluster []v1alpha1.ClusterCleanupPolicy, notes []string, err error) {
+	s := &setting{}
+	ownList, err := readAll(ctx, c, s, "cleanuppolicies", namespace, c.policies.CleanupPolicies(namespace).List)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	clusterList, err := readAll(ctx, c, s, "clustercleanuppolicies", "", c.policies.ClusterCleanupPolicies().List)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return ownList.Items, clusterList.Items, s.notes, nil
 }

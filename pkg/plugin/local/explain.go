@@ -7,14 +7,14 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/forecast"
 )
 
 // Object names an object. Resource is "resource.group".
@@ -41,7 +41,14 @@ func (c *Cluster) Candidate(ctx context.Context, o Object, drafts Drafts, now ti
 	if err != nil {
 		return nil, nil, err
 	}
-	candidates, err := w.candidates(ctx, fields.OneTermEqualSelector(gc.FieldObject, o.field()))
+	return w.Candidate(ctx, o)
+}
+
+// Candidate is Cluster.Candidate, for a World that was read before.
+func (w *World) Candidate(ctx context.Context, o Object) (*v1alpha1.CleanupCandidate, []string, error) {
+	candidates, _, err := w.page(ctx, gc.CandidateQuery{
+		Namespace: o.Namespace, Fields: fields.OneTermEqualSelector(gc.FieldObject, o.field()), All: true,
+	})
 	switch lines := w.Notes(); {
 	case err != nil:
 		return nil, nil, err
@@ -58,22 +65,79 @@ func (c *Cluster) Candidate(ctx context.Context, o Object, drafts Drafts, now ti
 
 // Candidates returns the candidates of all policies and drafts.
 func (w *World) Candidates(ctx context.Context) ([]v1alpha1.CleanupCandidate, error) {
-	return w.candidates(ctx, fields.Everything())
+	var out []v1alpha1.CleanupCandidate
+	err := w.EachCandidate(ctx, func(c *v1alpha1.CleanupCandidate, _ bool) { out = append(out, *c) })
+	return out, err
 }
 
-// candidates returns those that a selector selects, and an object that is asked for by name also if it is no candidate.
-func (w *World) candidates(ctx context.Context, which fields.Selector) ([]v1alpha1.CleanupCandidate, error) {
-	judged := w.Judged()
-	_, byName := which.RequiresExactMatch(gc.FieldObject)
-	page, err := judged.Candidates(ctx, gc.CandidateQuery{
-		Namespace: w.options.Namespace, Resources: sets.KeySet(judged.CandidateResources(w.options.Namespace)),
-		Labels: labels.Everything(), Fields: which, All: byName,
-	})
+// pageSize is how many candidates are asked for at once. The server sends no more.
+const pageSize = 1000
+
+// EachCandidate calls f for each candidate of all policies and drafts. It also says whether the candidate will be held when it is due, as
+// far as that is known.
+func (w *World) EachCandidate(ctx context.Context, f func(c *v1alpha1.CleanupCandidate, held bool)) error {
+	held := w.heldWhenDue()
+	q := gc.CandidateQuery{Namespace: w.options.Namespace, Fields: fields.Everything(), Limit: pageSize}
+	for {
+		items, next, err := w.page(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			c := &items[i]
+			f(c, held.Has(Object{c.Status.Object.Resource, c.Namespace, c.Status.Object.Name}))
+		}
+		if next == nil {
+			return nil
+		}
+		q.After = *next
+	}
+}
+
+// heldWhenDue returns the objects that are held, or that will be when they are due within a week.
+func (w *World) heldWhenDue() sets.Set[Object] {
+	out := sets.New[Object]()
+	for _, ns := range w.namespaces {
+		for _, v := range w.judged().Verdicts(ns.Name, w.options.Now.Add(forecast.Week)) {
+			if v.State == gc.CandidateHeld {
+				out.Insert(Object{v.Resource, v.Namespace, v.Name()})
+			}
+		}
+	}
+	return out
+}
+
+// page returns a page of candidates, and where the next one begins.
+func (w *World) page(ctx context.Context, q gc.CandidateQuery) ([]v1alpha1.CleanupCandidate, *gc.CandidatePosition, error) {
+	judged := w.judged()
+	q.Resources, q.Labels = sets.KeySet(judged.CandidateResources(q.Namespace)), labels.Everything()
+	page, err := judged.Candidates(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
 	out := make([]v1alpha1.CleanupCandidate, len(page.Items))
 	for i := range page.Items {
 		if err := v1alpha1.Convert_gc_CleanupCandidate_To_v1alpha1_CleanupCandidate(&page.Items[i], &out[i], nil); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return out, err
+	return out, page.Next, nil
+}
+
+// EachServerCandidate calls f for each candidate of the server in a namespace, or with "" in all. The server sends warnings that say what
+// it hides from the caller.
+func (c *Cluster) EachServerCandidate(ctx context.Context, namespace string, f func(*v1alpha1.CleanupCandidate)) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := c.policies.CleanupCandidates(namespace).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			f(&page.Items[i])
+		}
+		if options.Continue = page.Continue; page.Continue == "" {
+			return nil
+		}
+	}
 }

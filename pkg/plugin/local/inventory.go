@@ -133,7 +133,7 @@ type Deletions struct {
 func (w *World) Deletions() []Deletions {
 	type key struct{ namespace, policy, rule, resource string }
 	counts, reasons := map[key]*gc.ReviewedCount{}, map[key]map[string]int64{}
-	judged, now := w.Judged(), w.options.Now
+	judged, now := w.judged(), w.options.Now
 	for _, ns := range w.namespaces {
 		for _, v := range judged.Verdicts(ns.Name, now.Add(forecast.Week)) {
 			in, ok := forecast.DueIn(v, now)

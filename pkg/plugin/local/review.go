@@ -29,7 +29,7 @@ func (c *Cluster) Review(ctx context.Context, draft *gc.CleanupPolicy) (*v1alpha
 	mayList := func(resource string) bool {
 		may, ok := known[resource]
 		if !ok {
-			if may, err = c.may(ctx, "list", schema.ParseGroupResource(resource), draft.Namespace); err != nil {
+			if may, err = c.May(ctx, "list", schema.ParseGroupResource(resource), draft.Namespace); err != nil {
 				failed = err
 			}
 			known[resource] = may

@@ -51,7 +51,7 @@ func (c *Cluster) StatusReader(ctx context.Context, namespace string) (*StatusRe
 }
 
 func (r *StatusReader) may(ctx context.Context, resource, namespace string) (bool, error) {
-	return r.cluster.may(ctx, "list", v1alpha1.Resource(resource), namespace)
+	return r.cluster.May(ctx, "list", v1alpha1.Resource(resource), namespace)
 }
 
 // mayNoted is like may, and notes a missing permission.

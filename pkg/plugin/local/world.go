@@ -35,6 +35,9 @@ type Drafts struct {
 	ClusterPolicies []*gc.ClusterCleanupPolicy
 }
 
+// Empty reports whether there are none.
+func (d *Drafts) Empty() bool { return len(d.Policies)+len(d.ClusterPolicies) == 0 }
+
 // Options says what a World is read for.
 type Options struct {
 	// Namespace is empty for all namespaces.
@@ -58,6 +61,7 @@ type World struct {
 	unlisted  map[string]error            // by resource
 	// governed says that any policy or draft is about any of these namespaces.
 	governed bool
+	judged   func() *tracker.Tracker
 }
 
 // Read lists everything that decisions depend on. Resources that the caller may not list are left out; see Notes.
@@ -67,6 +71,7 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 		return nil, err
 	}
 	w := &World{setting: s, options: o, inventory: newInventory(), objects: map[string][]*facts.Compact{}, unlisted: map[string]error{}}
+	w.judged = sync.OnceValue(w.judge)
 	probe := w.newTracker() // It says what the policies are about.
 	w.addDrafts(probe)
 	resources := sets.KeySet(probe.Coverage())
@@ -103,7 +108,7 @@ func (w *World) list(
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			may, err := c.may(ctx, "list", schema.ParseGroupResource(resource), w.options.Namespace)
+			may, err := c.May(ctx, "list", schema.ParseGroupResource(resource), w.options.Namespace)
 			switch {
 			case err != nil:
 			case may:
@@ -189,8 +194,8 @@ func (s *setting) newTrackerAt(now time.Time) *tracker.Tracker {
 
 func (w *World) newTracker() *tracker.Tracker { return w.newTrackerAt(w.options.Now) }
 
-// Judged returns a tracker in which every object is judged by the stored policies, and then by the drafts too.
-func (w *World) Judged() *tracker.Tracker {
+// judge returns a tracker in which every object is judged by the stored policies, and then by the drafts too.
+func (w *World) judge() *tracker.Tracker {
 	t := w.newTracker()
 	w.addObjects(t)
 	if w.addDrafts(t) {
@@ -207,7 +212,7 @@ func (w *World) addDrafts(t *tracker.Tracker) bool {
 	for _, p := range w.options.Drafts.Policies {
 		t.SetPolicy(w.draft(p), w.options.Now)
 	}
-	return len(w.options.Drafts.Policies)+len(w.options.Drafts.ClusterPolicies) > 0
+	return !w.options.Drafts.Empty()
 }
 
 // addObjects adds all objects that policies cover now, and judges them.

@@ -1,0 +1,171 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// api answers the requests of the page.
+type api struct {
+	source    Source
+	snapshots *snapshots
+}
+
+func (a *api) register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/place", answer(func(r *http.Request) (any, error) { return a.source.Place(r.Context()) }))
+	mux.HandleFunc("GET /api/overview", answer(a.overview))
+	mux.HandleFunc("GET /api/candidates", answer(a.candidates))
+	mux.HandleFunc("GET /api/explanation", answer(a.explanation))
+	mux.HandleFunc("GET /api/policies", answer(a.policies))
+	mux.HandleFunc("POST /api/preview", answer(a.preview))
+	mux.HandleFunc("POST /api/approve", answer(a.approve))
+}
+
+// badRequest is an error of the page, and not of the cluster.
+type badRequest struct{ error }
+
+// Unwrap lets errors.As see why.
+func (b badRequest) Unwrap() error { return b.error }
+
+// answer writes what a function returns as JSON.
+func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := f(r)
+		status := http.StatusOK
+		if err != nil {
+			value, status = map[string]string{"error": err.Error()}, statusOf(err)
+		}
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(value) // If it fails, nobody reads it any more.
+	}
+}
+
+// statusOf returns the status of an error: that of the API server if it has sent one.
+func statusOf(err error) int {
+	var status apierrors.APIStatus
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge
+	case errors.As(err, new(badRequest)):
+		return http.StatusBadRequest
+	case errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest:
+		return int(status.Status().Code)
+	}
+	return http.StatusBadGateway
+}
+
+// overview answers with a snapshot that is at most as many seconds old as the page asks for.
+func (a *api) overview(r *http.Request) (any, error) {
+	age, err := number(r, "age")
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.snapshots.get(r.Context(), r.FormValue("namespace"), time.Duration(age)*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	return s.overview, nil
+}
+
+// candidatesMost is how many candidates one answer has.
+const candidatesMost = 500
+
+// page is a part of the candidates that a filter selects.
+type page struct {
+	// Version says which snapshot it is of.
+	Version int64  `json:"version"`
+	Total   int    `json:"total"`
+	Rows    []*row `json:"rows"`
+}
+
+func (a *api) candidates(r *http.Request) (any, error) {
+	offset, err := number(r, "offset")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(r, "limit")
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.snapshots.get(r.Context(), r.FormValue("namespace"), anyAge)
+	if err != nil {
+		return nil, err
+	}
+	rows := s.filter(filter{
+		State: r.FormValue("state"), Resource: r.FormValue("resource"), Policy: r.FormValue("policy"), Search: r.FormValue("search"),
+	})
+	offset = min(offset, len(rows))
+	return page{s.overview.Version, len(rows), rows[offset:min(len(rows), offset+min(limit, candidatesMost))]}, nil
+}
+
+func (a *api) explanation(r *http.Request) (any, error) {
+	o := local.Object{Resource: r.FormValue("resource"), Namespace: r.FormValue("namespace"), Name: r.FormValue("name")}
+	if o.Resource == "" || o.Namespace == "" || o.Name == "" {
+		return nil, badRequest{errors.New("name a resource, a namespace and an object")}
+	}
+	return a.source.Explain(r.Context(), o)
+}
+
+func (a *api) policies(r *http.Request) (any, error) {
+	all, notes, err := a.source.Policies(r.Context(), r.FormValue("namespace"))
+	return map[string]any{"policies": all, "notes": notes}, err
+}
+
+func (a *api) preview(r *http.Request) (any, error) {
+	var in struct{ Namespace, Text string }
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	return a.source.Preview(r.Context(), in.Namespace, in.Text)
+}
+
+func (a *api) approve(r *http.Request) (any, error) {
+	var in struct {
+		Namespace, Name string
+		Holds           []string
+	}
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.Name == "" || len(in.Holds) == 0 {
+		return nil, badRequest{errors.New("name a policy and its holds")}
+	}
+	return struct{}{}, a.source.Approve(r.Context(), types.NamespacedName{Namespace: in.Namespace, Name: in.Name}, in.Holds)
+}
+
+// decode decodes the body of a request.
+func decode(r *http.Request, into any) error {
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return badRequest{err}
+	}
+	return nil
+}
+
+// number returns a parameter that is a number; 0 if it is left out.
+func number(r *http.Request, name string) (int, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, badRequest{fmt.Errorf("%s is %q, and not a number", name, text)}
+	}
+	return n, nil
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Elements are made here alone, and text enters them only as text. Names and messages come from everybody who writes to the cluster.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+const escaped = (c) => {
+  const code = c.codePointAt(0);
+  if (c === "\n") return "\\n";
+  if (c === "\t") return "\\t";
+  return code < 0x80 ? "\\x" + code.toString(16).padStart(2, "0") : "\\u" + code.toString(16).padStart(4, "0");
+};
+
+// safe escapes control characters and invisible ones, such as a change of direction, as the commands do on a terminal.
+export const safe = (text) => String(text).replace(/[\p{Cc}\p{Cf}]/gu, escaped);
+
+// h makes an element. Children are elements and texts; what is null or false is left out.
+export function h(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+// s makes an element of a picture.
+export function s(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, safe(value));
+  }
+  element.append(...texts(children));
+  return element;
+}
+
+const texts = (children) => children.flat(Infinity).filter((c) => c != null && c !== false).map((c) => (c instanceof Node ? c : safe(c)));
+
+// set replaces what an element contains.
+export function set(element, ...children) {
+  element.replaceChildren(...texts(children));
+}
+
+export const $ = (id) => document.getElementById(id);
+
+// table makes a table with a name. Columns whose name begins with "#" have numbers. The first cell of each row is its heading.
+export function table(name, columns, rows) {
+  const numeric = columns.map((c) => c.startsWith("#"));
+  const cell = (value, i) => h(i === 0 ? "th" : "td", { class: numeric[i] && "number", scope: i === 0 && "row" }, value);
+  return h("table", { "aria-label": name },
+    h("thead", {}, h("tr", {}, columns.map((c, i) => h("th", { scope: "col", class: numeric[i] && "number" }, c.replace("#", ""))))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))));
+}
+
+const numbers = new Intl.NumberFormat("en");
+export const number = (n) => numbers.format(n);
+
+export const plural = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one : many}`;
+
+const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+
+// span formats seconds with at most two units, as kubectl does.
+export function span(seconds) {
+  const out = [];
+  let rest = Math.round(seconds);
+  for (const [unit, size] of units) {
+    const n = Math.floor(rest / size);
+    if (n > 0 && out.length < 2) out.push(n + unit);
+    else if (out.length > 0) break;
+    rest -= n * size;
+  }
+  return out.join("") || "0s";
+}
+
+// when formats a time in seconds since 1970 with its distance from now.
+export function when(seconds) {
+  if (!seconds) return "–";
+  const left = seconds - Date.now() / 1000;
+  return left > 0 ? "in " + span(left) : span(-left) + " ago";
+}
+
+export const instant = (seconds) => new Date(seconds * 1000).toISOString().replace(".000", "");
+
+export function size(bytes) {
+  let value = bytes;
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (value < 1024 || unit === "GiB") return unit === "B" ? `${value} B` : `${value.toFixed(1)} ${unit}`;
+    value /= 1024;
+  }
+  return "";
+}
+
+// badge shows a word that may stand out. Its meaning is the word, never the colour alone.
+export const badge = (word, kind = "plain") => h("span", { class: "badge " + kind }, word);

@@ -1,0 +1,252 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+)
+
+// fakeSource counts approvals. Objects of the namespace "secret" are forbidden.
+type fakeSource struct {
+	Source
+	candidates []*v1alpha1.CleanupCandidate
+	read       int
+	approved   []string
+}
+
+func (f *fakeSource) Place(context.Context) (Place, error) { return Place{Context: "<b>"}, nil }
+
+func (f *fakeSource) Read(_ context.Context, _ string, add func(*v1alpha1.CleanupCandidate, bool)) (Reading, error) {
+	f.read++
+	for _, c := range f.candidates {
+		add(c, false)
+	}
+	return Reading{Notes: []string{"hidden"}}, nil
+}
+
+func (f *fakeSource) Explain(_ context.Context, o local.Object) (Explanation, error) {
+	if o.Namespace == "secret" {
+		return Explanation{}, apierrors.NewForbidden(v1alpha1.Resource("x"), o.Name, nil)
+	}
+	return Explanation{Title: o.Name}, nil
+}
+
+func (f *fakeSource) Approve(_ context.Context, policy types.NamespacedName, ids []string) error {
+	f.approved = append(f.approved, policy.String()+" "+strings.Join(ids, ","))
+	return nil
+}
+
+func newServer(t *testing.T, source Source) *Server {
+	t.Helper()
+	listener, err := Listen(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	s, err := New(source, listener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const approval = `{"namespace":"team-a","name":"p","holds":["x"]}`
+
+// TestRequests: a request needs the token and a name of this machine, and one that changes something must come from the page itself.
+func TestRequests(t *testing.T) {
+	source := &fakeSource{}
+	s := newServer(t, source)
+	host := s.hosts[0]
+	port := host[strings.LastIndex(host, ":"):]
+	json := http.Header{"Origin": {"http://" + host}, "Content-Type": {"application/json"}}
+	with := func(name, value string) http.Header {
+		h := json.Clone()
+		if h.Set(name, value); value == "" {
+			h.Del(name)
+		}
+		return h
+	}
+	for name, c := range map[string]struct {
+		method, host, path, body string
+		header                   http.Header
+		want                     int
+	}{
+		"the page":                 {path: "TOKEN/", want: 200},
+		"a script":                 {path: "TOKEN/app.js", want: 200},
+		"a file that is not there": {path: "TOKEN/server.go", want: 404},
+		"a path that leads up":     {path: "TOKEN/../server.go", want: 307},
+		"without the token":        {path: "", want: 404},
+		"a script without it":      {path: "app.js", want: 404},
+		"a part of the token":      {path: s.token[:10] + "/", want: 404},
+		"no slash after it":        {path: "TOKEN", want: 404},
+		"an answer":                {path: "TOKEN/api/place", want: 200},
+		"an answer without it":     {path: "api/place", want: 404},
+		"another answer":           {path: "TOKEN/api/secrets", want: 404},
+		"localhost":                {path: "TOKEN/", host: "localhost" + port, want: 200},
+		"IPv6":                     {path: "TOKEN/", host: "[::1]" + port, want: 200},
+		"a rebound name":           {path: "TOKEN/", host: "rebound.example" + port, want: 403},
+		"a name that begins so":    {path: "TOKEN/", host: "localhost.example" + port, want: 403},
+		"another port":             {path: "TOKEN/", host: "127.0.0.1:1", want: 403},
+		"no port":                  {path: "TOKEN/", host: "127.0.0.1", want: 403},
+
+		"of another site": {path: "TOKEN/api/place", header: http.Header{"Sec-Fetch-Site": {"cross-site"}}, want: 403},
+		"of another port": {path: "TOKEN/api/place", header: http.Header{"Sec-Fetch-Site": {"same-site"}}, want: 403},
+		"of the page":     {path: "TOKEN/api/place", header: http.Header{"Sec-Fetch-Site": {"same-origin"}}, want: 200},
+		"typed":           {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"none"}, "Sec-Fetch-Dest": {"document"}}, want: 200},
+		"a link":          {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Dest": {"document"}}, want: 200},
+		"a frame":         {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Dest": {"iframe"}}, want: 403},
+
+		"approve":                        {method: "POST", path: "TOKEN/api/approve", body: approval, header: json, want: 200},
+		"approve without the token":      {method: "POST", path: "api/approve", body: approval, header: json, want: 404},
+		"approve without an origin":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", ""), want: 403},
+		"approve of another origin":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "http://127.0.0.1:1"), want: 403},
+		"approve of another scheme":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "https://"+host), want: 403},
+		"approve of no origin":           {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "null"), want: 403},
+		"approve of another name":        {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "http://localhost"+port), want: 403},
+		"approve of another site":        {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Sec-Fetch-Site", "same-site"), want: 403},
+		"approve as a form":              {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Content-Type", "text/plain"), want: 415},
+		"approve by GET":                 {path: "TOKEN/api/approve", header: json, want: 404},
+		"approve by PUT":                 {method: "PUT", path: "TOKEN/api/approve", body: approval, header: json, want: 405},
+		"approve by DELETE":              {method: "DELETE", path: "TOKEN/api/approve", header: json, want: 405},
+		"approve no holds":               {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p"}`, header: json, want: 400},
+		"approve with an unknown field":  {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p","holds":["x"],"all":true}`, header: json, want: 400},
+		"too large a body":               {method: "POST", path: "TOKEN/api/preview", body: `{"text":"` + strings.Repeat("x", bodyMost) + `"}`, header: json, want: 413},
+		"an offset that is not a number": {path: "TOKEN/api/candidates?offset=x", want: 400},
+		"a negative one":                 {path: "TOKEN/api/candidates?offset=-1", want: 400},
+		"an object without a name":       {path: "TOKEN/api/explanation?resource=pods&namespace=a", want: 400},
+		"an object":                      {path: "TOKEN/api/explanation?resource=pods&namespace=a&name=b", want: 200},
+		"what is forbidden":              {path: "TOKEN/api/explanation?resource=pods&namespace=secret&name=b", want: 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source.approved = nil
+			method, to := c.method, c.host
+			if method == "" {
+				method = http.MethodGet
+			}
+			if to == "" {
+				to = host
+			}
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://"+to+"/"+strings.ReplaceAll(c.path, "TOKEN", s.token), strings.NewReader(c.body))
+			for key, values := range c.header {
+				r.Header[key] = values
+			}
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			answer, _ := io.ReadAll(w.Body)
+			if w.Code != c.want {
+				t.Errorf("status %d, want %d: %s", w.Code, c.want, answer)
+			}
+			if approved := len(source.approved) > 0; approved != (name == "approve") {
+				t.Errorf("approved: %v", source.approved)
+			}
+			checkHeaders(t, w.Header())
+			if strings.Contains(string(answer), s.token) {
+				t.Errorf("the answer has the token: %s", answer)
+			}
+		})
+	}
+}
+
+// checkHeaders: each answer has all of them, refusals too.
+func checkHeaders(t *testing.T, h http.Header) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Access-Control-Allow-Origin": "",
+	} {
+		if got := h.Get(name); got != want && (name != "Cache-Control" || got != "") { // http.FileServer removes it if there is no such file.
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	policy := h.Get("Content-Security-Policy")
+	for _, part := range []string{
+		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'", "base-uri 'none'", "form-action 'none'",
+		"frame-ancestors 'none'", "require-trusted-types-for 'script'",
+	} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the content security policy %q lacks %q", policy, part)
+		}
+	}
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		t.Errorf("the content security policy is %q", policy)
+	}
+}
+
+// TestTokens: each server has another one, of at least 128 bits.
+func TestTokens(t *testing.T) {
+	a, b := newServer(t, nil), newServer(t, nil)
+	if a.token == b.token || len(a.token) < 26 || !strings.HasPrefix(a.URL(), "http://127.0.0.1:") || !strings.HasSuffix(a.URL(), "/"+a.token+"/") {
+		t.Errorf("%s and %s", a.URL(), b.URL())
+	}
+}
+
+// TestAssets: the files have no scripts, styles and handlers in the markup, name no other site, and make no elements from text.
+func TestAssets(t *testing.T) {
+	entries, err := embedded.ReadDir("assets")
+	if err != nil || len(entries) < 8 {
+		t.Fatal(len(entries), err)
+	}
+	for _, entry := range entries {
+		content, err := embedded.ReadFile("assets/" + entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(content), "http://www.w3.org/2000/svg", "")
+		for _, never := range []string{
+			"http://", "https://", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "style=", "onclick", "onload",
+			"javascript:", "<script>", "<style", "localStorage", "document.cookie",
+		} {
+			if strings.Contains(text, never) {
+				t.Errorf("%s has %q", entry.Name(), never)
+			}
+		}
+	}
+}
+
+// TestServeEnds: Ctrl-C ends the page at once, and nothing is left on the port.
+func TestServeEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	listener, err := Listen(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(&fakeSource{}, listener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, listener, s) }()
+	get := func() error {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL(), nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if get() == nil {
+		t.Error("the page is still served")
+	}
+}

@@ -1,0 +1,359 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
+	"github.com/winnow-dev/winnow/pkg/plugin/ui"
+	"github.com/winnow-dev/winnow/pkg/version"
+)
+
+// uiSource answers the page with what the other commands do.
+type uiSource struct {
+	*plugin
+	// begin is the namespace of the first answers, all those that the caller may list if it is nil, and home that of the kubeconfig.
+	begin  *string
+	home   string
+	drafts local.Drafts
+
+	// world is what was listed last, in which namespace, if this process decides; nil otherwise.
+	lock   sync.Mutex
+	world  *local.World
+	listed string
+}
+
+var _ ui.Source = (*uiSource)(nil)
+
+func newUISource(o *uiOptions, namespace string, drafts local.Drafts) *uiSource {
+	s := &uiSource{plugin: o.plugin, home: namespace, drafts: drafts}
+	switch {
+	case o.allNamespaces:
+		s.begin = new("")
+	case o.flags.Namespace != nil && *o.flags.Namespace != "":
+		s.begin = &namespace
+	}
+	return s
+}
+
+// decides returns a cluster, whether its server decides, and the warnings that it sends.
+func (s *uiSource) decides(ctx context.Context) (*local.Cluster, bool, *collected, error) {
+	cluster, said, err := s.collecting()
+	if err != nil {
+		return nil, false, nil, err
+	}
+	installed, err := cluster.Installed(ctx)
+	if err != nil && s.drafts.Empty() {
+		return nil, false, nil, fmt.Errorf("asking for the API of Winnow: %w", err)
+	}
+	return cluster, installed && s.drafts.Empty(), said, nil
+}
+
+// Place implements ui.Source.
+func (s *uiSource) Place(ctx context.Context) (ui.Place, error) {
+	cluster, err := s.cluster()
+	if err != nil {
+		return ui.Place{}, err
+	}
+	installed, err := cluster.Installed(ctx)
+	if err != nil && s.drafts.Empty() { // With drafts, this process decides, and a note says so.
+		return ui.Place{}, fmt.Errorf("asking for the API of Winnow: %w", err)
+	}
+	names, may, err := cluster.Namespaces(ctx)
+	if err != nil {
+		return ui.Place{}, err
+	}
+	if may && installed {
+		if may, err = cluster.May(ctx, "list", v1alpha1.Resource("cleanupcandidates"), ""); err != nil {
+			return ui.Place{}, err
+		}
+	}
+	out := ui.Place{Default: s.home, Namespaces: names, Winnow: installed, Drafts: !s.drafts.Empty(), Version: version.Get()}
+	switch {
+	case s.begin != nil:
+		out.Namespace = *s.begin
+	case !may:
+		out.Namespace = s.home
+	}
+	out.Context, err = s.context()
+	return out, err
+}
+
+// context returns the name of the context of the flags, or of the kubeconfig.
+func (s *uiSource) context() (string, error) {
+	if name := s.flags.Context; name != nil && *name != "" {
+		return *name, nil
+	}
+	raw, err := s.flags.ToRawKubeConfigLoader().RawConfig()
+	return raw.CurrentContext, err
+}
+
+// Read implements ui.Source.
+func (s *uiSource) Read(ctx context.Context, namespace string, add func(*v1alpha1.CleanupCandidate, bool)) (ui.Reading, error) {
+	if err := checkNamespace(namespace); err != nil {
+		return ui.Reading{}, err
+	}
+	cluster, server, said, err := s.decides(ctx)
+	if err != nil {
+		return ui.Reading{}, err
+	}
+	if server {
+		s.remember(nil, "")
+		err := readServer(ctx, cluster, namespace, add)
+		return ui.Reading{Notes: said.few()}, err
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	world, err := cluster.Read(ctx, local.Options{Namespace: namespace, Drafts: s.draftsIn(namespace), Now: now})
+	if err != nil {
+		return ui.Reading{}, err
+	}
+	s.remember(world, namespace)
+	return ui.Reading{Notes: append(world.Notes(), said.few()...), Finished: world.Finished()}, world.EachCandidate(ctx, add)
+}
+
+// remember remembers what was listed, so that an explanation need not list it again.
+func (s *uiSource) remember(world *local.World, namespace string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.world, s.listed = world, namespace
+}
+
+// remembered returns what was listed last, if the namespace is in it; nil otherwise.
+func (s *uiSource) remembered(namespace string) *local.World {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.listed != "" && s.listed != namespace {
+		return nil
+	}
+	return s.world
+}
+
+// draftsIn returns the drafts that count in a namespace, or with "" in all.
+func (s *uiSource) draftsIn(namespace string) local.Drafts {
+	out := s.drafts
+	if namespace != "" {
+		out.Policies = nil
+		for _, p := range s.drafts.Policies {
+			if p.Namespace == namespace {
+				out.Policies = append(out.Policies, p)
+			}
+		}
+	}
+	return out
+}
+
+// readServer reads the candidates of the server. What policies decide that are suspended is held when it is due.
+func readServer(ctx context.Context, cluster *local.Cluster, namespace string, add func(*v1alpha1.CleanupCandidate, bool)) error {
+	if may, err := cluster.May(ctx, "list", v1alpha1.Resource("cleanupcandidates"), namespace); err != nil {
+		return err
+	} else if !may {
+		return refusal("cleanupcandidates", namespace)
+	}
+	own, all, _, err := cluster.Policies(ctx, namespace) // The page shows the notes with the policies.
+	if err != nil {
+		return err
+	}
+	suspended := sets.New[types.NamespacedName]()
+	for i := range own {
+		if p := &own[i]; stopped(p.Spec.Suspend, &p.Status) {
+			suspended.Insert(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		}
+	}
+	for i := range all {
+		if p := &all[i]; stopped(p.Spec.Suspend, &p.Status) {
+			suspended.Insert(types.NamespacedName{Name: p.Name})
+		}
+	}
+	return cluster.EachServerCandidate(ctx, namespace, func(c *v1alpha1.CleanupCandidate) {
+		add(c, c.Status.DecidedBy != nil && suspended.Has(decider(c)))
+	})
+}
+
+// decider names the policy that decides for a candidate.
+func decider(c *v1alpha1.CleanupCandidate) types.NamespacedName {
+	if c.Status.DecidedBy.Kind == gc.KindClusterCleanupPolicy {
+		return types.NamespacedName{Name: c.Status.DecidedBy.Name}
+	}
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Status.DecidedBy.Name}
+}
+
+// refusal says that the caller may not list something of ours.
+func refusal(resource, namespace string) error {
+	where := "-n " + namespace
+	if namespace == "" {
+		where = "--all-namespaces"
+	}
+	return apierrors.NewForbidden(v1alpha1.Resource(resource), "",
+		fmt.Errorf("you may not list them: kubectl auth can-i list %s %s", v1alpha1.Resource(resource), where))
+}
+
+// checkNamespace fails if a text is neither empty nor the name of a namespace.
+func checkNamespace(name string) error {
+	if name == "" {
+		return nil
+	}
+	if errs := validation.IsDNS1123Label(name); len(errs) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("%q is no namespace: %s", name, strings.Join(errs, "; ")))
+	}
+	return nil
+}
+
+// Explain implements ui.Source.
+func (s *uiSource) Explain(ctx context.Context, o local.Object) (ui.Explanation, error) {
+	if err := checkNamespace(o.Namespace); err != nil {
+		return ui.Explanation{}, err
+	}
+	now := time.Now()
+	candidate, lines, err := s.candidateOf(ctx, o, now)
+	if err != nil {
+		return ui.Explanation{}, err
+	}
+	native, err := s.nativeOf(ctx, o)
+	if err != nil {
+		return ui.Explanation{}, err
+	}
+	e := explanation{object: o, candidate: candidate, lines: lines, native: native, now: now}
+	return *e.words(), nil
+}
+
+// candidateOf is candidate, but does not list again what was listed for the table.
+func (s *uiSource) candidateOf(ctx context.Context, o local.Object, now time.Time) (*v1alpha1.CleanupCandidate, []string, error) {
+	if world := s.remembered(o.Namespace); world != nil {
+		return world.Candidate(ctx, o)
+	}
+	return s.candidate(ctx, o, s.draftsIn(o.Namespace), now)
+}
+
+// nativeOf says what controllers of Kubernetes delete, if the caller may read the object.
+func (s *uiSource) nativeOf(ctx context.Context, o local.Object) ([]string, error) {
+	cluster, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	resource := schema.ParseGroupResource(o.Resource)
+	if may, err := cluster.May(ctx, "get", resource, o.Namespace); err != nil {
+		return nil, err
+	} else if !may {
+		return []string{"you may not read the object, so this does not say what controllers of Kubernetes do"}, nil
+	}
+	t, err := s.objectIn(o.Namespace, o.Resource, o.Name)
+	if apierrors.IsNotFound(err) {
+		return []string{"the object is gone"}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return s.native(ctx, t)
+}
+
+// Preview implements ui.Source.
+func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Preview, error) {
+	if namespace == "" {
+		namespace = s.home
+	}
+	var drafts local.Drafts
+	if err := addDrafts(ctx, &drafts, []byte(text), namespace); err != nil {
+		return ui.Preview{Errors: fieldErrors(err)}, nil
+	}
+	policies, err := onlyPolicies(drafts)
+	if err == nil && len(policies) != 1 {
+		err = errors.New("write one policy")
+	}
+	if err != nil {
+		return ui.Preview{Errors: fieldErrors(err)}, nil
+	}
+	draft := policies[0]
+	cluster, server, said, err := s.decides(ctx)
+	if err != nil {
+		return ui.Preview{}, err
+	}
+	if server {
+		if may, err := cluster.May(ctx, "create", v1alpha1.Resource("cleanupreviews"), draft.Namespace); err != nil {
+			return ui.Preview{}, err
+		} else if !may {
+			return ui.Preview{}, fmt.Errorf("you may not review policies %s: kubectl auth can-i create %s -n %[1]s",
+				draft.Namespace, v1alpha1.Resource("cleanupreviews"))
+		}
+	}
+	review, warnings, err := reviewOf(ctx, cluster, draft, server)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return ui.Preview{Errors: fieldErrors(err)}, nil
+	case err != nil:
+		return ui.Preview{}, err
+	}
+	return ui.Preview{Namespace: draft.Namespace, Name: draft.Name, Review: &review.Status, Warnings: append(warnings, said.texts...)}, nil
+}
+
+// fieldErrors returns what is wrong with a policy, by field as far as that is known.
+func fieldErrors(err error) []ui.FieldError {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		var out []ui.FieldError
+		for _, cause := range status.Status().Details.Causes {
+			out = append(out, ui.FieldError{Field: cause.Field, Message: cause.Message})
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return []ui.FieldError{{Message: err.Error()}}
+}
+
+// Approve implements ui.Source.
+func (s *uiSource) Approve(ctx context.Context, policy types.NamespacedName, ids []string) error {
+	if err := checkNamespace(policy.Namespace); err != nil {
+		return err
+	}
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	stored, err := policyNamed(ctx, clients.GcV1alpha1(), policy)
+	if err != nil {
+		return err
+	}
+	waiting, err := stored.waiting()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(waiting, func(h gc.PolicyHold) bool { return h.ID == id && h.Owner(policy) == policy }) {
+			return apierrors.NewConflict(v1alpha1.Resource("policies"), policy.Name,
+				fmt.Errorf("hold %q does not wait for approval by this policy any more; refresh the page", id))
+		}
+	}
+	return approve(ctx, clients.GcV1alpha1(), stored, ids)
+}
+
+// notesMost is how many different warnings the page shows.
+const notesMost = 10
+
+// few returns the different warnings, at most notesMost.
+func (c *collected) few() []string {
+	out := slices.Compact(slices.Sorted(slices.Values(c.texts)))
+	if more := len(out) - notesMost; more > 0 {
+		out = append(out[:notesMost], fmt.Sprintf("%d more warnings", more))
+	}
+	return out
+}
