@@ -72,7 +72,7 @@ func (p *storedPolicy) view() (ui.Policy, error) {
 	if err != nil {
 		return ui.Policy{}, err
 	}
-	text, err := manifest(p.kind, p.meta, p.spec)
+	text, err := manifestOf(p.kind, p.meta, p.spec)
 	s := p.status
 	return ui.Policy{
 		Cluster: p.kind == gc.KindClusterCleanupPolicy, Namespace: p.meta.Namespace, Name: p.meta.Name, Mode: string(p.mode), YAML: text,
@@ -102,8 +102,8 @@ func holdsOf(m *metav1.ObjectMeta, s *v1alpha1.CleanupPolicyStatus) ([]ui.Hold, 
 	return out, err
 }
 
-// manifest returns a policy as its author would write it.
-func manifest(kind string, m *metav1.ObjectMeta, spec any) (string, error) {
+// manifestOf returns a policy as its author would write it.
+func manifestOf(kind string, m *metav1.ObjectMeta, spec any) (string, error) {
 	annotations := maps.Clone(m.Annotations)
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	delete(annotations, gc.AnnotationApprovedHold) // Holds are approved one by one.

@@ -346,14 +346,14 @@ func (s *uiSource) Approve(ctx context.Context, policy types.NamespacedName, ids
 	return approve(ctx, clients.GcV1alpha1(), stored, ids)
 }
 
-// notesMost is how many different warnings the page shows.
-const notesMost = 10
+// warningsMost is how many different warnings the page shows.
+const warningsMost = 10
 
-// few returns the different warnings, at most notesMost.
+// few returns the different warnings, at most warningsMost.
 func (c *collected) few() []string {
 	out := slices.Compact(slices.Sorted(slices.Values(c.texts)))
-	if more := len(out) - notesMost; more > 0 {
-		out = append(out[:notesMost], fmt.Sprintf("%d more warnings", more))
+	if more := len(out) - warningsMost; more > 0 {
+		out = append(out[:warningsMost], fmt.Sprintf("%d more warnings", more))
 	}
 	return out
 }
