@@ -64,7 +64,7 @@ type held struct {
 }
 
 func (o *approveOptions) run(ctx context.Context, argument string) error {
-	ofCluster, name, err := parsePolicy(argument)
+	of, err := o.parsePolicy(argument)
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,6 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {
 		return err
-	}
-	of := types.NamespacedName{Name: name}
-	if !ofCluster {
-		if of.Namespace, err = o.namespace(); err != nil {
-			return err
-		}
 	}
 	policy, err := policyNamed(ctx, clients.GcV1alpha1(), of)
 	if err != nil {
@@ -111,17 +105,20 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 	return nil
 }
 
-// parsePolicy returns which policy an argument names.
-func parsePolicy(argument string) (ofCluster bool, name string, err error) {
+// parsePolicy returns which policy an argument names; see policyNamed.
+func (o *approveOptions) parsePolicy(argument string) (types.NamespacedName, error) {
 	kind, name, ok := strings.Cut(argument, "/")
 	if !ok {
-		return false, argument, nil
+		kind, name = "cup", argument
 	}
-	ofCluster, known := policyKinds[strings.ToLower(kind)]
-	if !known {
-		return false, "", fmt.Errorf("%q is no kind of policy: use cup/NAME or ccup/NAME", kind)
+	switch ofCluster, known := policyKinds[strings.ToLower(kind)]; {
+	case !known:
+		return types.NamespacedName{}, fmt.Errorf("%q is no kind of policy: use cup/NAME or ccup/NAME", kind)
+	case ofCluster:
+		return types.NamespacedName{Name: name}, nil
 	}
-	return ofCluster, name, nil
+	namespace, err := o.namespace()
+	return types.NamespacedName{Namespace: namespace, Name: name}, err
 }
 
 // policyNamed reads a policy. Without a namespace, it is a cluster policy.

@@ -137,7 +137,7 @@ func checkPluginAgrees(t *testing.T, ns string, announced announcement) {
 	must(t, err)
 	candidates, err := world.Candidates(t.Context())
 	must(t, err)
-	comparable := func(s v1alpha1.CleanupCandidateStatus) v1alpha1.CleanupCandidateStatus {
+	timeless := func(s v1alpha1.CleanupCandidateStatus) v1alpha1.CleanupCandidateStatus {
 		s.ObservedTime = nil
 		if s.State != v1alpha1.CandidateWaiting {
 			s.DueTime = nil
@@ -146,10 +146,10 @@ func checkPluginAgrees(t *testing.T, ns string, announced announcement) {
 	}
 	want, got := announcement{}, announcement{}
 	for object, s := range announced {
-		want[object] = comparable(s)
+		want[object] = timeless(s)
 	}
 	for i := range candidates {
-		got[objectOf(&candidates[i])] = comparable(candidates[i].Status)
+		got[objectOf(&candidates[i])] = timeless(candidates[i].Status)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("in %s, the plugin says something else than the server (-server +plugin):\n%s", ns, diff)
