@@ -262,7 +262,11 @@ func (e *simulation) checkHolds(t *rapid.T) {
 		if ns == nil || ns.holds.Of(h.Owner) == nil {
 			t.Fatalf("there is no hold of %s in %s, want %+v", h.Owner, h.namespace, *h)
 		}
-		if e.isCluster(policy) && ns.holds.Of(h.Owner).Total {
+		same := ns.holds.ByID(h.ID) // A policy may own several in a namespace.
+		if same == nil {
+			same = ns.holds.Of(h.Owner)
+		}
+		if e.isCluster(policy) && same.Total {
 			return reported{policy, h.Owner, ""}
 		}
 		if namespaces[h.ID] > 1 && policy == h.Owner {
