@@ -205,10 +205,11 @@ func (p *tab) tabTo(text string) {
 	p.Fatalf("Tab does not lead to %q; the focus is on %q", text, p.focused())
 }
 
-// focused describes the element with the focus, which must be visible.
+// focused describes the element with the focus, which must be visible. It is empty if none has it, as when Tab leads out of the page.
 func (p *tab) focused() string {
 	p.Helper()
 	return eval[string](p, `(() => { const e = document.activeElement;
-		if (e !== document.body && e.getBoundingClientRect().height === 0) return 'something invisible';
+		if (e === document.body) return '';
+		if (e.getBoundingClientRect().height === 0) return 'something invisible';
 		return [e.id, e.getAttribute('aria-label'), e.labels?.[0]?.innerText, e.innerText].join(' '); })()`)
 }

@@ -63,7 +63,7 @@ func TestTenants(t *testing.T) {
 		t.Run(mine, func(t *testing.T) {
 			p := open(t, serve(t, tenant(t, governed, mine, mine, "view"), "-n", mine))
 			p.shows("#tiles", "3")
-			p.shows("#notes", "clustercleanuppolicies do not count, because you may not list them")
+			p.shows("#notes", "do not count, because you may not list them: kubectl auth can-i list clustercleanuppolicies")
 			p.section("candidates")
 			p.shows("#rows", "job-of-"+mine+"-00002")
 			p.do(chromedp.Click[chromedp.CSS]("#rows button[tabindex='0']"))
@@ -258,7 +258,7 @@ func TestWithoutWinnow(t *testing.T) {
 
 	p := open(t, serve(t, kubeconfig, "-n", "bare"))
 	p.shows("#notes", "There is no Winnow in this cluster")
-	p.shows("#notes", "pods are not counted, because you may not list them")
+	p.shows("#notes", "are not counted, because you may not list them: kubectl auth can-i list pods")
 	p.shows("#finished", "jobs.batch")
 	p.shows("#resources", "No policy decides for any object here.")
 	p.section("editor")
