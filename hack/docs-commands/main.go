@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 	if err := sayNotRun(pages); err != nil {
 		return err
 	}
-	return runAll(ctx, pages, *update)
+	return runAll(ctx, append(pages, prosePage(pages)), *update)
 }
 
 // allPages returns the pages that users read.

@@ -15,6 +15,7 @@ import (
 type page struct {
 	path  string
 	bare  bool // The cluster has no Winnow.
+	made  bool // The page is no file.
 	parts []part
 }
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -90,5 +91,27 @@ func TestIDs(t *testing.T) {
 	}
 	if got, want := i.restore("held: e7e1c648d303"), "held: 5a41e031e24b"; got != want {
 		t.Errorf("got the output %q, want %q", got, want)
+	}
+}
+
+// TestInSentences: commands in prose run on what the placeholders stand for, and change nothing; those that a sentence only names must have a
+// help.
+func TestInSentences(t *testing.T) {
+	p, err := parse("x.md", "Use `kubectl get cand -n TEAM\n--field-selector policy=NAME`, not `TEAM`.\n"+
+		"```console\n$ kubectl get pods\n```\n| a | `kubectl label namespace TEAM a=b` |\n<!-- docs:not-run `kubectl x` -->\n```sh\nx\n```\n"+
+		"`kubectl auth can-i`, `kubectl apply --dry-run=server`, `make bench BENCHFLAGS=-run=idle`, `make build`\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range prosePage([]*page{p, p}).blocks() {
+		got = append(got, b.commands[0].input)
+	}
+	want := []string{
+		"kubectl get cand -n team-a --field-selector policy=name", "kubectl label namespace team-a a=b --dry-run=server",
+		"kubectl auth can-i --help", "kubectl apply --help", `make -C "${CLONE}" --dry-run build`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

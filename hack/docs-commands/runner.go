@@ -68,7 +68,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	err = r.parts()
 	err = errors.Join(err, r.shell.stop(), os.RemoveAll(r.folder))
 	fmt.Printf("%s: %d outputs changed, in %.0f s\n", r.page.path, len(r.changed), time.Since(start).Seconds())
-	if r.update { // After an error too: what was printed until then may show the cause.
+	if r.update && !r.page.made { // After an error too: what was printed until then may show the cause.
 		return errors.Join(err, os.WriteFile(r.page.path, []byte(r.page.String()), 0o644))
 	}
 	if err != nil {
@@ -107,8 +107,9 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 	return err
 }
 
-// parts does what the parts of the page say.
+// parts does what the parts of the page say. The commands of sentences do not depend on each other.
 func (r *runner) parts() error {
+	var failed []error
 	for _, one := range r.page.parts {
 		var err error
 		switch {
@@ -117,7 +118,10 @@ func (r *runner) parts() error {
 		case one.file != nil:
 			err = os.WriteFile(filepath.Join(r.folder, one.file.name), []byte(one.file.content), 0o600)
 		case one.block != nil && one.block.marks.notRun == "":
-			if err = r.block(one.block); err != nil {
+			switch err = r.block(one.block); {
+			case err != nil && r.page.made:
+				failed, err = append(failed, fmt.Errorf("%s: %w", one.block.open, err)), nil
+			case err != nil:
 				err = fmt.Errorf("line %d: %w", one.block.line, err)
 			}
 		}
@@ -125,7 +129,7 @@ func (r *runner) parts() error {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (r *runner) block(b *block) error {

@@ -1,0 +1,95 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// prose says how the commands run that stand in sentences and tables, not in blocks: all on one cluster, each on its own, and without an
+// output to compare. Whatever TEAM and NAME stand for exists there.
+const prose = `kubectl create namespace team-a
+kubectl create namespace team-x
+jobs_of team-a 2d name build-7
+jobs_of default 2d name
+kubectl apply -f policy.yaml
+kubectl apply -f policy.yaml -n team-a
+kubectl patch cup name -n team-a --type merge --patch '{"spec": {"suspend": true}}'
+kubectl apply -f - <<END
+{apiVersion: gc.winnow.dev/v1alpha1, kind: ClusterCleanupPolicy, metadata: {name: name}, spec: {mode: Preview, namespaceSelector: {}}}
+END
+`
+
+const prosePolicy = `
+apiVersion: gc.winnow.dev/v1alpha1
+kind: CleanupPolicy
+metadata: {name: name}
+spec: {ttlAfterFinished: 90d}
+`
+
+var (
+	inSentence = regexp.MustCompile("`((?:kubectl|make) [^`]+)`")
+	// Not run: commands about a Deployment of Winnow, because it runs outside of test clusters, and what runs until Ctrl-C.
+	elsewhere = regexp.MustCompile(`-n winnow-system .*deployment|^make (bench|soak|test-long)|^kubectl proxy`)
+	// named are commands that a sentence only names. They must have a help.
+	named = []string{
+		"kubectl apply", "kubectl apply --dry-run=server", "kubectl apply -k", "kubectl auth can-i", "kubectl create job --from",
+		"kubectl delete --dry-run=server", "kubectl describe", "kubectl diff", "kubectl explain", "kubectl get", "kubectl winnow",
+		"kubectl winnow approve", "kubectl winnow keep", "kubectl winnow preview", "kubectl winnow report -f", "kubectl winnow ui",
+		"kubectl winnow ui --port 8002", "kubectl winnow why",
+	}
+	writes = regexp.MustCompile(`^kubectl (annotate|apply|create|delete|label|patch|scale)\b`)
+	// placeholders are replaced by what prose creates.
+	placeholders = strings.NewReplacer("TEAM", "team-a", "NAME", "name", "POLICY", "name")
+)
+
+// prosePage returns a page of the commands that other pages have in their prose.
+func prosePage(pages []*page) *page {
+	out := &page{path: "commands in sentences", made: true, parts: []part{
+		{file: &file{"policy.yaml", prosePolicy}}, {setup: prose},
+	}}
+	var seen []string
+	for _, p := range pages {
+		for _, text := range p.inSentences() {
+			if input := asRun(text); input != "" && !slices.Contains(seen, input) {
+				seen = append(seen, input)
+				out.parts = append(out.parts, part{block: &block{open: p.path, commands: []command{{input: input}}}})
+			}
+		}
+	}
+	return out
+}
+
+// inSentences returns the commands in the prose of a page.
+func (p *page) inSentences() []string {
+	var text strings.Builder
+	for _, one := range p.parts {
+		if !strings.HasPrefix(one.text, "```") && !strings.HasPrefix(one.text, "<!--") {
+			text.WriteString(one.text)
+		}
+	}
+	var out []string
+	for _, match := range inSentence.FindAllStringSubmatch(text.String(), -1) {
+		out = append(out, strings.Join(strings.Fields(match[1]), " "))
+	}
+	return out
+}
+
+// asRun returns how a command of a sentence runs; empty if it does not.
+func asRun(command string) string {
+	switch {
+	case elsewhere.MatchString(command):
+		return ""
+	case strings.HasPrefix(command, "make "):
+		return `make -C "${CLONE}" --dry-run ` + strings.TrimPrefix(command, "make ")
+	case slices.Contains(named, command):
+		command, _, _ = strings.Cut(command, " -")
+		return command + " --help"
+	case writes.MatchString(command) && !strings.Contains(command, "--dry-run"):
+		command += " --dry-run=server"
+	}
+	return placeholders.Replace(command)
+}
