@@ -97,7 +97,7 @@ func (o *previewOptions) policies(ctx context.Context) ([]*gc.CleanupPolicy, err
 	if err != nil {
 		return nil, err
 	}
-	return onlyPolicies(drafts)
+	return onlyPolicies(drafts, strings.Join(o.names, ","))
 }
 
 // review returns the answer for one policy, and prints the warnings.
@@ -125,10 +125,10 @@ func reviewOf(
 	return review, nil, err
 }
 
-// onlyPolicies returns the CleanupPolicies among drafts. Other drafts are an error.
-func onlyPolicies(drafts local.Drafts) ([]*gc.CleanupPolicy, error) {
+// onlyPolicies returns the CleanupPolicies among drafts of a file. Other drafts are an error.
+func onlyPolicies(drafts local.Drafts, file string) ([]*gc.CleanupPolicy, error) {
 	if len(drafts.ClusterPolicies) > 0 {
-		return nil, errors.New("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f FILENAME")
+		return nil, fmt.Errorf("preview is about CleanupPolicies; for a ClusterCleanupPolicy: kubectl winnow report -A -f %s", file)
 	}
 	return drafts.Policies, nil
 }

@@ -271,7 +271,7 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 	if err := addDrafts(ctx, &drafts, []byte(text), namespace); err != nil {
 		return ui.Preview{Errors: fieldErrors(err)}, nil
 	}
-	policies, err := onlyPolicies(drafts)
+	policies, err := onlyPolicies(drafts, "FILENAME")
 	if err == nil && len(policies) != 1 {
 		err = errors.New("write one policy")
 	}

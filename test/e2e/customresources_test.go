@@ -176,15 +176,28 @@ func TestExpressionThatFails(t *testing.T) {
 	createLifecycle(t, r, "object.status.finishedAt")
 	finished(t, client, r, ns, "a")
 	createPolicy(t, ns, "p", policyFor(r))
-	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		c := meta.FindStatusCondition(s.Conditions, internal.ConditionReady)
-		return s.Held == 1 && strings.Contains(c.Message, "ExpressionError") && strings.Contains(c.Message, "no such key: finishedAt")
-	})
+	waitFailingExpression(t, ns, "p", r.Name()+"/a", "no such key: finishedAt")
 	expectDeletions(t, ns)
 	patch := `{"spec": {"finished": {"at": "object.status.at"}}}` // Unlike an update, it does not conflict with a write of the status.
 	_, err := gc.ResourceLifecycles().Patch(t.Context(), r.Name(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	must(t, err)
 	expectDeletions(t, ns, "saws/a p/all")
+}
+
+// waitFailingExpression waits until an object, "resource/name", is held because an expression fails. The condition of its policy has a reader
+// who may not list custom resources, so that only the candidate says why.
+func waitFailingExpression(t *testing.T, ns, policy, object, why string) {
+	t.Helper()
+	waitStatus(t, ns, policy, func(s *v1alpha1.CleanupPolicyStatus) bool {
+		return s.Held == 1 && strings.Contains(meta.FindStatusCondition(s.Conditions, internal.ConditionReady).Message, "ExpressionError: 1 object")
+	})
+	eventually(t, func(ctx context.Context) string {
+		stdout, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns, "-o", "wide", "--field-selector=object="+object)
+		if err == nil && strings.Contains(stdout, "ExpressionError") && strings.Contains(stdout, why) {
+			return ""
+		}
+		return fmt.Sprintf("candidate %s: %v %s%s", object, err, stderr, stdout)
+	})
 }
 
 // patchDefinition changes the definition of a resource.

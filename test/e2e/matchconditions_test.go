@@ -154,8 +154,5 @@ func TestFieldOfAnotherType(t *testing.T) {
 	}})
 	createPolicy(t, ns, "p", policyFor(r))
 	expectDeletions(t, ns, "grinders/older p/all")
-	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool {
-		c := meta.FindStatusCondition(s.Conditions, internal.ConditionReady)
-		return s.Held == 1 && strings.Contains(c.Message, "ExpressionError") && strings.Contains(c.Message, "must evaluate to one of")
-	})
+	waitFailingExpression(t, ns, "p", r.Name()+"/newer", "must evaluate to one of")
 }
