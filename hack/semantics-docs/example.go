@@ -94,8 +94,11 @@ func (o *object) describe() string {
 
 func (o *object) name() string {
 	kind, name := "Job", o.Job
-	if o.Pod != "" {
+	switch {
+	case o.Pod != "":
 		kind, name = "Pod", o.Pod
+	case o.ConfigMap != "":
+		kind, name = "ConfigMap", o.ConfigMap
 	}
 	if o.Count == 0 {
 		return kind + " " + code(name)

@@ -52,9 +52,13 @@ const MaxNumber = math.MaxInt32
 const (
 	ResourceJobs = "jobs.batch"
 	ResourcePods = "pods"
-	// ResourceSecrets are read by their metadata alone.
-	ResourceSecrets = "secrets"
+	// ResourceConfigMaps and ResourceSecrets are what can be unused. Secrets are read by their metadata alone.
+	ResourceConfigMaps = "configmaps"
+	ResourceSecrets    = "secrets"
 )
+
+// CanBeUnused reports whether a resource may be in a rule with AfterUnused.
+func CanBeUnused(resource string) bool { return resource == ResourceConfigMaps || resource == ResourceSecrets }
 
 // DefaultResources are those of the defaults of a policy, and of a rule that names none.
 func DefaultResources() []string { return []string{ResourceJobs, ResourcePods} }
@@ -274,6 +278,8 @@ const (
 	AfterFinished After = "Finished"
 	// AfterCreated is when the object was created.
 	AfterCreated After = "Created"
+	// AfterUnused is when nothing referred to the object any more.
+	AfterUnused After = "Unused"
 )
 
 // Outcome is how an object finished.

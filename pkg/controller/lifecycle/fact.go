@@ -54,6 +54,9 @@ type Fact struct {
 	// Finished is not set.
 	Failed string
 
+	// Usage is not part of the object, so it is set when policies are asked.
+	Usage Usage
+
 	// Conditions are the results of match conditions for this state of the object.
 	Conditions Results
 

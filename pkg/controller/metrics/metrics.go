@@ -35,7 +35,7 @@ var (
 		"Objects confirmed gone after a delete. The trigger is what the TTL is counted from (`after` of the rule), "+
 			"or NativeTTL if the TTL of the object itself decided.",
 		resource,
-		Label{Name: "trigger", Values: []string{string(gc.AfterFinished), string(gc.AfterCreated), triggerNativeTTL}},
+		Label{Name: "trigger", Values: []string{string(gc.AfterFinished), string(gc.AfterCreated), string(gc.AfterUnused), triggerNativeTTL}},
 		Label{Name: "reason", Values: deletionReasons})
 	// Lateness is the time from when an object was due to when it was gone.
 	Lateness = histogram("winnow_deletion_lateness_seconds",

@@ -440,3 +440,58 @@ func TestAfterCreated(t *testing.T) {
 		}
 	}
 }
+
+// TestAfterUnused: what was in use is kept for some time after its last use, and what may be in use is kept.
+func TestAfterUnused(t *testing.T) {
+	rule := func(name string, after gc.After, ttl gc.TTL) *policy.Policy {
+		stored := testbuilders.Policy(name).Obj()
+		stored.Spec.Rules = []gc.CleanupRule{{
+			Name: "r", Resources: []string{gc.ResourceSecrets}, After: after, TTL: &ttl,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		}}
+		p, err := policy.Compile(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	unused := rule("a", gc.AfterUnused, "1h")
+	state := func(s lifecycle.UsageState, ago time.Duration) lifecycle.Usage {
+		u := lifecycle.Usage{State: s}
+		if ago > 0 {
+			u.Since = now.Add(-ago)
+		}
+		return u
+	}
+	for name, tc := range map[string]struct {
+		usage  lifecycle.Usage
+		others []*policy.Policy
+		ttl    string
+		action policy.Action
+		reason policy.Reason
+		at     time.Time
+	}{
+		"long unused":                  {usage: state(lifecycle.Unused, 2*time.Hour), action: remove, reason: policy.ReasonExpired, at: now.Add(-time.Hour)},
+		"unused":                       {usage: state(lifecycle.Unused, time.Minute), action: wait, reason: policy.ReasonNotDue, at: now.Add(59 * time.Minute)},
+		"in use":                       {usage: state(lifecycle.InUse, 0), action: ignore, reason: policy.ReasonInUse},
+		"never known":                  {action: hold, reason: policy.ReasonReferrersUnknown},
+		"no longer known":              {usage: state(lifecycle.UsageUnknown, 2*time.Hour), action: hold, reason: policy.ReasonReferrersUnknown, at: now.Add(-time.Hour)},
+		"no longer known, and not due": {usage: state(lifecycle.UsageUnknown, time.Minute), action: wait, reason: policy.ReasonNotDue, at: now.Add(59 * time.Minute)},
+		"annotated":                    {usage: state(lifecycle.Unused, 2*time.Hour), ttl: "3h", action: wait, reason: policy.ReasonNotDue, at: now.Add(time.Hour)},
+		"two rules, the later by age": {
+			usage: state(lifecycle.Unused, 2*time.Hour), others: []*policy.Policy{rule("b", gc.AfterCreated, "2d")},
+			action: wait, reason: policy.ReasonNotDue, at: now.Add(24 * time.Hour),
+		},
+		"two rules, in use":     {usage: state(lifecycle.InUse, 0), others: []*policy.Policy{rule("b", gc.AfterCreated, "1h")}, action: ignore, reason: policy.ReasonInUse},
+		"two rules, not known":  {others: []*policy.Policy{rule("b", gc.AfterCreated, "1h")}, action: hold, reason: policy.ReasonReferrersUnknown},
+		"a rule for the finish": {usage: state(lifecycle.Unused, 2*time.Hour), others: []*policy.Policy{rule("b", gc.AfterFinished, "1h")}, action: ignore, reason: policy.ReasonNotFinished},
+	} {
+		f := &lifecycle.Fact{Resource: gc.ResourceSecrets, Labels: labels.Set{"app": "web"}, Created: now.Add(-24 * time.Hour), Usage: tc.usage}
+		if tc.ttl != "" {
+			f.TTL = &tc.ttl
+		}
+		if _, d := decide(f, 0, append(tc.others, unused)); d.Action != tc.action || d.Reason != tc.reason || !d.At.Equal(tc.at) {
+			t.Errorf("%s: got %+v", name, d)
+		}
+	}
+}

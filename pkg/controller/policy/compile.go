@@ -103,8 +103,8 @@ func compileDefaultRule(spec *gc.CleanupPolicySpec) (*Rule, error) {
 func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	out := &Rule{
 		Name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome, ttl: ttl{never: true},
-		afterCreated: r.After == gc.AfterCreated,
-		withOwner:    r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
+		after:     cmp.Or(r.After, gc.AfterFinished),
+		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
 		propagation: cmp.Or(r.PropagationPolicy, metav1.DeletePropagationBackground),
 	}
 	switch {
@@ -128,11 +128,20 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	return out, checkAfter(r, out.selector)
 }
 
-// checkAfter returns an error about a rule that counts from the creation and has what validation would refuse.
+// checkAfter returns an error about a rule that does not count from the finish and has what validation would refuse.
 func checkAfter(r *gc.CleanupRule, selector labels.Selector) error {
 	refused := len(r.Resources) == 0 || slices.Contains(r.Resources, gc.ResourceAll) || selector.Empty() && len(r.MatchConditions) == 0 ||
 		r.TTL == nil || r.Outcome != "" || r.Capacity != nil || r.ActiveDeadline != nil
-	if r.After == gc.AfterCreated && refused {
+	switch r.After {
+	case gc.AfterUnused:
+		if slices.ContainsFunc(r.Resources, func(resource string) bool { return !gc.CanBeUnused(resource) }) {
+			return fmt.Errorf("after: %s is for %s and %s", r.After, gc.ResourceConfigMaps, gc.ResourceSecrets)
+		}
+	case gc.AfterCreated:
+	default:
+		return nil
+	}
+	if refused {
 		return fmt.Errorf("after: %s needs resources, a selector or matchConditions, and ttl, and no outcome, capacity or activeDeadline",
 			r.After)
 	}
@@ -258,7 +267,7 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 // API server filled in would show up as a difference to whoever applies the policy.
 func checkEnums(r *gc.CleanupRule) error {
 	errs := []error{
-		oneOf("after", r.After, "", gc.AfterFinished, gc.AfterCreated),
+		oneOf("after", r.After, "", gc.AfterFinished, gc.AfterCreated, gc.AfterUnused),
 		oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
 		oneOf("propagationPolicy", r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
 		oneOf("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),

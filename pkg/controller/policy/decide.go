@@ -45,6 +45,7 @@ const (
 	ReasonNamespaceProtected      Reason = "NamespaceProtected"
 	ReasonNamespaceUnknown        Reason = "NamespaceUnknown"
 	ReasonNotFinished             Reason = "NotFinished"
+	ReasonInUse                   Reason = "InUse"
 	ReasonLeftToOwner             Reason = "LeftToOwner"
 	ReasonUnderCeiling            Reason = "UnderCeiling"
 	ReasonNever                   Reason = "Never"
@@ -55,6 +56,7 @@ const (
 	ReasonTerminating             Reason = "Terminating"
 	ReasonExpressionError         Reason = "ExpressionError"
 	ReasonFinishTimeUnknown       Reason = "FinishTimeUnknown"
+	ReasonReferrersUnknown        Reason = "ReferrersUnknown"
 	ReasonStillRunning            Reason = "StillRunning"
 	ReasonInvalidAnnotation       Reason = "InvalidAnnotation"
 	ReasonOwnerActive             Reason = "OwnerActive"
@@ -90,6 +92,7 @@ var Reasons = []Reason{
 	ReasonNamespaceProtected,
 	ReasonNamespaceUnknown,
 	ReasonNotFinished,
+	ReasonInUse,
 	ReasonLeftToOwner,
 	ReasonUnderCeiling,
 	ReasonNever,
@@ -100,6 +103,7 @@ var Reasons = []Reason{
 	ReasonTerminating,
 	ReasonExpressionError,
 	ReasonFinishTimeUnknown,
+	ReasonReferrersUnknown,
 	ReasonStillRunning,
 	ReasonInvalidAnnotation,
 	ReasonOwnerActive,
@@ -276,7 +280,7 @@ func (s *Standing) adjustVotes(r Resolution, a answer, limits Limits, t *trace) 
 
 // answer returns the earlier of TTL and capacity.
 func (v *Vote) answer(f *lifecycle.Fact) answer {
-	start := since(f, v.Rule.afterCreated)
+	start := since(f, v.Rule.after)
 	a := answer{at: start.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
 	if v.Over {
 		over := answer{at: start.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}

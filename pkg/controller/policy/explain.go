@@ -114,16 +114,15 @@ func (r *Rule) unmetCondition(f *lifecycle.Fact) string {
 	return ""
 }
 
+// events are what a TTL is counted from, to people.
+var events = map[gc.After]string{gc.AfterFinished: "finish", gc.AfterCreated: "creation", gc.AfterUnused: "last use"}
+
 // describe says what the rule keeps.
 func (r *Rule) describe() string {
 	var parts []string
-	event := "finish"
-	if r.afterCreated {
-		event = "creation"
-	}
 	switch {
 	case !r.ttl.never:
-		parts = append(parts, fmt.Sprintf("keeps objects for %s after their %s", r.ttl, event))
+		parts = append(parts, fmt.Sprintf("keeps objects for %s after their %s", r.ttl, events[r.after]))
 	case r.Capacity == nil:
 		parts = append(parts, "keeps objects without a limit")
 	}
@@ -200,10 +199,7 @@ func (t *trace) addAnnotation(from, to answer) {
 
 // Since returns what the TTL is counted from, and when that was; zero if it has not happened yet.
 func (s *Standing) Since() (gc.After, time.Time) {
-	if s.afterCreated {
-		return gc.AfterCreated, s.Created
-	}
-	return gc.AfterFinished, s.FinishedAt
+	return s.after, s.since()
 }
 
 // EffectiveTTL returns how long the object is kept by time, whatever limits by count say; empty if that is not known. votes are those that
@@ -259,6 +255,7 @@ var summaries = map[Reason]string{
 	ReasonNamespaceProtected:      "The namespace is protected",
 	ReasonNamespaceUnknown:        "The namespace is not known yet",
 	ReasonNotFinished:             "It has not finished",
+	ReasonInUse:                   "It is in use",
 	ReasonLeftToOwner:             "It is left to its owner, and goes with it",
 	ReasonUnderCeiling:            "Only a ceiling counts it, and it is not over the ceiling",
 	ReasonNever:                   "It is kept without a time limit",
@@ -269,6 +266,7 @@ var summaries = map[Reason]string{
 	ReasonTerminating:             "It is being deleted",
 	ReasonExpressionError:         "An expression failed for it",
 	ReasonFinishTimeUnknown:       "It is not known since when it is a candidate",
+	ReasonReferrersUnknown:        "It is not known whether anything refers to it",
 	ReasonStillRunning:            "It still runs",
 	ReasonInvalidAnnotation:       "An annotation cannot be read",
 	ReasonOwnerActive:             "Its owner may still need it",

@@ -55,7 +55,7 @@ type Rule struct {
 	selector      labels.Selector
 	conditions    []condition
 	outcome       gc.Outcome
-	afterCreated  bool // the TTL is counted from the creation, whether the object has finished or not
+	after         gc.After // what the TTL is counted from
 	ttl           ttl
 	withOwner     bool
 	gitOpsManaged gc.GitOpsManagedPolicy

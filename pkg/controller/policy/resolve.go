@@ -38,13 +38,16 @@ type Standing struct {
 	annotations   annotations
 	// doubt is why it is not known which rule matches; empty if it is known.
 	doubt doubt
-	// afterCreated is set if all votes count from the creation. Otherwise the object is no candidate before it has finished, and durations
-	// are counted from then.
-	afterCreated bool
+	// after is what durations are counted from that are not those of one rule: the last of what the votes count from.
+	after gc.After
 	// deadline is how long the object may run, and deadlineBy is who says so; zero if not all votes say so.
 	deadline   time.Duration
 	deadlineBy Resolution
 }
+
+// afterOrder orders what happens to an object: it is created, becomes unused, and finishes. What can become unused never finishes, so with
+// votes of both kinds it is no candidate.
+var afterOrder = map[gc.After]int{gc.AfterCreated: 0, gc.AfterUnused: 1, gc.AfterFinished: 2}
 
 var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.AnnotationExtendOnly: 1, gc.AnnotationIgnore: 2}
 
@@ -52,7 +55,7 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 func Resolve(o Object, votes []Vote) Standing {
 	s := Standing{
 		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
-		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold,
+		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold, after: gc.AfterFinished,
 	}
 	for i := range votes {
 		s.add(&votes[i])
@@ -88,7 +91,9 @@ func (s *Standing) add(v *Vote) {
 		s.doubt = v.doubt
 	}
 	s.withOwner = v.Rule.withOwner || !first && s.withOwner
-	s.afterCreated = v.Rule.afterCreated && (first || s.afterCreated)
+	if first || afterOrder[v.Rule.after] > afterOrder[s.after] {
+		s.after = v.Rule.after
+	}
 	s.addDeadline(v, first)
 	s.addAnswer(v, first)
 }
@@ -118,14 +123,17 @@ func (v *Vote) answerWithoutQuotas(f *lifecycle.Fact) answer {
 	return v.answer(f)
 }
 
-// since is what the TTL of the annotation, minTTL and maxTTL are counted from. Where votes count from different times, it is the later one,
-// the finish.
-func (s *Standing) since() time.Time { return since(s.Fact, s.afterCreated) }
+// since is what the TTL of the annotation, minTTL and maxTTL are counted from.
+func (s *Standing) since() time.Time { return since(s.Fact, s.after) }
 
 // since is what a TTL is counted from.
-func since(f *lifecycle.Fact, afterCreated bool) time.Time {
-	if afterCreated {
+func since(f *lifecycle.Fact, after gc.After) time.Time {
+	switch after {
+	case gc.AfterCreated:
 		return f.Created
+	case gc.AfterUnused:
+		return f.Usage.Since
+	case gc.AfterFinished:
 	}
 	return f.FinishedAt
 }
@@ -133,8 +141,10 @@ func since(f *lifecycle.Fact, afterCreated bool) time.Time {
 // excluded returns why the object is no candidate, whatever the policies say; empty if it may be one.
 func (s *Standing) excluded() Reason {
 	switch {
-	case !s.afterCreated && !s.Finished && s.Failed == "":
+	case s.after == gc.AfterFinished && !s.Finished && s.Failed == "":
 		return ReasonNotFinished
+	case s.after == gc.AfterUnused && s.Usage.State == lifecycle.InUse:
+		return ReasonInUse
 	case s.Owner == lifecycle.OwnerRunning, s.Owner == lifecycle.OwnerAbsent, s.Owner == lifecycle.OwnerFinished && s.withOwner:
 		return ReasonLeftToOwner
 	}
@@ -150,8 +160,10 @@ func (s *Standing) unclear() (reason Reason, detail string) {
 		return s.doubt.reason, s.doubt.detail
 	case s.Doubt != "":
 		return ReasonFinishTimeUnknown, s.Doubt
-	case s.afterCreated && s.Created.IsZero():
+	case s.after == gc.AfterCreated && s.Created.IsZero():
 		return ReasonFinishTimeUnknown, "it has no creation time"
+	case s.after == gc.AfterUnused && s.Usage.State == lifecycle.UsageUnknown && s.Usage.Since.IsZero():
+		return ReasonReferrersUnknown, ""
 	}
 	return "", ""
 }
@@ -165,6 +177,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 		return reason, detail
 	}
 	switch {
+	case s.after == gc.AfterUnused && s.Usage.State == lifecycle.UsageUnknown:
+		return ReasonReferrersUnknown, ""
 	case s.annotations.malformed != "":
 		return ReasonInvalidAnnotation, s.annotations.malformed
 	case s.Owner == lifecycle.OwnerUnknown:

@@ -65,6 +65,7 @@ type CleanupCandidateStatus struct {
 	//  - ExpressionError: an expression of a lifecycle or a match condition failed
 	//  - FinishTimeUnknown: it cannot be told when it finished
 	//  - InvalidAnnotation: an annotation cannot be read
+	//  - ReferrersUnknown: not everything is known that may refer to it
 	//  - StillRunning: the TTL counts from its creation, and it has not finished
 	//  - OwnerActive: its owner may still need it
 	//  - Uncounted: the Job controller has not counted this Pod yet
@@ -86,6 +87,7 @@ type CleanupCandidateStatus struct {
 	// If it is no candidate:
 	//  - NoPolicy: no policy matches it, and no ceiling counts it
 	//  - NotFinished: it still runs, or waits to run
+	//  - InUse: something refers to it, and the TTL counts from when nothing does
 	//  - LeftToOwner: it is deleted when its owner is
 	//  - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace
 	//  - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed

@@ -59,8 +59,11 @@ func (c *recomputation) latestVote(f *lifecycle.Fact) effectiveAnswer {
 // answerOf returns the earlier of TTL and capacity, which deletes nothing before minAge.
 func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
 	since := f.FinishedAt
-	if v.afterCreated {
+	switch v.after {
+	case gc.AfterCreated:
 		since = f.Created
+	case gc.AfterUnused:
+		since = f.Usage.Since
 	}
 	byTime := after(since, v.ttl)
 	if !c.overLimit[f.UID][v.policy] {

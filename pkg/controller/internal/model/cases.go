@@ -74,6 +74,9 @@ type example struct {
 // object is one Job or Pod, or Count of them with numbered names. Times are relative to CaseNow: "2h ago", "in 5m".
 type object struct {
 	Job, Pod, Namespace     string
+	ConfigMap               string
+	Unused                  string // When a ConfigMap became unused; empty if something refers to it.
+	ReferrersUnknown        bool
 	Count                   int
 	Finished                string // Empty while it runs; "unknown" if the time is not known.
 	Outcome                 gc.Outcome

@@ -124,7 +124,7 @@ func (w *World) nameNamespaces(unobserved []string) {
 // facts returns the objects that one entry stands for.
 func (o *object) facts() []*lifecycle.Fact {
 	if o.Count == 0 {
-		return []*lifecycle.Fact{o.fact(o.Job + o.Pod)}
+		return []*lifecycle.Fact{o.fact(o.Job + o.Pod + o.ConfigMap)}
 	}
 	var out []*lifecycle.Fact
 	for i := range o.Count {
@@ -140,6 +140,10 @@ func (o *object) fact(name string) *lifecycle.Fact {
 	}
 	if o.Pod != "" {
 		f.Resource = gc.ResourcePods
+	}
+	if o.ConfigMap != "" {
+		f.Resource, f.Finishes = gc.ResourceConfigMaps, false
+		f.Usage = o.usage()
 	}
 	if o.Namespace == "" {
 		f.Namespace = caseNamespace
@@ -166,6 +170,17 @@ func (o *object) fact(name string) *lifecycle.Fact {
 	}
 	o.finalize(f)
 	return f
+}
+
+func (o *object) usage() lifecycle.Usage {
+	u := lifecycle.Usage{State: lifecycle.InUse}
+	if o.Unused != "" {
+		u = lifecycle.Usage{State: lifecycle.Unused, Since: must(moments(o.Unused))}
+	}
+	if o.ReferrersUnknown {
+		u.State = lifecycle.UsageUnknown
+	}
+	return u
 }
 
 func (o *object) finish(f *lifecycle.Fact) {

@@ -76,6 +76,8 @@ func (c *recomputation) decideCandidate(
 		return say(Hold, "ExpressionError", time.Time{})
 	case f.Doubt != "":
 		return say(Hold, "FinishTimeUnknown", time.Time{})
+	case c.usageUnknown(f) && f.Usage.Since.IsZero():
+		return say(Hold, "ReferrersUnknown", time.Time{})
 	case c.Now.Before(s.at):
 		return say(Wait, "NotDue", s.at)
 	case f.Finishes && !f.Finished:
@@ -95,8 +97,10 @@ func (c *recomputation) ignored(f *lifecycle.Fact) string {
 		return c.namespaceForbids(f.Namespace)
 	case len(c.votes[f.UID]) == 0 && !c.hasCeiling(f):
 		return "NoPolicy"
-	case !f.Finished && f.Failed == "" && !countsFromCreation(c.votes[f.UID]):
+	case !f.Finished && f.Failed == "" && !countsFromCreation(c.votes[f.UID]) && !countsFromUse(c.votes[f.UID]):
 		return "NotFinished"
+	case countsFromUse(c.votes[f.UID]) && f.Usage.State == lifecycle.InUse:
+		return "InUse"
 	case c.leftToOwner(f):
 		return "LeftToOwner"
 	}
@@ -141,6 +145,8 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "ExpressionError"
 	case f.Doubt != "":
 		return "FinishTimeUnknown"
+	case c.usageUnknown(f):
+		return "ReferrersUnknown"
 	case c.annotations(f).malformed:
 		return "InvalidAnnotation"
 	case c.ownerOf(f) == unknown:
@@ -155,6 +161,11 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "RecreateLoop"
 	}
 	return ""
+}
+
+// usageUnknown reports whether it matters what uses the object, and is not known.
+func (c *recomputation) usageUnknown(f *lifecycle.Fact) bool {
+	return countsFromUse(c.votes[f.UID]) && f.Usage.State == lifecycle.UsageUnknown
 }
 
 // conditionFailed reports whether it is not known which rule matches the object.

@@ -117,6 +117,9 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	if f.Finishes {
 		drawFinish(t, f, now)
 	}
+	if f.Resource == DrawnConfigMaps {
+		f.Usage = DrawUsage(t, now)
+	}
 	if (f.Resource == gc.ResourceJobs || f.Resource == DrawnWorkflows) && rarely(t, 6) {
 		ttl := pick(t, time.Minute, 0, 10*time.Minute, time.Hour)
 		f.NativeTTL = &ttl
@@ -145,6 +148,15 @@ func drawMarks(t *rapid.T, f *lifecycle.Fact) {
 		f.Propagation = pick(t, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground, "")
 		f.Contradictory = f.Propagation == ""
 	}
+}
+
+// DrawUsage draws whether anything refers to an object.
+func DrawUsage(t *rapid.T, now time.Time) lifecycle.Usage {
+	u := lifecycle.Usage{State: pick(t, lifecycle.Unused, lifecycle.InUse, lifecycle.UsageUnknown)}
+	if u.State == lifecycle.Unused || u.State == lifecycle.UsageUnknown && rarely(t, 2) {
+		u.Since = now.Add(-pick(t, drawnAges...))
+	}
+	return u
 }
 
 func drawnHome(i int) string { return drawnHomes[i/2%len(drawnHomes)] }

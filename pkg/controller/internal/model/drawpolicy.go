@@ -87,6 +87,9 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 	drawConditions(t, &r)
 	if (r.Selector != nil || len(r.MatchConditions) > 0) && len(r.Resources) > 0 && rarely(t, 3) {
 		r.After, r.Outcome, r.TTL = gc.AfterCreated, "", new(pick(t, drawnTTLs...))
+		if slices.Equal(r.Resources, []string{DrawnConfigMaps}) || rarely(t, 40) { // Others cannot be unused, so the policy cannot be read.
+			r.After = pick(t, gc.AfterUnused, gc.AfterCreated)
+		}
 		return r
 	}
 	drawLimits(t, &r)

@@ -35,7 +35,10 @@ func readableRule(r gc.CleanupRule) bool {
 }
 
 func readableAfter(r gc.CleanupRule) bool {
-	if r.After == gc.AfterCreated {
+	if r.After == gc.AfterUnused && !all(r.Resources, func(resource string) bool { return oneOf(resource, "configmaps", "secrets") }) {
+		return false
+	}
+	if oneOf(r.After, gc.AfterCreated, gc.AfterUnused) {
 		selects := len(r.MatchConditions) > 0 || r.Selector != nil && len(r.Selector.MatchLabels)+len(r.Selector.MatchExpressions) > 0
 		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selects && r.TTL != nil && r.Outcome == "" && r.Capacity == nil &&
 			r.ActiveDeadline == nil

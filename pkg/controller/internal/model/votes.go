@@ -68,8 +68,8 @@ type vote struct {
 	deadline    *gc.TTL      // nil if there is none
 	// failed says that it is not known whether the rule matches, because a match condition failed.
 	failed bool
-	// afterCreated says after: Created.
-	afterCreated bool
+	// after is what the TTL is counted from.
+	after gc.After
 	// withOwner leaves the object to its owner even if the owner has finished.
 	withOwner bool
 	// deletesApplied says gitOpsManaged: Delete.
@@ -111,7 +111,7 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 				policy: p.ref, rule: r.Name, annotations: p.spec.AnnotationTTL, ttl: r.TTL, capacity: r.Capacity,
 				deadline:       r.ActiveDeadline,
 				failed:         failed,
-				afterCreated:   r.After == gc.AfterCreated,
+				after:          r.After,
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
 				deletesApplied: r.GitOpsManaged == gc.GitOpsManagedDelete,
 				propagation:    orBackground(r.PropagationPolicy),
@@ -200,13 +200,21 @@ func later(a, b moment) moment {
 
 // countsFromCreation reports whether no vote waits for the object to finish.
 func countsFromCreation(votes []vote) bool {
-	return len(votes) > 0 && all(votes, func(v vote) bool { return v.afterCreated })
+	return len(votes) > 0 && all(votes, func(v vote) bool { return v.after == gc.AfterCreated })
+}
+
+// countsFromUse reports whether no vote waits for the object to finish, and some wait until nothing uses it.
+func countsFromUse(votes []vote) bool {
+	return !countsFromCreation(votes) && len(votes) > 0 && all(votes, func(v vote) bool { return oneOf(v.after, gc.AfterCreated, gc.AfterUnused) })
 }
 
 // sinceWhen is what durations are counted from that are not those of one rule.
 func (c *recomputation) sinceWhen(f *lifecycle.Fact) time.Time {
-	if countsFromCreation(c.votes[f.UID]) {
+	switch votes := c.votes[f.UID]; {
+	case countsFromCreation(votes):
 		return f.Created
+	case countsFromUse(votes):
+		return f.Usage.Since
 	}
 	return f.FinishedAt
 }

@@ -118,6 +118,12 @@ func (b *RuleBuilder) AfterCreated() *RuleBuilder {
 	return b
 }
 
+// AfterUnused makes the rule count from the last use.
+func (b *RuleBuilder) AfterUnused() *RuleBuilder {
+	b.rule.After = gc.AfterUnused
+	return b
+}
+
 // Outcome narrows the rule to an outcome.
 func (b *RuleBuilder) Outcome(o gc.Outcome) *RuleBuilder {
 	b.rule.Outcome = o
