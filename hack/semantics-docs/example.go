@@ -61,14 +61,12 @@ func (o *object) describe() string {
 	}
 	add(o.Namespace != "", "in `%s`", o.Namespace)
 	add(o.Created != "", "created %s", o.Created)
-	switch o.Finished {
-	case "":
-		add(o.Started == "", "runs")
-		add(o.Started != "", "started %s", o.Started)
-	case "unknown":
-		add(true, "finish time unknown")
-	default:
-		add(true, "finished %s", o.Finished)
+	if o.ConfigMap == "" {
+		o.describeRun(add)
+	} else {
+		add(o.Unused == "" && !o.ReferrersUnknown, "in use")
+		add(o.Unused != "", "unused since %s", o.Unused)
+		add(o.ReferrersUnknown, "not known whether in use")
 	}
 	add(o.Outcome != "", "`%s`", o.Outcome)
 	for _, key := range sorted(o.Labels) {
@@ -90,6 +88,18 @@ func (o *object) describe() string {
 	add(o.Recreated, "back for the third time")
 	add(o.Terminating, "being deleted")
 	return strings.Join(words, ", ")
+}
+
+func (o *object) describeRun(add func(ok bool, format string, args ...any)) {
+	switch o.Finished {
+	case "":
+		add(o.Started == "", "runs")
+		add(o.Started != "", "started %s", o.Started)
+	case "unknown":
+		add(true, "finish time unknown")
+	default:
+		add(true, "finished %s", o.Finished)
+	}
 }
 
 func (o *object) name() string {

@@ -74,6 +74,8 @@ type example struct {
 
 type object struct {
 	Job, Pod, Namespace, Started, Finished, Outcome, Created, Controller, Scheduled, Applied string
+	ConfigMap, Unused                                                                        string
+	ReferrersUnknown                                                                         bool
 	Count                                                                                    int
 	Labels, Annotations                                                                      map[string]string
 	ActiveDeadlineSeconds, TTLSecondsAfterFinished                                           *int

@@ -58,7 +58,9 @@ const (
 )
 
 // CanBeUnused reports whether a resource may be in a rule with AfterUnused.
-func CanBeUnused(resource string) bool { return resource == ResourceConfigMaps || resource == ResourceSecrets }
+func CanBeUnused(resource string) bool {
+	return resource == ResourceConfigMaps || resource == ResourceSecrets
+}
 
 // DefaultResources are those of the defaults of a policy, and of a rule that names none.
 func DefaultResources() []string { return []string{ResourceJobs, ResourcePods} }
