@@ -4,9 +4,11 @@
 package references
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,9 +17,8 @@ import (
 
 // Referrer is an object that refers to others.
 type Referrer struct {
-	UID types.UID
-	// Resource is as in package kinds.
-	Resource, Namespace, Name string
+	UID             types.UID
+	Namespace, Name string
 }
 
 // Use says whether an object is used.
@@ -35,9 +36,16 @@ const (
 // Index counts references. Most referrers are Pods, and those of one template refer to the same objects. So what a referrer refers to is
 // stored once for all of them. NewIndex makes one.
 type Index struct {
-	referrers map[id]referrer
-	groups    map[uint64]*group // by hash; a group leads to others with the same hash
-	counts    map[Key]uint32    // of the groups that have a key
+	groups map[uint64]*group // by hash; a group leads to others with the same hash
+	counts map[Key]uint32    // of the groups that have a key
+}
+
+// Source are the referrers that are listed and watched together: most often those of a resource. Index.Source makes one.
+type Source struct {
+	index *Index
+	name  string
+	// referrers are by UID. While they are listed again, unlisted has those that the list did not contain so far.
+	referrers, unlisted map[id]referrer
 }
 
 // id stands for a UID.
@@ -53,49 +61,85 @@ type referrer struct {
 	name  string
 }
 
-// group are the referrers of one resource in one namespace with the same keys.
+// group are the referrers of one source in one namespace with the same keys.
 type group struct {
-	resource, namespace string
-	keys                []Key
-	members             int
-	example             id // the last referrer that joined; it may have left
-	next                *group
+	source    *Source
+	namespace string
+	keys      []Key
+	members   int
+	example   id // the last referrer that joined; it may have left
+	next      *group
 }
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
-	return &Index{referrers: map[id]referrer{}, groups: map[uint64]*group{}, counts: map[Key]uint32{}}
+	return &Index{groups: map[uint64]*group{}, counts: map[Key]uint32{}}
 }
+
+// Source returns a new source without referrers.
+func (x *Index) Source(name string) *Source {
+	return &Source{index: x, name: name, referrers: map[id]referrer{}}
+}
+
+// Name returns the name of the source.
+func (s *Source) Name() string { return s.name }
 
 // Set replaces what a referrer refers to. It returns the keys that are now in use and were not, and those that no longer are. keys must be
 // as Keys returns them, and must not be changed afterwards.
-func (x *Index) Set(r Referrer, keys []Key) (changed []Key) {
+func (s *Source) Set(r Referrer, keys []Key) (changed []Key) {
 	if len(keys) == 0 {
-		return x.Remove(r.UID)
+		return s.Remove(r.UID)
 	}
 	id := idOf(r.UID)
-	before := x.referrers[id]
-	if g := before.group; g != nil && before.name == r.Name && g.has(r, keys) {
+	before := s.referrers[id]
+	if old, ok := s.unlisted[id]; ok {
+		before = old
+		delete(s.unlisted, id)
+	}
+	if g := before.group; g != nil && before.name == r.Name && g.has(s, r.Namespace, keys) {
+		s.referrers[id] = before
 		return nil
 	}
-	g, changed := x.join(r, keys)
+	g, changed := s.join(r.Namespace, keys)
 	g.example = id
-	x.referrers[id] = referrer{g, strings.Clone(r.Name)}
+	s.referrers[id] = referrer{g, strings.Clone(r.Name)}
 	if before.group != nil {
-		changed = append(changed, x.leave(before.group)...)
+		changed = append(changed, s.index.leave(before.group)...)
 	}
 	return changed
 }
 
 // Remove removes a referrer. It returns the keys that are no longer in use.
-func (x *Index) Remove(uid types.UID) (changed []Key) {
+func (s *Source) Remove(uid types.UID) (changed []Key) {
 	id := idOf(uid)
-	r, ok := x.referrers[id]
-	if !ok {
-		return nil
+	for _, all := range s.all() {
+		if r, ok := all[id]; ok {
+			delete(all, id)
+			changed = append(changed, s.index.leave(r.group)...)
+		}
 	}
-	delete(x.referrers, id)
-	return x.leave(r.group)
+	return changed
+}
+
+func (s *Source) all() [2]map[id]referrer { return [2]map[id]referrer{s.referrers, s.unlisted} }
+
+// BeginList says that all referrers of the source are listed from now on, with Set. They count until EndList, also if they are not listed.
+func (s *Source) BeginList() {
+	if s.unlisted == nil {
+		s.unlisted, s.referrers = s.referrers, map[id]referrer{}
+		return
+	}
+	maps.Copy(s.unlisted, s.referrers) // The list before has not ended.
+	clear(s.referrers)
+}
+
+// EndList removes the referrers that were not listed. It returns the keys that are no longer in use.
+func (s *Source) EndList() (changed []Key) {
+	for _, r := range s.unlisted {
+		changed = append(changed, s.index.leave(r.group)...)
+	}
+	s.unlisted = nil
+	return changed
 }
 
 // Used reports whether an object is used. to is Secrets or ConfigMaps.
@@ -112,54 +156,59 @@ func (x *Index) Used(to To, namespace, name string) Use {
 
 func (x *Index) counted(k Key) bool { return x.counts[k] > 0 }
 
-// Example returns a referrer that is the reason for what Used returns, without its UID, and how many such referrers there are. It takes
-// time in proportion to the number of groups, and of all referrers if the last one that joined the group has left.
-func (x *Index) Example(to To, namespace, name string) (example Referrer, count int) {
+// Example returns a referrer that is the reason for what Used returns, without its UID, the name of its source, and how many such referrers
+// there are. It takes time in proportion to the number of groups, and of all referrers of the source if the last one that joined the group
+// has left.
+func (x *Index) Example(to To, namespace, name string) (source string, example Referrer, count int) {
 	named, unknown := KeysOf(to, namespace, name)
 	keys := named[:]
 	if !slices.ContainsFunc(keys, x.counted) {
 		keys = unknown[:]
 	}
 	if !slices.ContainsFunc(keys, x.counted) {
-		return Referrer{}, 0
+		return "", Referrer{}, 0
 	}
 	var of *group
 	for _, g := range x.groups {
 		for ; g != nil; g = g.next {
 			if slices.ContainsFunc(keys, g.contains) {
 				count += g.members
-				of = g
+				if of == nil || g.before(of) {
+					of = g
+				}
 			}
 		}
 	}
-	return Referrer{Resource: of.resource, Namespace: of.namespace, Name: x.nameOf(of)}, count
+	return of.source.name, Referrer{Namespace: of.namespace, Name: of.source.nameOf(of)}, count
 }
 
 // nameOf returns the name of a member of a group.
-func (x *Index) nameOf(g *group) string {
-	if r := x.referrers[g.example]; r.group == g {
-		return r.name
-	}
-	for _, r := range x.referrers {
-		if r.group == g {
+func (s *Source) nameOf(g *group) string {
+	for _, all := range s.all() {
+		if r := all[g.example]; r.group == g {
 			return r.name
+		}
+	}
+	for _, all := range s.all() {
+		for _, r := range all {
+			if r.group == g {
+				return r.name
+			}
 		}
 	}
 	return ""
 }
 
-// join adds a member to the group of a referrer, and returns the keys that are in use only now.
-func (x *Index) join(r Referrer, keys []Key) (g *group, changed []Key) {
-	hash := hashOf(r, keys)
+// join adds a member to the group of a namespace with these keys, and returns the keys that are in use only now.
+func (s *Source) join(namespace string, keys []Key) (g *group, changed []Key) {
+	x, hash := s.index, s.hash(namespace, keys)
 	for g = x.groups[hash]; g != nil; g = g.next {
-		if g.has(r, keys) {
+		if g.has(s, namespace, keys) {
 			g.members++
 			return g, nil
 		}
 	}
-	g = &group{
-		resource: strings.Clone(r.Resource), namespace: strings.Clone(r.Namespace), keys: keys, members: 1, next: x.groups[hash],
-	}
+	g = &group{source: s, namespace: strings.Clone(namespace), keys: keys, members: 1, next: x.groups[hash]}
 	x.groups[hash] = g
 	for _, k := range keys {
 		if x.counts[k]++; x.counts[k] == 1 {
@@ -186,7 +235,7 @@ func (x *Index) leave(g *group) (changed []Key) {
 
 // drop removes a group.
 func (x *Index) drop(g *group) {
-	hash := hashOf(Referrer{Resource: g.resource, Namespace: g.namespace}, g.keys)
+	hash := g.source.hash(g.namespace, g.keys)
 	first := x.groups[hash]
 	switch {
 	case first != g:
@@ -201,9 +250,9 @@ func (x *Index) drop(g *group) {
 	}
 }
 
-// has reports whether a group is that of a referrer with these keys.
-func (g *group) has(r Referrer, keys []Key) bool {
-	return g.resource == r.Resource && g.namespace == r.Namespace && slices.Equal(g.keys, keys)
+// has reports whether a group has the referrers of a source and a namespace with these keys.
+func (g *group) has(s *Source, namespace string, keys []Key) bool {
+	return g.source == s && g.namespace == namespace && slices.Equal(g.keys, keys)
 }
 
 func (g *group) contains(k Key) bool {
@@ -211,10 +260,15 @@ func (g *group) contains(k Key) bool {
 	return ok
 }
 
-// hashOf returns the hash of the group of a referrer.
-func hashOf(r Referrer, keys []Key) uint64 {
+// before orders groups, so that the same one is the example each time.
+func (g *group) before(other *group) bool {
+	return cmp.Or(cmp.Compare(g.source.name, other.source.name), cmp.Compare(g.namespace, other.namespace), slices.Compare(g.keys, other.keys)) < 0
+}
+
+// hash returns the hash of a group.
+func (s *Source) hash(namespace string, keys []Key) uint64 {
 	h := fnv.New64a()
-	b := append([]byte(r.Namespace+"/"+r.Resource), 0)
+	b := append([]byte(namespace+"/"+s.name), 0)
 	for _, k := range keys {
 		b = binary.LittleEndian.AppendUint64(b, uint64(k))
 	}

@@ -5,6 +5,7 @@ package references
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,16 +21,27 @@ import (
 )
 
 // naive says the same as an Index, from scratch.
-type naive map[types.UID]naiveReferrer
+type naive map[naiveID]naiveReferrer
+
+type naiveID struct {
+	source string
+	uid    types.UID
+}
 
 type naiveReferrer struct {
+	example
+	refs     []Reference
+	unlisted bool
+}
+
+type example struct {
+	source string
 	Referrer
-	refs []Reference
 }
 
 // use returns whether an object is used, and by whom.
-func (n naive) use(to To, namespace, name string) (Use, []Referrer) {
-	var named, unknown []Referrer
+func (n naive) use(to To, namespace, name string) (Use, []example) {
+	var named, unknown []example
 	for _, r := range n {
 		matches := func(name string) bool {
 			return slices.ContainsFunc(r.refs, func(f Reference) bool {
@@ -38,10 +50,10 @@ func (n naive) use(to To, namespace, name string) (Use, []Referrer) {
 		}
 		r.UID = ""
 		if matches(name) {
-			named = append(named, r.Referrer)
+			named = append(named, r.example)
 		}
 		if matches(All) {
-			unknown = append(unknown, r.Referrer)
+			unknown = append(unknown, r.example)
 		}
 	}
 	switch {
@@ -76,27 +88,40 @@ func TestIndex(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		x, model := NewIndex(), naive{}
+		sources := []*Source{x.Source("pods"), x.Source("jobs.batch")}
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
-				r := Referrer{
+				s, r := rapid.SampledFrom(sources).Draw(t, "source"), Referrer{
 					UID:       types.UID(rapid.StringMatching(`u[0-9]`).Draw(t, "uid")),
-					Resource:  rapid.SampledFrom([]string{"pods", "jobs.batch"}).Draw(t, "resource"),
 					Namespace: rapid.SampledFrom(namespaces).Draw(t, "of"),
 					Name:      rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "referrer"),
 				}
 				refs := rapid.SliceOfN(reference, 0, 3).Draw(t, "references")
-				before := model.keys()
-				changed := x.Set(r, Keys(refs))
-				if model[r.UID] = (naiveReferrer{r, refs}); len(refs) == 0 {
-					delete(model, r.UID)
+				before, id := model.keys(), naiveID{s.Name(), r.UID}
+				changed := s.Set(r, Keys(refs))
+				if model[id] = (naiveReferrer{example: example{s.Name(), r}, refs: refs}); len(refs) == 0 {
+					delete(model, id)
 				}
 				checkChanged(t, changed, before, model.keys())
 			},
 			"remove": func(t *rapid.T) {
-				uid := types.UID(rapid.StringMatching(`u[0-9]`).Draw(t, "uid"))
+				s, uid := rapid.SampledFrom(sources).Draw(t, "source"), types.UID(rapid.StringMatching(`u[0-9]`).Draw(t, "uid"))
 				before := model.keys()
-				delete(model, uid)
-				checkChanged(t, x.Remove(uid), before, model.keys())
+				delete(model, naiveID{s.Name(), uid})
+				checkChanged(t, s.Remove(uid), before, model.keys())
+			},
+			"begin a list": func(t *rapid.T) {
+				s := rapid.SampledFrom(sources).Draw(t, "source")
+				s.BeginList()
+				for id, r := range model {
+					r.unlisted = r.unlisted || id.source == s.Name()
+					model[id] = r
+				}
+			},
+			"end a list": func(t *rapid.T) {
+				s, before := rapid.SampledFrom(sources).Draw(t, "source"), model.keys()
+				maps.DeleteFunc(model, func(id naiveID, r naiveReferrer) bool { return id.source == s.Name() && r.unlisted })
+				checkChanged(t, s.EndList(), before, model.keys())
 			},
 			"": func(t *rapid.T) {
 				for _, to := range []To{Secrets, ConfigMaps} {
@@ -106,7 +131,7 @@ func TestIndex(t *testing.T) {
 						}
 					}
 				}
-				if len(model) == 0 && len(x.referrers)+len(x.groups)+len(x.counts) > 0 {
+				if len(model) == 0 && len(x.groups)+len(x.counts) > 0 {
 					t.Fatalf("something is left: %v", x)
 				}
 			},
@@ -136,26 +161,27 @@ func checkUse(t *rapid.T, x *Index, model naive, to To, namespace, name string) 
 	if got := x.Used(to, namespace, name); got != use {
 		t.Fatalf("%d %s/%s: got %d, want %d", to, namespace, name, got, use)
 	}
-	example, count := x.Example(to, namespace, name)
-	if count != len(by) || count > 0 && !slices.Contains(by, example) {
-		t.Fatalf("%d %s/%s: got %v and %d, want of %v", to, namespace, name, example, count, by)
+	source, referrer, count := x.Example(to, namespace, name)
+	if count != len(by) || count > 0 && !slices.Contains(by, example{source, referrer}) {
+		t.Fatalf("%d %s/%s: got %s %v and %d, want of %v", to, namespace, name, source, referrer, count, by)
 	}
 }
 
 // TestSameHash: two groups with the same hash are kept apart.
 func TestSameHash(t *testing.T) {
 	x := NewIndex()
-	a, b := Referrer{UID: "a", Resource: "pods", Namespace: "ns", Name: "a"}, Referrer{UID: "b", Resource: "pods", Namespace: "ns", Name: "b"}
+	pods := x.Source("pods")
 	keysOfA, keysOfB := Keys([]Reference{{Secrets, "ns", "a"}}), Keys([]Reference{{Secrets, "ns", "b"}})
-	x.Set(a, keysOfA)
-	x.Set(b, keysOfB)
-	first, second := x.groups[hashOf(a, keysOfA)], x.groups[hashOf(b, keysOfB)]
+	pods.Set(Referrer{UID: "a", Namespace: "ns", Name: "a"}, keysOfA)
+	pods.Set(Referrer{UID: "b", Namespace: "ns", Name: "b"}, keysOfB)
+	hashOfA, hashOfB := pods.hash("ns", keysOfA), pods.hash("ns", keysOfB)
+	first, second := x.groups[hashOfA], x.groups[hashOfB]
 	first.next = second // As if they had the same hash.
-	delete(x.groups, hashOf(b, keysOfB))
-	if changed := x.Remove("a"); !slices.Equal(changed, keysOfA) {
+	delete(x.groups, hashOfB)
+	if changed := pods.Remove("a"); !slices.Equal(changed, keysOfA) {
 		t.Errorf("got %v", changed)
 	}
-	if x.groups[hashOf(a, keysOfA)] != second || x.Used(Secrets, "ns", "b") != Used || x.Used(Secrets, "ns", "a") != Unused {
+	if x.groups[hashOfA] != second || x.Used(Secrets, "ns", "b") != Used || x.Used(Secrets, "ns", "a") != Unused {
 		t.Error("the other group is lost")
 	}
 }
@@ -209,12 +235,12 @@ func BenchmarkMemory(b *testing.B) {
 	const pods, templates = 100_000, 1000
 	for name, store := range map[string]func() any{
 		"index": func() any {
-			x := NewIndex()
+			s := NewIndex().Source("pods")
 			for n := range pods {
 				p := pod(n%templates, n)
-				x.Set(Referrer{UID: p.UID, Resource: "pods", Namespace: p.Namespace, Name: p.Name}, Keys(refsOf(b, p)))
+				s.Set(Referrer{UID: p.UID, Namespace: p.Namespace, Name: p.Name}, Keys(refsOf(b, p)))
 			}
-			return x
+			return s
 		},
 		"slices": func() any {
 			all := map[types.UID][]string{}
@@ -243,8 +269,8 @@ func BenchmarkMemory(b *testing.B) {
 
 // BenchmarkPod: Pods are decoded into a Go type, and come and go all the time.
 func BenchmarkPod(b *testing.B) {
-	p, x := pod(1, 1), NewIndex()
-	r := Referrer{UID: p.UID, Resource: "pods", Namespace: p.Namespace, Name: p.Name}
+	p, s := pod(1, 1), NewIndex().Source("pods")
+	r := Referrer{UID: p.UID, Namespace: p.Namespace, Name: p.Name}
 	b.Run("convert", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := apiruntime.DefaultUnstructuredConverter.ToUnstructured(p); err != nil {
@@ -272,8 +298,8 @@ func BenchmarkPod(b *testing.B) {
 	keys := Keys(refs)
 	b.Run("index", func(b *testing.B) {
 		for b.Loop() {
-			x.Set(r, keys)
-			x.Remove(r.UID)
+			s.Set(r, keys)
+			s.Remove(r.UID)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func uses(t *testing.T, object string, names ...string) map[string]Use {
 		t.Fatal(err)
 	}
 	x := NewIndex()
-	x.Set(Referrer{UID: "u", Resource: "widgets.example.com", Namespace: "ns", Name: "w"}, Keys(refs))
+	x.Source("widgets.example.com").Set(Referrer{UID: "u", Namespace: "ns", Name: "w"}, Keys(refs))
 	out := map[string]Use{}
 	for _, name := range names {
 		namespace, rest, ok := strings.Cut(name, "/")
@@ -103,7 +103,7 @@ func TestMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			refs, err := Undeclared().References(object)
 			x := NewIndex()
-			x.Set(Referrer{UID: "u"}, Keys(refs))
+			x.Source("s").Set(Referrer{UID: "u"}, Keys(refs))
 			if err == nil || x.Used(Secrets, "ns", "s") != Unknown {
 				t.Errorf("got %v, %v", written(refs), err)
 			}
