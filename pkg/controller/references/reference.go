@@ -51,6 +51,9 @@ func (r Reference) Key() Key {
 	return Key(h.Sum64()&^uint64(both)) | Key(r.To)
 }
 
+// Place returns what the keys of a Secret and of a ConfigMap with the same namespace and name have in common.
+func (k Key) Place() Key { return k &^ Key(both) }
+
 // Keys returns the keys of references, sorted, each once.
 func Keys(refs []Reference) []Key {
 	keys := make([]Key, 0, len(refs))

@@ -1,0 +1,379 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package usage knows which ConfigMaps and Secrets are in use, and since when the others are not. That nothing refers to an object follows
+// only from everything that might, so nothing is unused while any source of referrers is not listed. The package is pure.
+package usage
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
+)
+
+// Exemptions is the name of the source of objects that are used without a reference. Each is its own referrer, with the reason as name.
+const Exemptions = ""
+
+// Tracker knows the usage of objects of type T. New makes one. Methods that may change the usage of objects return which.
+type Tracker[T comparable] struct {
+	index   *references.Index
+	sources map[string]*source
+	// undiscovered is why it is not known which sources there are; empty if it is.
+	undiscovered string
+	unready      int // the number of sources that are not ready
+
+	objects map[T]*object[T]
+	// buckets have the first object of each bucket, by the place of the references that name the objects. References in the second map
+	// name objects of every namespace.
+	buckets [2]map[references.Key]*object[T]
+	// namespaces are those with objects, by the place of the references to all of their objects.
+	namespaces map[references.Key]*namespace
+}
+
+// source is where referrers are listed and watched together.
+type source struct {
+	*references.Source
+	listed bool   // all of its referrers are known
+	why    string // why it cannot be listed or watched; empty if it can
+}
+
+// object is a ConfigMap or Secret. It is in two buckets, linked with the others there.
+type object[T comparable] struct {
+	of    T
+	id    Object
+	since int64 // when it became unused, in Unix nanoseconds; 0 if it is in use, or if that is not known
+	// seenInUse is set if something was seen to refer to the object.
+	seenInUse bool
+	links     [2]links[T]
+}
+
+type links[T comparable] struct{ previous, next *object[T] }
+
+// Object identifies an object of a Tracker.
+type Object struct {
+	To              references.To
+	Namespace, Name string
+}
+
+// namespace has objects.
+type namespace struct {
+	name    string
+	objects int
+}
+
+// Changed are the objects whose usage may have changed.
+type Changed[T comparable] struct {
+	Objects []T
+	// Namespaces are those where all objects may have changed. All is set for all of them.
+	Namespaces []string
+	All        bool
+}
+
+// New returns a Tracker without sources, which knows nothing.
+func New[T comparable]() *Tracker[T] {
+	return &Tracker[T]{
+		index: references.NewIndex(), sources: map[string]*source{}, undiscovered: "the resources of the cluster are not known yet",
+		objects: map[T]*object[T]{}, buckets: [2]map[references.Key]*object[T]{{}, {}}, namespaces: map[references.Key]*namespace{},
+	}
+}
+
+// SetSources sets which sources there are. why is why others may be missing; empty if none is. Sources that are new must be listed, and the
+// referrers of those that no longer exist are forgotten.
+func (t *Tracker[T]) SetSources(names []string, why string, now time.Time) Changed[T] {
+	before, present := t.Known(), sets.New(names...)
+	var keys []references.Key
+	for name, s := range t.sources {
+		if !present.Has(name) {
+			s.BeginList()
+			keys = append(keys, s.EndList()...)
+			delete(t.sources, name)
+		}
+	}
+	for name := range present {
+		if t.sources[name] == nil {
+			t.sources[name] = &source{Source: t.index.Source(name)}
+		}
+	}
+	t.undiscovered = why
+	return t.sourceChanged(keys, before, now)
+}
+
+// Forget forgets all sources, because they are no longer observed.
+func (t *Tracker[T]) Forget(now time.Time) Changed[T] {
+	return t.SetSources(nil, "what may refer to objects is no longer observed", now)
+}
+
+// Failing records whether a source can be listed and watched; why is empty if it can.
+func (t *Tracker[T]) Failing(name, why string, now time.Time) Changed[T] {
+	s, before := t.sources[name], t.Known()
+	if s == nil || s.why == why {
+		return Changed[T]{}
+	}
+	s.why = why
+	return t.sourceChanged(nil, before, now)
+}
+
+// BeginList begins a list of all referrers of a source. Until it ends, memory is a mixture of old and new references.
+func (t *Tracker[T]) BeginList(name string, now time.Time) Changed[T] {
+	s, before := t.sources[name], t.Known()
+	if s == nil {
+		return Changed[T]{}
+	}
+	s.BeginList()
+	s.listed = false
+	return t.sourceChanged(nil, before, now)
+}
+
+// EndList ends the list that has begun last. Referrers that were not set since are gone.
+func (t *Tracker[T]) EndList(name string, now time.Time) Changed[T] {
+	s, before := t.sources[name], t.Known()
+	if s == nil {
+		return Changed[T]{}
+	}
+	keys := s.EndList()
+	s.listed, s.why = true, ""
+	return t.sourceChanged(keys, before, now)
+}
+
+// SetReferrer replaces what a referrer refers to; see references.Source.
+func (t *Tracker[T]) SetReferrer(name string, r references.Referrer, keys []references.Key, now time.Time) Changed[T] {
+	s := t.sources[name]
+	if s == nil {
+		return Changed[T]{}
+	}
+	return t.changed(s.Set(r, keys), now)
+}
+
+// RemoveReferrer removes a referrer.
+func (t *Tracker[T]) RemoveReferrer(name string, uid types.UID, now time.Time) Changed[T] {
+	s := t.sources[name]
+	if s == nil {
+		return Changed[T]{}
+	}
+	return t.changed(s.Remove(uid), now)
+}
+
+// Unknown returns why it is not known what refers to objects; empty if it is.
+func (t *Tracker[T]) Unknown() string {
+	if t.undiscovered != "" {
+		return t.undiscovered
+	}
+	if t.unready == 0 {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.sources)) {
+		switch s := t.sources[name]; {
+		case s.why != "":
+			return s.why
+		case !s.listed:
+			return "Winnow has not listed all " + cmp.Or(name, "ConfigMaps and Secrets") + " yet"
+		}
+	}
+	return ""
+}
+
+// Add adds an object. If it is not known to be in use, it is unused since the given time at the latest; zero if that is not known.
+func (t *Tracker[T]) Add(of T, id Object, since, now time.Time) {
+	if t.objects[of] != nil {
+		return
+	}
+	o := &object[T]{of: of, id: id}
+	if !since.IsZero() {
+		o.since = since.UnixNano()
+	}
+	t.objects[of] = o
+	for i, key := range id.places() {
+		first := t.buckets[i][key]
+		if o.links[i].next = first; first != nil {
+			first.links[i].previous = o
+		}
+		t.buckets[i][key] = o
+	}
+	key := all(id.Namespace)
+	if t.namespaces[key] == nil {
+		t.namespaces[key] = &namespace{name: id.Namespace}
+	}
+	t.namespaces[key].objects++
+	t.refresh(o, now)
+}
+
+// Delete removes an object.
+func (t *Tracker[T]) Delete(of T) {
+	o := t.objects[of]
+	if o == nil {
+		return
+	}
+	delete(t.objects, of)
+	for i, key := range o.id.places() {
+		previous, next := o.links[i].previous, o.links[i].next
+		if next != nil {
+			next.links[i].previous = previous
+		}
+		switch {
+		case previous != nil:
+			previous.links[i].next = next
+		case next != nil:
+			t.buckets[i][key] = next
+		default:
+			delete(t.buckets[i], key)
+		}
+	}
+	key := all(o.id.Namespace)
+	if t.namespaces[key].objects--; t.namespaces[key].objects == 0 {
+		delete(t.namespaces, key)
+	}
+}
+
+// Has reports whether an object was added.
+func (t *Tracker[T]) Has(of T) bool { return t.objects[of] != nil }
+
+// Adopt says that an object has been unused since a time, as another replica, or this one before it started, has observed it. It reports
+// whether that changes anything: what is in use now is not unused, and what was seen in use is unused since it was seen for the last time.
+func (t *Tracker[T]) Adopt(of T, since time.Time) bool {
+	o, at := t.objects[of], since.UnixNano()
+	switch {
+	case o == nil, t.use(o) == references.Used, o.since != 0 && Mark(time.Unix(0, o.since)).Equal(since), o.seenInUse && (o.since == 0 || at < o.since):
+		return false
+	}
+	o.since = at
+	return true
+}
+
+// Mark returns the time that is stored of an object that is unused since t. It has no fractions of a second, and is not earlier.
+func Mark(t time.Time) time.Time {
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		return whole.Add(time.Second)
+	}
+	return t
+}
+
+// Usage returns the usage of an object.
+func (t *Tracker[T]) Usage(of T) lifecycle.Usage {
+	o := t.objects[of]
+	if o == nil {
+		return lifecycle.Usage{}
+	}
+	var out lifecycle.Usage
+	if o.since != 0 {
+		out.Since = time.Unix(0, o.since).UTC()
+	}
+	switch use := t.use(o); {
+	case use == references.Used:
+		out = lifecycle.Usage{State: lifecycle.InUse}
+	case use == references.Unused && t.Known():
+		out.State = lifecycle.Unused
+	}
+	return out
+}
+
+// Known reports whether Unknown is empty.
+func (t *Tracker[T]) Known() bool { return t.undiscovered == "" && t.unready == 0 }
+
+// Explain says what refers to an object, or why that is not known; empty if nothing does.
+func (t *Tracker[T]) Explain(of T) string {
+	o := t.objects[of]
+	if o == nil {
+		return ""
+	}
+	source, example, count := t.index.Example(o.id.To, o.id.Namespace, o.id.Name)
+	if count == 0 {
+		return t.Unknown()
+	}
+	if source == Exemptions {
+		return example.Name
+	}
+	what, verb := source+"/"+example.Name, "refer"
+	if example.Namespace != o.id.Namespace && example.Namespace != "" {
+		what += " in namespace " + example.Namespace
+	}
+	switch {
+	case count > 1:
+		what += fmt.Sprintf(" and %d more", count-1)
+	case t.use(o) == references.Used:
+		verb = "refers"
+	}
+	if t.use(o) == references.Unknown {
+		verb = "may " + verb
+	}
+	return what + " " + verb + " to it"
+}
+
+func (t *Tracker[T]) use(o *object[T]) references.Use {
+	return t.index.Used(o.id.To, o.id.Namespace, o.id.Name)
+}
+
+// refresh notes that an object is in use, or has become unused.
+func (t *Tracker[T]) refresh(o *object[T], now time.Time) {
+	switch use := t.use(o); {
+	case use == references.Used:
+		o.since, o.seenInUse = 0, true
+	case use == references.Unused && o.since == 0 && t.Known():
+		o.since = now.UnixNano()
+	}
+}
+
+// sourceChanged returns the objects that are affected by a change of the sources, which has also changed references.
+func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now time.Time) Changed[T] {
+	t.unready = 0
+	for _, s := range t.sources {
+		if !s.listed || s.why != "" {
+			t.unready++
+		}
+	}
+	if t.Known() == wasKnown {
+		return t.changed(keys, now)
+	}
+	for _, o := range t.objects {
+		t.refresh(o, now)
+	}
+	return Changed[T]{All: true}
+}
+
+// changed returns the objects that are affected by a change of whether references exist.
+func (t *Tracker[T]) changed(keys []references.Key, now time.Time) Changed[T] {
+	var out Changed[T]
+	for _, key := range keys {
+		place := key.Place()
+		if ns := t.namespaces[place]; ns != nil {
+			out.Namespaces = append(out.Namespaces, ns.name)
+		}
+		out.All = out.All || place == all(references.All)
+		for i := range t.buckets {
+			for o := t.buckets[i][place]; o != nil; o = o.links[i].next {
+				t.refresh(o, now)
+				out.Objects = append(out.Objects, o.of)
+			}
+		}
+	}
+	if !out.All && len(out.Namespaces) == 0 {
+		return out
+	}
+	for _, o := range t.objects { // Rarely: an object came or went whose references are not known.
+		if out.All || slices.Contains(out.Namespaces, o.id.Namespace) {
+			t.refresh(o, now)
+		}
+	}
+	return out
+}
+
+// places returns the places of the references that name the object.
+func (o *Object) places() [2]references.Key {
+	var out [2]references.Key
+	for i, namespace := range []string{o.Namespace, references.All} {
+		out[i] = references.Reference{Namespace: namespace, Name: o.Name}.Key().Place()
+	}
+	return out
+}
+
+// all returns the place of references to all objects of a namespace.
+func all(namespace string) references.Key {
+	return references.Reference{Namespace: namespace, Name: references.All}.Key().Place()
+}
