@@ -51,6 +51,7 @@ var layers = []layer{
 		except: []string{"sigs.k8s.io/yaml"},
 		why:    "the built-in declarations are YAML files in the form that users write",
 	},
+	{path: "./pkg/controller/usage", imports: []string{"./pkg/controller/lifecycle", "./pkg/controller/references"}},
 	{path: "./pkg/controller/policy", imports: []string{"./pkg/expressions", "./pkg/controller/lifecycle"}},
 	{path: "./pkg/controller/deletion", imports: []string{"./pkg/controller/kinds", "./pkg/controller/lifecycle", "./pkg/controller/policy"}},
 	{
@@ -68,7 +69,7 @@ var layers = []layer{
 		path: "./pkg/controller/engine", imports: []string{
 			"./pkg/expressions", "./pkg/controller/approval", "./pkg/controller/report",
 			"./pkg/controller/lifecycle", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/freshness",
-			"./pkg/controller/turns", "./pkg/controller/kinds", "./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
+			"./pkg/controller/turns", "./pkg/controller/references", "./pkg/controller/usage", "./pkg/controller/kinds", "./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
 		},
 	},
 }

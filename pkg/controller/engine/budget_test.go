@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -53,15 +54,17 @@ type budgetRun struct {
 	version            int
 	unlimited, limited *driver
 	objects            map[int]*lifecycle.Fact
+	usages             map[types.UID]lifecycle.Usage
 	generations        map[string]int64
 	wrong              []string // what the second engine would have deleted while it was interrupted
 }
 
 func newBudgetRun(t *rapid.T) *budgetRun {
-	s := &budgetRun{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}}
+	s := &budgetRun{now: testbuilders.Now, objects: map[int]*lifecycle.Fact{}, generations: map[string]int64{}, usages: map[types.UID]lifecycle.Usage{}}
 	s.unlimited, s.limited = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}), newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	s.limited.setBudget(rapid.IntRange(1, 4).Draw(t, "budget"))
 	s.both(func(t *driver) {
+		t.copiedUsages = s.usages
 		t.ReplaceNamespaces(nil, "", s.now)
 		t.ReplacePolicies(nil, "", s.now)
 		t.ReplaceClusterPolicies(nil, "", s.now)
@@ -76,12 +79,19 @@ func newBudgetRun(t *rapid.T) *budgetRun {
 		s.clusterPolicy(t)
 	}
 	for i := range model.DrawnObjects {
-		s.objects[i] = model.DrawObject(t, s.now, i)
+		s.draw(t, i)
 	}
 	s.list(gc.ResourceJobs)
 	s.list(gc.ResourcePods)
 	s.limited.interrupt = s.takeAll
 	return s
+}
+
+// draw draws an object.
+func (s *budgetRun) draw(t *rapid.T, i int) *lifecycle.Fact {
+	f := model.DrawObject(t, s.now, i)
+	s.objects[i], s.usages[f.UID] = f, f.Usage
+	return f
 }
 
 func (s *budgetRun) both(do func(*driver)) {
@@ -134,10 +144,9 @@ func (s *budgetRun) object(t *rapid.T) {
 		s.both(func(t *driver) { t.Remove(facts.Compress(f), s.now) })
 		return
 	}
-	f := model.DrawObject(t, s.now, i)
+	f := s.draw(t, i)
 	s.next()
 	f.ResourceVersion = uint64(s.version)
-	s.objects[i] = f
 	s.both(func(t *driver) { t.Upsert(t.observed(f), s.now) })
 }
 

@@ -86,8 +86,7 @@ func (e *Engine) NamedResources() sets.Set[string] {
 			out.Insert(resource)
 		}
 	}
-	out.Delete(kinds.ResourceQuotas) // No policy can name them, but percentOfQuota depends on them.
-	return out
+	return out.Delete(kinds.ResourceQuotas, kinds.Referrers) // No policy can name them, but rules depend on them.
 }
 
 // updateCoverage covers the resources in the namespace that its policies name, those that may own their objects, and Jobs as long as any
@@ -167,6 +166,8 @@ func (e *Engine) unlisted(ns *namespace) string {
 		return kinds.CronJobs
 	case ns.covers(kinds.ResourceQuotas) && !e.quotas.listed:
 		return kinds.ResourceQuotas
+	case !e.referrersKnown(ns):
+		return kinds.Referrers
 	}
 	for resource, covering := range ns.covered {
 		if _, err := e.kinds.For(resource); err != nil || e.failing.skipped.Has(resource) {

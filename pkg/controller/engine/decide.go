@@ -29,6 +29,7 @@ func (e *Engine) match(rec *record) {
 	rec.Unpack(&e.asked.fact)
 	e.asked.fact.Terminating = e.asked.fact.Terminating || rec.deleted()
 	e.asked.fact.Finishes = rec.Finished && !ns.namesAll || e.kinds.Finishes(rec.Resource)
+	e.asked.fact.Usage = e.usageOf(rec)
 	e.asked.matches.Ask(&e.asked.fact, ns.voters, ns.previews, ns.clusterVoters, ns.clusterPreviews)
 	e.asked.rec = rec
 	e.asked.count++
@@ -89,7 +90,7 @@ func (e *Engine) explain(rec *record) policy.Decision {
 		at = rec.at.time()
 	}
 	r, d := e.decide(rec, at)
-	return e.applyHolds(rec, r, d, at)
+	return e.withUsage(rec, e.applyHolds(rec, r, d, at))
 }
 
 // applyHolds replaces a Delete by a Hold, and a SetDeadline by a HoldDeadline, if anything prevents the request now. Other decisions stay

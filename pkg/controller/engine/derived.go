@@ -24,6 +24,8 @@ type derived struct {
 	hasLimits                      bool // there is a pool or ceiling, if only of a Preview policy
 	namesAll                       bool // a policy names all resources that finish
 	conditionCount                 int  // the match conditions of all policies
+	// unused are the resources that rules with after: Unused are about.
+	unused sets.Set[string]
 	// suspendedBy is the name of the first cluster policy with suspendAll; empty if there is none.
 	suspendedBy string
 	// unreadable is the first policy that cannot be read; nil if there is none.
@@ -38,7 +40,7 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	if ns.removed() {
 		return
 	}
-	d := derived{policyUIDs: sets.New[types.UID]()}
+	d := derived{policyUIDs: sets.New[types.UID](), unused: sets.New[string]()}
 	resources := sets.New[string]()
 	for _, ps := range ns.policies {
 		d.addPolicy(ps, &d.voters, &d.previews, resources, e.kinds)
@@ -63,10 +65,17 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	}
 	e.unmarkPending(ns) // Under the ceilings of before.
 	ns.formerCeilings, ns.formerHoldAbove = formerCeilings.UnsortedList(), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
+	former := ns.unused
 	ns.derived, e.asked.rec = d, nil
 	e.orphanHolds(ns)
 	if len(ns.changes) > 0 {
 		e.markPending(ns)
+	}
+	if len(d.unused) > 0 {
+		resources.Insert(kinds.Referrers)
+	}
+	if !d.unused.Equal(former) {
+		e.trackUsage(ns, now)
 	}
 	e.updateConditions(ns, &d)
 	e.updateCoverage(ns, resources, now)
@@ -104,6 +113,7 @@ func (d *derived) addPolicy(
 	d.namesAll = d.namesAll || ps.compiled.NamesAll()
 	d.conditionCount += ps.compiled.NumberOfConditions()
 	resources.Insert(ps.compiled.Resources(t.Finishing)...)
+	d.unused.Insert(ps.compiled.UnusedResources()...)
 	if len(ps.compiled.QuotaResources(t.Finishing)) > 0 {
 		resources.Insert(kinds.ResourceQuotas)
 	}

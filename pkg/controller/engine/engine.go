@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/turns"
+	"github.com/winnow-dev/winnow/pkg/controller/usage"
 )
 
 // alwaysProtected are the namespaces in which nothing is ever deleted.
@@ -71,6 +72,10 @@ type Engine struct {
 	failing         failing
 	fresh           freshness.Freshness
 	recreations     recreations
+	usage           *usage.Tracker[*record]
+	unmarked        sets.Set[string] // namespaces where other marks may have to be stored than are
+	// copiedUsages are the usages of the objects of a Snapshot; nil in any other engine.
+	copiedUsages map[types.UID]lifecycle.Usage
 
 	timers expiry.Heap[*record]
 	queue  turns.Queue[*record] // of records that are ready to be deleted
@@ -128,6 +133,8 @@ func New(c Config) *Engine {
 		quotas:       newQuotas(),
 		failing:      newFailing(),
 		recreations:  newRecreations(),
+		usage:        usage.New[*record](),
+		unmarked:     sets.New[string](),
 		inFlight:     map[*deletion.Order]*record{},
 		dirty:        sets.New[string](),
 		urgent:       map[string]uint64{},

@@ -35,7 +35,7 @@ func (e *simulation) object(t *rapid.T) {
 	}
 	f := model.DrawObject(t, e.Now, n)
 	e.next()
-	f.ResourceVersion = uint64(e.version)
+	f.ResourceVersion, e.usages[f.UID] = uint64(e.version), f.Usage
 	if i >= 0 {
 		f.Created, f.Terminating = e.Objects[i].Created, f.Terminating || e.Objects[i].Terminating
 		e.Objects[i] = f

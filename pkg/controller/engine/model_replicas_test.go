@@ -42,6 +42,13 @@ func (e *simulation) start() *driver {
 
 func (e *simulation) startWith(c Config) *driver {
 	t := newDriver(c)
+	if e.usages == nil {
+		e.usages = map[types.UID]lifecycle.Usage{}
+	}
+	for _, f := range e.Objects {
+		e.usages[f.UID] = f.Usage
+	}
+	t.copiedUsages = e.usages
 	if e.budget > 0 {
 		t.setBudget(e.budget)
 	}

@@ -50,6 +50,7 @@ type simulation struct {
 	limitsBefore map[string]simLimits
 	clockInDoubt bool
 	paces        map[string]*simPace
+	usages       map[types.UID]lifecycle.Usage // of all objects that there were
 }
 
 // holdAboveByDefault and holdAboveTotalByDefault are low, so that a few objects are enough for a hold.

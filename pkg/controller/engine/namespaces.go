@@ -68,6 +68,8 @@ type namespace struct {
 	formerCeilings []*ceiling
 	// formerHoldAbove is the strictest limit since the first of changes, so that a change cannot avoid a limit by removing it.
 	formerHoldAbove policy.HoldAbove
+	// marks are those that are stored, by name.
+	marks map[string]*Marks
 	// copiedClearances are the clearances of objects that are yet to be added to a Snapshot.
 	copiedClearances map[types.UID]clearance
 
@@ -99,7 +101,7 @@ func (e *Engine) forgetIfUnused(ns *namespace) {
 	if e.namespaces[ns.name] != ns {
 		return // It was removed before, and there may be a new one with the same name.
 	}
-	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 {
+	if !ns.known && len(ns.policies) == 0 && len(ns.records) == 0 && len(ns.merges) == 0 && len(ns.marks) == 0 {
 		e.clearChanges(ns)
 		e.holdsToCheck.Delete(ns)
 		e.publishConditions(ns, nil)

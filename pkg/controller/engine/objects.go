@@ -42,7 +42,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	changed := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact)
 	switch {
 	case rec == nil:
-		rec = e.insert(ns, compact)
+		rec = e.insert(ns, compact, now)
 	case rec.ResourceVersion > compact.ResourceVersion, rec.ResourceVersion == compact.ResourceVersion && !rec.addsResults(compact):
 		return
 	default:
@@ -59,7 +59,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 }
 
 // insert adds a record for an object that was not known.
-func (e *Engine) insert(ns *namespace, compact *facts.Compact) *record {
+func (e *Engine) insert(ns *namespace, compact *facts.Compact, now time.Time) *record {
 	rec := &record{Compact: *compact, ns: ns}
 	rec.flags.set(recreated, e.recreations.countReturn(compact))
 	e.records.put(rec)
@@ -67,6 +67,7 @@ func (e *Engine) insert(ns *namespace, compact *facts.Compact) *record {
 	ns.addRecord(rec)
 	rec.countDeadlineSet(1)
 	e.link(rec)
+	e.track(rec, now)
 	if c := ns.copiedClearances[compact.UID()]; c != uncleared {
 		e.setClearance(rec, c)
 	}
@@ -112,6 +113,7 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.timers.Remove(rec)
 	e.queue.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)
+	e.untrack(rec)
 	rec.setDue(false)
 	rec.countDeadline(-1)
 	rec.countDeadlineSet(-1)

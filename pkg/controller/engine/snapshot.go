@@ -67,7 +67,7 @@ func (e *Engine) BeginSnapshot(change Proposal, maxFacts int, spent func(work in
 	} else {
 		s.needPolicy(change)
 	}
-	s.Engine.kinds = e.kinds
+	s.Engine.kinds, s.Engine.copiedUsages = e.kinds, map[types.UID]lifecycle.Usage{}
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
 		s.Engine.recent[uid] = new(slices.Clone(*w))
@@ -107,7 +107,7 @@ func (s *Snapshot) Step(now time.Time) (more bool) {
 	for len(s.namespaces) > 0 {
 		ns := s.namespaces[0]
 		if s.next < len(ns.records) {
-			if s.next++; !s.copyFact(ns.records[s.next-1]) {
+			if s.next++; !s.copyFact(ns.records[s.next-1], now) {
 				s.next = len(ns.records)
 			}
 		} else {
@@ -130,7 +130,7 @@ func (s *Snapshot) finishNamespace(ns *namespace) {
 
 // copyFact copies the fact of an object, unless the object is being deleted, and reports whether more may be copied. Objects that change
 // between two steps may be missing.
-func (s *Snapshot) copyFact(rec *record) bool {
+func (s *Snapshot) copyFact(rec *record, now time.Time) bool {
 	needed := rec.Finished || !s.from.kinds.Finishes(rec.Resource) || s.Deadlines && rec.mayTakeDeadline()
 	if !needed || rec.deleted() || !s.concerns(rec) {
 		return true
@@ -142,6 +142,7 @@ func (s *Snapshot) copyFact(rec *record) bool {
 	k := rec.Compact
 	s.Facts = append(s.Facts, &k)
 	s.copyClearance(rec)
+	s.from.copyUsage(rec, s.Engine.copiedUsages, now)
 	if rec.flags.has(recreated) {
 		s.Engine.recreations.names.Add(nameOf(&k), returnCount{times: maxReturns + 1, last: k.UID()})
 	}

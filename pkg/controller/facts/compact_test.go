@@ -41,7 +41,7 @@ func TestCompactHasTheWholeFact(t *testing.T) {
 	testbuilders.Checks(t, 2000)
 	rapid.Check(t, func(t *rapid.T) {
 		f := model.DrawObject(t, testbuilders.Now, rapid.IntRange(0, 9).Draw(t, "i"))
-		f.Finishes = false // The table of kinds says so when it is asked.
+		f.Finishes, f.Usage = false, lifecycle.Usage{} // They are not part of the object.
 		switch rapid.IntRange(0, 5).Draw(t, "time") {
 		case 1:
 			f.Created = f.Created.Add(time.Nanosecond) // No time of Kubernetes has parts of a second, but nothing forbids it.

@@ -26,6 +26,9 @@ const (
 	CronJobs = "cronjobs.batch"
 	// ResourceQuotas are observed while a policy has percentOfQuota. Policies cannot name them.
 	ResourceQuotas = "resourcequotas"
+	// Referrers stands for all resources whose objects may refer to ConfigMaps and Secrets. They are observed while a policy has
+	// after: Unused. Policies cannot name it, and it is not in the table.
+	Referrers = "referrers of ConfigMaps and Secrets"
 )
 
 // Kind is one resource.

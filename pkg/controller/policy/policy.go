@@ -150,6 +150,17 @@ func (p *Policy) QuotaResources(finishing func() []string) []string {
 	return slices.Compact(out)
 }
 
+// UnusedResources returns the resources of the rules that count from when nothing refers to an object any more.
+func (p *Policy) UnusedResources() []string {
+	var out []string
+	for _, r := range p.rules {
+		if r.after == gc.AfterUnused {
+			out = append(out, r.resources...)
+		}
+	}
+	return out
+}
+
 // Counts reports whether any rule limits how many objects are kept.
 func (p *Policy) Counts() bool {
 	return slices.ContainsFunc(append([]*Rule{p.defaults}, p.rules...), func(r *Rule) bool { return r != nil && r.Capacity != nil })

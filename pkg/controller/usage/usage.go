@@ -274,11 +274,23 @@ func (t *Tracker[T]) Usage(of T) lifecycle.Usage {
 	return out
 }
 
+// Look returns what the usage of an object would be if it was added now.
+func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
+	switch use := t.use(&object[T]{id: id}); {
+	case use == references.Used:
+		return lifecycle.Usage{State: lifecycle.InUse}
+	case use == references.Unused && t.Known():
+		return lifecycle.Usage{State: lifecycle.Unused, Since: now}
+	}
+	return lifecycle.Usage{}
+}
+
 // Known reports whether Unknown is empty.
 func (t *Tracker[T]) Known() bool { return t.undiscovered == "" && t.unready == 0 }
 
-// Explain says what refers to an object, or why that is not known; empty if nothing does.
-func (t *Tracker[T]) Explain(of T) string {
+// Explain says what refers to an object, or why that is not known; empty if nothing does. It names a referrer in the namespace of the object
+// if mayName reports true for its source, and otherwise only the source.
+func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	o := t.objects[of]
 	if o == nil {
 		return ""
@@ -291,8 +303,11 @@ func (t *Tracker[T]) Explain(of T) string {
 		return example.Name
 	}
 	what, verb := source+"/"+example.Name, "refer"
-	if example.Namespace != o.id.Namespace && example.Namespace != "" {
-		what += " in namespace " + example.Namespace
+	switch {
+	case example.Namespace != o.id.Namespace:
+		what = "an object of " + source + " outside the namespace"
+	case !mayName(source):
+		what = "an object of " + source
 	}
 	switch {
 	case count > 1:

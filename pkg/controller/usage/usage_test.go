@@ -90,6 +90,8 @@ func (n *naive) usage(o *naiveObject) lifecycle.Usage {
 	return lifecycle.Usage{Since: o.since}
 }
 
+func nobody(string) bool { return false }
+
 // TestTracker: sources come, fail and are listed again, referrers and objects come and go, in any order.
 func TestTracker(t *testing.T) {
 	testbuilders.Checks(t, 500)
@@ -114,7 +116,7 @@ func TestTracker(t *testing.T) {
 				if b, ok := before[i]; ok && b != want && !changed.All && !slices.Contains(changed.Namespaces, o.Namespace) && !slices.Contains(changed.Objects, i) {
 					t.Fatalf("object %d has changed from %v to %v, and only %v was said to", i, b, want, changed)
 				}
-				if why := tr.Explain(i); (why == "") != (want.State == lifecycle.Unused) {
+				if why := tr.Explain(i, nobody); (why == "") != (want.State == lifecycle.Unused) {
 					t.Fatalf("object %d is %v: %q", i, want, why)
 				}
 			}
@@ -247,9 +249,10 @@ func TestTracker(t *testing.T) {
 // TestExplain: people are told which object is the reason.
 func TestExplain(t *testing.T) {
 	tr := New[string]()
+	all := func(string) bool { return true }
 	say := func(of, want string) {
 		t.Helper()
-		if got := tr.Explain(of); got != want {
+		if got := tr.Explain(of, all); got != want {
 			t.Errorf("%s: %q, want %q", of, got, want)
 		}
 	}
@@ -278,8 +281,11 @@ func TestExplain(t *testing.T) {
 		set("pods", "shop", fmt.Sprint("web-", i), references.Reference{To: references.Secrets, Namespace: "shop", Name: "web"})
 	}
 	say("token", "it is the token of a ServiceAccount")
-	say("tls", "gateways.gateway.networking.k8s.io/public in namespace edge refers to it")
-	if got := tr.Explain("web"); !strings.HasPrefix(got, "pods/web-") || !strings.HasSuffix(got, " and 2 more refer to it") {
+	say("tls", "an object of gateways.gateway.networking.k8s.io outside the namespace refers to it")
+	if got := tr.Explain("web", nobody); got != "an object of pods and 2 more refer to it" {
+		t.Errorf("web: %q", got)
+	}
+	if got := tr.Explain("web", all); !strings.HasPrefix(got, "pods/web-") || !strings.HasSuffix(got, " and 2 more refer to it") {
 		t.Errorf("web: %q", got)
 	}
 	set("widgets.example.com", "shop", "w", references.Reference{To: references.Secrets, Namespace: "shop", Name: references.All})

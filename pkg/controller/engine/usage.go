@@ -1,0 +1,336 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
+	"github.com/winnow-dev/winnow/pkg/controller/report"
+	"github.com/winnow-dev/winnow/pkg/controller/usage"
+)
+
+// Objects that rules with after: Unused are about are known to Engine.usage as long as any such rule applies to their namespace. What
+// refers to them is observed as long as any namespace has such a rule.
+
+// SetReferrerSources sets where referrers are listed and watched; see usage.Tracker. why is why others may be missing; empty if none is.
+func (e *Engine) SetReferrerSources(names []string, why string, now time.Time) {
+	e.usageChanged(e.usage.SetSources(names, why, now), now)
+	if why != "" {
+		e.giveUp(kinds.Referrers, now)
+	}
+}
+
+// ForgetReferrers forgets all referrers, because they are no longer observed.
+func (e *Engine) ForgetReferrers(now time.Time) {
+	e.usageChanged(e.usage.Forget(now), now)
+	e.Unheard(kinds.Referrers)
+}
+
+// ObservingReferrers records whether a source can be listed and watched; why is nil if it can.
+func (e *Engine) ObservingReferrers(source string, why error, now time.Time) {
+	if why == nil {
+		e.usageChanged(e.usage.Failing(source, "", now), now)
+		return
+	}
+	e.usageChanged(e.usage.Failing(source, source+" cannot be observed: "+why.Error(), now), now)
+	e.giveUp(kinds.Referrers, now)
+}
+
+// BeginReferrers begins a list of all referrers of a source. Until EndReferrers, nothing is unused.
+func (e *Engine) BeginReferrers(source string, now time.Time) {
+	e.usageChanged(e.usage.BeginList(source, now), now)
+}
+
+// EndReferrers ends the list that has begun last.
+func (e *Engine) EndReferrers(source string, now time.Time) {
+	e.usageChanged(e.usage.EndList(source, now), now)
+}
+
+// SetReferrer replaces what a referrer refers to.
+func (e *Engine) SetReferrer(source string, r references.Referrer, keys []references.Key, now time.Time) {
+	e.usageChanged(e.usage.SetReferrer(source, r, keys, now), now)
+}
+
+// RemoveReferrer removes a referrer.
+func (e *Engine) RemoveReferrer(source string, uid types.UID, now time.Time) {
+	e.usageChanged(e.usage.RemoveReferrer(source, uid, now), now)
+}
+
+// usageChanged judges objects again whose usage may have changed.
+func (e *Engine) usageChanged(c usage.Changed[*record], now time.Time) {
+	var all []*namespace
+	switch {
+	case c.All:
+		if e.usage.Known() {
+			e.recovered(kinds.Referrers, now)
+		}
+		for _, ns := range e.namespaces {
+			if len(ns.unused) > 0 {
+				all = append(all, ns)
+			}
+		}
+	case len(c.Namespaces) > 0:
+		for _, name := range c.Namespaces {
+			all = append(all, e.namespaces[name])
+		}
+	case len(c.Objects) == 0:
+		return
+	}
+	e.asked.rec = nil
+	for _, ns := range all {
+		e.marksChanged(ns)
+	}
+	if len(all) > 0 {
+		e.rejudge(all, now)
+	}
+	for _, rec := range c.Objects {
+		e.marksChanged(rec.ns)
+	}
+	e.judgeEach(c.Objects, now)
+	e.checkHolds(now)
+}
+
+// judgeEach judges records that no pool or ceiling counts, as many as the budget allows. The others stay in the rejudge queue.
+func (e *Engine) judgeEach(records []*record, now time.Time) {
+	for i, rec := range records {
+		if e.judge(rec, now); e.spent(rec.ns.work()) {
+			e.requeueAll(records[i+1:])
+			return
+		}
+	}
+}
+
+// requeueAll adds records to the rejudge queue.
+func (e *Engine) requeueAll(records []*record) {
+	begun, namespaces := e.judging(), sets.New[*namespace]()
+	for _, rec := range records {
+		rec.ns.requeue(rec)
+		namespaces.Insert(rec.ns)
+		e.evaluating.Insert(rec.ns)
+	}
+	if len(namespaces) > 0 {
+		e.pauseQueued(namespaces.UnsortedList(), begun)
+	}
+}
+
+// trackUsage adds the objects of a namespace to Engine.usage that rules with after: Unused are about, and removes the others.
+func (e *Engine) trackUsage(ns *namespace, now time.Time) {
+	for _, rec := range ns.records {
+		if ns.unused.Has(rec.Resource) {
+			e.track(rec, now)
+		} else {
+			e.usage.Delete(rec)
+		}
+	}
+	e.marksChanged(ns)
+}
+
+// track adds a record to Engine.usage, if rules with after: Unused are about it.
+func (e *Engine) track(rec *record, now time.Time) {
+	if ns := rec.ns; ns.unused.Has(rec.Resource) {
+		e.usage.Add(rec, usageObject(rec), ns.mark(rec.UID()), now)
+		e.marksChanged(ns)
+	}
+}
+
+// untrack removes a record from Engine.usage.
+func (e *Engine) untrack(rec *record) {
+	if e.usage.Has(rec) {
+		e.usage.Delete(rec)
+		e.marksChanged(rec.ns)
+	}
+}
+
+func usageObject(rec *record) usage.Object {
+	to := references.ConfigMaps
+	if rec.Resource == gc.ResourceSecrets {
+		to = references.Secrets
+	}
+	return usage.Object{To: to, Namespace: rec.Namespace, Name: rec.Name()}
+}
+
+// usageOf returns the usage of a record.
+func (e *Engine) usageOf(rec *record) lifecycle.Usage {
+	switch ns := rec.ns; {
+	case !ns.unused.Has(rec.Resource):
+		return lifecycle.Usage{}
+	case e.copiedUsages != nil:
+		return e.copiedUsages[rec.UID()]
+	}
+	return e.usage.Usage(rec)
+}
+
+// copyUsage copies the usage of a record, which may matter under the policies of a Snapshot only.
+func (e *Engine) copyUsage(rec *record, to map[types.UID]lifecycle.Usage, now time.Time) {
+	switch {
+	case e.usage.Has(rec):
+		to[rec.UID()] = e.usage.Usage(rec)
+	case gc.CanBeUnused(rec.Resource):
+		to[rec.UID()] = e.usage.Look(usageObject(rec), now)
+	}
+}
+
+// referrersKnown reports whether the usage of the objects in a namespace is known, if it matters.
+func (e *Engine) referrersKnown(ns *namespace) bool {
+	return len(ns.unused) == 0 || e.copiedUsages != nil || e.usage.Known() || e.failing.skipped.Has(kinds.Referrers)
+}
+
+// explainUsage returns what refers to a record, or why that is not known. Not everybody who may read this may list what refers to the
+// record, so only objects of its namespace are named that the role view may list.
+func (e *Engine) explainUsage(rec *record) string {
+	return e.usage.Explain(rec, report.MayName)
+}
+
+// withUsage adds to a decision what refers to the record, or why that is not known.
+func (e *Engine) withUsage(rec *record, d policy.Decision) policy.Decision {
+	if d.Reason == policy.ReasonInUse || d.Reason == policy.ReasonReferrersUnknown {
+		d.Detail = e.explainUsage(rec)
+	}
+	return d
+}
+
+// Marks say since when objects of a namespace are unused. They are stored, so that these times outlive this process. Several of them, with
+// different names, share the objects of a namespace.
+type Marks struct {
+	types.NamespacedName
+	// Unused has times without fractions of a second.
+	Unused map[types.UID]time.Time
+}
+
+// MaxMarks is how many objects one Marks has at most, so that it can be stored.
+const MaxMarks = 5000
+
+// SetMarks handles a new state of stored marks.
+func (e *Engine) SetMarks(m *Marks, now time.Time) {
+	ns := e.namespace(m.Namespace)
+	if ns.marks == nil {
+		ns.marks = map[string]*Marks{}
+	}
+	ns.marks[m.Name] = m
+	e.marksChanged(ns)
+	var adopted []*record
+	for uid, since := range m.Unused {
+		if rec := e.records.get(uid); rec != nil && e.usage.Adopt(rec, since) {
+			adopted = append(adopted, rec)
+		}
+	}
+	e.asked.rec = nil
+	e.judgeEach(adopted, now)
+	e.checkHolds(now)
+}
+
+// RemoveMarks handles the removal of stored marks.
+func (e *Engine) RemoveMarks(name types.NamespacedName) {
+	if ns := e.namespaces[name.Namespace]; ns != nil {
+		delete(ns.marks, name.Name)
+		e.marksChanged(ns)
+		e.forgetIfUnused(ns)
+	}
+}
+
+// mark returns since when an object is unused by the stored marks; zero if they do not say.
+func (ns *namespace) mark(uid types.UID) time.Time {
+	for _, m := range ns.marks {
+		if since, ok := m.Unused[uid]; ok {
+			return since
+		}
+	}
+	return time.Time{}
+}
+
+// marksChanged notes that other marks must be stored for a namespace than are.
+func (e *Engine) marksChanged(ns *namespace) {
+	e.unmarked.Insert(ns.name)
+}
+
+// MarksToStore returns the marks that differ from those that are stored, of at most n namespaces, and takes these as stored. Marks without
+// objects are to be deleted. If they cannot be stored, the caller must call MarksNotStored. Namespaces where it is
+// not known what refers to objects have to wait.
+func (e *Engine) MarksToStore(n int) []*Marks {
+	var out []*Marks
+	for name := range e.unmarked {
+		ns := e.namespaces[name]
+		switch {
+		case ns == nil:
+			e.unmarked.Delete(name)
+		case e.marksComplete(ns):
+			e.unmarked.Delete(name)
+			if marks := e.marksOf(ns); len(marks) > 0 {
+				out = append(out, marks...)
+				n--
+			}
+		}
+		if n <= 0 {
+			break
+		}
+	}
+	return out
+}
+
+// marksComplete reports whether it is known which objects of a namespace are unused. Otherwise marks that are stored may still be needed.
+func (e *Engine) marksComplete(ns *namespace) bool {
+	return e.unlisted(ns) == "" && (len(ns.unused) == 0 || e.usage.Known())
+}
+
+// MarksNotStored says that the marks of a namespace could not be stored.
+func (e *Engine) MarksNotStored(namespace string) { e.unmarked.Insert(namespace) }
+
+// marksOf returns the marks of a namespace that differ from those that are stored. Each object stays where it is stored.
+func (e *Engine) marksOf(ns *namespace) []*Marks {
+	wanted := map[types.UID]time.Time{}
+	for _, rec := range ns.records {
+		if since := e.usage.Usage(rec).Since; !since.IsZero() {
+			wanted[rec.UID()] = usage.Mark(since)
+		}
+	}
+	present, changed := map[string]*Marks{}, sets.New[string]()
+	for _, name := range slices.Sorted(maps.Keys(ns.marks)) {
+		m := &Marks{NamespacedName: types.NamespacedName{Namespace: ns.name, Name: name}, Unused: map[types.UID]time.Time{}}
+		for uid, since := range ns.marks[name].Unused {
+			want, ok := wanted[uid]
+			if ok {
+				m.Unused[uid] = want
+				delete(wanted, uid)
+			}
+			if !ok || !want.Equal(since) {
+				changed.Insert(name)
+			}
+		}
+		present[name] = m
+	}
+	for number := 0; len(wanted) > 0; number++ {
+		name := fmt.Sprint("marks-", number)
+		if present[name] == nil {
+			present[name] = &Marks{NamespacedName: types.NamespacedName{Namespace: ns.name, Name: name}, Unused: map[types.UID]time.Time{}}
+		}
+		for uid, since := range wanted {
+			if len(present[name].Unused) >= MaxMarks {
+				break
+			}
+			present[name].Unused[uid] = since
+			delete(wanted, uid)
+			changed.Insert(name)
+		}
+	}
+	var out []*Marks
+	for name, m := range present {
+		if changed.Has(name) || len(m.Unused) == 0 {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Marks) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
