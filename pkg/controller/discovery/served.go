@@ -42,6 +42,11 @@ type Reader struct {
 type answer struct {
 	// served are the namespaced resources that can be observed and deleted, each in the version that the cluster prefers.
 	served []kinds.Served
+	// listed are all resources that can be listed and watched, each in the version that the cluster prefers.
+	listed []kinds.Listed
+	// versions are the versions of groups of which it is known what can be listed, and unlisted the others, with the reason.
+	versions sets.Set[schema.GroupVersion]
+	unlisted map[schema.GroupVersion]error
 	// refused says of the other resources why policies cannot name them.
 	refused map[string]string
 	// failed are the versions of groups of which the answer says nothing.
@@ -66,14 +71,16 @@ func (r *Reader) read(ctx context.Context, before *answer) (*answer, error) {
 	if resources == nil {
 		return nil, errors.New("reading what the cluster serves: the API server does not support aggregated discovery")
 	}
-	out := &answer{refused: map[string]string{}, failed: failed}
+	out := &answer{refused: map[string]string{}, failed: failed, unlisted: maps.Clone(failed), versions: sets.New[schema.GroupVersion]()}
 	others := earlier.Union(later)
+	known := out.keepListed(before)
 	maps.DeleteFunc(out.failed, func(gv schema.GroupVersion, _ error) bool { return others.Has(gv) }) // Nothing of them is deleted anyway.
 	seen := out.keep(before)
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
 			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}
 			out.add(gv, resources[gv], others.Has(gv), seen)
+			out.addListed(gv, resources[gv], known)
 		}
 	}
 	return out, nil

@@ -155,11 +155,7 @@ func (e *Engine) untrack(rec *record) {
 }
 
 func usageObject(rec *record) usage.Object {
-	to := references.ConfigMaps
-	if rec.Resource == gc.ResourceSecrets {
-		to = references.Secrets
-	}
-	return usage.Object{To: to, Namespace: rec.Namespace, Name: rec.Name()}
+	return usage.Object{To: kinds.ToOf(rec.Resource), Namespace: rec.Namespace, Name: rec.Name()}
 }
 
 // usageOf returns the usage of a record.

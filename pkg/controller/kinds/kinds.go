@@ -62,6 +62,10 @@ type Table struct {
 	kinds     map[string]*Kind // by resource
 	owners    map[schema.GroupKind]*Kind
 	finishing []string // sorted
+
+	// Referrers are sorted. Undiscovered is why others may be missing; empty if none is.
+	Referrers    []*Referrer
+	Undiscovered string
 }
 
 // Builtin returns the table of the resources that every cluster has.
@@ -120,11 +124,23 @@ func newTable(kinds map[string]*Kind) *Table {
 	return t
 }
 
+// WithReferrers returns a table with other referrers.
+func (t *Table) WithReferrers(all []*Referrer, undiscovered string) *Table {
+	out := *t
+	out.Referrers, out.Undiscovered = all, undiscovered
+	return &out
+}
+
+// SameReferrers reports whether another table has the same referrers.
+func (t *Table) SameReferrers(other *Table) bool {
+	return slices.Equal(t.Referrers, other.Referrers) && t.Undiscovered == other.Undiscovered
+}
+
 // With returns a table with another kind of one resource.
 func (t *Table) With(k *Kind) *Table {
 	all := maps.Clone(t.kinds)
 	all[k.Resource] = k
-	return newTable(all)
+	return newTable(all).WithReferrers(t.Referrers, t.Undiscovered)
 }
 
 // For returns the kind of a resource.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
 )
 
 // Served is a resource that the cluster serves, in the version that is read.
@@ -29,13 +30,18 @@ func ResourceName(plural, group string) string {
 
 // Catalog makes tables. Its zero value has no lifecycles of users.
 type Catalog struct {
-	builtin map[string]*gc.ResourceLifecycle
+	builtin  map[string]*gc.ResourceLifecycle
+	declared map[string]*references.Reader
 }
 
-// NewCatalog returns a Catalog with the built-in lifecycles.
+// NewCatalog returns a Catalog with the built-in lifecycles and declarations of references.
 func NewCatalog() (*Catalog, error) {
 	all, err := Lifecycles()
-	return &Catalog{builtin: all}, err
+	if err != nil {
+		return nil, err
+	}
+	declared, err := compileDeclarations()
+	return &Catalog{all, declared}, err
 }
 
 // Table returns the table of what is served with the lifecycles of users, which replace built-in ones of the same name. A kind that is as

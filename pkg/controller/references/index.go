@@ -40,6 +40,10 @@ type Index struct {
 	counts map[Key]uint32    // of the groups that have a key
 }
 
+// Exemptions is the prefix of the names of sources whose objects are used without a reference. Each is its own referrer, with the reason as
+// its name.
+const Exemptions = "exempt "
+
 // Source are the referrers that are listed and watched together: most often those of a resource. Index.Source makes one.
 type Source struct {
 	index *Index

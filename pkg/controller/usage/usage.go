@@ -6,10 +6,10 @@
 package usage
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,9 +18,6 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/references"
 )
-
-// Exemptions is the name of the source of objects that are used without a reference. Each is its own referrer, with the reason as name.
-const Exemptions = ""
 
 // Tracker knows the usage of objects of type T. New makes one. Methods that may change the usage of objects return which.
 type Tracker[T comparable] struct {
@@ -174,7 +171,7 @@ func (t *Tracker[T]) Unknown() string {
 		case s.why != "":
 			return s.why
 		case !s.listed:
-			return "Winnow has not listed all " + cmp.Or(name, "ConfigMaps and Secrets") + " yet"
+			return "Winnow has not listed all " + name + " yet"
 		}
 	}
 	return ""
@@ -299,7 +296,7 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	if count == 0 {
 		return t.Unknown()
 	}
-	if source == Exemptions {
+	if strings.HasPrefix(source, references.Exemptions) {
 		return example.Name
 	}
 	what, verb := source+"/"+example.Name, "refer"

@@ -1,0 +1,179 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
+)
+
+// Referrer is a resource whose objects may refer to ConfigMaps and Secrets.
+type Referrer struct {
+	Listed
+	// Reader finds their references. If it is nil, they count as used without a reference.
+	Reader *references.Reader
+	// FieldSelector selects the objects; empty for all.
+	FieldSelector string
+	// Why is why objects count as used without a Reader.
+	Why string
+}
+
+// Listed is a resource that the cluster serves, and whose objects can be listed and watched.
+type Listed struct {
+	Served
+	Namespaced bool
+}
+
+// Source names the objects as referrers; see references.Source. It is empty if they have no Reader.
+func (r *Referrer) Source() string {
+	if r.Reader == nil {
+		return ""
+	}
+	return r.Resource()
+}
+
+// Exemptions names the objects that are used without a reference; empty if no object of the resource can be unused.
+func (r *Referrer) Exemptions() string {
+	switch {
+	case !gc.CanBeUnused(r.Resource()):
+		return ""
+	case r.FieldSelector != "":
+		return references.Exemptions + r.Resource() + " with " + r.FieldSelector
+	}
+	return references.Exemptions + r.Resource()
+}
+
+// Sources returns those of Source and Exemptions that are not empty.
+func (r *Referrer) Sources() []string {
+	return slices.DeleteFunc([]string{r.Source(), r.Exemptions()}, func(name string) bool { return name == "" })
+}
+
+// References returns what an object refers to, and why it is used without a reference; empty if it is not.
+func (r *Referrer) References(object *unstructured.Unstructured) (refs []references.Reference, exempt string) {
+	if r.Reader != nil {
+		refs, _ = r.Reader.References(object.Object) // If they cannot be read, it may refer to everything.
+	}
+	if gc.CanBeUnused(r.Resource()) {
+		exempt = cmp.Or(r.Why, references.Exempt(r.GroupKind(), metadata(object), ""))
+	}
+	return refs, exempt
+}
+
+// Itself returns the reference of an object to itself.
+func (r *Referrer) Itself(namespace, name string) references.Reference {
+	return references.Reference{To: ToOf(r.Resource()), Namespace: namespace, Name: name}
+}
+
+// ToOf returns the set of resources that a reference to an object of this resource may be to.
+func ToOf(resource string) references.To {
+	return map[string]references.To{gc.ResourceConfigMaps: references.ConfigMaps, gc.ResourceSecrets: references.Secrets}[resource]
+}
+
+func metadata(object *unstructured.Unstructured) *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{
+		Name: object.GetName(), Namespace: object.GetNamespace(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+		OwnerReferences: object.GetOwnerReferences(),
+	}
+}
+
+// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata.
+func (r *Referrer) Kind() *Kind {
+	k := &Kind{Resource: r.Resource(), GroupVersionKind: r.GroupVersionKind, Plural: r.Plural}
+	if r.Reader != nil {
+		k.Fields = r.Reader.Fields()
+	}
+	k.New = func() runtime.Object { return &unstructured.Unstructured{} }
+	if gc.CanBeUnused(r.Resource()) {
+		k.New = func() runtime.Object { return &metav1.PartialObjectMetadata{} }
+	}
+	return k
+}
+
+// Referrers returns those among the resources that the cluster serves. One that is as before is the same.
+func (c *Catalog) Referrers(all []Listed, before []*Referrer) []*Referrer {
+	var out []*Referrer
+	for _, l := range all {
+		for _, r := range c.referrers(l) {
+			i := slices.IndexFunc(before, func(b *Referrer) bool { return *b == *r })
+			if i >= 0 {
+				r = before[i]
+			}
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Referrer) int {
+		return cmp.Or(cmp.Compare(a.Resource(), b.Resource()), cmp.Compare(a.FieldSelector, b.FieldSelector))
+	})
+	return out
+}
+
+// referrers returns what refers to ConfigMaps and Secrets of one resource.
+func (c *Catalog) referrers(l Listed) []*Referrer {
+	resource := l.Resource()
+	if resource == gc.ResourceSecrets {
+		out := []*Referrer{{Listed: l, Reader: references.Builtin(resource)}}
+		types := references.ExemptTypes()
+		for _, t := range slices.Sorted(maps.Keys(types)) {
+			out = append(out, &Referrer{Listed: l, FieldSelector: "type=" + t, Why: types[t]})
+		}
+		return out
+	}
+	reader := references.Builtin(resource)
+	switch {
+	case reader != nil:
+	case ownGroups(l.Group), ofKubernetes(l.Served):
+		return nil
+	case c.declared[resource] != nil:
+		reader = c.declared[resource]
+	default:
+		reader = undeclared
+	}
+	return []*Referrer{{Listed: l, Reader: reader}}
+}
+
+var undeclared = references.Undeclared()
+
+// ownGroups reports whether a group is Winnow's own.
+func ownGroups(group string) bool {
+	return group == gc.GroupName || strings.HasSuffix(group, "."+gc.GroupName)
+}
+
+// ofKubernetes reports whether a resource is one of Kubernetes itself. Those that refer to ConfigMaps or Secrets have a Reader, as a test of
+// package references checks; one that is newer than this program is none of them.
+func ofKubernetes(s Served) bool {
+	if s.Group == "apiextensions.k8s.io" || s.Group == "apiregistration.k8s.io" {
+		return true
+	}
+	for _, gv := range scheme.Scheme.VersionsForGroupKind(s.GroupKind()) {
+		if scheme.Scheme.Recognizes(gv.WithKind(s.Kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// compileDeclarations returns a Reader for each resource whose references are declared.
+func compileDeclarations() (map[string]*references.Reader, error) {
+	all, err := references.BuiltinDeclarations()
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*references.Reader, len(all))
+	for resource, declarations := range all {
+		if out[resource], err = references.Declared(declarations); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
