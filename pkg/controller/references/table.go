@@ -115,6 +115,13 @@ var table = map[string][]rule{
 	"roles.rbac.authorization.k8s.io":        {{path: parse("rules[].resourceNames[]"), to: both}},
 	"clusterroles.rbac.authorization.k8s.io": {{path: parse("rules[].resourceNames[]"), to: both}},
 
+	// cert-manager copies the certificate of a Secret into these, and signs requests with the key in a Secret. Annotations name it.
+	"validatingwebhookconfigurations.admissionregistration.k8s.io": annotated(annotationsPath),
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   annotated(annotationsPath),
+	"customresourcedefinitions.apiextensions.k8s.io":               annotated(annotationsPath),
+	"apiservices.apiregistration.k8s.io":                           annotated(annotationsPath),
+	"certificatesigningrequests.certificates.k8s.io":               annotated(annotationsPath),
+
 	// Only their metadata is read.
 	"configmaps": annotated(annotationsPath),
 	"secrets":    annotated(annotationsPath),

@@ -65,6 +65,9 @@ func TestEveryPath(t *testing.T) {
 	for gvk, resource := range stored() {
 		types[resource] = scheme.Scheme.AllKnownTypes()[gvk]
 	}
+	for _, resource := range elsewhere {
+		types[resource] = reflect.TypeFor[metav1.PartialObjectMetadata]()
+	}
 	for resource, rules := range table {
 		for _, r := range rules {
 			if r.how == inAny || r.unless != nil {
