@@ -115,6 +115,27 @@ func (o *reading) word(to To, value string) {
 	}
 }
 
+// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap. to is what the fields
+// above it speak of.
+func (o *reading) mentioned(to To, key string, value any) {
+	to |= mentions(key)
+	switch value := value.(type) {
+	case string:
+		if to != 0 {
+			o.word(to, value)
+		}
+	case []any:
+		for _, v := range value {
+			o.mentioned(to, "", v)
+		}
+	case map[string]any:
+		o = o.within(value)
+		for key, v := range value {
+			o.mentioned(to, key, v)
+		}
+	}
+}
+
 // split adds the names that stand in a text between characters that names cannot have. A name after "ns/" or "ns:" is one in that namespace
 // too.
 func (o *reading) split(to To, value string) {
