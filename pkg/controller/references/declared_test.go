@@ -99,3 +99,76 @@ func TestDeclarations(t *testing.T) {
 		}
 	}
 }
+
+// TestDeclaredFields puts one name at each field that the APIs have, in an object that consists of nothing else.
+func TestDeclaredFields(t *testing.T) {
+	all, err := BuiltinDeclarations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/fields.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apis []struct {
+		Source    string              `json:"source"`
+		Resources map[string][]string `json:"resources"`
+	}
+	if err := yaml.UnmarshalStrict(text, &apis); err != nil {
+		t.Fatal(err)
+	}
+	tested := map[string]bool{}
+	for _, api := range apis {
+		for resource, fields := range api.Resources {
+			tested[resource] = true
+			r, err := Declared(all[resource])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range fields {
+				checkField(t, r, resource, field)
+			}
+		}
+	}
+	// The rest names nothing, by their APIs.
+	for _, resource := range []string{"appprojects.argoproj.io", "certificaterequests.cert-manager.io", "orders.acme.cert-manager.io"} {
+		tested[resource] = true
+	}
+	for resource := range all {
+		if !tested[resource] {
+			t.Errorf("no field of %s", resource)
+		}
+	}
+}
+
+func checkField(t *testing.T, r *Reader, resource, field string) {
+	t.Helper()
+	field, ofKind := strings.CutSuffix(field, " (kind)")
+	to := map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps}
+	if !ofKind && strings.Contains(strings.ToLower(field), "configmap") {
+		delete(to, "Secret")
+	} else if !ofKind {
+		delete(to, "ConfigMap")
+	}
+	for kind, to := range to {
+		p := parse(field)
+		var value any = "a-name"
+		for i := len(p) - 1; i >= 0; i-- {
+			if p[i].list {
+				value = []any{value}
+			}
+			object := map[string]any{p[i].key: value}
+			if i == len(p)-1 && ofKind {
+				object["kind"] = kind
+			}
+			value = object
+		}
+		object := value.(map[string]any)
+		object["metadata"] = map[string]any{"name": "own", "namespace": "ns"}
+		refs, err := r.References(object)
+		found := slices.ContainsFunc(refs, func(f Reference) bool { return f.Name == "a-name" && f.Namespace != "a-name" && f.To&to == to })
+		if err != nil || !found {
+			t.Errorf("%s: %s of a %s: got %v, %v", resource, field, kind, written(refs), err)
+		}
+	}
+}
