@@ -59,9 +59,19 @@ func (e *Engine) EndReferrers(source string, now time.Time) {
 	e.usageChanged(e.usage.EndList(source, now), now)
 }
 
-// SetReferrer replaces what a referrer refers to.
-func (e *Engine) SetReferrer(source string, r references.Referrer, keys []references.Key, now time.Time) {
-	e.usageChanged(e.usage.SetReferrer(source, r, keys, now), now)
+// Referring is what an object refers to, as one of a source.
+type Referring struct {
+	Source string
+	references.Referrer
+	Keys []references.Key
+}
+
+// SetReferring replaces what objects refer to.
+func (e *Engine) SetReferring(all []Referring, now time.Time) {
+	for i := range all {
+		r := &all[i]
+		e.usageChanged(e.usage.SetReferrer(r.Source, r.Referrer, r.Keys, now), now)
+	}
 }
 
 // RemoveReferrer removes a referrer.

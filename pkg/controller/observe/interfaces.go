@@ -31,6 +31,7 @@ type Tracker interface {
 	objects
 	cronJobs
 	quotas
+	referrersTracker
 	policies
 	clusterPolicies
 	namespaces

@@ -47,6 +47,7 @@ type Observer struct {
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces
 	dependencies map[string]dependency
 	running      map[string]*reflection
+	referrers    referrers
 	first        firstLists
 }
 
@@ -73,7 +74,7 @@ type reflection struct {
 
 // New returns an Observer, which Run starts.
 func New(c Config) *Observer {
-	o := &Observer{Config: c, running: map[string]*reflection{}, first: firstLists{changed: c.FirstLists}}
+	o := &Observer{Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}}, first: firstLists{changed: c.FirstLists}}
 	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
 			observing: o.reportObserving(kinds.CronJobs),
@@ -109,11 +110,19 @@ func (o *Observer) Run(ctx context.Context) {
 	runReflector(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
 		newListWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
 	for {
-		o.cover(ctx, o.Tracker.Kinds(), o.Tracker.Coverage())
+		table, coverage := o.Tracker.Kinds(), o.Tracker.Coverage()
+		o.coverReferrers(ctx, table, len(coverage[kinds.Referrers]) > 0)
+		delete(coverage, kinds.Referrers)
+		o.cover(ctx, table, coverage)
+		var again <-chan time.Time
+		if o.referrers.table != nil && table.Undiscovered != "" {
+			again = o.Clock.After(undiscoveredEvery)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.Tracker.CoverageChanged():
+		case <-again:
 		}
 	}
 }
@@ -234,6 +243,7 @@ func (o *Observer) forget(resource string) {
 }
 
 func (o *Observer) stopAll() {
+	o.stopReferrers(func(*kinds.Referrer) bool { return true })
 	for resource, r := range o.running {
 		o.stop(resource, r)
 	}

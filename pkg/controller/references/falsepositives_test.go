@@ -46,7 +46,7 @@ func TestFalsePositives(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x.Set(Referrer{UID: types.UID(fmt.Sprint(i)), Resource: r.Resource}, Keys(refs))
+				x.Source(r.Resource).Set(Referrer{UID: types.UID(fmt.Sprint(i))}, Keys(refs))
 			}
 			m := &tc.Object.Metadata
 			to := map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps}[tc.Object.Kind]

@@ -1,0 +1,49 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracker
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
+)
+
+// Methods for what refers to ConfigMaps and Secrets. Each calls the method of the engine with the same name.
+
+// SetReferrerSources sets where referrers are listed and watched. why is why others may be missing; empty if none is.
+func (t *Tracker) SetReferrerSources(names []string, why string, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetReferrerSources(names, why, now) })
+}
+
+// ForgetReferrers forgets all referrers, because they are no longer observed.
+func (t *Tracker) ForgetReferrers(now time.Time) {
+	t.do(func(e *engine.Engine) { e.ForgetReferrers(now) })
+}
+
+// ObservingReferrers records whether a source can be listed and watched; why is nil if it can.
+func (t *Tracker) ObservingReferrers(source string, why error, now time.Time) {
+	t.do(func(e *engine.Engine) { e.ObservingReferrers(source, why, now) })
+}
+
+// BeginReferrers begins a list of all referrers of a source.
+func (t *Tracker) BeginReferrers(source string, now time.Time) {
+	t.do(func(e *engine.Engine) { e.BeginReferrers(source, now) })
+}
+
+// EndReferrers ends the list that has begun last.
+func (t *Tracker) EndReferrers(source string, now time.Time) {
+	t.do(func(e *engine.Engine) { e.EndReferrers(source, now) })
+}
+
+// SetReferring replaces what objects refer to.
+func (t *Tracker) SetReferring(all []engine.Referring, now time.Time) {
+	t.do(func(e *engine.Engine) { e.SetReferring(all, now) })
+}
+
+// RemoveReferrer removes a referrer.
+func (t *Tracker) RemoveReferrer(source string, uid types.UID, now time.Time) {
+	t.do(func(e *engine.Engine) { e.RemoveReferrer(source, uid, now) })
+}
