@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/deleter"
 	"github.com/winnow-dev/winnow/pkg/controller/deletion"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
@@ -32,6 +33,15 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 			return l.release(order)
 		}
 		order = judged
+	}
+	if order.After == gc.AfterUnused {
+		by, err := l.usage.InUse(ctx, order.Fact.Resource, order.Fact.Namespace, order.Fact.Name)
+		if err != nil {
+			by = err.Error()
+		}
+		if by != "" {
+			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: by}})
+		}
 	}
 	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
 		return l.release(order)

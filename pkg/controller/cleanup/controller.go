@@ -118,6 +118,7 @@ func New(c Config) (*Controller, error) {
 		loop: loop{
 			clock: now, tracker: t, reader: reader, deleter: deleter.New(cluster, c.UserAgent, now),
 			limit: deleter.NewLimit(c.ConcurrentDeletions), gone: writer.Gone,
+			usage: &observe.UsageReader{Client: observed, Kinds: t.Kinds, Clock: now},
 		},
 		config: c, cluster: cluster, replica: t, kinds: served,
 		observer: observe.New(observe.Config{

@@ -38,6 +38,7 @@ type loop struct {
 	tracker orders
 	reader  consistentReader
 	deleter sender
+	usage   usageReader
 	limit   *deleter.Limit
 	// gone receives the deletions whose objects are gone.
 	gone func([]deletion.Gone)

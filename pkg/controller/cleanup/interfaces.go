@@ -65,6 +65,11 @@ type consistentReader interface {
 	read(ctx context.Context, began time.Time) (freshness.ConsistentRead, error)
 }
 
+// usageReader reads what refers to an object; empty if nothing does.
+type usageReader interface {
+	InUse(ctx context.Context, resource, namespace, name string) (string, error)
+}
+
 // sender sends the requests of an order.
 type sender interface {
 	Delete(ctx context.Context, o *deletion.Order) deleter.Answer
