@@ -43,6 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.GuardrailsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HoldAbove"):
 		return &gcv1alpha1.HoldAboveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LifecycleReference"):
+		return &gcv1alpha1.LifecycleReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MatchCondition"):
 		return &gcv1alpha1.MatchConditionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PolicyHold"):

@@ -47,6 +47,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.FinishedExpressions{}.OpenAPIModelName():      schema_pkg_apis_gc_v1alpha1_FinishedExpressions(ref),
 		v1alpha1.Guardrails{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_Guardrails(ref),
 		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
+		v1alpha1.LifecycleReference{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_LifecycleReference(ref),
 		v1alpha1.MatchCondition{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_MatchCondition(ref),
 		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
 		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
@@ -602,7 +603,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: forever, by a TTL of \"never\" or because nothing limits its time\n - UnderCeiling: no policy matches it, and the ceilings that count it have room\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf it is held for a reason of its own, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: it cannot be told when it finished\n - InvalidAnnotation: an annotation cannot be read\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedByGitOps: Argo CD, Flux or Helm would create it again\n - RecreateLoop: it came back each time that it was deleted\n\nIf it is held for another reason:\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: something that the decision depends on is not observed\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is no candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
+							Description: "reason is why, as one word, the same as in status, events, metrics and logs.\n\nIf it is kept:\n - NotDue: until dueTime\n - Never: forever, by a TTL of \"never\" or because nothing limits its time\n - UnderCeiling: no policy matches it, and the ceilings that count it have room\n\nIf it is due:\n - Expired: its TTL has ended\n - OverCapacity: newer objects fill the limit of its rule\n - OverCeiling: newer objects fill the share of the namespace in a ceiling\n - Terminating: it is deleted, and waits for finalizers or its grace period\n\nIf it is held for a reason of its own, so that no limit counts it:\n - ExpressionError: an expression of a lifecycle or a match condition failed\n - FinishTimeUnknown: it cannot be told when it finished\n - InvalidAnnotation: an annotation cannot be read\n - ReferrersUnknown: not everything is known that may refer to it\n - StillRunning: the TTL counts from its creation, and it has not finished\n - OwnerActive: its owner may still need it\n - Uncounted: the Job controller has not counted this Pod yet\n - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion\n - ManagedByGitOps: Argo CD, Flux or Helm would create it again\n - RecreateLoop: it came back each time that it was deleted\n\nIf it is held for another reason:\n - Held: a change made too many objects due at once, and waits for approval\n - Suspended: a policy, a guardrail or --start-suspended stops deletions\n - PolicyUnreadable: a stored policy cannot be read\n - ClockInDoubt: the clocks of Winnow and of the API server differ\n - Unobserved: something that the decision depends on is not observed\n - Unauthorized: Winnow lacks a permission\n - Refused: the API server, a webhook or an admission policy refused the request\n - Contended: it changes faster than Winnow can decide\n - Retrying: the last request failed, and Winnow tries again\n\nIf it is no candidate:\n - NoPolicy: no policy matches it, and no ceiling counts it\n - NotFinished: it still runs, or waits to run\n - InUse: something refers to it, and the TTL counts from when nothing does\n - LeftToOwner: it is deleted when its owner is\n - NamespaceProtected, NamespaceTerminating, NamespaceUnknown: Winnow deletes nothing in the namespace\n - ActiveDeadline, ActiveDeadlineWithdrawn: it runs, and its deadline is about to be set, changed or removed",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -616,10 +617,10 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.",
+							Description: "after is what ttl is counted from.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.\n - `\"Unused\"` is when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Created", "Finished"},
+							Enum:        []interface{}{"Created", "Finished", "Unused"},
 						},
 					},
 					"since": {
@@ -1300,10 +1301,10 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.",
+							Description: "after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not empty or matchConditions.\n\nPossible enum values:\n - `\"Created\"` is when the object was created.\n - `\"Finished\"` is when the object finished.\n - `\"Unused\"` is when nothing referred to the object any more.",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"Created", "Finished"},
+							Enum:        []interface{}{"Created", "Finished", "Unused"},
 						},
 					},
 					"outcome": {
@@ -1853,6 +1854,39 @@ func schema_pkg_apis_gc_v1alpha1_HoldAbove(ref common.ReferenceCallback) common.
 	}
 }
 
+func schema_pkg_apis_gc_v1alpha1_LifecycleReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LifecycleReference says which ConfigMaps or Secrets an object uses.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is the resource of the objects that are used: configmaps or secrets.\n\nPossible enum values:\n - `\"configmaps\"` is configmaps.\n - `\"secrets\"` is secrets.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"configmaps", "secrets"},
+						},
+					},
+					"names": {
+						SchemaProps: spec.SchemaProps{
+							Description: "names is an expression for the names: a string, or a list of strings or of such lists. An empty string is no name. \"namespace/name\" is an object of another namespace. \"*\" instead of the namespace stands for every namespace, and instead of the name for every object. Instead of a string there may be an object, which then uses everything that it names. For example \"object.?spec.tls.orValue([]).map(t, t.?secretName.orValue(''))\".",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"to", "names"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_gc_v1alpha1_MatchCondition(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2068,14 +2102,31 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceLifecycleSpec says when the objects of the resource have finished. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
+				Description: "ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"finished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finished says whether, how and when an object has finished.",
-							Default:     map[string]interface{}{},
+							Description: "finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.",
 							Ref:         ref(v1alpha1.FinishedExpressions{}.OpenAPIModelName()),
+						},
+					},
+					"references": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names in annotations, and in fields whose names contain \"secret\", \"configMap\" or \"credential\", counts too.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.LifecycleReference{}.OpenAPIModelName()),
+									},
+								},
+							},
 						},
 					},
 					"nativeTTL": {
@@ -2096,11 +2147,10 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 						},
 					},
 				},
-				Required: []string{"finished"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.FinishedExpressions{}.OpenAPIModelName()},
+			v1alpha1.FinishedExpressions{}.OpenAPIModelName(), v1alpha1.LifecycleReference{}.OpenAPIModelName()},
 	}
 }
 

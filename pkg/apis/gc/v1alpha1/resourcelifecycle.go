@@ -44,13 +44,23 @@ type ResourceLifecycleList struct {
 	Items []ResourceLifecycle `json:"items"`
 }
 
-// ResourceLifecycleSpec says when the objects of the resource have finished. Expressions are in CEL, with the libraries and cost
+// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the libraries and cost
 // limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong
 // type, then Winnow does not delete the object.
 type ResourceLifecycleSpec struct {
-	// finished says whether, how and when an object has finished.
-	// +required
-	Finished FinishedExpressions `json:"finished"`
+	// finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.
+	// +optional
+	// +k8s:optional
+	Finished *FinishedExpressions `json:"finished,omitempty"`
+	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
+	// whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names
+	// in annotations, and in fields whose names contain "secret", "configMap" or "credential", counts too.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:listType=atomic
+	// +k8s:maxItems=16
+	References []LifecycleReference `json:"references,omitempty"`
 	// nativeTTL is an expression for how long after its finish the object's own controller deletes the object: a duration, a
 	// number of seconds, a string such as "1h", or null if it does not. Winnow then deletes the object at that time too, if a
 	// policy matches it. If unset, the controller deletes no object.
@@ -97,6 +107,36 @@ type FinishedExpressions struct {
 	// +k8s:validation:maxLength=4096
 	At string `json:"at"`
 }
+
+// LifecycleReference says which ConfigMaps or Secrets an object uses.
+type LifecycleReference struct {
+	// to is the resource of the objects that are used: configmaps or secrets.
+	// +required
+	// +k8s:required
+	To ReferenceTarget `json:"to"`
+	// names is an expression for the names: a string, or a list of strings or of such lists. An empty string is no name.
+	// "namespace/name" is an object of another namespace. "*" instead of the namespace stands for every namespace, and instead of
+	// the name for every object. Instead of a string there may be an object, which then uses everything that it names. For example
+	// "object.?spec.tls.orValue([]).map(t, t.?secretName.orValue(''))".
+	// +required
+	// +k8s:required
+	// +k8s:maxLength=4096
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=4096
+	Names string `json:"names"`
+}
+
+// ReferenceTarget is a resource that can be unused.
+// +enum
+// +k8s:enum
+type ReferenceTarget string
+
+const (
+	// ReferenceToConfigMaps is configmaps.
+	ReferenceToConfigMaps ReferenceTarget = "configmaps"
+	// ReferenceToSecrets is secrets.
+	ReferenceToSecrets ReferenceTarget = "secrets"
+)
 
 // LifecycleDependents says when to delete a finished object whose controller is of the resource.
 // +enum

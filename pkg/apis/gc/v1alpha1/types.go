@@ -388,9 +388,11 @@ type CleanupRule struct {
 	// +k8s:listType=atomic
 	// +k8s:maxItems=16
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
-	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or
-	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
-	// can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.
+	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default),
+	// Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object
+	// that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the
+	// object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not
+	// empty or matchConditions.
 	// +optional
 	// +k8s:optional
 	After After `json:"after,omitempty"`
@@ -484,6 +486,8 @@ const (
 	AfterFinished After = "Finished"
 	// AfterCreated is when the object was created.
 	AfterCreated After = "Created"
+	// AfterUnused is when nothing referred to the object any more.
+	AfterUnused After = "Unused"
 )
 
 // Outcome is how an object finished.

@@ -139,6 +139,11 @@ func (in HoldAbove) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LifecycleReference) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.LifecycleReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in MatchCondition) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.MatchCondition"
 }

@@ -75,7 +75,7 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 	return nil
 }
 
-var symbolsForAfter = sets.New(AfterCreated, AfterFinished)
+var symbolsForAfter = sets.New(AfterCreated, AfterFinished, AfterUnused)
 
 // Validate_After validates an instance of After according
 // to declarative validation rules in the API schema.
@@ -2302,6 +2302,78 @@ func Validate_LifecycleDependents(
 	return errs
 }
 
+// Validate_LifecycleReference validates an instance of LifecycleReference according
+// to declarative validation rules in the API schema.
+func Validate_LifecycleReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *LifecycleReference) (errs field.ErrorList) {
+
+	{ // field LifecycleReference.To
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *ReferenceTarget,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_ReferenceTarget(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *LifecycleReference) *ReferenceTarget {
+				return &oldObj.To
+			})
+		errs = append(errs, fn(fldPath.Child("to"), &obj.To, oldVal, oldObj != nil)...)
+	}
+
+	{ // field LifecycleReference.Names
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *LifecycleReference) *string {
+				return &oldObj.Names
+			})
+		errs = append(errs, fn(fldPath.Child("names"), &obj.Names, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 // Validate_MatchCondition validates an instance of MatchCondition according
 // to declarative validation rules in the API schema.
 func Validate_MatchCondition(
@@ -2608,6 +2680,21 @@ func Validate_PolicyMode(
 	return errs
 }
 
+var symbolsForReferenceTarget = sets.New(ReferenceToConfigMaps, ReferenceToSecrets)
+
+// Validate_ReferenceTarget validates an instance of ReferenceTarget according
+// to declarative validation rules in the API schema.
+func Validate_ReferenceTarget(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ReferenceTarget) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForReferenceTarget, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 // Validate_ResourceLifecycle validates an instance of ResourceLifecycle according
 // to declarative validation rules in the API schema.
 func Validate_ResourceLifecycle(
@@ -2624,7 +2711,7 @@ func Validate_ResourceLifecycle(
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
@@ -2681,15 +2768,59 @@ func Validate_ResourceLifecycleSpec(
 					return nil
 				}
 			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
 			// call the type's validation function
 			errs = append(errs, Validate_FinishedExpressions(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
 			func(oldObj *ResourceLifecycleSpec) *FinishedExpressions {
-				return &oldObj.Finished
+				return oldObj.Finished
 			})
-		errs = append(errs, fn(fldPath.Child("finished"), &obj.Finished, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("finished"), obj.Finished, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ResourceLifecycleSpec.References
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []LifecycleReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 16).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_LifecycleReference); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycleSpec) []LifecycleReference {
+				return oldObj.References
+			})
+		errs = append(errs, fn(fldPath.Child("references"), obj.References, oldVal, oldObj != nil)...)
 	}
 
 	{ // field ResourceLifecycleSpec.NativeTTL

@@ -28,9 +28,11 @@ type CleanupRuleApplyConfiguration struct {
 	// matchConditions are CEL expressions, which must all be true for an object to match. If one of them is false, the next
 	// rule is tried. If none is false but one fails, the object is held. If unset, every object matches.
 	MatchConditions []MatchConditionApplyConfiguration `json:"matchConditions,omitempty"`
-	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default), or
-	// Created. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object that
-	// can finish and has not is held. Created needs resources, ttl, and a selector that is not empty or matchConditions.
+	// after is what the ttl is counted from, and when the rule can delete an object at the earliest: Finished (the default),
+	// Created, or Unused. With Created, the rule also deletes objects of resources that do not finish, such as ConfigMaps. An object
+	// that can finish and has not is held. Unused is for configmaps and secrets: the time counts from when nothing referred to the
+	// object any more, and starts anew when it is used again. Created and Unused need resources, ttl, and a selector that is not
+	// empty or matchConditions.
 	After *gcv1alpha1.After `json:"after,omitempty"`
 	// outcome is how the object finished: Succeeded, or Failed for every other end. A Job, a Pod, and any object whose resource
 	// has a lifecycle have one. If unset, both match. A running object matches a rule with either outcome.

@@ -12,12 +12,16 @@ import (
 // ResourceLifecycleSpecApplyConfiguration represents a declarative configuration of the ResourceLifecycleSpec type for use
 // with apply.
 //
-// ResourceLifecycleSpec says when the objects of the resource have finished. Expressions are in CEL, with the libraries and cost
+// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the libraries and cost
 // limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong
 // type, then Winnow does not delete the object.
 type ResourceLifecycleSpecApplyConfiguration struct {
-	// finished says whether, how and when an object has finished.
+	// finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.
 	Finished *FinishedExpressionsApplyConfiguration `json:"finished,omitempty"`
+	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
+	// whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names
+	// in annotations, and in fields whose names contain "secret", "configMap" or "credential", counts too.
+	References []LifecycleReferenceApplyConfiguration `json:"references,omitempty"`
 	// nativeTTL is an expression for how long after its finish the object's own controller deletes the object: a duration, a
 	// number of seconds, a string such as "1h", or null if it does not. Winnow then deletes the object at that time too, if a
 	// policy matches it. If unset, the controller deletes no object.
@@ -40,6 +44,19 @@ func ResourceLifecycleSpec() *ResourceLifecycleSpecApplyConfiguration {
 // If called multiple times, the Finished field is set to the value of the last call.
 func (b *ResourceLifecycleSpecApplyConfiguration) WithFinished(value *FinishedExpressionsApplyConfiguration) *ResourceLifecycleSpecApplyConfiguration {
 	b.Finished = value
+	return b
+}
+
+// WithReferences adds the given value to the References field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the References field.
+func (b *ResourceLifecycleSpecApplyConfiguration) WithReferences(values ...*LifecycleReferenceApplyConfiguration) *ResourceLifecycleSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithReferences")
+		}
+		b.References = append(b.References, *values[i])
+	}
 	return b
 }
 
