@@ -182,7 +182,7 @@ func (w *world) installCustom(ctx context.Context, client dynamic.Interface, all
 	for _, r := range all {
 		l := &v1alpha1.ResourceLifecycle{
 			ObjectMeta: metav1.ObjectMeta{Name: r.Name()},
-			Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
+			Spec: v1alpha1.ResourceLifecycleSpec{Finished: &v1alpha1.FinishedExpressions{
 				When: "object.?status.phase.orValue('') in ['Succeeded', 'Failed']", Succeeded: "object.status.phase == 'Succeeded'",
 				At: "object.status.finishedAt",
 			}},

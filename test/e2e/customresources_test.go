@@ -55,7 +55,7 @@ func createLifecycle(t *testing.T, r platforms.Resource, at string) {
 	t.Helper()
 	_, err := gc.ResourceLifecycles().Create(t.Context(), &v1alpha1.ResourceLifecycle{
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name()},
-		Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
+		Spec: v1alpha1.ResourceLifecycleSpec{Finished: &v1alpha1.FinishedExpressions{
 			When: "has(object.status) && has(object.status.done)", Succeeded: "object.status.done == 'well'", At: at,
 		}},
 	}, metav1.CreateOptions{})

@@ -101,7 +101,7 @@ func (d *definitions) installDefinition(ctx context.Context) error {
 func (d *definitions) createLifecycle(ctx context.Context) error {
 	_, err := d.governor.gc.ResourceLifecycles().Create(ctx, &v1alpha1.ResourceLifecycle{
 		ObjectMeta: metav1.ObjectMeta{Name: machines.Name()},
-		Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
+		Spec: v1alpha1.ResourceLifecycleSpec{Finished: &v1alpha1.FinishedExpressions{
 			When: "object.?status.done.orValue(false) == true", Succeeded: "true", At: "object.status.at",
 		}},
 	}, metav1.CreateOptions{})

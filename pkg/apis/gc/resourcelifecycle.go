@@ -32,8 +32,10 @@ type ResourceLifecycleList struct {
 // ResourceLifecycleSpec has CEL expressions over the variable object. If one fails for an object, or has the wrong type, then the object is
 // held.
 type ResourceLifecycleSpec struct {
-	// Finished says when an object has finished.
-	Finished FinishedExpressions
+	// Finished says when an object has finished; nil if objects do not finish.
+	Finished *FinishedExpressions
+	// References say which ConfigMaps and Secrets the objects use. If there are none, an object uses everything that it names.
+	References []LifecycleReference
 	// NativeTTL evaluates to how long after its finish the object's own controller deletes it: a duration, or seconds; null for never. If
 	// empty, no object has such a time.
 	NativeTTL string
@@ -50,6 +52,20 @@ type FinishedExpressions struct {
 	// At evaluates to the finish time: a timestamp, or an RFC 3339 string; null if it is not known.
 	At string
 }
+
+// LifecycleReference says which ConfigMaps or Secrets an object uses.
+type LifecycleReference struct {
+	// To is the resource: ResourceConfigMaps or ResourceSecrets.
+	To ReferenceTarget
+	// Names evaluates to the names: a string, or a list of strings or of such lists. An empty string is no name. "namespace/name" is an object
+	// of another namespace. "*" instead of the namespace stands for every namespace, and instead of the name for every object. An object
+	// without a namespace refers to every namespace, unless it names one. Instead of a string there may be an object, which uses everything
+	// that it names.
+	Names string
+}
+
+// ReferenceTarget is a resource that can be unused.
+type ReferenceTarget string
 
 // LifecycleDependents says what may happen to finished objects that an object of the resource controls.
 type LifecycleDependents string

@@ -273,7 +273,7 @@ func (f *Follower) update(ctx context.Context) {
 	users := convertAll(ctx, observed, f.convert)
 	before := f.Tracker.Kinds()
 	table := f.catalog.Table(found.served, users, before).
-		WithReferrers(f.catalog.Referrers(found.listed, before.Referrers), found.undiscovered())
+		WithReferrers(f.catalog.Referrers(found.listed, users, before.Referrers), found.undiscovered())
 	if changed := table.Changed(before); len(changed) > 0 {
 		klog.FromContext(ctx).V(2).Info("Resources came, went or have another lifecycle", "resources", changed.UnsortedList())
 		f.Tracker.SetKinds(table, f.Clock.Now())

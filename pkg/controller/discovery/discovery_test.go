@@ -178,7 +178,7 @@ func (w *world) unchanged(reads int) {
 func runLifecycle(generation int64) *v1alpha1.ResourceLifecycle {
 	return &v1alpha1.ResourceLifecycle{
 		ObjectMeta: metav1.ObjectMeta{Name: runs, UID: "uid", Generation: generation},
-		Spec: v1alpha1.ResourceLifecycleSpec{Finished: v1alpha1.FinishedExpressions{
+		Spec: v1alpha1.ResourceLifecycleSpec{Finished: &v1alpha1.FinishedExpressions{
 			When: "object.status.done == true", Succeeded: "true", At: "object.status.at",
 		}},
 	}

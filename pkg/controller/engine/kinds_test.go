@@ -179,7 +179,7 @@ func customRuns(t *testing.T, finishes bool) *kinds.Kind {
 		return kinds.Custom(gvk, "runs", nil, kinds.Source{})
 	}
 	l, err := lifecycle.Compile(runs, gvk.GroupKind(), &gc.ResourceLifecycleSpec{
-		Finished: gc.FinishedExpressions{When: "true", Succeeded: "true", At: "object.status.at"},
+		Finished: &gc.FinishedExpressions{When: "true", Succeeded: "true", At: "object.status.at"},
 	})
 	if err != nil {
 		t.Fatal(err)

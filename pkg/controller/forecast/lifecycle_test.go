@@ -39,7 +39,7 @@ func lifecycleOf(generation int64, when string) *gc.ResourceLifecycle {
 	return &gc.ResourceLifecycle{
 		ObjectMeta: metav1.ObjectMeta{Name: runs, UID: "uid-runs", Generation: generation},
 		Spec: gc.ResourceLifecycleSpec{
-			Finished:   gc.FinishedExpressions{When: when, Succeeded: "true", At: "object.status.at"},
+			Finished:   &gc.FinishedExpressions{When: when, Succeeded: "true", At: "object.status.at"},
 			Dependents: gc.LifecycleLeaveToOwner,
 		},
 	}

@@ -5,6 +5,8 @@ package kinds
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +29,8 @@ type Referrer struct {
 	FieldSelector string
 	// Why is why objects count as used without a Reader.
 	Why string
+	// lifecycle is the lifecycle of users that the Reader was made with; empty for none.
+	lifecycle string
 }
 
 // Listed is a resource that the cluster serves, and whose objects can be listed and watched.
@@ -100,14 +104,22 @@ func (r *Referrer) Kind() *Kind {
 	return k
 }
 
-// Referrers returns those among the resources that the cluster serves. One that is as before is the same.
-func (c *Catalog) Referrers(all []Listed, before []*Referrer) []*Referrer {
+// Referrers returns those among the resources that the cluster serves, with the lifecycles of users, which replace built-in declarations. One
+// that is as before is the same.
+func (c *Catalog) Referrers(all []Listed, users map[string]*gc.ResourceLifecycle, before []*Referrer) []*Referrer {
+	type identity struct {
+		Listed
+		selector, lifecycle string
+	}
+	known := make(map[identity]*Referrer, len(before))
+	for _, r := range before {
+		known[identity{r.Listed, r.FieldSelector, r.lifecycle}] = r
+	}
 	var out []*Referrer
 	for _, l := range all {
-		for _, r := range c.referrers(l) {
-			i := slices.IndexFunc(before, func(b *Referrer) bool { return *b == *r })
-			if i >= 0 {
-				r = before[i]
+		for _, r := range c.referrers(l, users[l.Resource()]) {
+			if same := known[identity{r.Listed, r.FieldSelector, r.lifecycle}]; same != nil {
+				r = same
 			}
 			out = append(out, r)
 		}
@@ -119,7 +131,7 @@ func (c *Catalog) Referrers(all []Listed, before []*Referrer) []*Referrer {
 }
 
 // referrers returns what refers to ConfigMaps and Secrets of one resource.
-func (c *Catalog) referrers(l Listed) []*Referrer {
+func (c *Catalog) referrers(l Listed, user *gc.ResourceLifecycle) []*Referrer {
 	resource := l.Resource()
 	if resource == gc.ResourceSecrets {
 		out := []*Referrer{{Listed: l, Reader: references.Builtin(resource)}}
@@ -129,20 +141,44 @@ func (c *Catalog) referrers(l Listed) []*Referrer {
 		}
 		return out
 	}
-	reader := references.Builtin(resource)
+	r := &Referrer{Listed: l, Reader: references.Builtin(resource)}
 	switch {
-	case reader != nil:
+	case r.Reader != nil:
 	case ownGroups(l.Group), ofKubernetes(l.Served):
 		return nil
 	case c.declared[resource] != nil:
-		reader = c.declared[resource]
+		r.Reader = c.declared[resource]
 	default:
-		reader = undeclared
+		r.Reader = undeclared
 	}
-	return []*Referrer{{Listed: l, Reader: reader}}
+	r.declare(user)
+	return []*Referrer{r}
 }
 
 var undeclared = references.Undeclared()
+
+// declare uses the references of a lifecycle of users. Those of resources of Kubernetes itself are found in addition.
+func (r *Referrer) declare(user *gc.ResourceLifecycle) {
+	if user == nil {
+		return
+	}
+	why := gc.Unreadable(&user.ObjectMeta)
+	if why == "" && len(user.Spec.References) == 0 {
+		return
+	}
+	r.lifecycle = fmt.Sprintf("generation %d of %s", user.Generation, user.UID)
+	reader, err := references.Declared(user.Spec.References)
+	if why != "" {
+		err = errors.New(why)
+	}
+	if err != nil {
+		reader = references.Unreadable(fmt.Errorf("ResourceLifecycle %s: %w", user.Name, err))
+	}
+	if builtin := references.Builtin(r.Resource()); builtin != nil {
+		reader = references.Union(builtin, reader)
+	}
+	r.Reader = reader
+}
 
 // ownGroups reports whether a group is Winnow's own.
 func ownGroups(group string) bool {

@@ -62,7 +62,7 @@ func (c *Catalog) Kind(s Served, user *gc.ResourceLifecycle, before *Table) *Kin
 		return k
 	}
 	l := user
-	if l == nil {
+	if l == nil || l.Spec.Finished == nil && gc.Unreadable(&l.ObjectMeta) == "" { // It only says what the objects refer to.
 		l = c.builtin[resource]
 	}
 	source := sourceOf(s, l)
@@ -101,11 +101,17 @@ func newKind(s Served, l *gc.ResourceLifecycle, source Source) *Kind {
 	return Custom(s.GroupVersionKind, s.Plural, compiled, source)
 }
 
-// CompileLifecycle compiles a stored lifecycle. It fails if the lifecycle could not have passed validation, for example because a newer
+// CompileLifecycle compiles a stored lifecycle; nil if its objects do not finish. It fails if the lifecycle could not have passed validation, for example because a newer
 // version wrote it.
 func CompileLifecycle(l *gc.ResourceLifecycle, kind schema.GroupKind) (*lifecycle.Compiled, error) {
 	if why := gc.Unreadable(&l.ObjectMeta); why != "" {
 		return nil, fmt.Errorf("%s", why)
+	}
+	if _, err := references.Declared(l.Spec.References); err != nil {
+		return nil, err
+	}
+	if l.Spec.Finished == nil {
+		return nil, nil
 	}
 	return lifecycle.Compile(l.Name, kind, &l.Spec)
 }

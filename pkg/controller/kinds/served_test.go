@@ -24,7 +24,7 @@ func served(group, version, kind, plural string) Served {
 func stored(name, phase string, generation int64) *gc.ResourceLifecycle {
 	return &gc.ResourceLifecycle{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: generation},
-		Spec: gc.ResourceLifecycleSpec{Finished: gc.FinishedExpressions{
+		Spec: gc.ResourceLifecycleSpec{Finished: &gc.FinishedExpressions{
 			When: "object.status.phase == '" + phase + "'", Succeeded: "true", At: "object.status.at",
 		}},
 	}

@@ -26,7 +26,7 @@ type Compiled struct {
 	fields              [][]string
 }
 
-// Compile compiles the lifecycle of a resource whose objects are of this kind.
+// Compile compiles the lifecycle of a resource whose objects are of this kind. spec.Finished must be set.
 func Compile(resource string, kind schema.GroupKind, spec *gc.ResourceLifecycleSpec) (*Compiled, error) {
 	c := &Compiled{resource: resource, kind: kind, dependents: spec.Dependents}
 	for _, e := range []struct {

@@ -21,7 +21,7 @@ var kindRun = schema.GroupKind{Group: "example.com", Kind: "Run"}
 
 func runLifecycle() gc.ResourceLifecycleSpec {
 	return gc.ResourceLifecycleSpec{
-		Finished: gc.FinishedExpressions{
+		Finished: &gc.FinishedExpressions{
 			When:      "object.?status.phase.orValue('') in ['Done', 'Failed']",
 			Succeeded: "object.status.phase == 'Done'",
 			At:        "object.status.at",

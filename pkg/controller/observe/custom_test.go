@@ -29,7 +29,7 @@ func runKind(t *testing.T, withLifecycle bool) *kinds.Kind {
 	if !withLifecycle {
 		return kinds.Custom(gvk, "runs", nil, kinds.Source{})
 	}
-	l, err := lifecycle.Compile("runs.example.com", gvk.GroupKind(), &gc.ResourceLifecycleSpec{Finished: gc.FinishedExpressions{
+	l, err := lifecycle.Compile("runs.example.com", gvk.GroupKind(), &gc.ResourceLifecycleSpec{Finished: &gc.FinishedExpressions{
 		When: "object.?status.phase.orValue('') == 'Done'", Succeeded: "true", At: "object.status.at",
 	}})
 	if err != nil {

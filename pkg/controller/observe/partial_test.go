@@ -168,7 +168,7 @@ func checkFact(t *testing.T, c *lifecycle.Compiled, data []byte) {
 
 // TestPartialMetadata: of the metadata that facts need, nothing is missing.
 func TestPartialMetadata(t *testing.T) {
-	spec := gc.ResourceLifecycleSpec{Finished: gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}}
+	spec := gc.ResourceLifecycleSpec{Finished: &gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}}
 	c, err := lifecycle.Compile("runs.example.com", schema.GroupKind{Group: "example.com", Kind: "Run"}, &spec)
 	if err != nil {
 		t.Fatal(err)

@@ -11,41 +11,22 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/expressions"
 )
 
-// Declaration says which ConfigMaps or Secrets the objects of a custom resource refer to. It has the form of an entry of spec.references of
-// a ResourceLifecycle:
-//
-//	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
-//	// whose name is in it. If set, they must be complete: Winnow deletes what is named nowhere. What an object names in annotations, and
-//	// in fields whose names contain "secret", "configMap" or "credential", counts too.
-//	// +optional
-//	// +listType=atomic
-//	// +k8s:maxItems=16
-//	References []LifecycleReference `json:"references,omitempty"`
-type Declaration struct {
-	// To is "configmaps" or "secrets".
-	To string `json:"to"`
-	// Names is a CEL expression for the names: a string, or a list of strings or of such lists. An empty string is no name.
-	// "namespace/name" is an object of another namespace. "*" instead of the namespace stands for every namespace, and instead of the
-	// name for every object. An object without a namespace refers to every namespace, unless it names one. Instead of a string there may be an
-	// object. Then everything that it may name counts, as for resources without declaration.
-	Names string `json:"names"`
-}
-
 // Declared returns a Reader for a resource with declarations. An API can get another field after its declaration was written, and other
 // tools name what they use in annotations. So annotations, and fields whose names speak of a Secret or ConfigMap, count too.
-func Declared(declarations []Declaration) (*Reader, error) {
+func Declared(declarations []gc.LifecycleReference) (*Reader, error) {
 	compiled := make([]compiledDeclaration, len(declarations))
 	for i, d := range declarations {
-		to, ok := map[string]To{"secrets": Secrets, "configmaps": ConfigMaps}[d.To]
+		to, ok := targets[d.To]
 		if !ok {
-			return nil, fmt.Errorf(`references[%d].to: %q is neither "configmaps" nor "secrets"`, i, d.To)
+			return nil, fmt.Errorf(`spec.references[%d].to: %q is neither "configmaps" nor "secrets"`, i, d.To)
 		}
 		names, err := expressions.Stored(d.Names, expressions.Names)
 		if err != nil {
-			return nil, fmt.Errorf("references[%d].names: %w", i, err)
+			return nil, fmt.Errorf("spec.references[%d].names: %w", i, err)
 		}
 		compiled[i] = compiledDeclaration{to, names}
 	}
@@ -57,13 +38,15 @@ func Declared(declarations []Declaration) (*Reader, error) {
 				err = o.declared(d.to, names)
 			}
 			if err != nil {
-				return fmt.Errorf("references[%d].names: %w", i, err)
+				return fmt.Errorf("spec.references[%d].names: %w", i, err)
 			}
 		}
 		o.content(func(o *reading, key string, value any) { o.mentioned(0, key, value) })
 		return o.everyAnnotation()
 	}, [][]string{{}}), nil
 }
+
+var targets = map[gc.ReferenceTarget]To{gc.ResourceSecrets: Secrets, gc.ResourceConfigMaps: ConfigMaps}
 
 type compiledDeclaration struct {
 	to    To
@@ -106,18 +89,33 @@ func (o *reading) declaredName(to To, text string) error {
 	return nil
 }
 
+// Unreadable returns a Reader for a resource whose declarations cannot be read: every object may refer to everything.
+func Unreadable(why error) *Reader {
+	return newReader(func(*reading) error { return why }, [][]string{{}})
+}
+
+// Union returns a Reader that finds what two others find.
+func Union(a, b *Reader) *Reader {
+	return newReader(func(o *reading) error {
+		if err := a.read(o); err != nil {
+			return err
+		}
+		return b.read(o)
+	}, a.fields, b.fields)
+}
+
 // declarations has one file for each resource. Each says what it was read from.
 //
 //go:embed declarations/*.yaml
 var declarations embed.FS
 
 // BuiltinDeclarations returns the declarations for well-known custom resources, by resource.
-func BuiltinDeclarations() (map[string][]Declaration, error) {
+func BuiltinDeclarations() (map[string][]gc.LifecycleReference, error) {
 	files, err := declarations.ReadDir("declarations")
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string][]Declaration, len(files))
+	out := make(map[string][]gc.LifecycleReference, len(files))
 	for _, file := range files {
 		text, err := declarations.ReadFile("declarations/" + file.Name())
 		if err != nil {
@@ -130,7 +128,7 @@ func BuiltinDeclarations() (map[string][]Declaration, error) {
 				Name string `json:"name"`
 			} `json:"metadata"`
 			Spec struct {
-				References []Declaration `json:"references"`
+				References []gc.LifecycleReference `json:"references"`
 			} `json:"spec"`
 		}
 		err = yaml.UnmarshalStrict(text, &l)

@@ -69,7 +69,7 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		}},
 		{lifecycles.Lifecycles.Store, "resourcelifecycles", "", func(m metav1.ObjectMeta) runtime.Object {
 			return &gc.ResourceLifecycle{ObjectMeta: m, Spec: gc.ResourceLifecycleSpec{
-				Finished:   gc.FinishedExpressions{When: "true", Succeeded: "true", At: "object.at"},
+				Finished:   &gc.FinishedExpressions{When: "true", Succeeded: "true", At: "object.at"},
 				Dependents: gc.LifecycleLeaveToOwner,
 			}}
 		}},

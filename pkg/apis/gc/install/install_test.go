@@ -102,7 +102,7 @@ func TestDefaultsOfLifecycles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := gc.ResourceLifecycleSpec{
-		Finished: gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}, Dependents: gc.LifecycleLeaveToOwner,
+		Finished: &gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}, Dependents: gc.LifecycleLeaveToOwner,
 	}
 	if diff := cmp.Diff(want, obj.(*gc.ResourceLifecycle).Spec); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)

@@ -63,7 +63,8 @@ func lifecycleName(name string, prefix bool) []string {
 		return []string{why}
 	}
 	if name == gc.ResourceSecrets {
-		return []string{"Secrets do not finish, and Winnow reads only their metadata; to delete old ones, use a rule with after: Created"}
+		return []string{"Secrets do not finish, and Winnow reads only their metadata; to delete old ones, use a rule with after: Created or " +
+			"after: Unused"}
 	}
 	return nil
 }
@@ -73,16 +74,46 @@ func validateLifecycleSpec(spec, old *gc.ResourceLifecycleSpec, path *field.Path
 	if old == nil {
 		old = &gc.ResourceLifecycleSpec{}
 	}
-	finished := path.Child("finished")
-	errs := validateExpression(spec.Finished.When, old.Finished.When, expressions.Bool, finished.Child("when"),
-		`set an expression for whether the object has finished, for example "object.?status.phase.orValue('') in ['Succeeded', 'Failed']"`)
-	errs = append(errs, validateExpression(spec.Finished.Succeeded, old.Finished.Succeeded, expressions.Bool, finished.Child("succeeded"),
-		`set an expression for whether the object succeeded, for example "object.status.phase == 'Succeeded'"`)...)
-	errs = append(errs, validateExpression(spec.Finished.At, old.Finished.At, expressions.Time, finished.Child("at"),
-		`set an expression for when the object finished, for example "object.status.finishedAt"`)...)
+	errs := validateReferences(spec.References, old.References, path.Child("references"))
+	switch {
+	case spec.Finished != nil:
+		errs = append(errs, validateFinished(spec.Finished, old.Finished, path.Child("finished"))...)
+	case len(spec.References) == 0:
+		errs = append(errs, field.Required(path.Child("finished"), "say when an object has finished, or with references what it refers to"))
+	case spec.NativeTTL != "":
+		errs = append(errs, field.Forbidden(path.Child("nativeTTL"), "may be set only with finished"))
+	}
 	if spec.NativeTTL != "" {
 		errs = append(errs, validateExpression(spec.NativeTTL, old.NativeTTL, expressions.Duration, path.Child("nativeTTL"), "")...)
 	}
+	return errs
+}
+
+// validateReferences compares with the old references.
+func validateReferences(refs, old []gc.LifecycleReference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, r := range refs {
+		before := ""
+		if slices.Contains(old, r) {
+			before = r.Names
+		}
+		errs = append(errs, validateExpression(r.Names, before, expressions.Names, path.Index(i).Child("names"),
+			`set an expression for the names, for example "object.spec.secretName"`)...)
+	}
+	return errs
+}
+
+// validateFinished compares with the old expressions; nil for none.
+func validateFinished(spec, old *gc.FinishedExpressions, finished *field.Path) field.ErrorList {
+	if old == nil {
+		old = &gc.FinishedExpressions{}
+	}
+	errs := validateExpression(spec.When, old.When, expressions.Bool, finished.Child("when"),
+		`set an expression for whether the object has finished, for example "object.?status.phase.orValue('') in ['Succeeded', 'Failed']"`)
+	errs = append(errs, validateExpression(spec.Succeeded, old.Succeeded, expressions.Bool, finished.Child("succeeded"),
+		`set an expression for whether the object succeeded, for example "object.status.phase == 'Succeeded'"`)...)
+	errs = append(errs, validateExpression(spec.At, old.At, expressions.Time, finished.Child("at"),
+		`set an expression for when the object finished, for example "object.status.finishedAt"`)...)
 	return errs
 }
 

@@ -17,7 +17,7 @@ func workflows(change func(*gc.ResourceLifecycle)) *gc.ResourceLifecycle {
 	l := &gc.ResourceLifecycle{
 		ObjectMeta: metav1.ObjectMeta{Name: "workflows.argoproj.io"},
 		Spec: gc.ResourceLifecycleSpec{
-			Finished: gc.FinishedExpressions{
+			Finished: &gc.FinishedExpressions{
 				When:      "object.?status.phase.orValue('') in ['Succeeded', 'Failed', 'Error']",
 				Succeeded: "object.status.phase == 'Succeeded'",
 				At:        "object.status.finishedAt",
@@ -36,13 +36,13 @@ func TestLifecycles(t *testing.T) {
 	}{
 		"valid":                {func(*gc.ResourceLifecycle) {}, nil},
 		"without a native TTL": {func(l *gc.ResourceLifecycle) { l.Spec.NativeTTL = "" }, nil},
-		"without expressions": {func(l *gc.ResourceLifecycle) { l.Spec.Finished = gc.FinishedExpressions{At: " "} }, []string{
+		"without expressions": {func(l *gc.ResourceLifecycle) { l.Spec.Finished = &gc.FinishedExpressions{At: " "} }, []string{
 			"spec.finished.when: Required value: set an expression", "spec.finished.succeeded: Required value: set an expression",
 			"spec.finished.at: Required value: set an expression",
 		}},
 		"expressions that do not compile": {
 			func(l *gc.ResourceLifecycle) {
-				l.Spec.Finished = gc.FinishedExpressions{When: "object.status.phase", Succeeded: "obj.status", At: "1"}
+				l.Spec.Finished = &gc.FinishedExpressions{When: "object.status.phase", Succeeded: "obj.status", At: "1"}
 				l.Spec.NativeTTL = "object."
 			},
 			[]string{

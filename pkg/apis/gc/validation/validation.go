@@ -109,13 +109,25 @@ func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard st
 	return errs
 }
 
+// rulesAfter says of rules that do not wait for the finish why they must say clearly which objects they delete.
+var rulesAfter = map[gc.After]struct{ why, event string }{
+	gc.AfterCreated: {"a rule with after: Created deletes objects whether they were ever used or not", "creation"},
+	gc.AfterUnused:  {"a rule with after: Unused deletes objects that something may use without a reference", "last use"},
+}
+
 // validateAfter checks a rule that deletes objects whether they have finished or not. It must say clearly which.
 func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
-	if rule.After != gc.AfterCreated {
+	after, ok := rulesAfter[rule.After]
+	if !ok {
 		return nil
 	}
 	var errs field.ErrorList
-	const why = "a rule with after: Created deletes objects whether they were ever used or not"
+	why := after.why
+	for i, resource := range rule.Resources {
+		if rule.After == gc.AfterUnused && !gc.CanBeUnused(resource) && resource != gc.ResourceAll {
+			errs = append(errs, field.NotSupported(path.Child("resources").Index(i), resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets}))
+		}
+	}
 	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
 		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+why))
 	}
@@ -123,7 +135,7 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+why))
 	}
 	if rule.TTL == nil && (rule.Capacity != nil || rule.ActiveDeadline != nil) { // Otherwise validateRule says so.
-		errs = append(errs, field.Required(path.Child("ttl"), "set how long to keep the objects after their creation; "+gc.TTLExample))
+		errs = append(errs, field.Required(path.Child("ttl"), fmt.Sprintf("set how long to keep the objects after their %s; %s", after.event, gc.TTLExample)))
 	}
 	for _, other := range []struct {
 		name string

@@ -74,7 +74,12 @@ var kind = object.Kind[*gc.ResourceLifecycle, gc.ResourceLifecycleSpec, gc.Resou
 			TableColumnDefinition: metav1.TableColumnDefinition{
 				Name: "Finished", Type: "string", Priority: 1, Description: "Expression for whether an object has finished.",
 			},
-			Cell: func(l *gc.ResourceLifecycle, _ time.Time) any { return l.Spec.Finished.When },
+			Cell: func(l *gc.ResourceLifecycle, _ time.Time) any {
+				if l.Spec.Finished == nil {
+					return nil
+				}
+				return l.Spec.Finished.When
+			},
 		},
 	},
 }

@@ -36,10 +36,16 @@ func (r *REST) warnings(ctx context.Context, l *gc.ResourceLifecycle) []string {
 		return []string{served.Unserved(l.Name)}
 	}
 	at := field.NewPath("spec")
-	written := []schemas.Expression{
-		{Field: at.Child("finished", "when"), Text: l.Spec.Finished.When},
-		{Field: at.Child("finished", "succeeded"), Text: l.Spec.Finished.Succeeded},
-		{Field: at.Child("finished", "at"), Text: l.Spec.Finished.At},
+	var written []schemas.Expression
+	if f := l.Spec.Finished; f != nil {
+		written = append(written,
+			schemas.Expression{Field: at.Child("finished", "when"), Text: f.When},
+			schemas.Expression{Field: at.Child("finished", "succeeded"), Text: f.Succeeded},
+			schemas.Expression{Field: at.Child("finished", "at"), Text: f.At},
+		)
+	}
+	for i, r := range l.Spec.References {
+		written = append(written, schemas.Expression{Field: at.Child("references").Index(i).Child("names"), Text: r.Names})
 	}
 	if l.Spec.NativeTTL != "" {
 		written = append(written, schemas.Expression{Field: at.Child("nativeTTL"), Text: l.Spec.NativeTTL})

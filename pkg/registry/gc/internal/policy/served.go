@@ -46,7 +46,7 @@ func NamedByRules(spec *gc.CleanupPolicySpec) []NamedResource {
 	for i := range spec.Rules {
 		named := NamedIn(spec.Rules[i].Resources, field.NewPath("spec", "rules").Index(i))
 		for j := range named {
-			named[j].Finished = spec.Rules[i].After != gc.AfterCreated
+			named[j].Finished = spec.Rules[i].After == "" || spec.Rules[i].After == gc.AfterFinished
 		}
 		out = append(out, named...)
 	}
