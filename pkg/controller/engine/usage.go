@@ -212,7 +212,6 @@ func (e *Engine) withUsage(rec *record, d policy.Decision) policy.Decision {
 // different names, share the objects of a namespace.
 type Marks struct {
 	types.NamespacedName
-	// Unused has times without fractions of a second.
 	Unused map[types.UID]time.Time
 }
 
@@ -299,7 +298,7 @@ func (e *Engine) marksOf(ns *namespace) []*Marks {
 	wanted := map[types.UID]time.Time{}
 	for _, rec := range ns.records {
 		if since := e.usage.Usage(rec).Since; !since.IsZero() {
-			wanted[rec.UID()] = usage.Mark(since)
+			wanted[rec.UID()] = since
 		}
 	}
 	present, changed := map[string]*Marks{}, sets.New[string]()
