@@ -85,7 +85,6 @@ func (s *usageRun) start(t *rapid.T) {
 		k, _ := drawnKinds.For(resource)
 		s.engine.StartObserving(k)
 	}
-	allListed(s.engine)
 	s.engine.ReplaceCronJobs(nil, s.now)
 	for _, ns := range usageNamespaces {
 		s.engine.SetNamespace(testbuilders.Namespace(ns, s.next()), s.now)
@@ -95,7 +94,9 @@ func (s *usageRun) start(t *rapid.T) {
 	}
 	for _, first := range rapid.Permutation([]func(){s.setMarks, s.setPolicies, s.listReferrers}).Draw(t, "order") {
 		first()
+		s.store(t) // Nothing that is stored may be lost before all is known.
 		s.cover()
+		s.store(t)
 	}
 }
 
@@ -111,6 +112,7 @@ func (s *usageRun) setPolicies() {
 			s.setPolicy(ns)
 		}
 	}
+	allListed(s.engine)
 }
 
 func (s *usageRun) listReferrers() {
