@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -58,6 +59,7 @@ type usageRun struct {
 	referrers map[string]map[string]int // by source and name: the number of the object
 	// failing are the sources that cannot be watched, and unlisted those that were not listed since the start.
 	failing, unlisted map[string]bool
+	unstored          sets.Set[string] // the namespaces for which other marks may have to be stored
 	stored            map[types.NamespacedName]*Marks
 }
 
@@ -76,6 +78,7 @@ func (s *usageRun) next() string {
 
 // start starts the engine, again with what is stored.
 func (s *usageRun) start(t *rapid.T) {
+	s.unstored = sets.New[string]()
 	s.engine = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
 	if s.budget > 0 {
 		s.engine.setBudget(s.budget)
@@ -104,6 +107,7 @@ func (s *usageRun) setMarks() {
 	for _, m := range s.stored {
 		s.engine.SetMarks(m, s.now)
 	}
+	s.engine.MarksListed(sets.KeySet(s.stored))
 }
 
 func (s *usageRun) setPolicies() {
@@ -239,20 +243,25 @@ func (s *usageRun) time(t *rapid.T) {
 	}
 }
 
-// store stores the marks, and the engine observes that.
+// store stores the marks of a namespace, and the engine observes that.
 func (s *usageRun) store(t *rapid.T) {
-	fail := rapid.IntRange(0, 3).Draw(t, "fail") == 0
-	for _, m := range s.engine.MarksToStore(rapid.IntRange(1, 3).Draw(t, "namespaces")) {
-		switch {
-		case fail:
-			s.engine.MarksNotStored(m.Namespace)
-		case len(m.Unused) == 0:
+	s.unstored.Insert(s.engine.TakeUnmarked()...)
+	namespace := rapid.SampledFrom(usageNamespaces).Draw(t, "namespace")
+	if !s.unstored.Has(namespace) {
+		return
+	}
+	all, known := s.engine.MarksToStore(namespace)
+	if known {
+		s.unstored.Delete(namespace)
+	}
+	for _, m := range all {
+		if m.ResourceVersion = s.next(); len(m.Unused) == 0 {
 			delete(s.stored, m.NamespacedName)
 			s.engine.RemoveMarks(m.NamespacedName)
-		default:
-			s.stored[m.NamespacedName] = m
-			s.engine.SetMarks(m, s.now)
+			continue
 		}
+		s.stored[m.NamespacedName] = m
+		s.engine.SetMarks(m, s.now)
 	}
 }
 
@@ -326,57 +335,9 @@ func (s *usageRun) check(t *rapid.T) {
 		if got := rec.decision(); got.Action != want.Action || got.Reason != want.Reason || !got.At.Equal(want.At) {
 			t.Fatalf("%s: got %+v, want %+v", o.fact.Name, got, want)
 		}
-		if m := s.storedSince(o.fact.UID); !o.since.IsZero() && !m.IsZero() && !m.Equal(o.since) && !s.engine.unmarked.Has(o.fact.Namespace) {
+		if m := s.storedSince(o.fact.UID); !o.since.IsZero() && !m.IsZero() && !m.Equal(o.since) && !s.unstored.Union(s.engine.unmarked).Has(o.fact.Namespace) {
 			t.Fatalf("%s is unused since %s, the mark says %s, and nothing will change that", o.fact.Name, o.since, m)
 		}
-	}
-	for _, m := range s.stored {
-		if len(m.Unused) > MaxMarks {
-			t.Fatalf("%d marks in %s", len(m.Unused), m.Name)
-		}
-	}
-}
-
-// TestMarksAreSplit: a namespace with many unused objects has several Marks, and one more object changes one of them.
-func TestMarksAreSplit(t *testing.T) {
-	s := &usageRun{now: testbuilders.Now, policies: map[string]bool{}, objects: map[int]*usageObjectRun{}, stored: map[types.NamespacedName]*Marks{}}
-	s.engine = newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1})
-	s.engine.SetKinds(drawnKinds, s.now)
-	k, _ := drawnKinds.For(gc.ResourceConfigMaps)
-	s.engine.StartObserving(k)
-	allListed(s.engine)
-	s.engine.ReplaceCronJobs(nil, s.now)
-	s.engine.SetNamespace(testbuilders.Namespace("n1", s.next()), s.now)
-	s.setPolicy("n1")
-	s.engine.SetReferrerSources(nil, "", s.now)
-	create := func(i int) {
-		s.next()
-		s.engine.Upsert(facts.Compress(&lifecycle.Fact{
-			Resource: gc.ResourceConfigMaps, Namespace: "n1", Name: fmt.Sprint("cm-", i), UID: types.UID(fmt.Sprint("uid-", i)),
-			ResourceVersion: uint64(s.version), Labels: labels.Set{"app": "web"}, Created: s.now,
-		}), s.now)
-	}
-	for i := range 2*MaxMarks + 1 {
-		create(i)
-	}
-	s.cover()
-	if all := s.engine.MarksToStore(1); len(all) != 3 || len(all[0].Unused) != MaxMarks || len(all[2].Unused) != 1 {
-		t.Fatalf("%d marks", len(all))
-	} else {
-		for _, m := range all {
-			s.engine.SetMarks(m, s.now)
-		}
-	}
-	if all := s.engine.MarksToStore(1); len(all) != 0 {
-		t.Errorf("%d marks although nothing has changed", len(all))
-	}
-	create(2*MaxMarks + 1)
-	if all := s.engine.MarksToStore(1); len(all) != 1 || all[0].Name != "marks-2" || len(all[0].Unused) != 2 {
-		t.Errorf("%d marks after one more object", len(all))
-	}
-	s.engine.RemovePolicy(s.policyIn("n1"), s.now)
-	if all := s.engine.MarksToStore(1); len(all) != 3 || len(all[0].Unused)+len(all[1].Unused)+len(all[2].Unused) != 0 {
-		t.Errorf("%d marks to delete without a policy", len(all))
 	}
 }
 
