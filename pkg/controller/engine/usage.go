@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -173,6 +174,21 @@ func (e *Engine) usageOf(rec *record) lifecycle.Usage {
 		return e.copiedUsages[rec.UID()]
 	}
 	return e.usage.Usage(rec)
+}
+
+// AddUsages adds the usages of objects that were listed for a Snapshot, as many as the budget of the original allows, and returns the other
+// objects.
+func (s *Snapshot) AddUsages(all []*facts.Compact, now time.Time) (rest []*facts.Compact) {
+	for i, k := range all {
+		if gc.CanBeUnused(k.Resource) {
+			id := usage.Object{To: kinds.ToOf(k.Resource), Namespace: k.Namespace, Name: k.Name()}
+			s.Engine.copiedUsages[k.UID()] = s.from.usage.Look(id, now)
+		}
+		if s.from.spent(1) {
+			return all[i+1:]
+		}
+	}
+	return nil
 }
 
 // copyUsage copies the usage of a record, which may matter under the policies of a Snapshot only.
