@@ -6,7 +6,6 @@
 package usage
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -293,8 +292,8 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	if o == nil {
 		return ""
 	}
-	source, example, count := t.index.Example(o.id.To, o.id.Namespace, o.id.Name)
-	if count == 0 {
+	source, example, others := t.index.Example(o.id.To, o.id.Namespace, o.id.Name)
+	if source == "" {
 		return t.Unknown()
 	}
 	if strings.HasPrefix(source, references.Exemptions) {
@@ -307,13 +306,14 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	case !mayName(source):
 		what = "an object of " + source
 	}
+	used := t.use(o) == references.Used
 	switch {
-	case count > 1:
-		what += fmt.Sprintf(" and %d more", count-1)
-	case t.use(o) == references.Used:
+	case others:
+		what += " and others"
+	case used:
 		verb = "refers"
 	}
-	if t.use(o) == references.Unknown {
+	if !used {
 		verb = "may " + verb
 	}
 	return what + " " + verb + " to it"

@@ -284,10 +284,10 @@ func TestExplain(t *testing.T) {
 	}
 	say("token", "it is the token of a ServiceAccount")
 	say("tls", "an object of gateways.gateway.networking.k8s.io outside the namespace refers to it")
-	if got := tr.Explain("web", nobody); got != "an object of pods and 2 more refer to it" {
+	if got := tr.Explain("web", nobody); got != "an object of pods and others refer to it" {
 		t.Errorf("web: %q", got)
 	}
-	if got := tr.Explain("web", all); !strings.HasPrefix(got, "pods/web-") || !strings.HasSuffix(got, " and 2 more refer to it") {
+	if got := tr.Explain("web", all); !strings.HasPrefix(got, "pods/web-") || !strings.HasSuffix(got, " and others refer to it") {
 		t.Errorf("web: %q", got)
 	}
 	set("widgets.example.com", "shop", "w", references.Reference{To: references.Secrets, Namespace: "shop", Name: references.All})
