@@ -18,7 +18,8 @@ import (
 // a ResourceLifecycle:
 //
 //	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
-//	// whose name is in it. If set, they must be complete: Winnow deletes what is named nowhere.
+//	// whose name is in it. If set, they must be complete: Winnow deletes what is named nowhere. What an object names in annotations, and
+//	// in fields whose names contain "secret", "configMap" or "credential", counts too.
 //	// +optional
 //	// +listType=atomic
 //	// +k8s:maxItems=16
@@ -33,10 +34,10 @@ type Declaration struct {
 	Names string `json:"names"`
 }
 
-// Declared returns a Reader for a resource with declarations.
+// Declared returns a Reader for a resource with declarations. An API can get another field after its declaration was written, and other
+// tools name what they use in annotations. So annotations, and fields whose names speak of a Secret or ConfigMap, count too.
 func Declared(declarations []Declaration) (*Reader, error) {
 	compiled := make([]compiledDeclaration, len(declarations))
-	var fields [][]string
 	for i, d := range declarations {
 		to, ok := map[string]To{"secrets": Secrets, "configmaps": ConfigMaps}[d.To]
 		if !ok {
@@ -47,7 +48,6 @@ func Declared(declarations []Declaration) (*Reader, error) {
 			return nil, fmt.Errorf("references[%d].names: %w", i, err)
 		}
 		compiled[i] = compiledDeclaration{to, names}
-		fields = expressions.Union(fields, names.Fields())
 	}
 	return newReader(func(o *reading) error {
 		object := expressions.NewObject(o.object, expressions.LifecycleBudget)
@@ -60,8 +60,9 @@ func Declared(declarations []Declaration) (*Reader, error) {
 				return fmt.Errorf("references[%d].names: %w", i, err)
 			}
 		}
-		return nil
-	}, fields), nil
+		o.content(func(o *reading, key string, value any) { o.mentioned(0, key, value) })
+		return o.everyAnnotation()
+	}, [][]string{{}}), nil
 }
 
 type compiledDeclaration struct {

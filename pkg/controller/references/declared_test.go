@@ -52,10 +52,22 @@ func (s *sample) check(t *testing.T, r *Reader) {
 	if (err != nil) != (s.Error != "") || err != nil && !strings.Contains(err.Error(), s.Error) {
 		t.Errorf("got error %v, want %q", err, s.Error)
 	}
-	slices.Sort(s.Want)
-	if got := written(refs); !slices.Equal(got, s.Want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(s.Want, "\n"))
+	if got, want := each(written(refs)), each(s.Want); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// each writes references to both resources as two.
+func each(written []string) (out []string) {
+	for _, r := range written {
+		if name, both := strings.CutPrefix(r, "both "); both {
+			out = append(out, "secrets "+name, "configmaps "+name)
+		} else {
+			out = append(out, r)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func TestDeclarations(t *testing.T) {
@@ -84,6 +96,79 @@ func TestDeclarations(t *testing.T) {
 		text, err := declarations.ReadFile("declarations/" + resource + ".yaml")
 		if err != nil || !strings.Contains(string(text), "# Read from https://") {
 			t.Errorf("%s: %v: the file does not say what it was read from", resource, err)
+		}
+	}
+}
+
+// TestDeclaredFields puts one name at each field that the APIs have, in an object that consists of nothing else.
+func TestDeclaredFields(t *testing.T) {
+	all, err := BuiltinDeclarations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("testdata/fields.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apis []struct {
+		Source    string              `json:"source"`
+		Resources map[string][]string `json:"resources"`
+	}
+	if err := yaml.UnmarshalStrict(text, &apis); err != nil {
+		t.Fatal(err)
+	}
+	tested := map[string]bool{}
+	for _, api := range apis {
+		for resource, fields := range api.Resources {
+			tested[resource] = true
+			r, err := Declared(all[resource])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range fields {
+				checkField(t, r, resource, field)
+			}
+		}
+	}
+	// The rest names nothing, by their APIs.
+	for _, resource := range []string{"appprojects.argoproj.io", "certificaterequests.cert-manager.io", "orders.acme.cert-manager.io"} {
+		tested[resource] = true
+	}
+	for resource := range all {
+		if !tested[resource] {
+			t.Errorf("no field of %s", resource)
+		}
+	}
+}
+
+func checkField(t *testing.T, r *Reader, resource, field string) {
+	t.Helper()
+	field, ofKind := strings.CutSuffix(field, " (kind)")
+	to := map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps}
+	if !ofKind && strings.Contains(strings.ToLower(field), "configmap") {
+		delete(to, "Secret")
+	} else if !ofKind {
+		delete(to, "ConfigMap")
+	}
+	for kind, to := range to {
+		p := parse(field)
+		var value any = "a-name"
+		for i := len(p) - 1; i >= 0; i-- {
+			if p[i].list {
+				value = []any{value}
+			}
+			object := map[string]any{p[i].key: value}
+			if i == len(p)-1 && ofKind {
+				object["kind"] = kind
+			}
+			value = object
+		}
+		object := value.(map[string]any)
+		object["metadata"] = map[string]any{"name": "own", "namespace": "ns"}
+		refs, err := r.References(object)
+		found := slices.ContainsFunc(refs, func(f Reference) bool { return f.Name == "a-name" && f.Namespace != "a-name" && f.To&to == to })
+		if err != nil || !found {
+			t.Errorf("%s: %s of a %s: got %v, %v", resource, field, kind, written(refs), err)
 		}
 	}
 }

@@ -62,6 +62,9 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 		"konghq.com/secret":                            "Kong finds it by label",
 		"konghq.com/credential":                        "Kong finds it by label",
 		"external-secrets.io/type=webhook":             "External Secrets finds it by label",
+		"strimzi.io/cluster":                           "Strimzi finds it by name",
+		"applyset.kubernetes.io/part-of":               "kubectl applied it with an ApplySet",
+		"kapp.k14s.io/app":                             "kapp applied it",
 	},
 	annotations: map[string]string{
 		"control-plane.alpha.kubernetes.io/leader":           "it elects a leader",
@@ -69,7 +72,13 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 		"replicator.v1.mittwald.de/replicate-to":             "it is copied to other namespaces",
 		"replicator.v1.mittwald.de/replicate-to-matching":    "it is copied to other namespaces",
 		"replicator.v1.mittwald.de/replication-allowed":      "it is copied to other namespaces",
+		"kubed.appscode.com/sync":                            "it is copied to other namespaces",
 		"kubernetes.io/service-account.name":                 "it is the token of a ServiceAccount",
+		"cert-manager.io/allow-direct-injection":             "cert-manager injects it",
+		"config.k8s.io/owning-inventory":                     "kpt or Config Sync applied it",
+		"helm.sh/resource-policy=keep":                       "Helm must keep it",
+		"argocd.argoproj.io/sync-options":                    "it has options of Argo CD",
+		"kustomize.toolkit.fluxcd.io/prune=disabled":         "Flux must keep it",
 	},
 }
 

@@ -78,11 +78,21 @@ func TestExempt(t *testing.T) {
 		{"https://developer.konghq.com/operator/reference/secrets", "konghq.com/secret", "", "cert", values{"konghq.com/secret": "true"}, nil, "Kong finds it by label"},
 		{"https://external-secrets.io/latest/provider/webhook/", "external-secrets.io/type=webhook", "", "hook", values{"external-secrets.io/type": "webhook"}, nil, "External Secrets finds it by label"},
 
+		{"https://strimzi.io/docs/operators/latest/deploying#proc-installing-your-own-ca-certificates-str", "strimzi.io/cluster", "", "my-cluster-cluster-ca", values{"strimzi.io/cluster": "my-cluster", "strimzi.io/kind": "Kafka"}, nil, "Strimzi finds it by name"},
+		{"https://kubernetes.io/docs/reference/labels-annotations-taints/#applyset-kubernetes-io-part-of", "applyset.kubernetes.io/part-of", "", "config", values{"applyset.kubernetes.io/part-of": "applyset-a-v1"}, nil, "kubectl applied it with an ApplySet"},
+		{"https://carvel.dev/kapp/docs/latest/state-namespace/", "kapp.k14s.io/app", "", "config-ver-1", values{"kapp.k14s.io/app": "1586387512"}, nil, "kapp applied it"},
+
 		{"https://github.com/kubernetes/kubernetes/pull/117558", "control-plane.alpha.kubernetes.io/leader", "", "lock", nil, values{"control-plane.alpha.kubernetes.io/leader": "{}"}, "it elects a leader"},
 		{reflector, "reflector.v1.k8s.emberstack.com/reflection-allowed", "", "source", nil, values{"reflector.v1.k8s.emberstack.com/reflection-allowed": "true"}, "it is copied to other namespaces"},
 		{replicator, "replicator.v1.mittwald.de/replicate-to", "", "source", nil, values{"replicator.v1.mittwald.de/replicate-to": "a,b"}, "it is copied to other namespaces"},
 		{replicator, "replicator.v1.mittwald.de/replicate-to-matching", "", "source", nil, values{"replicator.v1.mittwald.de/replicate-to-matching": "a=b"}, "it is copied to other namespaces"},
 		{replicator, "replicator.v1.mittwald.de/replication-allowed", "", "source", nil, values{"replicator.v1.mittwald.de/replication-allowed": "true"}, "it is copied to other namespaces"},
+		{"https://github.com/config-syncer/config-syncer#readme", "kubed.appscode.com/sync", "", "source", nil, values{"kubed.appscode.com/sync": ""}, "it is copied to other namespaces"},
+		{"https://cert-manager.io/docs/concepts/ca-injector/#injecting-ca-data-from-a-secret-resource", "cert-manager.io/allow-direct-injection", "", "ca", nil, values{"cert-manager.io/allow-direct-injection": "true"}, "cert-manager injects it"},
+		{"https://github.com/kubernetes-sigs/cli-utils#readme", "config.k8s.io/owning-inventory", "", "config", nil, values{"config.k8s.io/owning-inventory": "a"}, "kpt or Config Sync applied it"},
+		{"https://github.com/zitadel/zitadel-charts/pull/506", "helm.sh/resource-policy=keep", "", "iam-admin", nil, values{"helm.sh/resource-policy": "keep"}, "Helm must keep it"},
+		{"https://github.com/redhat-appstudio/infra-deployments/pull/3472", "argocd.argoproj.io/sync-options", "", "signing-secrets", nil, values{"argocd.argoproj.io/sync-options": "Prune=false"}, "it has options of Argo CD"},
+		{"https://fluxcd.io/flux/components/kustomize/kustomizations/#prune", "kustomize.toolkit.fluxcd.io/prune=disabled", "", "keep", nil, values{"kustomize.toolkit.fluxcd.io/prune": "disabled"}, "Flux must keep it"},
 		{"https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-service-account-name", "kubernetes.io/service-account.name", "", "token", nil, values{"kubernetes.io/service-account.name": "default"}, "it is the token of a ServiceAccount"},
 
 		{"DESIGN.md, section 7", "", "", "web", nil, values{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "team-a"}, `Helm release "team-a/web" applied it`},

@@ -12,7 +12,8 @@ import (
 // reading collects the references of one object.
 type reading struct {
 	object          map[string]any
-	namespace, name string // The namespace is All if the object has none.
+	namespace, name string   // The namespace is All if the object has none.
+	also            []string // other namespaces in which names count, see within
 	found           map[Reference]struct{}
 }
 

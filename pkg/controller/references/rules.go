@@ -33,6 +33,8 @@ const (
 	inWords                     // a value of unknown form; see words
 	inAnnotations               // annotations
 	inPodAnnotations            // those annotations of a Pod that mention a ConfigMap or Secret
+	inText                      // a text, in which spaces separate names too
+	inPodText                   // a text of a Pod, if it or the name of its variable mentions a ConfigMap or Secret
 	inParameters                // the parameters of a StorageClass
 	inAny                       // whatever is there, the object may refer to any other
 )
@@ -76,6 +78,8 @@ func find(o *reading, r rule) error {
 			return o.everywhere(r).annotations(r.to, value, always)
 		case inPodAnnotations:
 			return o.annotations(r.to, value, mayName)
+		case inText, inPodText:
+			return o.text(r, parent, value)
 		case inParameters:
 			return o.parameters(value)
 		case inAny:
@@ -83,6 +87,19 @@ func find(o *reading, r rule) error {
 		}
 		return nil
 	})
+}
+
+// text adds every name in a text. parent may be the variable that has it as its value.
+func (o *reading) text(r rule, parent map[string]any, value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("%s is %T, not a string", r.path[len(r.path)-1].key, value)
+	}
+	variable, _ := parent["name"].(string)
+	if r.how == inText || mayName(variable, text) {
+		o.split(r.to, text)
+	}
+	return nil
 }
 
 // everywhere returns a reading that adds what a rule finds to the same references.

@@ -52,8 +52,10 @@ func (o *reading) forget(to To) {
 // table has the rules of each resource. Rules of templates are those of Pods. A test compares the table with the types of k8s.io/api.
 var table = map[string][]rule{
 	// The annotations of a Pod mostly differ from those of the others of its template, and would have to be stored one by one. What is
-	// injected by annotation is in the spec of the Pod, so only annotations that mention a ConfigMap or Secret count.
-	"pods": append(under("spec", podSpec), rule{path: parse(annotationsPath), to: both, how: inPodAnnotations}),
+	// injected by annotation is in the spec of the Pod, so only annotations that mention a ConfigMap or Secret count. The same holds for the
+	// commands and variables of a Pod that a controller made: those of its template are in the controller's own object.
+	"pods": slices.Concat(under("spec", podSpec), []rule{{path: parse(annotationsPath), to: both, how: inPodAnnotations}},
+		under("spec", texts(inPodText, nil)), under("spec", texts(inText, parse("metadata.ownerReferences[].controller")))),
 
 	"podtemplates":           workload("template"),
 	"replicationcontrollers": workload("spec.template"),
@@ -113,6 +115,13 @@ var table = map[string][]rule{
 	"roles.rbac.authorization.k8s.io":        {{path: parse("rules[].resourceNames[]"), to: both}},
 	"clusterroles.rbac.authorization.k8s.io": {{path: parse("rules[].resourceNames[]"), to: both}},
 
+	// cert-manager copies the certificate of a Secret into these, and signs requests with the key in a Secret. Annotations name it.
+	"validatingwebhookconfigurations.admissionregistration.k8s.io": annotated(annotationsPath),
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   annotated(annotationsPath),
+	"customresourcedefinitions.apiextensions.k8s.io":               annotated(annotationsPath),
+	"apiservices.apiregistration.k8s.io":                           annotated(annotationsPath),
+	"certificatesigningrequests.certificates.k8s.io":               annotated(annotationsPath),
+
 	// Only their metadata is read.
 	"configmaps": annotated(annotationsPath),
 	"secrets":    annotated(annotationsPath),
@@ -168,6 +177,18 @@ var volumeSpec = []rule{
 	{path: parse("flexVolume.options.*"), to: both, how: inWords},
 }
 
+// texts has the rules for what containers are told, below a PodSpec. A controller that reads an object through the API mostly gets its name
+// as an argument or variable, such as --default-ssl-certificate=ns/name.
+func texts(how how, unless path) []rule {
+	var out []rule
+	for _, containers := range []string{"containers[].", "initContainers[].", "ephemeralContainers[]."} {
+		for _, field := range []string{"command[]", "args[]", "env[].value"} {
+			out = append(out, rule{path: parse(containers + field), to: both, how: how, unless: unless})
+		}
+	}
+	return out
+}
+
 // container has the rules of the containers in a field of a PodSpec.
 func container(field string) []rule {
 	return under(field+"[]", []rule{
@@ -180,7 +201,8 @@ func container(field string) []rule {
 
 // workload has the rules of a resource with a template of Pods at a path.
 func workload(template string) []rule {
-	return slices.Concat(annotated(annotationsPath), annotated(template+".metadata.annotations"), under(template+".spec", podSpec))
+	return slices.Concat(annotated(annotationsPath), annotated(template+".metadata.annotations"), under(template+".spec", podSpec),
+		under(template+".spec", texts(inText, nil)))
 }
 
 func annotated(path string) []rule { return []rule{{path: parse(path), to: both, how: inAnnotations}} }

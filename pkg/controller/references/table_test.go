@@ -65,6 +65,9 @@ func TestEveryPath(t *testing.T) {
 	for gvk, resource := range stored() {
 		types[resource] = scheme.Scheme.AllKnownTypes()[gvk]
 	}
+	for _, resource := range elsewhere {
+		types[resource] = reflect.TypeFor[metav1.PartialObjectMetadata]()
+	}
 	for resource, rules := range table {
 		for _, r := range rules {
 			if r.how == inAny || r.unless != nil {
@@ -74,6 +77,8 @@ func TestEveryPath(t *testing.T) {
 			switch r.how { //nolint:exhaustive // Elsewhere there are names.
 			case inAnnotations, inPodAnnotations, inParameters:
 				value = map[string]any{"some-secret": "a-name"}
+			case inPodText:
+				value = "--secret=a-name"
 			case inWords:
 				value = map[string]any{"key": "a-name"}
 				if r.path[len(r.path)-1].key == "*" {
@@ -134,6 +139,14 @@ func typed(v reflect.Value, namespace string, add func(to To, namespace, name st
 			add(both, namespace, name)
 		}
 	}
+	told := func(command, args []string, env []corev1.EnvVar) {
+		for _, name := range slices.Concat(command, args) {
+			add(both, namespace, name)
+		}
+		for _, v := range env {
+			add(both, namespace, v.Value)
+		}
+	}
 	of := func(r *corev1.SecretReference) {
 		if r != nil && r.Namespace != "" {
 			add(Secrets, r.Namespace, r.Name)
@@ -176,6 +189,10 @@ func typed(v reflect.Value, namespace string, add func(to To, namespace, name st
 		}
 	case corev1.LocalObjectReference: // Those embedded in the types above are not visited.
 		add(Secrets, namespace, x.Name)
+	case corev1.Container:
+		told(x.Command, x.Args, x.Env)
+	case corev1.EphemeralContainer:
+		told(x.Command, x.Args, x.Env)
 	case corev1.CSIVolumeSource:
 		words(x.VolumeAttributes)
 	case corev1.CSIPersistentVolumeSource:

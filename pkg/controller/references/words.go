@@ -17,13 +17,17 @@ const (
 	maxName, maxLabel = 253, 63
 	// maxText is longer than any value that only names objects. What is longer is a text, a certificate or a script.
 	maxText = 1024
+	// maxNamespaces is in how many other namespaces a name may be. If there are more, it may be in every namespace.
+	maxNamespaces = 8
 )
 
 // Undeclared returns a Reader for custom resources of which it is not known how they refer to ConfigMaps and Secrets. Whatever a string in
 // such an object may name counts as used:
 //
 //   - each string as a whole, and each part of it between other characters than those of names. So the forms in use are found: "ns/name",
-//     "secret://name", "a,b" and "${secrets:ns/name:key}" (Strimzi), "name:/path" (Flink). Strings with spaces are prose and name nothing;
+//     "ns:name" (Rancher), "secret://name", "a,b" and "${secrets:ns/name:key}" (Strimzi), "name:/path" (Flink). Strings with spaces are
+//     prose and name nothing;
+//   - in the namespaces that stand beside or above it too, see within;
 //   - the keys of maps, and what follows a dot in them: "spark.kubernetes.driver.secrets.name" (Spark). Field names cannot be told from
 //     keys, so they count too;
 //   - the object's own name, because many operators use the Secret that has the name of the custom resource (External Secrets, Strimzi);
@@ -33,29 +37,67 @@ const (
 func Undeclared() *Reader {
 	return newReader(func(o *reading) error {
 		o.add(both, o.namespace, o.name)
-		for key, value := range o.object {
-			switch key {
-			case "apiVersion", "kind", "metadata":
-			default:
-				o.words(both, value)
+		o.content(func(o *reading, _ string, value any) { o.words(both, value) })
+		return o.everyAnnotation()
+	}, [][]string{{}})
+}
+
+// content calls read with each field of the object but its kind and metadata.
+func (o *reading) content(read func(o *reading, key string, value any)) {
+	in := o.within(o.object)
+	for key, value := range o.object {
+		if key != "apiVersion" && key != "kind" && key != "metadata" {
+			read(in, key, value)
+		}
+	}
+}
+
+func (o *reading) everyAnnotation() error {
+	return find(o, rule{path: parse(annotationsPath), to: both, how: inAnnotations})
+}
+
+// within returns a reading for what is in an object. If fields of it have namespaces, the names in it count in these namespaces too,
+// however deep they are: {name: s, namespace: ns}, {secretName: s, secretNamespace: ns}.
+func (o *reading) within(object map[string]any) *reading {
+	var also []string
+	for key, value := range object {
+		key = strings.ToLower(key)
+		if !strings.HasSuffix(key, "namespace") && !strings.HasSuffix(key, "namespaces") {
+			continue
+		}
+		values, ok := value.([]any)
+		if !ok {
+			values = []any{value}
+		}
+		for _, v := range values {
+			if namespace, ok := v.(string); ok && isLabel(namespace) {
+				also = append(also, namespace)
 			}
 		}
-		return find(o, rule{path: parse(annotationsPath), to: both, how: inAnnotations})
-	}, [][]string{{}})
+	}
+	if len(also) == 0 || o.namespace == All {
+		return o
+	}
+	also = append(also, o.also...)
+	slices.Sort(also)
+	out := *o
+	if out.also = slices.Compact(also); len(out.also) > maxNamespaces {
+		out.also = []string{All}
+	}
+	return &out
 }
 
 // words adds every name in a value.
 func (o *reading) words(to To, value any) {
 	switch value := value.(type) {
 	case string:
-		if value = strings.TrimSpace(value); len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
-			o.split(to, value)
-		}
+		o.word(to, value)
 	case []any:
 		for _, v := range value {
 			o.words(to, v)
 		}
 	case map[string]any:
+		o = o.within(value)
 		for key, v := range value {
 			o.words(to, key)
 			for _, rest, dotted := strings.Cut(key, "."); dotted && !strings.Contains(key, "/"); _, rest, dotted = strings.Cut(rest, ".") {
@@ -66,9 +108,38 @@ func (o *reading) words(to To, value any) {
 	}
 }
 
-// split adds the names that stand in a text between characters that names cannot have. A name after "ns/" is one in that namespace too.
+// word adds the names in a string that is no prose.
+func (o *reading) word(to To, value string) {
+	if value = strings.TrimSpace(value); len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
+		o.split(to, value)
+	}
+}
+
+// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap. to is what the fields
+// above it speak of.
+func (o *reading) mentioned(to To, key string, value any) {
+	to |= mentions(key)
+	switch value := value.(type) {
+	case string:
+		if to != 0 {
+			o.word(to, value)
+		}
+	case []any:
+		for _, v := range value {
+			o.mentioned(to, "", v)
+		}
+	case map[string]any:
+		o = o.within(value)
+		for key, v := range value {
+			o.mentioned(to, key, v)
+		}
+	}
+}
+
+// split adds the names that stand in a text between characters that names cannot have. A name after "ns/" or "ns:" is one in that namespace
+// too.
 func (o *reading) split(to To, value string) {
-	before := "" // the word that ends right before a slash
+	before := "" // the word that ends right before a slash or colon
 	for value != "" {
 		end := strings.IndexFunc(value, func(c rune) bool { return !isWord(c) })
 		if end < 0 {
@@ -77,6 +148,9 @@ func (o *reading) split(to To, value string) {
 		word := value[:end]
 		if isName(word) {
 			o.add(to, o.namespace, word)
+			for _, namespace := range o.also {
+				o.add(to, namespace, word)
+			}
 			if before != "" {
 				o.add(to, before, word)
 			}
@@ -85,7 +159,7 @@ func (o *reading) split(to To, value string) {
 		if end == len(value) {
 			return
 		}
-		if value[end] == '/' && isLabel(word) {
+		if (value[end] == '/' || value[end] == ':') && isLabel(word) {
 			before = word
 		}
 		value = value[end+1:]
@@ -147,11 +221,17 @@ func (o *reading) annotations(to To, value any, counts func(key, value string) b
 
 func always(_, _ string) bool { return true }
 
-// mayName reports whether an annotation says that it is about a ConfigMap or Secret.
-func mayName(key, value string) bool {
-	return slices.ContainsFunc([]string{key, value}, func(s string) bool {
-		s = strings.ToLower(s)
-		return strings.Contains(s, "secret") || strings.Contains(s, "configmap") || strings.Contains(s, "config-map") ||
-			strings.Contains(s, "credential")
-	})
+// mayName reports whether a value, or the key that it has, says that it is about a ConfigMap or Secret.
+func mayName(key, value string) bool { return mentions(key)|mentions(value) != 0 }
+
+// mentions returns what a text speaks of.
+func mentions(s string) (to To) {
+	s = strings.ToLower(s)
+	if strings.Contains(s, "secret") || strings.Contains(s, "credential") {
+		to |= Secrets
+	}
+	if strings.Contains(s, "configmap") || strings.Contains(s, "config-map") || strings.Contains(s, "config_map") {
+		to |= ConfigMaps
+	}
+	return to
 }
