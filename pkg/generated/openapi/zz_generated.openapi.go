@@ -626,7 +626,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when the object finished, or for after: Created, when it was created.",
+							Description: "since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
