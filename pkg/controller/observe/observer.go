@@ -42,8 +42,8 @@ type Config struct {
 	FirstLists func(underWay bool)
 }
 
-// Observer feeds the tracker. It always watches policies, namespaces and marks. It watches a resource only while a policy names it, and also the
-// owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
+// Observer feeds the tracker. It always watches policies, namespaces and marks. It watches a resource only while a policy names it, and
+// also the owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
 type Observer struct {
 	Config
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces

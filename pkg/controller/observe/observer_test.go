@@ -74,7 +74,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		gc:       gcfake.NewSimpleClientset(),
 		marks: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(
 			runtime.NewScheme(), map[schema.GroupVersionResource]string{marks.Resource: "UsageMarksList"}),
-		clock:    clocktesting.NewFakeClock(testbuilders.Now),
+		clock: clocktesting.NewFakeClock(testbuilders.Now),
 	}
 	o.policies = o.gc.GcV1alpha1().CleanupPolicies(testbuilders.Home)
 	client, err := NewClient(cluster.Config())
