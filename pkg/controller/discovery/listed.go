@@ -59,6 +59,15 @@ func (a *answer) addListed(gv schema.GroupVersion, list *metav1.APIResourceList,
 	}
 }
 
+// findListed returns a resource that can be listed and watched.
+func (a *answer) findListed(resource string) (kinds.Listed, bool) {
+	i := slices.IndexFunc(a.listed, func(l kinds.Listed) bool { return l.Resource() == resource })
+	if i < 0 {
+		return kinds.Listed{}, false
+	}
+	return a.listed[i], true
+}
+
 // undiscovered returns why it is not known of all resources that may refer to others whether their objects can be listed; empty if it is.
 func (a *answer) undiscovered() string {
 	compare := func(x, y schema.GroupVersion) int { return cmp.Compare(x.String(), y.String()) }

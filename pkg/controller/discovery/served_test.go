@@ -181,8 +181,8 @@ func TestAbout(t *testing.T) {
 	for resource, want := range map[string]gc.ServedResource{
 		"widgets.example.com":    {},
 		"runs.stale.example.com": {},
-		"racks.example.com":      {Refusal: "is cluster-scoped, and Winnow deletes only objects in namespaces"},
-		"reports.example.com":    {Refusal: `does not support the verb "delete", which Winnow needs`},
+		"racks.example.com":      {Refusal: "is cluster-scoped, and Winnow deletes only objects in namespaces", Refers: true},
+		"reports.example.com":    {Refusal: `does not support the verb "delete", which Winnow needs`, Refers: true},
 		"widget.example.com":     {Missing: true, Similar: "widgets.example.com"},
 		"widgets.exmaple.com":    {Missing: true, Similar: "widgets.example.com"},
 		"widgets":                {Missing: true, Similar: "widgets.example.com"},
