@@ -19,8 +19,10 @@ import (
 func TestUnused(t *testing.T) {
 	grantReferrers(t)
 	for name, test := range map[string]func(*testing.T){
-		"Kinds":   testUnusedKinds,
-		"Rollout": testUnusedRollout,
+		"HelmUpgrades": testUnusedHelmUpgrades,
+		"Kinds":        testUnusedKinds,
+		"Rollout":      testUnusedRollout,
+		"Sleepers":     testUnusedSleepers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

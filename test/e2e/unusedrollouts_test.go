@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,118 @@ func waitRolledOut(t *testing.T, ns, configMap string) {
 			if p := &pods.Items[i]; p.Spec.Volumes[0].ConfigMap.Name != configMap || !strings.HasPrefix(p.Name, "web-") {
 				return "there is still Pod " + p.Name
 			}
+		}
+		return ""
+	})
+}
+
+// testUnusedHelmUpgrades: releases of Helm are kept, whether their type or their label says what they are, and so is what a release applied.
+// What its StatefulSet and DaemonSet mount otherwise is kept as long as a ControllerRevision names it.
+func testUnusedHelmUpgrades(t *testing.T) {
+	ns := newNamespace(t)
+	h := watchHistory(t, ns)
+	spec := unusedAfter("3s")
+	spec.Rules[0].Selector, spec.Rules[0].MatchConditions = nil, when("object.metadata.name != ''")
+	createUnusedPolicy(t, ns, spec)
+	const versions = 4
+	var names []string
+	for version := 1; version <= versions; version++ {
+		createRelease(t, ns, version)
+		for _, app := range []string{"db", "agent"} {
+			name := fmt.Sprintf("%s-v%d-%s", app, version, utilrand.String(8))
+			names = append(names, name)
+			createConfigMap(t, ns, name)
+			upgrade(t, ns, app, name, version == 1)
+		}
+		waitUpgraded(t, ns, names[len(names)-2], names[len(names)-1])
+	}
+	kept, gone := h.inUse(t, names...)
+	if len(kept) != 4 { // The current revision, and one older one.
+		t.Errorf("%d ConfigMaps are in use: %v", len(kept), kept)
+	}
+	var want []string
+	for _, name := range gone {
+		want = append(want, "configmaps/"+name+" p/unused")
+	}
+	expectDeletions(t, ns, want...)
+	for version := 1; version <= versions; version++ {
+		release := fmt.Sprintf("secrets/sh.helm.release.v1.web.v%d", version)
+		waitReason(t, ns, release, "InUse", "it is a release of Helm")
+		waitReason(t, ns, release+".copy", "InUse", "it is a release of Helm")
+		waitReason(t, ns, fmt.Sprintf("configmaps/chart-v%d", version), "InUse", fmt.Sprintf("Helm release %q applied it", ns+"/web"))
+	}
+	waitReason(t, ns, "configmaps/kube-root-ca.crt", "InUse", "Kubernetes creates it in every namespace")
+	for _, app := range []string{"statefulset/db", "daemonset/agent"} {
+		kubectl(t, "rollout", "undo", app, "-n", ns)
+	}
+	waitUpgraded(t, ns, kept[0], kept[1])
+	expectDeletions(t, ns, want...)
+	h.expectUnusedOnly(t)
+}
+
+// createRelease creates what Helm stores of a version of a release, once with the type and once with the label only, and a ConfigMap of
+// its chart.
+func createRelease(t *testing.T, ns string, version int) {
+	t.Helper()
+	name := fmt.Sprintf("sh.helm.release.v1.web.v%d", version)
+	createSecret(t, ns, name, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" })
+	createSecret(t, ns, name+".copy", func(s *corev1.Secret) {
+		s.Labels = map[string]string{"name": "web", "owner": "helm", "status": "superseded", "version": fmt.Sprint(version)}
+	})
+	createConfigMap(t, ns, fmt.Sprintf("chart-v%d", version), func(m *metav1.ObjectMeta) {
+		m.Labels["app.kubernetes.io/managed-by"] = "Helm"
+		m.Annotations = map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": ns}
+	})
+}
+
+// upgrade creates the StatefulSet db or the DaemonSet agent, or has it mount another ConfigMap.
+func upgrade(t *testing.T, ns, app, configMap string, create bool) {
+	t.Helper()
+	apps, meta, labels := kube.AppsV1(), metav1.ObjectMeta{Name: app}, matching(map[string]string{"app": app})
+	limit, pods := new(int32(1)), template(app, configMap)
+	var err error
+	switch {
+	case create && app == "db":
+		_, err = apps.StatefulSets(ns).Create(t.Context(), &appsv1.StatefulSet{
+			ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: labels, RevisionHistoryLimit: limit, Template: pods},
+		}, metav1.CreateOptions{})
+	case create:
+		_, err = apps.DaemonSets(ns).Create(t.Context(), &appsv1.DaemonSet{
+			ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: labels, RevisionHistoryLimit: limit, Template: pods},
+		}, metav1.CreateOptions{})
+	case app == "db":
+		_, err = apps.StatefulSets(ns).Patch(t.Context(), app, types.JSONPatchType, mount(configMap), metav1.PatchOptions{})
+	default:
+		_, err = apps.DaemonSets(ns).Patch(t.Context(), app, types.JSONPatchType, mount(configMap), metav1.PatchOptions{})
+	}
+	must(t, err)
+}
+
+// waitUpgraded waits until all Pods of the StatefulSet db and of the DaemonSet agent mount these ConfigMaps, and no more than two revisions of
+// each are left.
+func waitUpgraded(t *testing.T, ns, db, agent string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) string {
+		d, err := kube.AppsV1().DaemonSets(ns).Get(ctx, "agent", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		pods, err := kube.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		ready := map[string]int32{}
+		for i := range pods.Items {
+			if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning {
+				ready[p.Spec.Volumes[0].ConfigMap.Name]++
+			}
+		}
+		if nodes := d.Status.DesiredNumberScheduled; nodes == 0 || !maps.Equal(ready, map[string]int32{db: 1, agent: nodes}) {
+			return fmt.Sprintf("the Pods mount %v", ready)
+		}
+		revisions, err := kube.AppsV1().ControllerRevisions(ns).List(ctx, metav1.ListOptions{})
+		if err != nil || len(revisions.Items) > 4 {
+			return fmt.Sprintf("%d revisions are left, %v", len(revisions.Items), err)
 		}
 		return ""
 	})
