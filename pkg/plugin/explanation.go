@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -90,15 +91,12 @@ func (e *explanation) reckoning() []ui.Fact {
 		out = append(out, ui.Fact{Name: name, Text: fmt.Sprintf(format, args...)})
 	}
 	if s.Since != nil {
-		what := "Finished"
-		if s.After == v1alpha1.AfterCreated {
-			what = "Created"
-		}
+		what := map[v1alpha1.After]string{v1alpha1.AfterCreated: "Created", v1alpha1.AfterUnused: "Unused since"}[s.After]
 		outcome := ""
 		if s.Outcome != "" {
 			outcome = ", " + string(s.Outcome)
 		}
-		add(what, "%s%s", e.at(s.Since), outcome)
+		add(cmp.Or(what, "Finished"), "%s%s", e.at(s.Since), outcome)
 	}
 	if p := s.DecidedBy; p != nil {
 		add("Decided by", "%s", policyAndRule(p))

@@ -32,7 +32,7 @@ func newTop(p *plugin) *cobra.Command {
 		Long: `Show by namespace how many objects Winnow will delete, how many are due, and how fast they are deleted. On a terminal, the numbers
 refresh until you press Ctrl-C. Elsewhere, and with --once or -o, this command prints once.
 
-  CANDIDATES  objects that the policies of the namespace decide for
+  CANDIDATES  objects that policies decide for
   DUE         of them, past their time and not yet gone
   HELD        of those due, what something keeps
   CAPACITY    the fullest limit by count: objects, limit, and percent
@@ -41,8 +41,12 @@ refresh until you press Ctrl-C. Elsewhere, and with --once or -o, this command p
 
 While objects are due, a bar shows how many of them are gone, of the most there were, and how long the others take at this speed.
 
-A row ccup/NAME is a cluster policy, in all its namespaces together: its status has only sums. With -n, the row of the namespace also counts
-what cluster policies decide there, among the first 250 candidates. A plus sign means that there can be more. RATE does not count it.
+Objects of a cluster policy count in the row of their namespace. Its own row ccup/NAME counts the others, if it has objects in more than the
+50 namespaces that its status lists. It also shows its ceilings, and RATE and NEXT for all its namespaces together, which the rows of the
+namespaces leave out.
+
+With -n, cluster policies are not read: what they decide in the namespace is counted among its first 250 candidates. A plus sign means that
+there can be more. RATE does not count them.
 
 What is read each time: the policies with their status, which Winnow updates every few seconds, and for CAPACITY the first 20 candidates
 of five of the namespaces on the screen (with --once or -o, of the first 20 namespaces). So a limit that counts few objects can be missed,

@@ -17,8 +17,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
-// usage is a row of top: the objects that the policies of a namespace decide for, or those of one cluster policy in all namespaces, because
-// the status of a cluster policy has only sums.
+// usage is a row of top: the objects of a namespace that policies decide for, or of one cluster policy those in namespaces that its status
+// does not list.
 type usage struct {
 	Namespace     string `json:"namespace,omitempty"`
 	ClusterPolicy string `json:"clusterPolicy,omitempty"`
@@ -35,8 +35,10 @@ type usage struct {
 	Deleted int64 `json:"deleted"`
 	// Next is when the next candidate becomes due.
 	Next *metav1.Time `json:"next,omitempty"`
-	// policies have counters of what they deleted.
+	// policies have counters of what they deleted. A cluster policy has one for all namespaces together, in its own row.
 	policies []types.UID
+	// listed is what a cluster policy counts in the rows of namespaces.
+	listed v1alpha1.NamespaceStatus
 	// sampled says that Capacity was looked for.
 	sampled bool
 }
@@ -80,17 +82,18 @@ func (u *usage) backlog() int64 { return max(u.Due-u.Held, 0) }
 // usagesOf returns the rows for policies. Those in Preview mode do not count: they delete nothing, and others may count the same objects.
 func usagesOf(s *local.Statuses) []usage {
 	rows, byNamespace := []usage{}, map[string]int{}
-	for i := range s.Policies {
-		p := &s.Policies[i]
-		if p.Spec.Mode == v1alpha1.ModePreview {
-			continue
-		}
-		at, ok := byNamespace[p.Namespace]
+	rowOf := func(namespace string) *usage {
+		at, ok := byNamespace[namespace]
 		if !ok {
 			at = len(rows)
-			rows, byNamespace[p.Namespace] = append(rows, usage{Namespace: p.Namespace}), at
+			rows, byNamespace[namespace] = append(rows, usage{Namespace: namespace}), at
 		}
-		rows[at].add(p.UID, &p.Status)
+		return &rows[at]
+	}
+	for i := range s.Policies {
+		if p := &s.Policies[i]; p.Spec.Mode != v1alpha1.ModePreview {
+			rowOf(p.Namespace).add(p.UID, &p.Status)
+		}
 	}
 	for i := range s.ClusterPolicies {
 		p := &s.ClusterPolicies[i]
@@ -99,6 +102,9 @@ func usagesOf(s *local.Statuses) []usage {
 		}
 		u := usage{ClusterPolicy: p.Name, sampled: true}
 		u.add(p.UID, &p.Status)
+		for _, n := range p.Status.Namespaces {
+			u.moveTo(rowOf(n.Namespace), n)
+		}
 		for _, c := range p.Status.Ceilings {
 			u.Capacity = fuller(u.Capacity, fullness{
 				Policy: u.title(), Resource: c.Resource, Objects: c.Objects, MaxObjects: c.MaxObjects,
@@ -109,11 +115,23 @@ func usagesOf(s *local.Statuses) []usage {
 	return rows
 }
 
-// sortUsages puts those with the most to delete first.
+// sortUsages puts those with the most to delete first. A cluster policy is sorted by its objects in all namespaces, because its row shows
+// how fast they are deleted.
 func sortUsages(rows []usage) {
 	slices.SortFunc(rows, func(a, b usage) int {
-		return cmp.Or(cmp.Compare(b.Due, a.Due), cmp.Compare(b.Candidates, a.Candidates), cmp.Compare(a.title(), b.title()))
+		return cmp.Or(
+			cmp.Compare(b.Due+b.listed.Due, a.Due+a.listed.Due),
+			cmp.Compare(b.Candidates+b.listed.Candidates, a.Candidates+a.listed.Candidates),
+			cmp.Compare(a.title(), b.title()),
+		)
 	})
+}
+
+// moveTo counts what a cluster policy decides in a namespace in the row of that namespace, and not in its own.
+func (u *usage) moveTo(row *usage, n v1alpha1.NamespaceStatus) {
+	row.Candidates, row.Due, row.Held = row.Candidates+n.Candidates, row.Due+n.Due, row.Held+n.Held
+	u.Candidates, u.Due, u.Held = u.Candidates-n.Candidates, u.Due-n.Due, u.Held-n.Held
+	u.listed.Candidates, u.listed.Due = u.listed.Candidates+n.Candidates, u.listed.Due+n.Due
 }
 
 // add adds what the status of a policy counts.
@@ -145,7 +163,8 @@ func (u *usage) addSample(candidates []v1alpha1.CleanupCandidate) {
 	}
 }
 
-// addOthers counts the candidates of a namespace for which none of its own policies decides, since no status counts these by namespace.
+// addOthers counts the candidates of a namespace for which none of its own policies decides: who may read one namespace may not
+// read the status of cluster policies.
 func (u *usage) addOthers(candidates []v1alpha1.CleanupCandidate, more bool) {
 	for i := range candidates {
 		s := &candidates[i].Status

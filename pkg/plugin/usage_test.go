@@ -34,7 +34,7 @@ func compareUsages(t *testing.T, got, want []usage) {
 	}
 }
 
-// TestUsageByNamespace: the policies of a namespace count together, each cluster policy is on its own, and Preview counts nothing.
+// TestUsageByNamespace: the policies of a namespace count together, each cluster policy has a row, and Preview counts nothing.
 func TestUsageByNamespace(t *testing.T) {
 	preview := policyWith("team-c", "preview", v1alpha1.CleanupPolicyStatus{Candidates: 9, Due: 9})
 	preview.Spec.Mode = v1alpha1.ModePreview
@@ -66,6 +66,55 @@ func TestUsageByNamespace(t *testing.T) {
 		{Namespace: "team-b"},
 	})
 	compareUsages(t, []usage{total(rows)}, []usage{{Candidates: 15, Due: 4, Held: 1, Deleted: 8, Next: at(time.Minute)}})
+}
+
+// TestUsageOfClusterPolicies: what a cluster policy decides counts in the rows of the namespaces that its status lists, and only the rest in
+// its own row, which stays where all of its objects put it. An older version lists no namespaces. The sum of all rows stays the same.
+func TestUsageOfClusterPolicies(t *testing.T) {
+	of := func(name string, candidates, due, held int64) v1alpha1.NamespaceStatus {
+		return v1alpha1.NamespaceStatus{Namespace: name, Candidates: candidates, Due: due, Held: held}
+	}
+	preview := clusterPolicyWith("preview", v1alpha1.CleanupPolicyStatus{
+		Candidates: 9, Due: 9, Namespaces: []v1alpha1.NamespaceStatus{of("team-x", 9, 9, 0)},
+	})
+	preview.Spec.Mode = v1alpha1.ModePreview
+	s := &local.Statuses{
+		Policies: []v1alpha1.CleanupPolicy{
+			policyWith("team-a", "x", v1alpha1.CleanupPolicyStatus{Candidates: 5, Due: 3, Held: 1, Deleted: 7, NextDeletionTime: at(time.Hour)}),
+			policyWith("team-z", "x", v1alpha1.CleanupPolicyStatus{Candidates: 1}),
+		},
+		ClusterPolicies: []v1alpha1.ClusterCleanupPolicy{
+			clusterPolicyWith("all-listed", v1alpha1.CleanupPolicyStatus{
+				Candidates: 8, Due: 6, Held: 2, Deleted: 4, NextDeletionTime: at(time.Minute),
+				Namespaces: []v1alpha1.NamespaceStatus{of("team-b", 6, 5, 2), of("team-a", 2, 1, 0)},
+				Ceilings:   []v1alpha1.CeilingStatus{{Resource: "pods", Objects: 1, MaxObjects: 10}},
+			}),
+			clusterPolicyWith("many", v1alpha1.CleanupPolicyStatus{
+				Candidates: 20, Due: 1, Held: 1, Namespaces: []v1alpha1.NamespaceStatus{of("team-b", 3, 0, 0)}, UnlistedNamespaces: 9,
+			}),
+			clusterPolicyWith("older", v1alpha1.CleanupPolicyStatus{Candidates: 2}),
+			preview,
+		},
+	}
+	rows := usagesOf(s)
+	sortUsages(rows)
+	compareUsages(t, rows, []usage{
+		{
+			ClusterPolicy: "all-listed", Deleted: 4, Next: at(time.Minute),
+			Capacity: &fullness{Policy: "ccup/all-listed", Resource: "pods", Objects: 1, MaxObjects: 10},
+		},
+		{Namespace: "team-b", Candidates: 9, Due: 5, Held: 2},
+		{Namespace: "team-a", Candidates: 7, Due: 4, Held: 1, Deleted: 7, Next: at(time.Hour)},
+		{ClusterPolicy: "many", Candidates: 17, Due: 1, Held: 1},
+		{ClusterPolicy: "older", Candidates: 2},
+		{Namespace: "team-z", Candidates: 1},
+	})
+	compareUsages(t, []usage{total(rows)}, []usage{{Candidates: 36, Due: 10, Held: 4, Deleted: 11, Next: at(time.Minute)}})
+
+	s.ClusterPolicies = nil // The caller may not list them.
+	compareUsages(t, usagesOf(s), []usage{
+		{Namespace: "team-a", Candidates: 5, Due: 3, Held: 1, Deleted: 7, Next: at(time.Hour)}, {Namespace: "team-z", Candidates: 1},
+	})
 }
 
 // TestUsageFromCandidates: the fullest limit is shown, and what cluster policies decide is counted.

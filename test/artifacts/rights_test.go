@@ -58,6 +58,7 @@ func TestRightsAreExact(t *testing.T) {
 		"storedresourcelifecycles.internal.gc.winnow.dev":                "get list watch create update delete",
 		"subjectaccessreviews.authorization.k8s.io":                      "create",
 		"tokenreviews.authentication.k8s.io":                             "create",
+		"usagemarks.internal.gc.winnow.dev":                              "list watch create update delete",
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       "get list watch",
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io": "get list watch",
 		"validatingwebhookconfigurations.admissionregistration.k8s.io":   "get list watch",
@@ -117,6 +118,7 @@ func TestRightsByName(t *testing.T) {
 		{extensions, "customresourcedefinitions", "", "storedcleanuppolicies.internal.gc.winnow.dev", "get list watch"},
 		{extensions, "customresourcedefinitions", "", "storedclustercleanuppolicies.internal.gc.winnow.dev", "get list watch"},
 		{extensions, "customresourcedefinitions", "", "storedresourcelifecycles.internal.gc.winnow.dev", "get list watch"},
+		{extensions, "customresourcedefinitions", "", "usagemarks.internal.gc.winnow.dev", "get list watch"},
 		{extensions, "customresourcedefinitions", "", "others.example.com", "list watch"},
 		{admission, "validatingadmissionpolicies", "", "storage.internal.gc.winnow.dev", "get list watch"},
 		{admission, "validatingadmissionpolicies", "", "others", "get list watch"},
@@ -163,8 +165,8 @@ func TestManageStorage(t *testing.T) {
 		"../../artifacts/storage/",
 	}
 	_, stderr, err := shared.Kubectl(t.Context(), apply...)
-	if err == nil || strings.Count(stderr, "Forbidden") != 5 {
-		t.Errorf("without the rights: error %v, want each of five objects forbidden:\n%s", err, stderr)
+	if err == nil || strings.Count(stderr, "Forbidden") != 6 {
+		t.Errorf("without the rights: error %v, want each of six objects forbidden:\n%s", err, stderr)
 	}
 	kubectl(t, "apply", "-f", optional)
 	defer kubectl(t, "delete", "-f", optional)

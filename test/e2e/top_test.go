@@ -218,7 +218,8 @@ func checkTopAudit(t *testing.T, user string) {
 	}
 }
 
-// TestTopOfAllNamespaces: there is a row for each namespace with policies, and one for each cluster policy.
+// TestTopOfAllNamespaces: there is a row for each namespace with objects of any policy, and one for each cluster policy, with its ceilings.
+// Who may not list cluster policies sees only what the policies of the namespaces count.
 func TestTopOfAllNamespaces(t *testing.T) {
 	t.Parallel()
 	g := newGroup()
@@ -237,21 +238,50 @@ func TestTopOfAllNamespaces(t *testing.T) {
 		for _, row := range got.Rows {
 			c := row.Capacity
 			switch {
-			case row.Namespace == governed:
-				t.Errorf("a namespace without policies has a row: %+v", row)
 			case row.Namespace == ns && row.Candidates == 4,
-				row.ClusterPolicy == string(g) && row.Candidates == 3 && c.Policy == "ccup/"+string(g) && c.Objects == 7 && c.MaxObjects == 500:
+				row.Namespace == governed && row.Candidates == 3,
+				row.ClusterPolicy == string(g) && row.Candidates == 0 && c.Policy == "ccup/"+string(g) && c.Objects == 7 && c.MaxObjects == 500:
 				found++
 			}
 		}
-		if found != 2 {
+		if found != 3 {
 			return stdout
 		}
 		return ""
 	})
 	stdout, _, code := topAs(t, suite.Kubeconfig(), nil)
-	if code != 0 || strings.Contains(stdout, "\x1b") || !regexp.MustCompile(`(?m)^ccup/`+string(g)+` +3 +0 +0 +7/500 \(1%\) +- +in `).MatchString(stdout) ||
+	if code != 0 || strings.Contains(stdout, "\x1b") || !regexp.MustCompile(`(?m)^ccup/`+string(g)+` +0 +0 +0 +7/500 \(1%\) +- +in `).MatchString(stdout) ||
 		!strings.Contains(stdout, "\n(all) ") {
 		t.Errorf("printed once, %d:\n%s", code, stdout)
 	}
+
+	user := "top-" + ns
+	kubeconfig, err := suite.KubeconfigFor(user)
+	must(t, err)
+	kubectl(t, "create", "clusterrole", user, "--verb=list", "--resource=cleanuppolicies.gc.winnow.dev,cleanupcandidates.gc.winnow.dev")
+	kubectl(t, "create", "clusterrolebinding", user, "--clusterrole="+user, "--user="+user)
+	t.Cleanup(func() {
+		_, _, err := suite.Kubectl(whole, "delete", "clusterrole/"+user, "clusterrolebinding/"+user)
+		must(t, err)
+	})
+	eventually(t, func(context.Context) string {
+		stdout, stderr, code := topAs(t, kubeconfig, nil, "-o", "json")
+		var got topped
+		if err := json.Unmarshal([]byte(stdout), &got); code != 0 || err != nil || len(got.Incomplete) == 0 {
+			return fmt.Sprintf("%d, %v: %s%s", code, err, stdout, stderr)
+		}
+		found := 0
+		for _, row := range got.Rows {
+			if row.ClusterPolicy != "" || row.Namespace == governed {
+				t.Errorf("who may not list cluster policies sees %+v", row)
+			}
+			if row.Namespace == ns && row.Candidates == 4 {
+				found++
+			}
+		}
+		if found != 1 {
+			return stdout
+		}
+		return ""
+	})
 }

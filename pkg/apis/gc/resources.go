@@ -52,6 +52,7 @@ var neverResources = sets.New(
 	"storedcleanuppolicies", "storedcleanuppolicy",
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",
+	"usagemarks",
 )
 
 // neverGroups are API groups whose resources policies cannot name: permissions, API machinery, cluster-scoped kinds, other aggregated

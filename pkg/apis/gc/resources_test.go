@@ -28,7 +28,7 @@ func TestResourceRefusal(t *testing.T) {
 			"validatingwebhookconfigurations", "mutatingadmissionpolicies.admissionregistration.k8s.io", "leases.coordination.k8s.io",
 			"events.events.k8s.io", "pods.metrics.k8s.io", "cleanuppolicies.gc.winnow.dev", "cup", "ccup", "rlc", "ClusterCleanupPolicy", "cand",
 			"cleanupcandidates.gc.winnow.dev",
-			"resourcelifecycles.gc.winnow.dev", "storedcleanuppolicies.internal.gc.winnow.dev", "storedresourcelifecycles",
+			"resourcelifecycles.gc.winnow.dev", "storedcleanuppolicies.internal.gc.winnow.dev", "storedresourcelifecycles", "usagemarks",
 		},
 		`did you mean "workflows.argoproj.io"?`: {"workflows.v1alpha1.argoproj.io", "Workflows.argoproj.io", "workflows.argoproj.io "},
 		`did you mean "configmaps"?`:            {"ConfigMaps", "configmaps.v1", "configmaps.core"},

@@ -332,6 +332,10 @@ type CleanupPolicyStatus struct {
 	UnlistedHolds int64
 	// Ceilings shows how many objects each ceiling of a cluster policy counts, sorted by resource.
 	Ceilings []CeilingStatus
+	// Namespaces counts the objects of a cluster policy by namespace, first where most are due, then where most are candidates.
+	Namespaces []NamespaceStatus
+	// UnlistedNamespaces is how many more namespaces have candidates.
+	UnlistedNamespaces int64
 	// Deleted is the number of objects that this policy deleted and that are confirmed gone; it can be too low after a change of leader.
 	Deleted int64
 	// NextDeletionTime is when the next candidate becomes due.
@@ -348,6 +352,13 @@ type CeilingStatus struct {
 	Objects, MaxObjects int64
 	// Over is how many objects are above the ceiling and not yet deleted.
 	Over int64
+}
+
+// NamespaceStatus counts the objects of a cluster policy in one namespace.
+type NamespaceStatus struct {
+	Namespace string
+	// Candidates, Due and Held are the shares of the namespace in those of the status.
+	Candidates, Due, Held int64
 }
 
 // PolicyHold is a change that waits for approval. Until then, the policy deletes nothing in the namespace.

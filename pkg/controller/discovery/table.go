@@ -24,7 +24,9 @@ func ReadTable(ctx context.Context, r Reader, lifecycles []*v1alpha1.ResourceLif
 	if err != nil {
 		return nil, err
 	}
-	return catalog.Table(found.served, convertAll(ctx, lifecycles, convert), kinds.Builtin()), nil
+	users := convertAll(ctx, lifecycles, convert)
+	return catalog.Table(found.served, users, kinds.Builtin()).
+		WithReferrers(catalog.Referrers(found.listed, users, nil), found.undiscovered()), nil
 }
 
 // convertAll returns lifecycles by name. Those that cannot be converted are unreadable.

@@ -73,7 +73,8 @@ type Engine struct {
 	fresh           freshness.Freshness
 	recreations     recreations
 	usage           *usage.Tracker[*record]
-	unmarked        sets.Set[string] // namespaces where other marks may have to be stored than are
+	unmarked        sets.Set[string] // namespaces for which other marks may have to be stored than are
+	marksListed     bool             // the stored marks were listed
 	// copiedUsages are the usages of the objects of a Snapshot; nil in any other engine.
 	copiedUsages map[types.UID]lifecycle.Usage
 

@@ -4,8 +4,10 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -320,10 +322,52 @@ func (e *simulation) checkCeilings(t *rapid.T) {
 	}
 }
 
-// checkReports compares the holds, the ceilings, and the candidates of enforcing policies.
+// checkNamespaces compares what reports on enforcing cluster policies count by namespace.
+func (e *simulation) checkNamespaces(t *rapid.T, wants map[types.UID]model.Answer) {
+	for _, r := range e.leader.Reports("") {
+		if r.Mode == gc.ModePreview {
+			continue
+		}
+		var want []gc.NamespaceStatus
+		for _, name := range model.DrawnNamespaces {
+			if n := e.countIn(name, r.Name, wants); n.Candidates > 0 {
+				want = append(want, n)
+			}
+		}
+		slices.SortFunc(want, func(a, b gc.NamespaceStatus) int {
+			return cmp.Or(-cmp.Compare(a.Due, b.Due), -cmp.Compare(a.Candidates, b.Candidates), strings.Compare(a.Namespace, b.Namespace))
+		})
+		if !slices.Equal(r.Namespaces, want) || r.UnlistedNamespaces != 0 {
+			t.Fatalf("the namespaces of %s: got %+v and %d more, want %+v", r.Name, r.Namespaces, r.UnlistedNamespaces, want)
+		}
+	}
+}
+
+// countIn counts the objects of a namespace for which a cluster policy decides.
+func (e *simulation) countIn(namespace, policy string, wants map[types.UID]model.Answer) gc.NamespaceStatus {
+	n := gc.NamespaceStatus{Namespace: namespace}
+	for _, f := range e.Objects {
+		a := wants[f.UID]
+		by := strings.HasPrefix(a.By, policy+" ") || a.By == "ceiling="+policy
+		if f.Namespace != namespace || !by || !a.IsCandidate() {
+			continue
+		}
+		n.Candidates++
+		switch a.Action {
+		case model.Hold:
+			n.Due, n.Held = n.Due+1, n.Held+1
+		case model.Delete, model.Await:
+			n.Due++
+		}
+	}
+	return n
+}
+
+// checkReports compares the holds, the ceilings, the counts by namespace, and the candidates of enforcing policies.
 func (e *simulation) checkReports(t *rapid.T, wants map[types.UID]model.Answer) {
 	e.checkHolds(t)
 	e.checkCeilings(t)
+	e.checkNamespaces(t, wants)
 	candidates := map[string]int64{}
 	for _, a := range wants {
 		if a.IsCandidate() {

@@ -122,6 +122,42 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 	}
 }
 
+// TestReportCountsByNamespace: the report on a cluster policy counts its objects by namespace, also of a preview, in whatever steps it is
+// made. A namespace without candidates, objects of other policies, and the reports on policies of a namespace add nothing.
+func TestReportCountsByNamespace(t *testing.T) {
+	for _, mode := range []gc.PolicyMode{gc.ModeEnforce, gc.ModePreview} {
+		for _, budget := range []int{0, 1} {
+			w := newWorld(t)
+			w.namespace("b")
+			w.namespace("c")
+			w.namespace("d")
+			p := ttlClusterPolicy("all", "1h", 1)
+			p.Spec.Mode = mode
+			w.clusterPolicy(p)
+			own := testbuilders.Policy("own").Default("1h").Obj()
+			own.Namespace, own.ResourceVersion = "d", w.next()
+			w.SetPolicy(own, w.now)
+			w.listCovered()
+			at := func(ns, name string, ago time.Duration) *testbuilders.JobBuilder {
+				return testbuilders.Job(name).In(ns).Complete(w.now.Add(-ago))
+			}
+			w.upsert(
+				at(testbuilders.Home, "a1", 0).Fact(), at(testbuilders.Home, "a2", 0).Fact(), at("b", "b1", 2*time.Hour).Fact(),
+				at("b", "b2", 2*time.Hour).TTL("?").Fact(), at("b", "b3", 0).Fact(), testbuilders.Job("c1").In("c").Fact(),
+				at("d", "d1", 2*time.Hour).Fact(),
+			)
+			w.setBudget(budget)
+			want := []gc.NamespaceStatus{{Namespace: "b", Candidates: 3, Due: 2, Held: 1}, {Namespace: testbuilders.Home, Candidates: 2}}
+			if r := w.Reports("")[0]; !slices.Equal(r.Namespaces, want) || r.UnlistedNamespaces != 0 || r.Candidates != 5 || r.Due != 2 || r.Held != 1 {
+				t.Errorf("%s: got %+v", mode, r)
+			}
+			if r := w.Reports("d")[0]; r.Candidates != 1 || r.Namespaces != nil {
+				t.Errorf("%s: got %+v", mode, r)
+			}
+		}
+	}
+}
+
 func TestReportsOfPoliciesThatDoNothing(t *testing.T) {
 	w := newWorld(
 		t,

@@ -98,10 +98,20 @@ func (r *Reporting) addNamespace() (spent bool) {
 	sums := r.summing.sums
 	r.summing, r.namespaces = nil, r.namespaces[1:]
 	r.engine.add(&r.report, &r.sum, ns, sums, ps)
-	if within, ok := sums[ps.compiled].In(ns.name); ok && ps.stored.Namespace == "" {
-		r.report.ByNamespace = append(r.report.ByNamespace, within)
+	if ps.stored.Namespace == "" {
+		addWithin(&r.report, ns.name, sums[ps.compiled])
 	}
 	return false
+}
+
+// addWithin adds to the report on a cluster policy what it says of one namespace. sum may be nil.
+func addWithin(r *report.Report, namespace string, sum *report.Sum) {
+	if groups, ok := sum.In(namespace); ok {
+		r.ByNamespace = append(r.ByNamespace, groups)
+	}
+	if counts, ok := sum.CountIn(namespace); ok {
+		r.AddNamespace(counts)
+	}
 }
 
 // finishPolicy completes the report on the first of policies.

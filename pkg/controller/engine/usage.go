@@ -4,16 +4,13 @@
 package engine
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -151,7 +148,7 @@ func (e *Engine) trackUsage(ns *namespace, now time.Time) {
 // track adds a record to Engine.usage, if rules with after: Unused are about it.
 func (e *Engine) track(rec *record, now time.Time) {
 	if ns := rec.ns; ns.unused.Has(rec.Resource) {
-		e.usage.Add(rec, usageObject(rec), ns.mark(rec.UID()), now)
+		e.usage.Add(rec, usageObject(rec), ns.mark(rec, now), now)
 		e.marksChanged(ns)
 	}
 }
@@ -177,6 +174,21 @@ func (e *Engine) usageOf(rec *record) lifecycle.Usage {
 		return e.copiedUsages[rec.UID()]
 	}
 	return e.usage.Usage(rec)
+}
+
+// AddUsages adds the usages of objects that were listed for a Snapshot, as many as the budget of the original allows, and returns the other
+// objects.
+func (s *Snapshot) AddUsages(all []*facts.Compact, now time.Time) (rest []*facts.Compact) {
+	for i, k := range all {
+		if gc.CanBeUnused(k.Resource) {
+			id := usage.Object{To: kinds.ToOf(k.Resource), Namespace: k.Namespace, Name: k.Name()}
+			s.Engine.copiedUsages[k.UID()] = s.from.usage.Look(id, now)
+		}
+		if s.from.spent(1) {
+			return all[i+1:]
+		}
+	}
+	return nil
 }
 
 // copyUsage copies the usage of a record, which may matter under the policies of a Snapshot only.
@@ -206,137 +218,4 @@ func (e *Engine) withUsage(rec *record, d policy.Decision) policy.Decision {
 		d.Detail = e.explainUsage(rec)
 	}
 	return d
-}
-
-// Marks say since when objects of a namespace are unused. They are stored, so that these times outlive this process. Several of them, with
-// different names, share the objects of a namespace.
-type Marks struct {
-	types.NamespacedName
-	// Unused has times without fractions of a second.
-	Unused map[types.UID]time.Time
-}
-
-// MaxMarks is how many objects one Marks has at most, so that it can be stored.
-const MaxMarks = 5000
-
-// SetMarks handles a new state of stored marks.
-func (e *Engine) SetMarks(m *Marks, now time.Time) {
-	ns := e.namespace(m.Namespace)
-	if ns.marks == nil {
-		ns.marks = map[string]*Marks{}
-	}
-	ns.marks[m.Name] = m
-	e.marksChanged(ns)
-	var adopted []*record
-	for uid, since := range m.Unused {
-		if rec := e.records.get(uid); rec != nil && e.usage.Adopt(rec, since) {
-			adopted = append(adopted, rec)
-		}
-	}
-	e.asked.rec = nil
-	e.judgeEach(adopted, now)
-	e.checkHolds(now)
-}
-
-// RemoveMarks handles the removal of stored marks.
-func (e *Engine) RemoveMarks(name types.NamespacedName) {
-	if ns := e.namespaces[name.Namespace]; ns != nil {
-		delete(ns.marks, name.Name)
-		e.marksChanged(ns)
-		e.forgetIfUnused(ns)
-	}
-}
-
-// mark returns since when an object is unused by the stored marks; zero if they do not say.
-func (ns *namespace) mark(uid types.UID) time.Time {
-	for _, m := range ns.marks {
-		if since, ok := m.Unused[uid]; ok {
-			return since
-		}
-	}
-	return time.Time{}
-}
-
-// marksChanged notes that other marks must be stored for a namespace than are.
-func (e *Engine) marksChanged(ns *namespace) {
-	e.unmarked.Insert(ns.name)
-}
-
-// MarksToStore returns the marks that differ from those that are stored, of at most n namespaces, and takes these as stored. Marks without
-// objects are to be deleted. If they cannot be stored, the caller must call MarksNotStored. Namespaces where it is
-// not known what refers to objects have to wait.
-func (e *Engine) MarksToStore(n int) []*Marks {
-	var out []*Marks
-	for name := range e.unmarked {
-		ns := e.namespaces[name]
-		switch {
-		case ns == nil:
-			e.unmarked.Delete(name)
-		case e.marksComplete(ns):
-			e.unmarked.Delete(name)
-			if marks := e.marksOf(ns); len(marks) > 0 {
-				out = append(out, marks...)
-				n--
-			}
-		}
-		if n <= 0 {
-			break
-		}
-	}
-	return out
-}
-
-// marksComplete reports whether it is known which objects of a namespace are unused. Otherwise marks that are stored may still be needed.
-func (e *Engine) marksComplete(ns *namespace) bool {
-	return e.unlisted(ns) == "" && (len(ns.unused) == 0 || e.usage.Known())
-}
-
-// MarksNotStored says that the marks of a namespace could not be stored.
-func (e *Engine) MarksNotStored(namespace string) { e.unmarked.Insert(namespace) }
-
-// marksOf returns the marks of a namespace that differ from those that are stored. Each object stays where it is stored.
-func (e *Engine) marksOf(ns *namespace) []*Marks {
-	wanted := map[types.UID]time.Time{}
-	for _, rec := range ns.records {
-		if since := e.usage.Usage(rec).Since; !since.IsZero() {
-			wanted[rec.UID()] = usage.Mark(since)
-		}
-	}
-	present, changed := map[string]*Marks{}, sets.New[string]()
-	for _, name := range slices.Sorted(maps.Keys(ns.marks)) {
-		m := &Marks{NamespacedName: types.NamespacedName{Namespace: ns.name, Name: name}, Unused: map[types.UID]time.Time{}}
-		for uid, since := range ns.marks[name].Unused {
-			want, ok := wanted[uid]
-			if ok {
-				m.Unused[uid] = want
-				delete(wanted, uid)
-			}
-			if !ok || !want.Equal(since) {
-				changed.Insert(name)
-			}
-		}
-		present[name] = m
-	}
-	for number := 0; len(wanted) > 0; number++ {
-		name := fmt.Sprint("marks-", number)
-		if present[name] == nil {
-			present[name] = &Marks{NamespacedName: types.NamespacedName{Namespace: ns.name, Name: name}, Unused: map[types.UID]time.Time{}}
-		}
-		for uid, since := range wanted {
-			if len(present[name].Unused) >= MaxMarks {
-				break
-			}
-			present[name].Unused[uid] = since
-			delete(wanted, uid)
-			changed.Insert(name)
-		}
-	}
-	var out []*Marks
-	for name, m := range present {
-		if changed.Has(name) || len(m.Unused) == 0 {
-			out = append(out, m)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Marks) int { return cmp.Compare(a.Name, b.Name) })
-	return out
 }

@@ -175,6 +175,7 @@ func (f *Forecaster) try(ctx, listCtx context.Context, a *account, knownMost int
 		a.review.hide(snapshot)
 	}
 	listed := f.list(listCtx, a, snapshot)
+	f.Tracker.AddUsages(snapshot, listed.kept, now)
 	a.counted, a.incomplete, a.errs = len(snapshot.Facts)+listed.counted, snapshot.Cut || listed.incomplete, listed.errs
 	if a.lifecycle != nil {
 		a.counted = listed.counted // The facts are those of the same objects.

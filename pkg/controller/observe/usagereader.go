@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
 
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/references"
 )
@@ -114,11 +115,11 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 			continue
 		}
 		group.Go(func() error {
-			err := r.each(ctx, k, namespace, func(object *unstructured.Unstructured) {
-				for _, of := range ReferringOf(k, object) {
-					lock.Lock()
+			err := r.Client.EachReferring(ctx, k, namespace, func(all []engine.Referring) {
+				lock.Lock()
+				defer lock.Unlock()
+				for _, of := range all {
 					index.Source(of.Source).Set(of.Referrer, of.Keys)
-					lock.Unlock()
 				}
 			})
 			if err != nil {
@@ -130,15 +131,15 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 	return index, group.Wait()
 }
 
-// each calls do for each referrer of a resource.
-func (r *UsageReader) each(ctx context.Context, k *kinds.Referrer, namespace string, do func(*unstructured.Unstructured)) error {
-	list := pager.New(pager.ListPageFunc(selecting(r.Client.Lister(ReferrerReading(k), namespace), k.FieldSelector)))
+// EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
+func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
+	list := pager.New(pager.ListPageFunc(selecting(c.Lister(ReferrerReading(k), namespace), k.FieldSelector)))
 	return list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		u, ok := object.(*unstructured.Unstructured)
 		if !ok {
 			return fmt.Errorf("%T is no object of %s", object, k.Resource())
 		}
-		do(u)
+		do(ReferringOf(k, u))
 		return nil
 	})
 }

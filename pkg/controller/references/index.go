@@ -4,7 +4,6 @@
 package references
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
@@ -37,7 +36,13 @@ const (
 // stored once for all of them. NewIndex makes one.
 type Index struct {
 	groups map[uint64]*group // by hash; a group leads to others with the same hash
-	counts map[Key]uint32    // of the groups that have a key
+	counts map[Key]count     // of the groups that have a key
+}
+
+// count are the groups that have a key. example is one of them; nil if that is to be looked for.
+type count struct {
+	groups  uint32
+	example *group
 }
 
 // Exemptions is the prefix of the names of sources whose objects are used without a reference. Each is its own referrer, with the reason as
@@ -77,7 +82,7 @@ type group struct {
 
 // NewIndex returns an empty Index.
 func NewIndex() *Index {
-	return &Index{groups: map[uint64]*group{}, counts: map[Key]uint32{}}
+	return &Index{groups: map[uint64]*group{}, counts: map[Key]count{}}
 }
 
 // Source returns a new source without referrers.
@@ -158,32 +163,39 @@ func (x *Index) Used(to To, namespace, name string) Use {
 	return Unused
 }
 
-func (x *Index) counted(k Key) bool { return x.counts[k] > 0 }
+func (x *Index) counted(k Key) bool { return x.counts[k].groups > 0 }
 
-// Example returns a referrer that is the reason for what Used returns, without its UID, the name of its source, and how many such referrers
-// there are. It takes time in proportion to the number of groups, and of all referrers of the source if the last one that joined the group
-// has left.
-func (x *Index) Example(to To, namespace, name string) (source string, example Referrer, count int) {
+// Example returns a referrer that is the reason for what Used returns, without its UID, and the name of its source; empty if there is none.
+// others says that there are more. Now and then it takes time in proportion to the number of groups, or of the referrers of a source.
+func (x *Index) Example(to To, namespace, name string) (source string, example Referrer, others bool) {
 	named, unknown := KeysOf(to, namespace, name)
-	keys := named[:]
-	if !slices.ContainsFunc(keys, x.counted) {
-		keys = unknown[:]
+	keys := slices.DeleteFunc(named[:], func(k Key) bool { return !x.counted(k) })
+	if len(keys) == 0 {
+		keys = slices.DeleteFunc(unknown[:], func(k Key) bool { return !x.counted(k) })
 	}
-	if !slices.ContainsFunc(keys, x.counted) {
-		return "", Referrer{}, 0
+	if len(keys) == 0 {
+		return "", Referrer{}, false
 	}
-	var of *group
+	c := x.counts[keys[0]]
+	if c.example == nil {
+		c.example = x.groupWith(keys[0])
+		x.counts[keys[0]] = c
+	}
+	g := c.example
+	others = c.groups > 1 || g.members > 1 || slices.ContainsFunc(keys[1:], func(k Key) bool { return x.counts[k].groups > 1 || !g.contains(k) })
+	return g.source.name, Referrer{Namespace: g.namespace, Name: g.source.nameOf(g)}, others
+}
+
+// groupWith returns a group that has a key.
+func (x *Index) groupWith(k Key) *group {
 	for _, g := range x.groups {
 		for ; g != nil; g = g.next {
-			if slices.ContainsFunc(keys, g.contains) {
-				count += g.members
-				if of == nil || g.before(of) {
-					of = g
-				}
+			if g.contains(k) {
+				return g
 			}
 		}
 	}
-	return of.source.name, Referrer{Namespace: of.namespace, Name: of.source.nameOf(of)}, count
+	return nil
 }
 
 // nameOf returns the name of a member of a group.
@@ -194,8 +206,9 @@ func (s *Source) nameOf(g *group) string {
 		}
 	}
 	for _, all := range s.all() {
-		for _, r := range all {
+		for id, r := range all {
 			if r.group == g {
+				g.example = id
 				return r.name
 			}
 		}
@@ -215,9 +228,12 @@ func (s *Source) join(namespace string, keys []Key) (g *group, changed []Key) {
 	g = &group{source: s, namespace: strings.Clone(namespace), keys: keys, members: 1, next: x.groups[hash]}
 	x.groups[hash] = g
 	for _, k := range keys {
-		if x.counts[k]++; x.counts[k] == 1 {
+		c := x.counts[k]
+		if c.groups++; c.groups == 1 {
+			c.example = g
 			changed = append(changed, k)
 		}
+		x.counts[k] = c
 	}
 	return g, changed
 }
@@ -229,10 +245,16 @@ func (x *Index) leave(g *group) (changed []Key) {
 	}
 	x.drop(g)
 	for _, k := range g.keys {
-		if x.counts[k]--; x.counts[k] == 0 {
+		c := x.counts[k]
+		if c.groups--; c.groups == 0 {
 			delete(x.counts, k)
 			changed = append(changed, k)
+			continue
 		}
+		if c.example == g {
+			c.example = nil
+		}
+		x.counts[k] = c
 	}
 	return changed
 }
@@ -262,11 +284,6 @@ func (g *group) has(s *Source, namespace string, keys []Key) bool {
 func (g *group) contains(k Key) bool {
 	_, ok := slices.BinarySearch(g.keys, k)
 	return ok
-}
-
-// before orders groups, so that the same one is the example each time.
-func (g *group) before(other *group) bool {
-	return cmp.Or(cmp.Compare(g.source.name, other.source.name), cmp.Compare(g.namespace, other.namespace), slices.Compare(g.keys, other.keys)) < 0
 }
 
 // hash returns the hash of a group.

@@ -161,9 +161,9 @@ func checkUse(t *rapid.T, x *Index, model naive, to To, namespace, name string) 
 	if got := x.Used(to, namespace, name); got != use {
 		t.Fatalf("%d %s/%s: got %d, want %d", to, namespace, name, got, use)
 	}
-	source, referrer, count := x.Example(to, namespace, name)
-	if count != len(by) || count > 0 && !slices.Contains(by, example{source, referrer}) {
-		t.Fatalf("%d %s/%s: got %s %v and %d, want of %v", to, namespace, name, source, referrer, count, by)
+	source, referrer, others := x.Example(to, namespace, name)
+	if others != (len(by) > 1) || (source == "") != (len(by) == 0) || len(by) > 0 && !slices.Contains(by, example{source, referrer}) {
+		t.Fatalf("%d %s/%s: got %s %v and others %t, want of %v", to, namespace, name, source, referrer, others, by)
 	}
 }
 

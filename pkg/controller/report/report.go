@@ -51,6 +51,10 @@ type Report struct {
 	UnlistedHolds int64
 	// Ceilings are those of a cluster policy, by resource.
 	Ceilings []gc.CeilingStatus
+	// Namespaces counts the candidates of a cluster policy by namespace. UnlistedNamespaces is how many more namespaces have candidates than
+	// Namespaces lists.
+	Namespaces         []gc.NamespaceStatus
+	UnlistedNamespaces int64
 	// Unassessed says that some changes are not assessed yet: it is not known whether they must wait for approval.
 	Unassessed bool
 
@@ -147,6 +151,22 @@ func (r *Report) LimitHolds() {
 	r.Holds = JoinHolds(r.Holds)
 	r.UnlistedHolds = int64(max(0, len(r.Holds)-HoldsListed))
 	r.Holds = r.Holds[:len(r.Holds)-int(r.UnlistedHolds)]
+}
+
+// NamespacesListed is how many namespaces the status of a cluster policy lists at most.
+const NamespacesListed = 50
+
+// AddNamespace adds the counts of one more namespace, and keeps no more than NamespacesListed: first those with the most due objects, then
+// those with the most candidates. However many namespaces there are, each one costs the same.
+func (r *Report) AddNamespace(n gc.NamespaceStatus) {
+	i, _ := slices.BinarySearchFunc(r.Namespaces, n, func(a, b gc.NamespaceStatus) int {
+		return cmp.Or(cmp.Compare(b.Due, a.Due), cmp.Compare(b.Candidates, a.Candidates), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	r.Namespaces = slices.Insert(r.Namespaces, i, n)
+	if len(r.Namespaces) > NamespacesListed {
+		r.Namespaces = r.Namespaces[:NamespacesListed]
+		r.UnlistedNamespaces++
+	}
 }
 
 // JoinHolds sorts holds by namespace and ID, and joins those with the same ID: a hold of all namespaces together has one in each.

@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -100,6 +101,31 @@ func TestListHolds(t *testing.T) {
 		for i, h := range r.Holds {
 			if h.ID != fmt.Sprintf("%03d", i+1) || h.Objects != 2 {
 				t.Fatalf("of %d holds, number %d is %+v", holds, i, h)
+			}
+		}
+	}
+}
+
+// TestAddNamespace: in whatever order namespaces are counted, the first have the most due, then the most candidates, then the first name.
+func TestAddNamespace(t *testing.T) {
+	want := []gc.NamespaceStatus{
+		{Namespace: "due", Candidates: 3, Due: 3, Held: 3},
+		{Namespace: "many", Candidates: 9, Due: 2},
+		{Namespace: "few", Candidates: 2, Due: 2, Held: 1},
+	}
+	for i := range NamespacesListed {
+		want = append(want, gc.NamespaceStatus{Namespace: fmt.Sprintf("idle-%02d", i), Candidates: 7})
+	}
+	for listed := range want {
+		for range 3 {
+			added := slices.Clone(want[:listed+1])
+			rand.Shuffle(len(added), func(i, j int) { added[i], added[j] = added[j], added[i] })
+			r := Report{}
+			for _, n := range added {
+				r.AddNamespace(n)
+			}
+			if most := min(len(added), NamespacesListed); !slices.Equal(r.Namespaces, want[:most]) || r.UnlistedNamespaces != int64(len(added)-most) {
+				t.Fatalf("lists %+v and %d more of %+v", r.Namespaces, r.UnlistedNamespaces, added)
 			}
 		}
 	}

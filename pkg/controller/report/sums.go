@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
@@ -178,6 +179,14 @@ func (s *Sum) In(namespace string) (NamespaceGroups, bool) {
 		return NamespaceGroups{}, false
 	}
 	return NamespaceGroups{namespace, sorted(s.heldByReason), sorted(s.awaitingByReason)}, true
+}
+
+// CountIn returns the counts of s, which is the sum of a namespace; false if there are no candidates. s may be nil.
+func (s *Sum) CountIn(namespace string) (gc.NamespaceStatus, bool) {
+	if s == nil || s.candidates == 0 {
+		return gc.NamespaceStatus{}, false
+	}
+	return gc.NamespaceStatus{Namespace: namespace, Candidates: s.candidates, Due: s.due, Held: s.held}, true
 }
 
 // holdSum counts the objects that wait under a hold.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -231,6 +232,28 @@ func TestIn(t *testing.T) {
 	}
 	if n := (*Sum)(nil).Ready(); n != 0 {
 		t.Errorf("%d objects are ready without a sum", n)
+	}
+}
+
+func TestCountIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		sum  *Sum
+		want gc.NamespaceStatus
+		ok   bool
+	}{
+		"no sum":       {nil, gc.NamespaceStatus{}, false},
+		"no candidate": {sumOf(all, pod("x", ignore)), gc.NamespaceStatus{}, false},
+		"not due":      {sumOf(all, pod("x", wait(1))), gc.NamespaceStatus{Namespace: "a", Candidates: 1}, true},
+		"of each": {
+			sumOf(all, pod("x", wait(1)), pod("y", del), job("y", hold(policy.ReasonHeld, "h"))),
+			gc.NamespaceStatus{Namespace: "a", Candidates: 3, Due: 2, Held: 1}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, ok := c.sum.CountIn("a"); got != c.want || ok != c.ok {
+				t.Errorf("got %+v, %t; want %+v, %t", got, ok, c.want, c.ok)
+			}
+		})
 	}
 }
 

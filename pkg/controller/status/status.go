@@ -33,6 +33,7 @@ func Of(r *report.Report, now metav1.Time) gc.CleanupPolicyStatus {
 		ObservedGeneration: observed(r),
 		Candidates:         r.Candidates, Due: r.Due, Held: r.Held, Deleted: r.Deleted,
 		Holds: r.Holds, UnlistedHolds: r.UnlistedHolds, Ceilings: r.Ceilings,
+		Namespaces: r.Namespaces, UnlistedNamespaces: r.UnlistedNamespaces,
 		NextDeletionTime: seconds(r.NextDeletion), LastDeletionTime: seconds(r.LastDeletion),
 	}
 	for _, c := range r.Stored.Status.Conditions {

@@ -215,8 +215,12 @@ func TestNumbersAndTimes(t *testing.T) {
 		NextDeletion: &at,
 		LastDeletion: &at,
 		Ceilings:     []gc.CeilingStatus{{Resource: "pods", Objects: 5, MaxObjects: 2, Over: 3}},
+		Namespaces:   []gc.NamespaceStatus{{Namespace: "a", Candidates: 4, Due: 3, Held: 2}}, UnlistedNamespaces: 6,
 	}
 	got := Of(&r, now)
+	if !slices.Equal(got.Namespaces, r.Namespaces) || got.UnlistedNamespaces != 6 {
+		t.Errorf("namespaces %+v, and %d more", got.Namespaces, got.UnlistedNamespaces)
+	}
 	if !slices.Equal(got.Ceilings, r.Ceilings) {
 		t.Errorf("ceilings %+v", got.Ceilings)
 	}

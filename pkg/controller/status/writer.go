@@ -290,12 +290,17 @@ func (w *Writer) patch(ctx context.Context, p policy.Stored, status *gc.CleanupP
 		"status": struct {
 			v1alpha1.CleanupPolicyStatus
 			// Without omitempty: null removes the old value.
-			NextDeletionTime *metav1.Time             `json:"nextDeletionTime"`
-			LastDeletionTime *metav1.Time             `json:"lastDeletionTime"`
-			Holds            []v1alpha1.PolicyHold    `json:"holds"`
-			UnlistedHolds    int64                    `json:"unlistedHolds"`
-			Ceilings         []v1alpha1.CeilingStatus `json:"ceilings"`
-		}{versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds, versioned.UnlistedHolds, versioned.Ceilings},
+			NextDeletionTime   *metav1.Time               `json:"nextDeletionTime"`
+			LastDeletionTime   *metav1.Time               `json:"lastDeletionTime"`
+			Holds              []v1alpha1.PolicyHold      `json:"holds"`
+			UnlistedHolds      int64                      `json:"unlistedHolds"`
+			Ceilings           []v1alpha1.CeilingStatus   `json:"ceilings"`
+			Namespaces         []v1alpha1.NamespaceStatus `json:"namespaces"`
+			UnlistedNamespaces int64                      `json:"unlistedNamespaces"`
+		}{
+			versioned, versioned.NextDeletionTime, versioned.LastDeletionTime, versioned.Holds, versioned.UnlistedHolds, versioned.Ceilings,
+			versioned.Namespaces, versioned.UnlistedNamespaces,
+		},
 	})
 	if err != nil {
 		return err

@@ -50,6 +50,7 @@ func TestPatch(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"metadata": {"uid": "uid-p"}, "status": {
 		"observedGeneration": 2, "candidates": 1, "due": 0, "held": 0, "deleted": 0,
 		"nextDeletionTime": "2026-03-01T13:00:00Z", "lastDeletionTime": null, "holds": null, "unlistedHolds": 0, "ceilings": null,
+		"namespaces": null, "unlistedNamespaces": 0,
 		"conditions": [{"type": "Ready", "status": "True", "reason": "Enforcing", "message": "Deletes what is due.",
 			"observedGeneration": 2, "lastTransitionTime": "2026-03-01T12:00:01Z"}]}}`), &want); err != nil {
 		t.Fatal(err)
@@ -165,7 +166,8 @@ func TestOnlyCounts(t *testing.T) {
 	last := gc.CleanupPolicyStatus{
 		ObservedGeneration: 3, Conditions: ready(metav1.ConditionTrue, "Enforcing", "1 of them"), Candidates: 5, Due: 4, Held: 1, Deleted: 7,
 		Holds: []gc.PolicyHold{{ID: "a", Namespace: "ns", Objects: 4, Why: "why"}}, NextDeletionTime: at(1), LastDeletionTime: at(0),
-		Ceilings: []gc.CeilingStatus{{Resource: "pods", Objects: 3, MaxObjects: 2, Over: 1}},
+		Ceilings:   []gc.CeilingStatus{{Resource: "pods", Objects: 3, MaxObjects: 2, Over: 1}},
+		Namespaces: []gc.NamespaceStatus{{Namespace: "ns", Candidates: 5, Due: 4, Held: 1}},
 	}
 	for name, c := range map[string]struct {
 		change func(*gc.CleanupPolicyStatus)
@@ -175,6 +177,10 @@ func TestOnlyCounts(t *testing.T) {
 		"counts": {func(s *gc.CleanupPolicyStatus) {
 			s.Candidates, s.Due, s.Held, s.Deleted = 1, 2, 3, 4
 			s.Ceilings = nil
+		}, true},
+		"counts by namespace": {func(s *gc.CleanupPolicyStatus) {
+			s.Namespaces = []gc.NamespaceStatus{{Namespace: "other", Candidates: 3}, {Namespace: "ns", Candidates: 2}}
+			s.UnlistedNamespaces = 7
 		}, true},
 		"times":                   {func(s *gc.CleanupPolicyStatus) { s.NextDeletionTime, s.LastDeletionTime = nil, at(2) }, true},
 		"the text of a condition": {func(s *gc.CleanupPolicyStatus) { s.Conditions = ready(metav1.ConditionTrue, "Enforcing", "2 of them") }, true},

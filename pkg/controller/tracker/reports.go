@@ -14,6 +14,7 @@ import (
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
+	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
 )
 
@@ -114,4 +115,12 @@ func (t *Tracker) Snapshot(ctx context.Context, change engine.Proposal, maxFacts
 		return snapshot.Step(now)
 	})
 	return snapshot
+}
+
+// AddUsages adds to a snapshot the usages of objects that were listed for it.
+func (t *Tracker) AddUsages(s *engine.Snapshot, listed []*facts.Compact, now time.Time) {
+	t.finish(func(*engine.Engine) bool {
+		listed = s.AddUsages(listed, now)
+		return len(listed) > 0
+	})
 }

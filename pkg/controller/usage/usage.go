@@ -6,7 +6,6 @@
 package usage
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ type source struct {
 type object[T comparable] struct {
 	of    T
 	id    Object
-	since int64 // when it became unused, in Unix nanoseconds; 0 if it is in use, or if that is not known
+	since int64 // when it became unused, in Unix seconds; 0 if it is in use, or if that is not known
 	// seenInUse is set if something was seen to refer to the object.
 	seenInUse bool
 	links     [2]links[T]
@@ -184,7 +183,7 @@ func (t *Tracker[T]) Add(of T, id Object, since, now time.Time) {
 	}
 	o := &object[T]{of: of, id: id}
 	if !since.IsZero() {
-		o.since = since.UnixNano()
+		o.since = wholeSecond(since)
 	}
 	t.objects[of] = o
 	for i, key := range id.places() {
@@ -235,21 +234,22 @@ func (t *Tracker[T]) Has(of T) bool { return t.objects[of] != nil }
 // Adopt says that an object has been unused since a time, as another replica, or this one before it started, has observed it. It reports
 // whether that changes anything: what is in use now is not unused, and what was seen in use is unused since it was seen for the last time.
 func (t *Tracker[T]) Adopt(of T, since time.Time) bool {
-	o, at := t.objects[of], since.UnixNano()
+	o, at := t.objects[of], wholeSecond(since)
 	switch {
-	case o == nil, t.use(o) == references.Used, o.since != 0 && Mark(time.Unix(0, o.since)).Equal(since), o.seenInUse && (o.since == 0 || at < o.since):
+	case o == nil, t.use(o) == references.Used, o.since == at, o.seenInUse && (o.since == 0 || at < o.since):
 		return false
 	}
 	o.since = at
 	return true
 }
 
-// Mark returns the time that is stored of an object that is unused since t. It has no fractions of a second, and is not earlier.
-func Mark(t time.Time) time.Time {
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		return whole.Add(time.Second)
+// wholeSecond returns a time in Unix seconds, rounded up, so that nothing is deleted too early. Like all times of Kubernetes, those since when
+// objects are unused have no fractions.
+func wholeSecond(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
 	}
-	return t
+	return t.Unix()
 }
 
 // Usage returns the usage of an object.
@@ -260,7 +260,7 @@ func (t *Tracker[T]) Usage(of T) lifecycle.Usage {
 	}
 	var out lifecycle.Usage
 	if o.since != 0 {
-		out.Since = time.Unix(0, o.since).UTC()
+		out.Since = time.Unix(o.since, 0).UTC()
 	}
 	switch use := t.use(o); {
 	case use == references.Used:
@@ -277,7 +277,7 @@ func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
 	case use == references.Used:
 		return lifecycle.Usage{State: lifecycle.InUse}
 	case use == references.Unused && t.Known():
-		return lifecycle.Usage{State: lifecycle.Unused, Since: now}
+		return lifecycle.Usage{State: lifecycle.Unused, Since: time.Unix(wholeSecond(now), 0).UTC()}
 	}
 	return lifecycle.Usage{}
 }
@@ -292,8 +292,8 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	if o == nil {
 		return ""
 	}
-	source, example, count := t.index.Example(o.id.To, o.id.Namespace, o.id.Name)
-	if count == 0 {
+	source, example, others := t.index.Example(o.id.To, o.id.Namespace, o.id.Name)
+	if source == "" {
 		return t.Unknown()
 	}
 	if strings.HasPrefix(source, references.Exemptions) {
@@ -306,13 +306,14 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	case !mayName(source):
 		what = "an object of " + source
 	}
+	used := t.use(o) == references.Used
 	switch {
-	case count > 1:
-		what += fmt.Sprintf(" and %d more", count-1)
-	case t.use(o) == references.Used:
+	case others:
+		what += " and others"
+	case used:
 		verb = "refers"
 	}
-	if t.use(o) == references.Unknown {
+	if !used {
 		verb = "may " + verb
 	}
 	return what + " " + verb + " to it"
@@ -328,7 +329,7 @@ func (t *Tracker[T]) refresh(o *object[T], now time.Time) {
 	case use == references.Used:
 		o.since, o.seenInUse = 0, true
 	case use == references.Unused && o.since == 0 && t.Known():
-		o.since = now.UnixNano()
+		o.since = wholeSecond(now)
 	}
 }
 

@@ -77,7 +77,7 @@ func (n *naive) refresh(now time.Time) {
 		case use == references.Used:
 			o.since, o.seenInUse = time.Time{}, true
 		case use == references.Unused && n.known() && o.since.IsZero():
-			o.since = now
+			o.since = rounded(now)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestTracker(t *testing.T) {
 				}
 				o := &naiveObject{Object: Object{To: tos[i%2], Namespace: namespaces[i/2%2], Name: names[i/4]}}
 				if rapid.Bool().Draw(t, "marked") {
-					o.since = now.Add(-time.Hour)
+					o.since = rounded(now.Add(-time.Hour))
 				}
 				model.objects[i] = o
 				tr.Add(i, o.Object, o.since, now)
@@ -227,9 +227,9 @@ func TestTracker(t *testing.T) {
 			},
 			"adopt": func(t *rapid.T) {
 				i := rapid.IntRange(0, 5).Draw(t, "object")
-				at := Mark(now.Add(-time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds ago")) * time.Second))
+				at := rounded(now.Add(-time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds ago")) * time.Second))
 				o := model.objects[i]
-				adopts := o != nil && model.use(o) != references.Used && !Mark(o.since).Equal(at) && (!o.seenInUse || !o.since.IsZero() && at.After(o.since))
+				adopts := o != nil && model.use(o) != references.Used && !o.since.Equal(at) && (!o.seenInUse || !o.since.IsZero() && at.After(o.since))
 				if adopts {
 					o.since = at
 				}
@@ -284,12 +284,20 @@ func TestExplain(t *testing.T) {
 	}
 	say("token", "it is the token of a ServiceAccount")
 	say("tls", "an object of gateways.gateway.networking.k8s.io outside the namespace refers to it")
-	if got := tr.Explain("web", nobody); got != "an object of pods and 2 more refer to it" {
+	if got := tr.Explain("web", nobody); got != "an object of pods and others refer to it" {
 		t.Errorf("web: %q", got)
 	}
-	if got := tr.Explain("web", all); !strings.HasPrefix(got, "pods/web-") || !strings.HasSuffix(got, " and 2 more refer to it") {
+	if got := tr.Explain("web", all); !strings.HasPrefix(got, "pods/web-") || !strings.HasSuffix(got, " and others refer to it") {
 		t.Errorf("web: %q", got)
 	}
 	set("widgets.example.com", "shop", "w", references.Reference{To: references.Secrets, Namespace: "shop", Name: references.All})
 	say("any", "widgets.example.com/w may refer to it")
+}
+
+// rounded returns the next whole second.
+func rounded(t time.Time) time.Time {
+	if whole := t.Truncate(time.Second); whole.Before(t) {
+		return whole.Add(time.Second)
+	}
+	return t
 }

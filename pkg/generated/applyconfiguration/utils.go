@@ -47,6 +47,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gcv1alpha1.LifecycleReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MatchCondition"):
 		return &gcv1alpha1.MatchConditionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceStatus"):
+		return &gcv1alpha1.NamespaceStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PolicyHold"):
 		return &gcv1alpha1.PolicyHoldApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceLifecycle"):

@@ -49,6 +49,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.HoldAbove{}.OpenAPIModelName():                schema_pkg_apis_gc_v1alpha1_HoldAbove(ref),
 		v1alpha1.LifecycleReference{}.OpenAPIModelName():       schema_pkg_apis_gc_v1alpha1_LifecycleReference(ref),
 		v1alpha1.MatchCondition{}.OpenAPIModelName():           schema_pkg_apis_gc_v1alpha1_MatchCondition(ref),
+		v1alpha1.NamespaceStatus{}.OpenAPIModelName():          schema_pkg_apis_gc_v1alpha1_NamespaceStatus(ref),
 		v1alpha1.PolicyHold{}.OpenAPIModelName():               schema_pkg_apis_gc_v1alpha1_PolicyHold(ref),
 		v1alpha1.ResourceLifecycle{}.OpenAPIModelName():        schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref),
 		v1alpha1.ResourceLifecycleList{}.OpenAPIModelName():    schema_pkg_apis_gc_v1alpha1_ResourceLifecycleList(ref),
@@ -625,7 +626,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupCandidateStatus(ref common.ReferenceCall
 					},
 					"since": {
 						SchemaProps: spec.SchemaProps{
-							Description: "since is when the object finished, or for after: Created, when it was created.",
+							Description: "since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1051,6 +1052,34 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 							},
 						},
 					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"namespace",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates: first those with the most due objects, then those with the most candidates.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.NamespaceStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"unlistedNamespaces": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unlistedNamespaces is how many more namespaces have candidates, besides those that namespaces lists.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 					"deleted": {
 						SchemaProps: spec.SchemaProps{
 							Description: "deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a change of leader.",
@@ -1075,7 +1104,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicyStatus(ref common.ReferenceCallbac
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CeilingStatus{}.OpenAPIModelName(), v1alpha1.PolicyHold{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.CeilingStatus{}.OpenAPIModelName(), v1alpha1.NamespaceStatus{}.OpenAPIModelName(), v1alpha1.PolicyHold{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1914,6 +1943,52 @@ func schema_pkg_apis_gc_v1alpha1_MatchCondition(ref common.ReferenceCallback) co
 					},
 				},
 				Required: []string{"name", "expression"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_gc_v1alpha1_NamespaceStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NamespaceStatus counts the objects of a cluster policy in one namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace is where the objects are.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"candidates": {
+						SchemaProps: spec.SchemaProps{
+							Description: "candidates is the number of objects in the namespace that this policy decides for, including held ones.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"due": {
+						SchemaProps: spec.SchemaProps{
+							Description: "due is the number of these candidates that status.due counts.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"held": {
+						SchemaProps: spec.SchemaProps{
+							Description: "held is the number of those counted in due that Winnow cannot delete now.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"namespace"},
 			},
 		},
 	}

@@ -59,6 +59,9 @@ type World struct {
 	quotas    []*engine.Quota
 	objects   map[string][]*facts.Compact // by resource
 	unlisted  map[string]error            // by resource
+	// referring is what objects refer to, if policies depend on that; nil otherwise. unreferred are the resources that the caller may not list.
+	referring  map[*kinds.Referrer][]engine.Referring
+	unreferred map[*kinds.Referrer]error
 	// governed says that any policy or draft is about any of these namespaces.
 	governed bool
 	judged   func() *tracker.Tracker
@@ -83,7 +86,10 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 	if resources.Has(gc.ResourceJobs) {
 		resources.Insert(kinds.CronJobs)
 	}
-	return w, w.list(ctx, c, sets.List(resources), probe.Conditions)
+	if err := w.list(ctx, c, sets.List(resources), probe.Conditions); err != nil || !resources.Has(kinds.Referrers) {
+		return w, err
+	}
+	return w, w.listReferrers(ctx, c)
 }
 
 var errMayNotList = errors.New("you may not list them")
@@ -228,6 +234,7 @@ func (w *World) addObjects(t *tracker.Tracker) {
 		t.Observing(resource, err, now.Add(-time.Hour)) // As if it had failed for long, so that nothing waits for it.
 		t.Observing(resource, err, now)
 	}
+	w.addReferrers(t)
 	for resource := range t.Coverage() {
 		if k, err := w.kinds.For(resource); err != nil || !k.Deletable() || w.unlisted[resource] != nil {
 			continue

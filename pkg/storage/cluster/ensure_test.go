@@ -106,7 +106,7 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	if err := policyStore(t, winnow).ReadinessCheck(); err == nil || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("not installed: got %v", err)
 	}
-	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 5 ||
+	if err := CheckHost(t.Context(), admin); err == nil || strings.Count(err.Error(), " is missing") != 6 ||
 		!strings.Contains(err.Error(), installCommand) {
 		t.Errorf("the check of what is not installed: got %v", err)
 	}
@@ -122,7 +122,7 @@ func testEnsureHost(t *testing.T, c *testcluster.Cluster, winnow *rest.Config) {
 	stranger := rest.CopyConfig(admin)
 	stranger.Impersonate = rest.ImpersonationConfig{UserName: "stranger"}
 	if err := EnsureHost(t.Context(), stranger, manager, ""); !apierrors.IsForbidden(err) ||
-		!strings.Contains(err.Error(), "the right to list stored") {
+		!strings.Contains(err.Error(), "the right to list ") {
 		t.Errorf("a stranger: got %v", err)
 	}
 	if err := policyStore(t, winnow).ReadinessCheck(); err != nil {
@@ -151,8 +151,8 @@ func testCheckHost(t *testing.T, c *testcluster.Cluster) {
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=999")
 	check("") // a newer one, before the replicas are replaced
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=0")
-	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have 2; run `)
-	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=2")
+	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have 3; run `)
+	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=3")
 	kubectl("delete", binding)
 	check(`this version of Winnow: ValidatingAdmissionPolicyBinding "storage.internal.gc.winnow.dev" is missing; run `)
 	if err := EnsureHost(t.Context(), c.RESTConfig(), "winnow", "winnow"); err != nil {

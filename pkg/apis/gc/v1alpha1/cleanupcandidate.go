@@ -100,7 +100,7 @@ type CleanupCandidateStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	After After `json:"after,omitempty"`
-	// since is when the object finished, or for after: Created, when it was created.
+	// since is when the object finished; for after: Created, when it was created; for after: Unused, when it became unused.
 	// +optional
 	// +k8s:opaqueType
 	Since *metav1.Time `json:"since,omitempty"`

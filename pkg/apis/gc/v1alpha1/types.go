@@ -606,6 +606,19 @@ type CleanupPolicyStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=resource
 	Ceilings []CeilingStatus `json:"ceilings,omitempty"`
+	// namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates:
+	// first those with the most due objects, then those with the most candidates.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +k8s:listType=map
+	// +k8s:listMapKey=namespace
+	Namespaces []NamespaceStatus `json:"namespaces,omitempty"`
+	// unlistedNamespaces is how many more namespaces have candidates, besides those that namespaces lists.
+	// +optional
+	// +k8s:optional
+	UnlistedNamespaces int64 `json:"unlistedNamespaces,omitempty"`
 	// deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a
 	// change of leader.
 	// +optional
@@ -641,6 +654,26 @@ type CeilingStatus struct {
 	// +optional
 	// +k8s:optional
 	Over int64 `json:"over"`
+}
+
+// NamespaceStatus counts the objects of a cluster policy in one namespace.
+type NamespaceStatus struct {
+	// namespace is where the objects are.
+	// +required
+	// +k8s:required
+	Namespace string `json:"namespace"`
+	// candidates is the number of objects in the namespace that this policy decides for, including held ones.
+	// +optional
+	// +k8s:optional
+	Candidates int64 `json:"candidates"`
+	// due is the number of these candidates that status.due counts.
+	// +optional
+	// +k8s:optional
+	Due int64 `json:"due"`
+	// held is the number of those counted in due that Winnow cannot delete now.
+	// +optional
+	// +k8s:optional
+	Held int64 `json:"held"`
 }
 
 // PolicyHold is a change that made too many objects due at once. Until somebody approves it, or none of these objects is due

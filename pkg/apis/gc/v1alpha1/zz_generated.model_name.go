@@ -149,6 +149,11 @@ func (in MatchCondition) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NamespaceStatus) OpenAPIModelName() string {
+	return "dev.winnow.gc.v1alpha1.NamespaceStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PolicyHold) OpenAPIModelName() string {
 	return "dev.winnow.gc.v1alpha1.PolicyHold"
 }

@@ -1024,6 +1024,72 @@ func Validate_CleanupPolicyStatus(
 		errs = append(errs, fn(fldPath.Child("ceilings"), obj.Ceilings, oldVal, oldObj != nil)...)
 	}
 
+	{ // field CleanupPolicyStatus.Namespaces
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []NamespaceStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *NamespaceStatus, b *NamespaceStatus) bool { return a.Namespace == b.Namespace }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
+				func(a *NamespaceStatus, b *NamespaceStatus) bool { return a.Namespace == b.Namespace }, validate.DirectEqual, Validate_NamespaceStatus); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicyStatus) []NamespaceStatus {
+				return oldObj.Namespaces
+			})
+		errs = append(errs, fn(fldPath.Child("namespaces"), obj.Namespaces, oldVal, oldObj != nil)...)
+	}
+
+	{ // field CleanupPolicyStatus.UnlistedNamespaces
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CleanupPolicyStatus) *int64 {
+				return &oldObj.UnlistedNamespaces
+			})
+		errs = append(errs, fn(fldPath.Child("unlistedNamespaces"), &obj.UnlistedNamespaces, oldVal, oldObj != nil)...)
+	}
+
 	{ // field CleanupPolicyStatus.Deleted
 		fn := func(
 			fldPath *field.Path,
@@ -2439,6 +2505,128 @@ func Validate_MatchCondition(
 				return &oldObj.Expression
 			})
 		errs = append(errs, fn(fldPath.Child("expression"), &obj.Expression, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_NamespaceStatus validates an instance of NamespaceStatus according
+// to declarative validation rules in the API schema.
+func Validate_NamespaceStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *NamespaceStatus) (errs field.ErrorList) {
+
+	{ // field NamespaceStatus.Namespace
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *NamespaceStatus) *string {
+				return &oldObj.Namespace
+			})
+		errs = append(errs, fn(fldPath.Child("namespace"), &obj.Namespace, oldVal, oldObj != nil)...)
+	}
+
+	{ // field NamespaceStatus.Candidates
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *NamespaceStatus) *int64 {
+				return &oldObj.Candidates
+			})
+		errs = append(errs, fn(fldPath.Child("candidates"), &obj.Candidates, oldVal, oldObj != nil)...)
+	}
+
+	{ // field NamespaceStatus.Due
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *NamespaceStatus) *int64 {
+				return &oldObj.Due
+			})
+		errs = append(errs, fn(fldPath.Child("due"), &obj.Due, oldVal, oldObj != nil)...)
+	}
+
+	{ // field NamespaceStatus.Held
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int64,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *NamespaceStatus) *int64 {
+				return &oldObj.Held
+			})
+		errs = append(errs, fn(fldPath.Child("held"), &obj.Held, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -24,12 +24,34 @@ func ValidateStatus(s *gc.CleanupPolicyStatus) field.ErrorList {
 		{"candidates", s.Candidates},
 		{"due", s.Due},
 		{"held", s.Held},
+		{"unlistedHolds", s.UnlistedHolds},
+		{"unlistedNamespaces", s.UnlistedNamespaces},
 		{"deleted", s.Deleted},
 	} {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(count.value, status.Child(count.field))...)
 	}
 	errs = append(errs, validateHolds(s.Holds, status.Child("holds"))...)
-	return append(errs, validateCeilingStatuses(s.Ceilings, status.Child("ceilings"))...)
+	errs = append(errs, validateCeilingStatuses(s.Ceilings, status.Child("ceilings"))...)
+	return append(errs, validateNamespaceStatuses(s.Namespaces, status.Child("namespaces"))...)
+}
+
+func validateNamespaceStatuses(namespaces []gc.NamespaceStatus, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	names := sets.New[string]()
+	for i, n := range namespaces {
+		path := path.Index(i)
+		switch {
+		case n.Namespace == "":
+			errs = append(errs, field.Required(path.Child("namespace"), "is where the objects are"))
+		case names.Has(n.Namespace):
+			errs = append(errs, field.Duplicate(path.Child("namespace"), n.Namespace))
+		}
+		names.Insert(n.Namespace)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(n.Candidates, path.Child("candidates"))...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(n.Due, path.Child("due"))...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(n.Held, path.Child("held"))...)
+	}
+	return errs
 }
 
 func validateCeilingStatuses(ceilings []gc.CeilingStatus, path *field.Path) field.ErrorList {

@@ -36,6 +36,11 @@ type CleanupPolicyStatusApplyConfiguration struct {
 	// ceilings shows how many objects each ceiling of a cluster policy counts, with one entry for each resource. In Preview
 	// mode, it shows what the ceilings would count.
 	Ceilings []CeilingStatusApplyConfiguration `json:"ceilings,omitempty"`
+	// namespaces counts the objects of a cluster policy by namespace. It lists up to 50 namespaces that have candidates:
+	// first those with the most due objects, then those with the most candidates.
+	Namespaces []NamespaceStatusApplyConfiguration `json:"namespaces,omitempty"`
+	// unlistedNamespaces is how many more namespaces have candidates, besides those that namespaces lists.
+	UnlistedNamespaces *int64 `json:"unlistedNamespaces,omitempty"`
 	// deleted is the number of objects that this policy deleted and that are confirmed gone. It can be too low after a
 	// change of leader.
 	Deleted *int64 `json:"deleted,omitempty"`
@@ -127,6 +132,27 @@ func (b *CleanupPolicyStatusApplyConfiguration) WithCeilings(values ...*CeilingS
 		}
 		b.Ceilings = append(b.Ceilings, *values[i])
 	}
+	return b
+}
+
+// WithNamespaces adds the given value to the Namespaces field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Namespaces field.
+func (b *CleanupPolicyStatusApplyConfiguration) WithNamespaces(values ...*NamespaceStatusApplyConfiguration) *CleanupPolicyStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithNamespaces")
+		}
+		b.Namespaces = append(b.Namespaces, *values[i])
+	}
+	return b
+}
+
+// WithUnlistedNamespaces sets the UnlistedNamespaces field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnlistedNamespaces field is set to the value of the last call.
+func (b *CleanupPolicyStatusApplyConfiguration) WithUnlistedNamespaces(value int64) *CleanupPolicyStatusApplyConfiguration {
+	b.UnlistedNamespaces = &value
 	return b
 }
 

@@ -1,0 +1,185 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/references"
+)
+
+const usingPods = "pods"
+
+// old is how long ago the ConfigMaps of these tests were created.
+const old = 100 * time.Hour
+
+// unusedWorld is a world whose policy deletes ConfigMaps a day after their last use. Referrers are listed, and stored is what is stored.
+type unusedWorld struct {
+	*world
+	stored map[types.NamespacedName]*Marks
+}
+
+func unusedPolicy() *testbuilders.PolicyBuilder {
+	return testbuilders.Policy("p").Rules(testbuilders.Rule("r", "24h").For(gc.ResourceConfigMaps).Labelled("temporary", "yes").AfterUnused())
+}
+
+func newUnusedWorld(t *testing.T) *unusedWorld {
+	w := &unusedWorld{world: newWorld(t), stored: map[types.NamespacedName]*Marks{}}
+	w.start()
+	w.listCovered()
+	w.MarksListed(nil)
+	return w
+}
+
+// start observes everything but ConfigMaps and marks.
+func (w *unusedWorld) start() {
+	w.SetKinds(drawnKinds, w.now)
+	for _, resource := range drawnKinds.Deletable() {
+		k, _ := drawnKinds.For(resource)
+		w.StartObserving(k)
+	}
+	w.observePolicy(unusedPolicy())
+	w.listReferrers()
+	w.confirmFresh()
+}
+
+func (w *unusedWorld) listReferrers() {
+	w.SetReferrerSources([]string{usingPods}, "", w.now)
+	w.BeginReferrers(usingPods, w.now)
+	w.EndReferrers(usingPods, w.now)
+}
+
+// restart replaces the engine by a new one that has observed the same, except for the marks.
+func (w *unusedWorld) restart() {
+	facts := w.facts
+	next := newWorld(w.T)
+	next.now, next.version = w.now, w.version
+	w.world = next
+	w.start()
+	w.listCovered()
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		w.upsert(facts[name])
+	}
+}
+
+func configMap(name string) *lifecycle.Fact {
+	return &lifecycle.Fact{
+		Resource: gc.ResourceConfigMaps, Namespace: testbuilders.Home, Name: name, UID: types.UID("uid-" + name),
+		Created: testbuilders.Now.Add(-old), Labels: labels.Set{"temporary": "yes"},
+	}
+}
+
+// configMaps observes ConfigMaps.
+func (w *unusedWorld) configMaps(names ...string) {
+	for _, name := range names {
+		w.upsert(configMap(name))
+	}
+}
+
+// use has a Pod refer to a ConfigMap, and unuse removes that Pod.
+func (w *unusedWorld) use(name string) {
+	key := references.Reference{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: name}.Key()
+	w.SetReferring([]Referring{{
+		Source: usingPods, Referrer: references.Referrer{UID: types.UID("pod-" + name), Namespace: testbuilders.Home, Name: name},
+		Keys: []references.Key{key},
+	}}, w.now)
+}
+
+func (w *unusedWorld) unuse(name string) { w.RemoveReferrer(usingPods, types.UID("pod-"+name), w.now) }
+
+// takeUnmarked fails unless the namespace is the only one for which other marks may have to be stored.
+func (w *unusedWorld) takeUnmarked(want ...string) {
+	w.Helper()
+	if got := w.TakeUnmarked(); !slices.Equal(got, want) {
+		w.Fatalf("other marks may have to be stored for %q, want %q", got, want)
+	}
+}
+
+// wantMarks fails unless these marks are to be stored.
+func (w *unusedWorld) wantMarks(want ...Marks) {
+	w.Helper()
+	got, known := w.MarksToStore(testbuilders.Home)
+	if !known {
+		w.Fatal("the marks are not known")
+	}
+	same := func(a *Marks, b Marks) bool {
+		return a.NamespacedName == b.NamespacedName && a.ResourceVersion == b.ResourceVersion && maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal)
+	}
+	if !slices.EqualFunc(got, want, same) {
+		w.Fatalf("got these marks to store: %v\nwant %v", dereferenced(got), want)
+	}
+}
+
+func dereferenced(all []*Marks) []Marks {
+	var out []Marks
+	for _, m := range all {
+		out = append(out, *m)
+	}
+	return out
+}
+
+// store stores the marks that must be stored, and observes that.
+func (w *unusedWorld) store() {
+	w.Helper()
+	marks, known := w.MarksToStore(testbuilders.Home)
+	if !known {
+		w.Fatal("the marks are not known")
+	}
+	for _, m := range marks {
+		w.write(m)
+	}
+}
+
+// write stores marks as the cluster does, and observes that.
+func (w *unusedWorld) write(m *Marks) {
+	w.Helper()
+	var present string
+	if stored := w.stored[m.NamespacedName]; stored != nil {
+		present = stored.ResourceVersion
+	}
+	if m.ResourceVersion != present {
+		w.Fatalf("%s has resource version %q, got a write over %q", m.Name, present, m.ResourceVersion)
+	}
+	if len(m.Unused) == 0 {
+		delete(w.stored, m.NamespacedName)
+		w.RemoveMarks(m.NamespacedName)
+		return
+	}
+	m.ResourceVersion = w.next()
+	w.stored[m.NamespacedName] = m
+	w.SetMarks(m, w.now)
+}
+
+// version0 is the resource version of the marks with number 0.
+func (w *unusedWorld) version0() string { return w.stored[marks("").NamespacedName].ResourceVersion }
+
+// list lists the stored marks.
+func (w *unusedWorld) list() {
+	for _, m := range w.stored {
+		w.SetMarks(m, w.now)
+	}
+	w.MarksListed(sets.KeySet(w.stored))
+}
+
+// marks are those of the namespace with number 0. objects alternate between a name, and how long ago it became unused.
+func marks(resourceVersion string, objects ...any) Marks {
+	out := Marks{
+		NamespacedName:  types.NamespacedName{Namespace: testbuilders.Home, Name: "marks-0"},
+		ResourceVersion: resourceVersion, Unused: map[types.UID]time.Time{},
+	}
+	for i := 0; i < len(objects); i += 2 {
+		out.Unused["uid-"+types.UID(objects[i].(string))] = testbuilders.Now.Add(-objects[i+1].(time.Duration))
+	}
+	return out
+}
