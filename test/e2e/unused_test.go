@@ -19,10 +19,11 @@ import (
 func TestUnused(t *testing.T) {
 	grantReferrers(t)
 	for name, test := range map[string]func(*testing.T){
-		"HelmUpgrades": testUnusedHelmUpgrades,
-		"Kinds":        testUnusedKinds,
-		"Rollout":      testUnusedRollout,
-		"Sleepers":     testUnusedSleepers,
+		"ByCustomResources": testUnusedByCustomResources,
+		"HelmUpgrades":      testUnusedHelmUpgrades,
+		"Kinds":             testUnusedKinds,
+		"Rollout":           testUnusedRollout,
+		"Sleepers":          testUnusedSleepers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
