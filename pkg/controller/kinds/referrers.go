@@ -63,15 +63,16 @@ func (r *Referrer) Sources() []string {
 	return slices.DeleteFunc([]string{r.Source(), r.Exemptions()}, func(name string) bool { return name == "" })
 }
 
-// References returns what an object refers to, and why it is used without a reference; empty if it is not.
-func (r *Referrer) References(object *unstructured.Unstructured) (refs []references.Reference, exempt string) {
+// References returns what an object refers to, and why it is used without a reference; empty if it is not. With an error, what the object
+// refers to cannot be read, and it may refer to everything in its namespace.
+func (r *Referrer) References(object *unstructured.Unstructured) (refs []references.Reference, exempt string, err error) {
 	if r.Reader != nil {
-		refs, _ = r.Reader.References(object.Object) // If they cannot be read, it may refer to everything.
+		refs, err = r.Reader.References(object.Object)
 	}
 	if gc.CanBeUnused(r.Resource()) {
 		exempt = cmp.Or(r.Why, references.Exempt(r.GroupKind(), metadata(object), ""))
 	}
-	return refs, exempt
+	return refs, exempt, err
 }
 
 // Itself returns the reference of an object to itself.
