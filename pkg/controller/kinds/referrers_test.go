@@ -98,8 +98,8 @@ func TestSecretsByType(t *testing.T) {
 		} else {
 			names[got] = true
 		}
-		refs, why := r.References(object(t, "{metadata: {name: a, namespace: ns}}"))
-		if len(refs) > 0 || why != r.Why {
+		refs, why, err := r.References(object(t, "{metadata: {name: a, namespace: ns}}"))
+		if err != nil || len(refs) > 0 || why != r.Why {
 			t.Errorf("%s: refers to %v, and is used because %q", r.FieldSelector, refs, why)
 		}
 	}
@@ -117,7 +117,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 // uses says which of the Secrets "used" and "named" in the namespace ns an object uses, "others" if it may use any other there, and
 // "everywhere" if it uses "named" in another namespace.
 func uses(r *Referrer, object *unstructured.Unstructured) string {
-	refs, _ := r.References(object)
+	refs, _, _ := r.References(object)
 	index := references.NewIndex()
 	index.Source("all").Set(references.Referrer{UID: "a"}, references.Keys(refs))
 	var out []string
@@ -223,7 +223,7 @@ func TestExemptions(t *testing.T) {
 			if got := uses(r, object(t, tc.object)); got != tc.refs {
 				t.Errorf("%s in %s: uses %q, want %q", name, r.Resource(), got, tc.refs)
 			}
-			if _, why := r.References(object(t, tc.object)); why != tc.why {
+			if _, why, _ := r.References(object(t, tc.object)); why != tc.why {
 				t.Errorf("%s in %s: it is used because %q, want %q", name, r.Resource(), why, tc.why)
 			}
 			itself := r.Itself("ns", "a")
@@ -233,7 +233,7 @@ func TestExemptions(t *testing.T) {
 		}
 	}
 	pods := c.Referrers([]Listed{listed("", "v1", "Pod", "pods")}, nil, nil)[0]
-	if _, why := pods.References(object(t, "{metadata: {name: kube-root-ca.crt, namespace: ns}}")); why != "" {
+	if _, why, _ := pods.References(object(t, "{metadata: {name: kube-root-ca.crt, namespace: ns}}")); why != "" {
 		t.Errorf("a Pod is used because %s", why)
 	}
 	if to := ToOf(pods.Resource()); to != 0 {
