@@ -71,6 +71,12 @@ func GrantAdvice(resource string) string {
 	return GrantCommand(resource) + " (it takes effect once artifacts/optional/more-resources.yaml is applied)"
 }
 
+// ReferrersAdvice returns GrantAdvice for everything that may refer to ConfigMaps and Secrets.
+func ReferrersAdvice() string {
+	return "kubectl apply -f artifacts/optional/referrers.yaml, for everything that may refer to ConfigMaps and Secrets (it takes effect " +
+		"once artifacts/optional/more-resources.yaml is applied)"
+}
+
 // ApproveCommand returns the command that approves a hold in the status of this policy, which may be a hold of another policy.
 func (h *PolicyHold) ApproveCommand(namespace, name string) string {
 	owner := h.Owner(types.NamespacedName{Namespace: namespace, Name: name})
