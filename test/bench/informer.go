@@ -47,6 +47,8 @@ const (
 	metadataInformer = "metadata informer"
 	// customInformers, followed by a number, are metadata informers over so many custom resources.
 	customInformers = "custom informers "
+	// unusedInformers are metadata informers over Pods, ConfigMaps and Secrets.
+	unusedInformers = "unused informers"
 )
 
 const heapPath = "/debug/pprof/heap?gc=1&debug=1"
@@ -100,6 +102,9 @@ func newInformers(config *rest.Config, kind string) ([]cache.SharedIndexInformer
 			watched = append(watched, r.GroupVersionResource())
 		}
 		return metadataInformers(config, watched...)
+	}
+	if kind == unusedInformers {
+		return metadataInformers(config, unusedResources...)
 	}
 	if kind == metadataInformer {
 		return metadataInformers(config, batchv1.SchemeGroupVersion.WithResource("jobs"))

@@ -43,6 +43,8 @@ type options struct {
 	candidates           int
 	settle               time.Duration
 
+	unusedNamespaces, podEvents int
+
 	throughput, scale numbers
 	apart, fsync      bool
 }
@@ -55,6 +57,7 @@ var measurements = []struct {
 	{"start", measureStart},
 	{"idle", measureIdle},
 	{"custom", measureCustom},
+	{"unused", measureUnused},
 	{"expiry", measureExpiry},
 	{"policies", measurePolicies},
 	{"scale", measureScale},
@@ -97,7 +100,7 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
-	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, policies, scale: how long memory and CPU are watched")
+	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, unused, policies, scale: how long memory and CPU are watched")
 	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant, candidates: Jobs that expire in each round")
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant, candidates: over how long they expire")
 	flags.IntVar(
@@ -117,6 +120,13 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	flags.IntVar(&o.kinds, "kinds", 100, "custom: custom resources without objects")
 	flags.IntVar(&o.custom, "custom", 100_000, "custom: finished objects of one of them")
+	flags.IntVar(
+		&o.unusedNamespaces,
+		"unused-namespaces",
+		10_000,
+		fmt.Sprintf("unused: namespaces, each with %d Pods and %d ConfigMaps and Secrets", podsEach, contentsEach),
+	)
+	flags.IntVar(&o.podEvents, "pod-events", 2000, "unused: Pods that are updated, created and deleted each time")
 	flags.IntVar(&o.candidates, "candidates", 100_000, "candidates: how many there are")
 	o.throughput = numbers{4000}
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")

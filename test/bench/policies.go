@@ -123,15 +123,7 @@ func (c *crowd) starts(ctx context.Context, o options, f *crowdFigures) (any, er
 
 func (c *crowd) waitLeading(ctx context.Context) error {
 	return eventually(ctx, 20*time.Millisecond, func(ctx context.Context) error {
-		m, err := c.winnowMetrics(ctx)
-		if err != nil {
-			return err
-		}
-		leading, timers := m.total("winnow_leading"), m.total("winnow_tracker_timers")
-		if want := float64(c.namespaces * jobsEach); leading != 1 || timers != want {
-			return fmt.Errorf("winnow_leading is %v, winnow_tracker_timers %v of %v", leading, timers, want)
-		}
-		return nil
+		return c.armed(ctx, c.namespaces*jobsEach)
 	})
 }
 

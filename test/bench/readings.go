@@ -59,7 +59,7 @@ func (c *crowd) readings(ctx context.Context, o options, f *crowdFigures) (any, 
 func (c *crowd) watchReadings(ctx context.Context, o options) (f readingFigures, err error) {
 	profiled := make(chan error, 1)
 	go func() {
-		profiled <- c.profile(ctx, filepath.Join(o.out, "readings-"+strconv.Itoa(c.policies)+".pprof"))
+		profiled <- c.profile(ctx, "profile?seconds="+strconv.Itoa(profileSeconds), filepath.Join(o.out, "readings-"+strconv.Itoa(c.policies)+".pprof"))
 	}()
 	winnow, server, err := c.bothMetrics(ctx)
 	if err != nil {
@@ -95,8 +95,9 @@ func (c *crowd) someReading(ctx context.Context, before metricText) error {
 	return err
 }
 
-func (c *crowd) profile(ctx context.Context, file string) error {
-	profile, err := c.replica().Get(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(profileSeconds))
+// profile writes one of the profiles of Winnow below /debug/pprof.
+func (w *world) profile(ctx context.Context, path, file string) error {
+	profile, err := w.replica().Get(ctx, "/debug/pprof/"+path)
 	if err != nil {
 		return err
 	}

@@ -60,15 +60,7 @@ func (f *field) arm(ctx context.Context, o options, s *scaleFigures) (any, error
 		started <- f.profileStart(ctx, o)
 	}()
 	err := poll.Until(ctx, knownMost(f.jobs), armedEvery, func(ctx context.Context) error {
-		m, err := f.winnowMetrics(ctx)
-		if err != nil {
-			return err
-		}
-		leading, timers := m.total("winnow_leading"), m.total("winnow_tracker_timers")
-		if leading != 1 || timers != float64(f.jobs) {
-			return fmt.Errorf("winnow_leading is %v, winnow_tracker_timers %v of %d", leading, timers, f.jobs)
-		}
-		return nil
+		return f.armed(ctx, f.jobs)
 	})
 	if err := errors.Join(err, <-started); err != nil {
 		return nil, err
@@ -124,11 +116,7 @@ func (f *field) profile(ctx context.Context, o options, path string) error {
 }
 
 func (f *field) profileAs(ctx context.Context, o options, name, path string) error {
-	profile, err := f.replica().Get(ctx, "/debug/pprof/"+path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(o.out, fmt.Sprintf("scale-%d-%s.pprof", f.jobs, name)), []byte(profile), 0o644)
+	return f.world.profile(ctx, path, filepath.Join(o.out, fmt.Sprintf("scale-%d-%s.pprof", f.jobs, name)))
 }
 
 // anew measures Winnow; see anewOf.
@@ -138,7 +126,7 @@ func (f *field) anew(ctx context.Context, name string, do func() error) (anew, e
 
 // anewOf measures a process from before something until it has nothing more to do.
 func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew, err error) {
-	if err := quiet(ctx, pid); err != nil {
+	if err := quiet(ctx, waitMost, pid); err != nil {
 		return a, err
 	}
 	// Since Linux 4.0 this sets the peak to what is resident now (proc_pid_clear_refs(5)).
@@ -157,7 +145,7 @@ func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew,
 		return a, err
 	}
 	a.name, a.seconds = name, time.Since(begin).Seconds()
-	if err := quiet(ctx, pid); err != nil {
+	if err := quiet(ctx, waitMost, pid); err != nil {
 		return a, err
 	}
 	after, err := cpuTime(pid)
@@ -170,8 +158,8 @@ func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew,
 }
 
 // quiet waits until a process has nothing to do, a second at least.
-func quiet(ctx context.Context, pid int) error {
-	return eventually(ctx, time.Millisecond, func(ctx context.Context) error {
+func quiet(ctx context.Context, most time.Duration, pid int) error {
+	return poll.Until(ctx, most, time.Millisecond, func(ctx context.Context) error {
 		before, err := cpuTime(pid)
 		if err != nil {
 			return err

@@ -115,6 +115,19 @@ func (w *world) waitMetric(ctx context.Context, name string, want float64) error
 	})
 }
 
+// armed is nil if Winnow leads and has this many timers.
+func (w *world) armed(ctx context.Context, want int) error {
+	m, err := w.winnowMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	leading, timers := m.total("winnow_leading"), m.total("winnow_tracker_timers")
+	if leading != 1 || timers != float64(want) {
+		return fmt.Errorf("winnow_leading is %v, winnow_tracker_timers %v of %d", leading, timers, want)
+	}
+	return nil
+}
+
 // metric finds a metric without labels in the text format of Prometheus.
 func metric(text, name string) (float64, error) {
 	for line := range strings.Lines(text) {

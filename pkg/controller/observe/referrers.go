@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
@@ -118,9 +119,9 @@ func (o *Observer) reportReferrer(k *kinds.Referrer) func(context.Context, error
 // referring is what an object refers to, for each of the sources of its resource.
 type referring []engine.Referring
 
-// ReferringOf returns what an object refers to.
-func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) []engine.Referring {
-	refs, exempt := k.References(object)
+// ReferringOf returns what an object refers to. The error says what could not be read; see kinds.Referrer.
+func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]engine.Referring, error) {
+	refs, exempt, err := k.References(object)
 	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
 	var out []engine.Referring
 	if source := k.Source(); source != "" {
@@ -133,17 +134,24 @@ func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) []engine.
 		}
 		out = append(out, own)
 	}
-	return out
+	return out, err
 }
 
 func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
+	logged := false
 	return &sink[referring]{
 		reduce: func(object any) (referring, error) {
 			u, ok := object.(*unstructured.Unstructured)
 			if !ok {
 				return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
 			}
-			return ReferringOf(k, u), nil
+			all, err := ReferringOf(k, u)
+			if err != nil && !logged { // Others most often fail for the same reason.
+				logged = true
+				klog.Background().Error(err, "Cannot tell what the objects of a resource refer to. Nothing is unused in the namespaces of such objects",
+					"resource", k.Resource(), "first", klog.KObj(u))
+			}
+			return all, nil
 		},
 		upsert: func(r referring) { o.Tracker.SetReferring(r, o.Clock.Now()) },
 		remove: func(r referring) {

@@ -139,7 +139,8 @@ func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace
 		if !ok {
 			return fmt.Errorf("%T is no object of %s", object, k.Resource())
 		}
-		do(ReferringOf(k, u))
+		all, _ := ReferringOf(k, u)
+		do(all)
 		return nil
 	})
 }

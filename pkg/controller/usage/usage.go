@@ -306,15 +306,14 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	case !mayName(source):
 		what = "an object of " + source
 	}
-	used := t.use(o) == references.Used
-	switch {
-	case others:
+	if others {
 		what += " and others"
-	case used:
-		verb = "refers"
 	}
-	if !used {
-		verb = "may " + verb
+	switch {
+	case t.use(o) != references.Used:
+		return what + " may refer to everything in the namespace"
+	case !others:
+		verb = "refers"
 	}
 	return what + " " + verb + " to it"
 }

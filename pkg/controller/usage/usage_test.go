@@ -291,7 +291,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("web: %q", got)
 	}
 	set("widgets.example.com", "shop", "w", references.Reference{To: references.Secrets, Namespace: "shop", Name: references.All})
-	say("any", "widgets.example.com/w may refer to it")
+	say("any", "widgets.example.com/w may refer to everything in the namespace")
 }
 
 // rounded returns the next whole second.
