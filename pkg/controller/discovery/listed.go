@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
@@ -60,11 +61,11 @@ func (a *answer) addListed(gv schema.GroupVersion, list *metav1.APIResourceList,
 }
 
 // undiscovered returns why it is not known of all resources whether their objects can be listed; empty if it is. Metrics are no objects that
-// could be watched, and their servers fail often.
+// could be watched, and their servers fail often. Winnow's own objects refer to nothing, and their server has failed whenever it starts.
 func (a *answer) undiscovered() string {
 	compare := func(x, y schema.GroupVersion) int { return cmp.Compare(x.String(), y.String()) }
 	for _, gv := range slices.SortedFunc(maps.Keys(a.unlisted), compare) {
-		if gv.Group != "metrics.k8s.io" && !strings.HasSuffix(gv.Group, ".metrics.k8s.io") {
+		if gv.Group != gc.GroupName && gv.Group != "metrics.k8s.io" && !strings.HasSuffix(gv.Group, ".metrics.k8s.io") {
 			return fmt.Sprintf("the cluster does not say which resources %s has: %v", gv, a.unlisted[gv])
 		}
 	}
