@@ -29,7 +29,7 @@ func NewlyApproved(p, old metav1.Object) []string {
 
 // ApproveCommand returns the command that approves a hold of a policy. Without a namespace, it is a cluster policy.
 func ApproveCommand(namespace, name, id string) string {
-	target := policyResource(namespace) + " " + name
+	target := PolicyResource(namespace) + " " + name
 	if namespace != "" {
 		target += " -n " + namespace
 	}
@@ -37,9 +37,10 @@ func ApproveCommand(namespace, name, id string) string {
 }
 
 // PolicyTitle names a policy as an argument of kubectl. Without a namespace, it is a cluster policy.
-func PolicyTitle(namespace, name string) string { return policyResource(namespace) + "/" + name }
+func PolicyTitle(namespace, name string) string { return PolicyResource(namespace) + "/" + name }
 
-func policyResource(namespace string) string {
+// PolicyResource returns the resource of a policy. Without a namespace, it is a cluster policy.
+func PolicyResource(namespace string) string {
 	if namespace == "" {
 		return "clustercleanuppolicies." + GroupName
 	}
