@@ -69,7 +69,8 @@ var layers = []layer{
 		path: "./pkg/controller/engine", imports: []string{
 			"./pkg/expressions", "./pkg/controller/approval", "./pkg/controller/report",
 			"./pkg/controller/lifecycle", "./pkg/controller/capacity", "./pkg/controller/expiry", "./pkg/controller/freshness",
-			"./pkg/controller/turns", "./pkg/controller/references", "./pkg/controller/usage", "./pkg/controller/kinds", "./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
+			"./pkg/controller/turns", "./pkg/controller/references", "./pkg/controller/usage", "./pkg/controller/kinds",
+			"./pkg/controller/policy", "./pkg/controller/deletion", "./pkg/controller/facts",
 		},
 	},
 }

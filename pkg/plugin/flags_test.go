@@ -151,7 +151,7 @@ func TestUsage(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
 	in, writer := io.Pipe()
-	defer writer.Close()
+	defer func() { _ = writer.Close() }()
 	streams.In = in
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)

@@ -96,6 +96,19 @@ func dispatch(ctx context.Context, args []string) error {
 		flags.PrintDefaults()
 	}
 	selection := flags.String("run", "", "measure only what this regular expression matches of: "+strings.Join(names(), ", "))
+	o.addFlags(flags)
+	_ = flags.Parse(args) // ends the process on an error
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flags.Arg(0))
+	}
+	wanted, err := regexp.Compile(*selection)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	return run(ctx, o, wanted)
+}
+
+func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.winnow, "winnow", "bin/winnow-apiserver", "the winnow-apiserver to measure")
 	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
@@ -139,15 +152,6 @@ func dispatch(ctx context.Context, args []string) error {
 	flags.BoolVar(&o.fsync, "fsync", false, "etcd waits for the disk, as in production; a cluster of tests does not")
 	o.scale = numbers{10_000, 100_000}
 	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")
-	_ = flags.Parse(args) // ends the process on an error
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flags.Arg(0))
-	}
-	wanted, err := regexp.Compile(*selection)
-	if err != nil {
-		return fmt.Errorf("-run: %w", err)
-	}
-	return run(ctx, o, wanted)
 }
 
 func run(ctx context.Context, o options, wanted *regexp.Regexp) (err error) {

@@ -30,8 +30,8 @@ type unusedFigures struct {
 	server sample // percent of a core, of kube-apiserver at rest
 }
 
-// measureUnused measures memory and CPU of Winnow with a rule with after: Unused, without one, and of informers: over many Pods, ConfigMaps and
-// Secrets that do not change, and then while Pods change.
+// measureUnused measures memory and CPU of Winnow with a rule with after: Unused, without one, and of informers: over many Pods, ConfigMaps
+// and Secrets that do not change, and then while Pods change.
 func measureUnused(ctx context.Context, o options, r *report) (err error) {
 	w, err := newWorldWithWinnow(ctx, o)
 	if err != nil {

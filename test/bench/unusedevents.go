@@ -42,8 +42,8 @@ var podEvents = []struct {
 	}},
 }
 
-// measureUnusedEvents measures the CPU of Winnow, of informers and of kube-apiserver while Pods change, and takes off what they use at rest. A
-// first round only warms up, and gives a profile.
+// measureUnusedEvents measures the CPU of Winnow, of informers and of kube-apiserver while Pods change, and takes off what they use at
+// rest. A first round only warms up, and gives a profile.
 func (w *world) measureUnusedEvents(
 	ctx context.Context, o options, r *report, informers int, winnow, beside unusedFigures,
 ) error {

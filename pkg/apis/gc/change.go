@@ -60,8 +60,8 @@ type PolicyForecast struct {
 
 // ServedResource is what a cluster says of a resource. The zero value says nothing against it.
 type ServedResource struct {
-	// Refusal says why Winnow cannot delete objects of the resource; empty if it can. Refers is set if it can list and watch them nevertheless,
-	// so that it sees what they refer to.
+	// Refusal says why Winnow cannot delete objects of the resource; empty if it can. Refers is set if it can list and watch them
+	// nevertheless, so that it sees what they refer to.
 	Refusal string
 	Refers  bool
 	// Missing is set if the cluster does not serve the resource, and Similar is one that it serves and that was perhaps meant.

@@ -39,8 +39,8 @@ func (a *answer) keepListed(before *answer) sets.Set[string] {
 	return seen
 }
 
-// addListed adds the resources of a version that can be listed and watched. Versions come in the order that the cluster prefers, so the first
-// one of a resource counts.
+// addListed adds the resources of a version that can be listed and watched. Versions come in the order that the cluster prefers, so the
+// first one of a resource counts.
 func (a *answer) addListed(gv schema.GroupVersion, list *metav1.APIResourceList, seen sets.Set[string]) {
 	if list == nil {
 		return

@@ -157,6 +157,22 @@ func (e *Engine) complete(ns *namespace) bool {
 // unlisted returns a resource that decisions in the namespace depend on and that is not listed yet; empty if all are, except those that
 // cannot be listed.
 func (e *Engine) unlisted(ns *namespace) string {
+	if what := e.unlistedDependency(ns); what != "" {
+		return what
+	}
+	for resource, covering := range ns.covered {
+		if _, err := e.kinds.For(resource); err != nil || e.failing.skipped.Has(resource) {
+			continue // If the cluster does not serve the resource, there are no objects.
+		}
+		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
+			return resource
+		}
+	}
+	return ""
+}
+
+// unlistedDependency is unlisted for what policies do not name.
+func (e *Engine) unlistedDependency(ns *namespace) string {
 	switch {
 	case !e.fresh.AllListed():
 		return "policies and namespaces"
@@ -168,14 +184,6 @@ func (e *Engine) unlisted(ns *namespace) string {
 		return kinds.ResourceQuotas
 	case !e.referrersKnown(ns):
 		return kinds.Referrers
-	}
-	for resource, covering := range ns.covered {
-		if _, err := e.kinds.For(resource); err != nil || e.failing.skipped.Has(resource) {
-			continue // If the cluster does not serve the resource, there are no objects.
-		}
-		if resource != kinds.ResourceQuotas && ns.listed[resource] != covering {
-			return resource
-		}
 	}
 	return ""
 }

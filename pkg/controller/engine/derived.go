@@ -65,18 +65,13 @@ func (e *Engine) derive(ns *namespace, now time.Time) {
 	}
 	e.unmarkPending(ns) // Under the ceilings of before.
 	ns.formerCeilings, ns.formerHoldAbove = formerCeilings.UnsortedList(), ns.bounds.HoldAbove.Stricter(ns.formerHoldAbove)
-	former := ns.unused
+	formerUnused := ns.unused
 	ns.derived, e.asked.rec = d, nil
 	e.orphanHolds(ns)
 	if len(ns.changes) > 0 {
 		e.markPending(ns)
 	}
-	if len(d.unused) > 0 {
-		resources.Insert(kinds.Referrers)
-	}
-	if !d.unused.Equal(former) {
-		e.trackUsage(ns, now)
-	}
+	e.updateTracking(ns, formerUnused, now)
 	e.updateConditions(ns, &d)
 	e.updateCoverage(ns, resources, now)
 }
@@ -116,6 +111,9 @@ func (d *derived) addPolicy(
 	d.unused.Insert(ps.compiled.UnusedResources()...)
 	if len(ps.compiled.QuotaResources(t.Finishing)) > 0 {
 		resources.Insert(kinds.ResourceQuotas)
+	}
+	if len(d.unused) > 0 {
+		resources.Insert(kinds.Referrers)
 	}
 	return true
 }

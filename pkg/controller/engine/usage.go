@@ -133,8 +133,12 @@ func (e *Engine) requeueAll(records []*record) {
 	}
 }
 
-// trackUsage adds the objects of a namespace to Engine.usage that rules with after: Unused are about, and removes the others.
-func (e *Engine) trackUsage(ns *namespace, now time.Time) {
+// updateTracking adds the objects of a namespace to Engine.usage that rules with after: Unused are about, and removes the others. former
+// are the resources that such rules were about.
+func (e *Engine) updateTracking(ns *namespace, former sets.Set[string], now time.Time) {
+	if ns.unused.Equal(former) {
+		return
+	}
 	for _, rec := range ns.records {
 		if ns.unused.Has(rec.Resource) {
 			e.track(rec, now)

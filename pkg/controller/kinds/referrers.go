@@ -105,8 +105,8 @@ func (r *Referrer) Kind() *Kind {
 	return k
 }
 
-// Referrers returns those among the resources that the cluster serves, with the lifecycles of users, which replace built-in declarations. One
-// that is as before is the same.
+// Referrers returns those among the resources that the cluster serves, with the lifecycles of users, which replace built-in declarations.
+// One that is as before is the same.
 func (c *Catalog) Referrers(all []Listed, users map[string]*gc.ResourceLifecycle, before []*Referrer) []*Referrer {
 	type identity struct {
 		Listed
@@ -183,16 +183,16 @@ func (r *Referrer) declare(user *gc.ResourceLifecycle) {
 	r.Reader = reader
 }
 
-// NeverRefers reports whether no resource of a group refers to ConfigMaps or Secrets: those of Winnow itself, and metrics. Their servers may
-// be unavailable, that of Winnow whenever it starts.
+// NeverRefers reports whether no resource of a group refers to ConfigMaps or Secrets: those of Winnow itself, and metrics. Their servers
+// may be unavailable, that of Winnow whenever it starts.
 func NeverRefers(group string) bool {
 	return slices.ContainsFunc([]string{gc.GroupName, "metrics.k8s.io"}, func(never string) bool {
 		return group == never || strings.HasSuffix(group, "."+never)
 	})
 }
 
-// ofKubernetes reports whether a resource is one of Kubernetes itself. Those that refer to ConfigMaps or Secrets have a Reader, as a test of
-// package references checks; one that is newer than this program is none of them.
+// ofKubernetes reports whether a resource is one of Kubernetes itself. Those that refer to ConfigMaps or Secrets have a Reader, as a test
+// of package references checks; one that is newer than this program is none of them.
 func ofKubernetes(s Served) bool {
 	if s.Group == "apiextensions.k8s.io" || s.Group == "apiregistration.k8s.io" {
 		return true

@@ -101,8 +101,8 @@ func newKind(s Served, l *gc.ResourceLifecycle, source Source) *Kind {
 	return Custom(s.GroupVersionKind, s.Plural, compiled, source)
 }
 
-// CompileLifecycle compiles a stored lifecycle; nil if its objects do not finish. It fails if the lifecycle could not have passed validation, for example because a newer
-// version wrote it.
+// CompileLifecycle compiles a stored lifecycle; nil if its objects do not finish. It fails if the lifecycle could not have passed
+// validation, for example because a newer version wrote it.
 func CompileLifecycle(l *gc.ResourceLifecycle, kind schema.GroupKind) (*lifecycle.Compiled, error) {
 	if why := gc.Unreadable(&l.ObjectMeta); why != "" {
 		return nil, fmt.Errorf("%s", why)

@@ -94,9 +94,9 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 	return r
 }
 
-// newReferrersListWatch returns the list and watch calls of a reflector of referrers. It reports each error, also one that ends a watch, for
-// example an object that cannot be decoded: references that are not known may have come since. Then only a complete list, or a watch that
-// goes on where the one before has ended, brings everything. Parts of a list do not.
+// newReferrersListWatch returns the list and watch calls of a reflector of referrers. It reports each error, also one that ends a watch,
+// for example an object that cannot be decoded: references that are not known may have come since. Then only a complete list, or a watch
+// that goes on where the one before has ended, brings everything. Parts of a list do not.
 func newReferrersListWatch(
 	list cache.ListWithContextFunc, watches cache.WatchFuncWithContext, report func(context.Context, error),
 ) *cache.ListWatch {

@@ -24,8 +24,8 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/references"
 )
 
-// UsageReader reads from the API server, consistently, what refers to an object. It is asked before the object is deleted, because watches may
-// be behind. It reads the referrers of the namespace of the object, and those without a namespace.
+// UsageReader reads from the API server, consistently, what refers to an object. It is asked before the object is deleted, because watches
+// may be behind. It reads the referrers of the namespace of the object, and those without a namespace.
 type UsageReader struct {
 	Client *Client
 	// Kinds returns the table that has the referrers.
@@ -45,8 +45,8 @@ type usageReading struct {
 }
 
 const (
-	// usageFor is how long a reading is used after it has ended. While it lasts, it is used by all who ask. So something may have begun to refer
-	// to an object that is deleted as long ago as the reading took, and usageFor.
+	// usageFor is how long a reading is used after it has ended. While it lasts, it is used by all who ask. So something may have begun to
+	// refer to an object that is deleted as long ago as the reading took, and usageFor.
 	usageFor = time.Second
 	// usageTimeout bounds a reading.
 	usageTimeout = 30 * time.Second

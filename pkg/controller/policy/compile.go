@@ -130,20 +130,26 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 
 // checkAfter returns an error about a rule that does not count from the finish and has what validation would refuse.
 func checkAfter(r *gc.CleanupRule, selector labels.Selector) error {
-	refused := len(r.Resources) == 0 || slices.Contains(r.Resources, gc.ResourceAll) || selector.Empty() && len(r.MatchConditions) == 0 ||
-		r.TTL == nil || r.Outcome != "" || r.Capacity != nil || r.ActiveDeadline != nil
-	switch r.After {
-	case gc.AfterUnused:
-		if slices.ContainsFunc(r.Resources, func(resource string) bool { return !gc.CanBeUnused(resource) }) {
-			return fmt.Errorf("after: %s is for %s and %s", r.After, gc.ResourceConfigMaps, gc.ResourceSecrets)
-		}
-	case gc.AfterCreated:
-	default:
+	if r.After == "" || r.After == gc.AfterFinished {
 		return nil
 	}
-	if refused {
+	if err := checkUnused(r); err != nil {
+		return err
+	}
+	named := len(r.Resources) > 0 && !slices.Contains(r.Resources, gc.ResourceAll)
+	selects := !selector.Empty() || len(r.MatchConditions) > 0
+	if !named || !selects || r.TTL == nil || r.Outcome != "" || r.Capacity != nil || r.ActiveDeadline != nil {
 		return fmt.Errorf("after: %s needs resources, a selector or matchConditions, and ttl, and no outcome, capacity or activeDeadline",
 			r.After)
+	}
+	return nil
+}
+
+// checkUnused returns an error about a rule that counts from the last use of what cannot be unused.
+func checkUnused(r *gc.CleanupRule) error {
+	cannot := func(resource string) bool { return !gc.CanBeUnused(resource) }
+	if r.After == gc.AfterUnused && slices.ContainsFunc(r.Resources, cannot) {
+		return fmt.Errorf("after: %s is for %s and %s", r.After, gc.ResourceConfigMaps, gc.ResourceSecrets)
 	}
 	return nil
 }

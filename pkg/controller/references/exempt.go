@@ -117,6 +117,6 @@ func marked(values, marks map[string]string) string {
 	return ""
 }
 
-// ExemptTypes returns the types of Secrets that are exempt, with the reason. The type of a Secret is not part of its metadata, but a list or
-// watch of metadata can select it with the field selector "type=...".
+// ExemptTypes returns the types of Secrets that are exempt, with the reason. The type of a Secret is not part of its metadata, but a list
+// or watch of metadata can select it with the field selector "type=...".
 func ExemptTypes() map[string]string { return maps.Clone(exempt.types) }

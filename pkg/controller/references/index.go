@@ -182,7 +182,8 @@ func (x *Index) Example(to To, namespace, name string) (source string, example R
 		x.counts[keys[0]] = c
 	}
 	g := c.example
-	others = c.groups > 1 || g.members > 1 || slices.ContainsFunc(keys[1:], func(k Key) bool { return x.counts[k].groups > 1 || !g.contains(k) })
+	others = c.groups > 1 || g.members > 1 ||
+		slices.ContainsFunc(keys[1:], func(k Key) bool { return x.counts[k].groups > 1 || !g.contains(k) })
 	return g.source.name, Referrer{Namespace: g.namespace, Name: g.source.nameOf(g)}, others
 }
 

@@ -243,8 +243,8 @@ func (t *Tracker[T]) Adopt(of T, since time.Time) bool {
 	return true
 }
 
-// wholeSecond returns a time in Unix seconds, rounded up, so that nothing is deleted too early. Like all times of Kubernetes, those since when
-// objects are unused have no fractions.
+// wholeSecond returns a time in Unix seconds, rounded up, so that nothing is deleted too early. Like all times of Kubernetes, those since
+// when objects are unused have no fractions.
 func wholeSecond(t time.Time) int64 {
 	if t.Nanosecond() > 0 {
 		return t.Unix() + 1
@@ -285,8 +285,8 @@ func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
 // Known reports whether Unknown is empty.
 func (t *Tracker[T]) Known() bool { return t.undiscovered == "" && t.unready == 0 }
 
-// Explain says what refers to an object, or why that is not known; empty if nothing does. It names a referrer in the namespace of the object
-// if mayName reports true for its source, and otherwise only the source.
+// Explain says what refers to an object, or why that is not known; empty if nothing does. It names a referrer in the namespace of the
+// object if mayName reports true for its source, and otherwise only the source.
 func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	o := t.objects[of]
 	if o == nil {
@@ -335,8 +335,8 @@ func (t *Tracker[T]) refresh(o *object[T], now time.Time) {
 	}
 }
 
-// firstKnown returns since when an object counts as unused that was never seen in use, in Unix seconds. It may have been unused for long, so
-// the time is not rounded up: what a new policy without any delay makes due is due at once, because of the policy, and not because time
+// firstKnown returns since when an object counts as unused that was never seen in use, in Unix seconds. It may have been unused for long,
+// so the time is not rounded up: what a new policy without any delay makes due is due at once, because of the policy, and not because time
 // passes. Otherwise no hold would apply.
 func firstKnown(now time.Time) int64 { return now.Unix() }
 

@@ -59,7 +59,8 @@ type World struct {
 	quotas    []*engine.Quota
 	objects   map[string][]*facts.Compact // by resource
 	unlisted  map[string]error            // by resource
-	// referring is what objects refer to, if policies depend on that; nil otherwise. unreferred are the resources that the caller may not list.
+	// referring is what objects refer to, if policies depend on that; nil otherwise. unreferred are the resources that the caller may not
+	// list.
 	referring  map[*kinds.Referrer][]engine.Referring
 	unreferred map[*kinds.Referrer]error
 	// governed says that any policy or draft is about any of these namespaces.

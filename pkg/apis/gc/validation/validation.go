@@ -121,21 +121,13 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	if !ok {
 		return nil
 	}
-	var errs field.ErrorList
-	why := after.why
-	for i, resource := range rule.Resources {
-		if rule.After == gc.AfterUnused && !gc.CanBeUnused(resource) && resource != gc.ResourceAll {
-			errs = append(errs, field.NotSupported(path.Child("resources").Index(i), resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets}))
-		}
-	}
-	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
-		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+why))
-	}
+	errs := validateResourcesAfter(rule, after.why, path.Child("resources"))
 	if s := rule.Selector; len(rule.MatchConditions) == 0 && (s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0) {
-		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+why))
+		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+after.why))
 	}
 	if rule.TTL == nil && (rule.Capacity != nil || rule.ActiveDeadline != nil) { // Otherwise validateRule says so.
-		errs = append(errs, field.Required(path.Child("ttl"), fmt.Sprintf("set how long to keep the objects after their %s; %s", after.event, gc.TTLExample)))
+		errs = append(errs, field.Required(path.Child("ttl"),
+			fmt.Sprintf("set how long to keep the objects after their %s; %s", after.event, gc.TTLExample)))
 	}
 	for _, other := range []struct {
 		name string
@@ -144,6 +136,20 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 		if other.set {
 			errs = append(errs, field.Forbidden(path.Child(other.name), "may be set only with after: Finished; write a rule of its own for it"))
 		}
+	}
+	return errs
+}
+
+// validateResourcesAfter checks the resources of a rule that deletes objects whether they have finished or not.
+func validateResourcesAfter(rule *gc.CleanupRule, why string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, resource := range rule.Resources {
+		if rule.After == gc.AfterUnused && !gc.CanBeUnused(resource) && resource != gc.ResourceAll {
+			errs = append(errs, field.NotSupported(path.Index(i), resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets}))
+		}
+	}
+	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
+		errs = append(errs, field.Required(path, "name each resource: "+why))
 	}
 	return errs
 }

@@ -72,7 +72,10 @@ type Cluster struct {
 
 // New makes a cluster with these objects, in the versions that they have.
 func New(objects ...runtime.Object) *Cluster {
-	c := &Cluster{version: 1, resources: map[string]*resource{}, custom: map[string]schema.GroupVersionKind{}, watches: map[string]int{}, changed: make(chan struct{})}
+	c := &Cluster{
+		version: 1, resources: map[string]*resource{}, custom: map[string]schema.GroupVersionKind{}, watches: map[string]int{},
+		changed: make(chan struct{}),
+	}
 	for _, object := range objects {
 		object = object.DeepCopyObject()
 		c.of(object).objects[key(object)] = object
@@ -232,10 +235,12 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if request.kind.Empty() {
-		return failed(r, request, apierrors.NewGenericServerResponse(http.StatusNotFound, "list", schema.GroupResource{Resource: request.Resource}, "", "", 0, true))
+		return failed(r, request, apierrors.NewGenericServerResponse(
+			http.StatusNotFound, "list", schema.GroupResource{Resource: request.Resource}, "", "", 0, true))
 	}
 	if request.Options.SendInitialEvents != nil && c.PagesOnly {
-		return failed(r, request, apierrors.NewBadRequest("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
+		return failed(r, request,
+			apierrors.NewBadRequest("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
 	}
 	c.mu.Lock()
 	c.requests = append(c.requests, request)

@@ -64,6 +64,7 @@ func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
 		since = f.Created
 	case gc.AfterUnused:
 		since = f.Usage.Since
+	case gc.AfterFinished:
 	}
 	byTime := after(since, v.ttl)
 	if !c.overLimit[f.UID][v.policy] {

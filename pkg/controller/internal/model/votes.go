@@ -205,7 +205,8 @@ func countsFromCreation(votes []vote) bool {
 
 // countsFromUse reports whether no vote waits for the object to finish, and some wait until nothing uses it.
 func countsFromUse(votes []vote) bool {
-	return !countsFromCreation(votes) && len(votes) > 0 && all(votes, func(v vote) bool { return oneOf(v.after, gc.AfterCreated, gc.AfterUnused) })
+	return !countsFromCreation(votes) && len(votes) > 0 &&
+		all(votes, func(v vote) bool { return oneOf(v.after, gc.AfterCreated, gc.AfterUnused) })
 }
 
 // sinceWhen is what durations are counted from that are not those of one rule.
