@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -288,6 +289,8 @@ func TestReplacedReferrers(t *testing.T) {
 	o.becomes("named", "InUse", "an object of runs.example.com refers to it")
 
 	answer := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(release)
 	o.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
 		if r.Resource == "runs" {
 			<-answer
@@ -301,7 +304,7 @@ func TestReplacedReferrers(t *testing.T) {
 	o.serve("", map[string]*gc.ResourceLifecycle{l.Name: l}, configMaps, runs)
 	o.becomes("plain", "ReferrersUnknown", "Winnow has not listed all runs.example.com yet")
 	o.becomes("named", "InUse", "an object of runs.example.com refers to it")
-	close(answer)
+	release()
 	o.becomes("plain", "InUse", "an object of runs.example.com refers to it")
 	o.becomes("named", "Expired", "")
 }
