@@ -36,15 +36,15 @@ type UsageReader struct {
 
 // usageReading are all referrers of a namespace.
 type usageReading struct {
-	began time.Time
+	ended time.Time     // zero while it is under way
 	done  chan struct{} // closed when index and err are set
 	index *references.Index
 	err   error
 }
 
 const (
-	// usageFor is how long a reading is used, since it began. It bounds how long ago something may have begun to refer to an object that is
-	// deleted.
+	// usageFor is how long a reading is used after it has ended. With the time that the reading takes, it bounds how long ago something may
+	// have begun to refer to an object that is deleted. An order may lapse while the referrers are read, so the next one needs the same reading.
 	usageFor = time.Second
 	// usageTimeout bounds a reading.
 	usageTimeout = 30 * time.Second
@@ -68,18 +68,18 @@ func (r *UsageReader) InUse(ctx context.Context, resource, namespace, name strin
 	return "", nil
 }
 
-// read returns the referrers of a namespace, as they were less than usageFor ago when it was called.
+// read returns the referrers of a namespace, by a reading that is under way or ended less than usageFor ago.
 func (r *UsageReader) read(ctx context.Context, namespace string) (*references.Index, error) {
 	now := r.Clock.Now()
 	r.lock.Lock()
 	for of, reading := range r.readings {
-		if now.Sub(reading.began) >= usageFor || now.Before(reading.began) {
+		if !reading.ended.IsZero() && (now.Sub(reading.ended) >= usageFor || now.Before(reading.ended)) {
 			delete(r.readings, of)
 		}
 	}
 	reading, ok := r.readings[namespace]
 	if !ok {
-		reading = &usageReading{began: now, done: make(chan struct{})}
+		reading = &usageReading{done: make(chan struct{})}
 		if r.readings == nil {
 			r.readings = map[string]*usageReading{}
 		}
@@ -89,6 +89,9 @@ func (r *UsageReader) read(ctx context.Context, namespace string) (*references.I
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), usageTimeout) // Others may wait for it.
 			defer cancel()
 			reading.index, reading.err = r.list(ctx, namespace)
+			r.lock.Lock()
+			defer r.lock.Unlock()
+			reading.ended = r.Clock.Now()
 		}()
 	}
 	r.lock.Unlock()
