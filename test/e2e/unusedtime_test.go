@@ -50,6 +50,14 @@ func unusedSince(t *testing.T, ns, object string) time.Time {
 	return since
 }
 
+// shorten has the policy of unusedAfter delete at once.
+func shorten(t *testing.T, ns string) {
+	t.Helper()
+	rules, err := json.Marshal(unusedAfter("0s").Rules)
+	must(t, err)
+	changePolicy(t, ns, "p", fmt.Sprintf(`{"rules": %s}`, rules))
+}
+
 // testUnusedUsedAgain: what is used again is kept, and its time starts anew when that ends. Whoever extends it is heard.
 func testUnusedUsedAgain(t *testing.T) {
 	ns := newNamespace(t)
@@ -84,9 +92,7 @@ func testUnusedHeldAbove(t *testing.T) {
 		func(ns string) {
 			createUnusedPolicy(t, ns, unusedAfter("1h"))
 			unusedSince(t, ns, "configmaps/old-0")
-			rules, err := json.Marshal(unusedAfter("0s").Rules)
-			must(t, err)
-			changePolicy(t, ns, "p", fmt.Sprintf(`{"rules": %s}`, rules))
+			shorten(t, ns)
 		},
 	} {
 		ns := g.namespace(t)
