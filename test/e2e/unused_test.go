@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,7 @@ func TestUnused(t *testing.T) {
 		"Sleepers":        testUnusedSleepers,
 		"CustomResources": testUnusedByCustomResources,
 		"UsedAgain":       testUnusedUsedAgain,
+		"Tenant":          testUnusedTenant,
 		"HeldAbove":       testUnusedHeldAbove,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,12 +89,20 @@ func createSecret(t *testing.T, ns, name string, change ...func(*corev1.Secret))
 // waitReason waits until the candidate of an object has a reason, and a message that contains a text.
 func waitReason(t *testing.T, ns, object, reason, contains string) {
 	t.Helper()
+	waitCandidate(t, ns, object, "reason: "+reason, contains)
+}
+
+// waitCandidate waits until the candidate of an object has all of some texts, as YAML on one line.
+func waitCandidate(t *testing.T, ns, object string, texts ...string) {
+	t.Helper()
 	eventually(t, func(ctx context.Context) string {
 		stdout, stderr, err := suite.Kubectl(ctx, "get", "cand", "-n", ns, "-o", "yaml", "--field-selector=object="+object)
-		if err == nil && strings.Contains(stdout, "reason: "+reason) && strings.Contains(strings.Join(strings.Fields(stdout), " "), contains) {
-			return ""
+		for _, text := range texts {
+			if err != nil || !strings.Contains(strings.Join(strings.Fields(stdout), " "), text) {
+				return fmt.Sprintf("no %q in candidate %s: %s%s", text, object, stderr, stdout)
+			}
 		}
-		return object + ": " + stderr + stdout
+		return ""
 	})
 }
 

@@ -50,6 +50,14 @@ func unusedSince(t *testing.T, ns, object string) time.Time {
 	return since
 }
 
+// shorten has the policy of unusedAfter delete at once.
+func shorten(t *testing.T, ns string) {
+	t.Helper()
+	rules, err := json.Marshal(unusedAfter("0s").Rules)
+	must(t, err)
+	changePolicy(t, ns, "p", fmt.Sprintf(`{"rules": %s}`, rules))
+}
+
 // testUnusedUsedAgain: what is used again is kept, and its time starts anew when that ends. Whoever extends it is heard.
 func testUnusedUsedAgain(t *testing.T) {
 	ns := newNamespace(t)
@@ -79,15 +87,13 @@ func testUnusedUsedAgain(t *testing.T) {
 func testUnusedHeldAbove(t *testing.T) {
 	g := newGroup()
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: holdAbove(5)})
-	for change, make := range map[string]func(ns string){
-		"of a policy": func(ns string) {
+	for _, change := range []func(ns string){
+		func(ns string) { createUnusedPolicy(t, ns, unusedAfter("0s")) },
+		func(ns string) {
 			createUnusedPolicy(t, ns, unusedAfter("1h"))
 			unusedSince(t, ns, "configmaps/old-0")
-			rules, err := json.Marshal(unusedAfter("0s").Rules)
-			must(t, err)
-			changePolicy(t, ns, "p", fmt.Sprintf(`{"rules": %s}`, rules))
+			shorten(t, ns)
 		},
-		"by a new policy": func(ns string) { createUnusedPolicy(t, ns, unusedAfter("0s")) },
 	} {
 		ns := g.namespace(t)
 		var want []string
@@ -96,12 +102,11 @@ func testUnusedHeldAbove(t *testing.T) {
 			createConfigMap(t, ns, name)
 			want = append(want, "configmaps/"+name+" p/unused")
 		}
-		make(ns)
+		change(ns)
 		status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
 		settle(t, time.Second)
 		expectDeletions(t, ns)
 		approve(t, status)
 		expectDeletions(t, ns, want...)
-		t.Logf("a change %s was held", change)
 	}
 }

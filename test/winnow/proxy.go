@@ -22,7 +22,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong and freeze its watches.
+// Proxy stands between a replica and the API server as a man in the middle, who may set its clock wrong, freeze its watches, hold requests
+// back and count what it gets.
 type Proxy struct {
 	// Kubeconfig is the path of one by which a replica goes through the proxy, with the rights of Winnow.
 	Kubeconfig string
@@ -31,8 +32,10 @@ type Proxy struct {
 	server   *http.Server
 	offset   atomic.Int64 // of the Date of answers, in nanoseconds
 
-	lock   sync.Mutex
-	frozen map[string]chan struct{} // by resource, closed when its watches go on
+	lock     sync.Mutex
+	frozen   map[string]chan struct{} // by resource, closed when its watches go on
+	received map[string]int64         // by resource
+	before   func(*http.Request)
 }
 
 // NewProxy starts a proxy that changes nothing yet.
@@ -49,16 +52,23 @@ func (s *Server) NewProxy() (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{frozen: map[string]chan struct{}{}}
+	p := &Proxy{frozen: map[string]chan struct{}{}, received: map[string]int64{}, before: func(*http.Request) {}}
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	p.server = &http.Server{Handler: &httputil.ReverseProxy{
+	pass := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      transport,
 		FlushInterval:  -1, // Watches are read as they come.
 		ModifyResponse: p.tamper,
-	}}
+	}
+	p.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.lock.Lock()
+		before := p.before
+		p.lock.Unlock()
+		before(r)
+		pass.ServeHTTP(w, r)
+	})}
 	go func() { _ = p.server.Serve(p.listener) }()
 	p.Kubeconfig = filepath.Join(s.cluster.Dir, fmt.Sprintf("kubeconfig-proxy-%d", p.listener.Addr().(*net.TCPAddr).Port))
 	return p, p.writeKubeconfig()
@@ -81,31 +91,46 @@ func (p *Proxy) Freeze(resource string) (thaw func()) {
 	})
 }
 
+// Before has a function called with each request before it is passed on, which waits until the function returns.
+func (p *Proxy) Before(f func(*http.Request)) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.before = f
+}
+
+// Received returns how many bytes of a resource lists and watches have had. The API server does not compress short answers and watches.
+func (p *Proxy) Received(resource string) int64 {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.received[resource]
+}
+
 // Close cuts all connections.
 func (p *Proxy) Close() error { return p.server.Close() }
 
 func (p *Proxy) tamper(response *http.Response) error {
-	if r := response.Request; r.URL.Query().Has("watch") {
-		response.Body = &watchBody{response.Body, p, r.Context(), path.Base(r.URL.Path)}
-	}
+	r := response.Request
+	response.Body = &body{response.Body, p, r.Context(), path.Base(r.URL.Path), r.URL.Query().Has("watch")}
 	return p.shiftDate(response)
 }
 
-// watchBody is what a watch reports.
-type watchBody struct {
+// body is an answer, or what a watch reports.
+type body struct {
 	io.ReadCloser
 	proxy    *Proxy
 	ctx      context.Context // of the request
 	resource string
+	watch    bool
 }
 
-// Read implements io.Reader. It waits while the watch is frozen.
-func (b *watchBody) Read(into []byte) (int, error) {
+// Read implements io.Reader. It waits while a watch is frozen.
+func (b *body) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	b.proxy.lock.Lock()
+	b.proxy.received[b.resource] += int64(n)
 	frozen := b.proxy.frozen[b.resource]
 	b.proxy.lock.Unlock()
-	if frozen != nil {
+	if b.watch && frozen != nil {
 		select {
 		case <-frozen:
 		case <-b.ctx.Done():

@@ -199,6 +199,12 @@ func isPart(s string) bool {
 // isLabel reports whether a namespace can have the name.
 func isLabel(s string) bool { return len(s) <= maxLabel && isPart(s) }
 
+// ignored are the annotations that refer to nothing.
+var ignored = map[string]bool{
+	corev1.LastAppliedConfigAnnotation: true, // It is a copy of the object.
+	"kubernetes.io/description":        true, // It is prose. That of kube-root-ca.crt is in every namespace.
+}
+
 // annotations adds every name in annotations. They often are JSON, so spaces separate names too. Many controllers read names from them: of
 // Ingresses (nginx.ingress.kubernetes.io/auth-secret: ns/name), of Services in Linode's cloud (tls-secret-name in JSON), of templates
 // (ENC[k8s_secret@ns/name/key], Datadog), and of Secrets that copy another (reflector.v1.k8s.emberstack.com/reflects: ns/name).
@@ -212,7 +218,7 @@ func (o *reading) annotations(to To, value any, counts func(key, value string) b
 		if !ok {
 			return fmt.Errorf("annotation %s is not a string", key)
 		}
-		if key != corev1.LastAppliedConfigAnnotation && counts(key, value) { // That one is a copy of the object.
+		if !ignored[key] && counts(key, value) {
 			o.split(to, value)
 		}
 	}
