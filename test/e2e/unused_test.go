@@ -19,11 +19,13 @@ import (
 func TestUnused(t *testing.T) {
 	grantReferrers(t)
 	for name, test := range map[string]func(*testing.T){
-		"ByCustomResources": testUnusedByCustomResources,
-		"HelmUpgrades":      testUnusedHelmUpgrades,
-		"Kinds":             testUnusedKinds,
-		"Rollout":           testUnusedRollout,
-		"Sleepers":          testUnusedSleepers,
+		"Kinds":           testUnusedKinds,
+		"Rollout":         testUnusedRollout,
+		"HelmUpgrades":    testUnusedHelmUpgrades,
+		"Sleepers":        testUnusedSleepers,
+		"CustomResources": testUnusedByCustomResources,
+		"UsedAgain":       testUnusedUsedAgain,
+		"HeldAbove":       testUnusedHeldAbove,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -197,3 +197,19 @@ func TestAbout(t *testing.T) {
 		t.Errorf("before the first reading: %+v", got)
 	}
 }
+
+// TestUndiscovered: what a failed group has is not known, unless its objects cannot refer to anything.
+func TestUndiscovered(t *testing.T) {
+	for group, unknown := range map[string]bool{
+		"example.com": true, "storage.example.com": true, "metrics.k8s.io": false, "custom.metrics.k8s.io": false, gc.GroupName: false,
+	} {
+		c := (&cluster{}).serve("batch", "v1", "jobs").serve(group, "v1", "things").stale(group, "v1")
+		found, err := (&Reader{Discovery: c}).read(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := found.undiscovered(); why != "" != unknown {
+			t.Errorf("%s: %q", group, why)
+		}
+	}
+}

@@ -369,7 +369,10 @@ func (s *usageRun) check(t *rapid.T) {
 		case s.used(i):
 			o.since, o.seenInUse = time.Time{}, true
 		case o.since.IsZero() && s.known():
-			o.since = wholeSecond(s.now)
+			o.since = s.now.Truncate(time.Second)
+			if o.seenInUse {
+				o.since = wholeSecond(s.now)
+			}
 		}
 		want := s.expected(i, o)
 		if got := rec.decision(); got.Action != want.Action || got.Reason != want.Reason || !got.At.Equal(want.At) {

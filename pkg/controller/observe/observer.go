@@ -70,13 +70,18 @@ type reflection struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
+	// reporting is locked while the tracker is told about referrers, and when ctx is canceled.
+	reporting sync.Mutex
 	// covered are the namespaces whose objects the reflector has listed, or a merge.
 	covered map[string]engine.Covering
 }
 
 // New returns an Observer, which Run starts.
 func New(c Config) *Observer {
-	o := &Observer{Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}}, first: firstLists{changed: c.FirstLists}}
+	o := &Observer{
+		Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}},
+		first: firstLists{changed: c.FirstLists},
+	}
 	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
 			observing: o.reportObserving(kinds.CronJobs),

@@ -77,7 +77,10 @@ func (n *naive) refresh(now time.Time) {
 		case use == references.Used:
 			o.since, o.seenInUse = time.Time{}, true
 		case use == references.Unused && n.known() && o.since.IsZero():
-			o.since = rounded(now)
+			o.since = now.Truncate(time.Second)
+			if o.seenInUse {
+				o.since = rounded(now)
+			}
 		}
 	}
 }
