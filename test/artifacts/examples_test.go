@@ -38,6 +38,7 @@ func TestExamplesAtWork(t *testing.T) {
 		t.Fatalf("found examples %q, error %v", examples, err)
 	}
 	defer serveWorkflows(t)()
+	defer grantReferrers(t)()
 	for _, example := range examples {
 		applyExample(t, example)
 	}
@@ -76,6 +77,31 @@ func serveWorkflows(t *testing.T) (undo func()) {
 			}
 			return nil
 		})
+	}
+}
+
+// grantReferrers gives Winnow what the example for unused ConfigMaps and Secrets needs. It returns a function that takes the permissions
+// back, and before that the policy that needs them.
+func grantReferrers(t *testing.T) (undo func()) {
+	t.Helper()
+	const referrers, role = "../../artifacts/optional/referrers.yaml", "winnow:configuration"
+	kubectl(t, "apply", "-f", referrers)
+	kubectl(t, "create", "clusterrole", role, "--verb=get,list,watch,delete", "--resource=configmaps,secrets")
+	kubectl(t, "label", "clusterrole", role, gc.LabelAggregate+"=true")
+	becomes := func(want string) {
+		eventually(t, func() error { // Kubernetes aggregates roles with a delay.
+			if has := verbs(t, "default", "", "secrets"); has != want {
+				return fmt.Errorf("it may %q Secrets, want %q", has, want)
+			}
+			return nil
+		})
+	}
+	becomes("get list watch delete")
+	return func() {
+		kubectl(t, "delete", "namespace", "example-unused")
+		kubectl(t, "delete", "-f", referrers)
+		kubectl(t, "delete", "clusterrole", role)
+		becomes("")
 	}
 }
 
