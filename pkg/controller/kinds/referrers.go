@@ -91,15 +91,24 @@ func metadata(object *unstructured.Unstructured) *metav1.ObjectMeta {
 	}
 }
 
-// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata.
+// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata. Most objects of Kubernetes are read into their Go
+// types, because JSON costs many times as much. Two kinds are not: what a lifecycle of users reads may be missing in the type, and the data
+// of ControllerRevisions and the parameters of devices are raw in Go.
 func (r *Referrer) Kind() *Kind {
 	k := &Kind{Resource: r.Resource(), GroupVersionKind: r.GroupVersionKind, Plural: r.Plural}
 	if r.Reader != nil {
 		k.Fields = r.Reader.Fields()
 	}
-	k.New = func() runtime.Object { return &unstructured.Unstructured{} }
-	if gc.CanBeUnused(r.Resource()) {
+	switch {
+	case gc.CanBeUnused(r.Resource()):
 		k.New = func() runtime.Object { return &metav1.PartialObjectMetadata{} }
+	case scheme.Scheme.Recognizes(r.GroupVersionKind) && r.lifecycle == "" && r.Group != "resource.k8s.io" && r.Resource() != "controllerrevisions.apps":
+		k.New = func() runtime.Object {
+			object, _ := scheme.Scheme.New(r.GroupVersionKind) // It is recognized.
+			return object
+		}
+	default:
+		k.New = func() runtime.Object { return &unstructured.Unstructured{} }
 	}
 	return k
 }

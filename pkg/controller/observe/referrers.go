@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -84,11 +85,10 @@ func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflec
 
 // ReferrerReading returns what is read of referrers.
 func ReferrerReading(k *kinds.Referrer) Reading {
-	r := Reading{
-		Kind: k.Kind(), content: wholeObject, conditions: func(string) map[string]*lifecycle.Conditions { return nil },
-	}
-	if _, bare := r.Kind.New().(*metav1.PartialObjectMetadata); bare {
-		r.content = metadataAlone
+	r := NewReading(k.Kind(), func(string) map[string]*lifecycle.Conditions { return nil })
+	r.unread = nil
+	if r.typed() {
+		r.unread = unreadExcept(r.Kind)
 	}
 	return r
 }
@@ -118,11 +118,15 @@ func (o *Observer) reportReferrer(k *kinds.Referrer) func(context.Context, error
 // referring is what an object refers to, for each of the sources of its resource.
 type referring []engine.Referring
 
-// ReferringOf returns what an object refers to.
-func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) []engine.Referring {
-	refs, exempt := k.References(object)
-	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
-	var out []engine.Referring
+// referringOf returns what an object refers to.
+func referringOf(k *kinds.Referrer, object any) (referring, error) {
+	u, err := unstructuredOf(object)
+	if err != nil {
+		return nil, err
+	}
+	refs, exempt := k.References(u)
+	of := references.Referrer{UID: u.GetUID(), Namespace: u.GetNamespace(), Name: u.GetName()}
+	var out referring
 	if source := k.Source(); source != "" {
 		out = append(out, engine.Referring{Source: source, Referrer: of, Keys: references.Keys(refs)})
 	}
@@ -133,18 +137,25 @@ func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) []engine.
 		}
 		out = append(out, own)
 	}
-	return out
+	return out, nil
+}
+
+// unstructuredOf returns an object as References takes it. The object must not be used otherwise.
+func unstructuredOf(object any) (*unstructured.Unstructured, error) {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		return o, nil
+	case metav1.Object:
+		o.SetManagedFields(nil) // To convert them takes long.
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		return &unstructured.Unstructured{Object: content}, err
+	}
+	return nil, fmt.Errorf("objects of type %T are not known", object)
 }
 
 func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
 	return &sink[referring]{
-		reduce: func(object any) (referring, error) {
-			u, ok := object.(*unstructured.Unstructured)
-			if !ok {
-				return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
-			}
-			return ReferringOf(k, u), nil
-		},
+		reduce: func(object any) (referring, error) { return referringOf(k, object) },
 		upsert: func(r referring) { o.Tracker.SetReferring(r, o.Clock.Now()) },
 		remove: func(r referring) {
 			for _, of := range r {

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
@@ -135,11 +134,10 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
 	list := pager.New(pager.ListPageFunc(selecting(c.Lister(ReferrerReading(k), namespace), k.FieldSelector)))
 	return list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		u, ok := object.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("%T is no object of %s", object, k.Resource())
+		of, err := referringOf(k, object)
+		if err == nil {
+			do(of)
 		}
-		do(ReferringOf(k, u))
-		return nil
+		return err
 	})
 }
