@@ -85,9 +85,10 @@ func older(o *unstructured.Unstructured, by time.Duration) ([]byte, error) {
 	o = o.DeepCopy()
 	o.SetResourceVersion("")
 	o.SetManagedFields(nil)
-	o.Object["metadata"] = moved(o.Object["metadata"], by)
-	if status, ok := o.Object["status"]; ok {
-		o.Object["status"] = moved(status, by)
+	for _, field := range []string{"metadata", "status", "unused"} { // The last is of UsageMarks.
+		if value, ok := o.Object[field]; ok {
+			o.Object[field] = moved(value, by)
+		}
 	}
 	return json.Marshal(o.Object)
 }
@@ -114,7 +115,7 @@ func moved(value any, by time.Duration) any {
 // etcdKey is where the API server keeps an object.
 func etcdKey(o *unstructured.Unstructured) string {
 	kind := o.GroupVersionKind()
-	plural := strings.ToLower(kind.Kind) + "s"
+	plural := strings.TrimSuffix(strings.ToLower(kind.Kind), "s") + "s"
 	if custom(kind) {
 		plural = kind.Group + "/" + plural
 	}

@@ -15,6 +15,7 @@ const prose = `kubectl create namespace team-a
 kubectl create namespace team-x
 jobs_of team-a 2d name build-7
 jobs_of default 2d name
+kubectl create configmap -n team-a name
 kubectl apply -f policy.yaml
 kubectl apply -f policy.yaml -n team-a
 kubectl patch cup name -n team-a --type merge --patch '{"spec": {"suspend": true}}'

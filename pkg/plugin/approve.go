@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
@@ -59,6 +60,7 @@ var policyKinds = map[string]bool{
 // held is a policy with holds.
 type held struct {
 	types.NamespacedName // without a namespace if it is a cluster policy
+	resourceVersion      string
 	annotations          map[string]string
 	holds                []v1alpha1.PolicyHold
 }
@@ -98,7 +100,7 @@ func (o *approveOptions) run(ctx context.Context, argument string) error {
 			return errors.New("nothing was approved")
 		}
 	}
-	if err := approve(ctx, clients.GcV1alpha1(), policy, ids); err != nil {
+	if err := approve(ctx, clients.GcV1alpha1(), of, ids); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s approved\n", gc.PolicyTitle(policy.Namespace, policy.Name))
@@ -128,13 +130,13 @@ func policyNamed(ctx context.Context, client gcclient.GcV1alpha1Interface, of ty
 		if err != nil {
 			return nil, err
 		}
-		return &held{of, p.Annotations, p.Status.Holds}, nil
+		return &held{of, p.ResourceVersion, p.Annotations, p.Status.Holds}, nil
 	}
 	p, err := client.CleanupPolicies(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return &held{of, p.Annotations, p.Status.Holds}, nil
+	return &held{of, p.ResourceVersion, p.Annotations, p.Status.Holds}, nil
 }
 
 // waiting returns the holds that are not approved yet.
@@ -192,25 +194,38 @@ func (o *approveOptions) show(policy *held) ([]string, error) {
 	return ids, nil
 }
 
-// approve approves holds, besides those that are approved already.
-func approve(ctx context.Context, client gcclient.GcV1alpha1Interface, policy *held, ids []string) error {
-	all := gc.ApprovedHolds(policy.annotations[gc.AnnotationApprovedHold])
+// approve approves holds of a policy, besides those that are approved when it writes. It reads the policy again: since a person was asked,
+// somebody may have approved another hold, or withdrawn an approval.
+func approve(ctx context.Context, client gcclient.GcV1alpha1Interface, of types.NamespacedName, ids []string) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		policy, err := policyNamed(ctx, client, of)
+		if err != nil {
+			return err
+		}
+		patch, err := policy.approving(ids)
+		if err != nil {
+			return err
+		}
+		options := metav1.PatchOptions{FieldManager: "kubectl-winnow"}
+		if of.Namespace == "" {
+			_, err = client.ClusterCleanupPolicies().Patch(ctx, of.Name, types.MergePatchType, patch, options)
+		} else {
+			_, err = client.CleanupPolicies(of.Namespace).Patch(ctx, of.Name, types.MergePatchType, patch, options)
+		}
+		return err
+	})
+}
+
+// approving returns the patch that also approves these holds, if nobody has written the policy since it was read.
+func (h *held) approving(ids []string) ([]byte, error) {
+	all := gc.ApprovedHolds(h.annotations[gc.AnnotationApprovedHold])
 	for _, id := range ids {
 		if !slices.Contains(all, id) {
 			all = append(all, id)
 		}
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{gc.AnnotationApprovedHold: strings.Join(all, ",")},
+	return json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": h.resourceVersion,
+		"annotations":     map[string]string{gc.AnnotationApprovedHold: strings.Join(all, ",")},
 	}})
-	if err != nil {
-		return err
-	}
-	options := metav1.PatchOptions{FieldManager: "kubectl-winnow"}
-	if policy.Namespace == "" {
-		_, err = client.ClusterCleanupPolicies().Patch(ctx, policy.Name, types.MergePatchType, patch, options)
-		return err
-	}
-	_, err = client.CleanupPolicies(policy.Namespace).Patch(ctx, policy.Name, types.MergePatchType, patch, options)
-	return err
 }

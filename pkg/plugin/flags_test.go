@@ -4,10 +4,13 @@
 package plugin
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,6 +144,31 @@ func TestUsage(t *testing.T) {
 		if all := out.String() + errOut.String(); code != exitFailed || !strings.Contains(all, want) {
 			t.Errorf("%s ended with %d: %s", args, code, all)
 		}
+	}
+}
+
+// TestInterrupted: Ctrl-C ends a command that waits for its input.
+func TestInterrupted(t *testing.T) {
+	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+	in, writer := io.Pipe()
+	defer writer.Close()
+	streams.In = in
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(ctx, []string{"report", "-f", "-", "--kubeconfig=", "--namespace=team-a"}, streams)
+	}()
+	if _, err := io.WriteString(writer, "x"); err != nil { // It is read, so the command waits for more.
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case code := <-ended:
+		if code != exitFailed || !strings.Contains(errOut.String(), "interrupted") {
+			t.Errorf("ended with %d: %s", code, errOut)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it still runs")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -33,7 +34,9 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	streams.Out, streams.ErrOut = escaping(streams.Out), escaping(streams.ErrOut)
 	root := newCommand(streams)
 	root.SetArgs(args)
-	switch err := root.ExecuteContext(ctx); {
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	switch err := endOf(ctx, ended); {
 	case err == nil:
 		return 0
 	case errors.Is(err, errDeletes):
@@ -41,6 +44,24 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	default:
 		fmt.Fprintln(streams.ErrOut, "Error:", err)
 		return exitFailed
+	}
+}
+
+// endsWithin is how long a command may take to end once its context has ended.
+const endsWithin = time.Second
+
+// endOf returns how a command ends. Not all of them heed their context: to read from a terminal, for example, goes on.
+func endOf(ctx context.Context, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(endsWithin):
+		return errors.New("interrupted")
 	}
 }
 

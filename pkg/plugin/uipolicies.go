@@ -89,7 +89,7 @@ func stopped(suspend bool, s *v1alpha1.CleanupPolicyStatus) bool {
 // holdsOf returns what waits for approval by a policy, or by another one.
 func holdsOf(m *metav1.ObjectMeta, s *v1alpha1.CleanupPolicyStatus) ([]ui.Hold, error) {
 	of := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
-	waiting, err := (&held{of, m.Annotations, s.Holds}).waiting()
+	waiting, err := (&held{of, m.ResourceVersion, m.Annotations, s.Holds}).waiting()
 	var out []ui.Hold
 	for i := range waiting {
 		h := &waiting[i]

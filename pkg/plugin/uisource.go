@@ -339,11 +339,11 @@ func (s *uiSource) Approve(ctx context.Context, policy types.NamespacedName, ids
 	}
 	for _, id := range ids {
 		if !slices.ContainsFunc(waiting, func(h gc.PolicyHold) bool { return h.ID == id && h.Owner(policy) == policy }) {
-			return apierrors.NewConflict(v1alpha1.Resource("policies"), policy.Name,
+			return apierrors.NewConflict(schema.ParseGroupResource(gc.PolicyResource(policy.Namespace)), policy.Name,
 				fmt.Errorf("hold %q does not wait for approval by this policy any more; refresh the page", id))
 		}
 	}
-	return approve(ctx, clients.GcV1alpha1(), stored, ids)
+	return approve(ctx, clients.GcV1alpha1(), policy, ids)
 }
 
 // warningsMost is how many different warnings the page shows.

@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,14 +124,20 @@ func (p *plugin) collecting() (*local.Cluster, *collected, error) {
 	return cluster, lines, err
 }
 
-// collected are warnings that are printed later.
-type collected struct{ texts []string }
+// collected are warnings that are printed later. The texts may be read while no request is under way.
+type collected struct {
+	lock  sync.Mutex // Several resources are listed at the same time.
+	texts []string
+}
 
 var _ rest.WarningHandler = (*collected)(nil)
 
 // HandleWarningHeader implements rest.WarningHandler.
 func (c *collected) HandleWarningHeader(code int, _, text string) {
-	if code == 299 && text != "" {
-		c.texts = append(c.texts, text)
+	if code != 299 || text == "" {
+		return
 	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.texts = append(c.texts, text)
 }

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,17 +14,46 @@ import (
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 )
 
-// grantReferrers lets Winnow see what refers to ConfigMaps and Secrets, and delete these.
+// TestUnused runs tests of rules with after: Unused in parallel with one another, but not with other tests: Winnow may list all resources
+// here, which others forbid, and what they break, such as a conversion webhook, would stop all tests of this kind.
+func TestUnused(t *testing.T) {
+	grantReferrers(t)
+	for name, test := range map[string]func(*testing.T){
+		"Kinds":           testUnusedKinds,
+		"Rollout":         testUnusedRollout,
+		"HelmUpgrades":    testUnusedHelmUpgrades,
+		"Sleepers":        testUnusedSleepers,
+		"CustomResources": testUnusedByCustomResources,
+		"UsedAgain":       testUnusedUsedAgain,
+		"HeldAbove":       testUnusedHeldAbove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// grantReferrers lets Winnow see what refers to ConfigMaps and Secrets, until the test ends, and delete these.
 func grantReferrers(t *testing.T) {
 	t.Helper()
-	manifest, err := os.ReadFile("../../artifacts/optional/referrers.yaml")
-	must(t, err)
-	_, stderr, err := suite.KubectlStdin(t.Context(), string(manifest), "apply", "--server-side", "-f", "-")
-	if err != nil {
-		t.Fatal(stderr)
-	}
+	const manifest = "../../artifacts/optional/referrers.yaml"
+	kubectl(t, "apply", "-f", manifest)
+	t.Cleanup(func() {
+		_, stderr, err := suite.Kubectl(whole, "delete", "-f", manifest)
+		if err != nil {
+			t.Error(stderr)
+		}
+	})
 	grantByCommand(t, "configmaps")
 	grantByCommand(t, "secrets")
+}
+
+// createUnusedPolicy creates a policy p until the test ends. While there is any such policy, Winnow observes all that may refer to objects.
+func createUnusedPolicy(t *testing.T, ns string, spec v1alpha1.CleanupPolicySpec) {
+	t.Helper()
+	createPolicy(t, ns, "p", spec)
+	t.Cleanup(func() { must(t, gc.CleanupPolicies(ns).Delete(whole, "p", metav1.DeleteOptions{})) })
 }
 
 // unusedAfter is a policy that deletes ConfigMaps and Secrets with the label app=web some time after their last use.
@@ -68,11 +96,9 @@ func waitReason(t *testing.T, ns, object, reason, contains string) {
 	})
 }
 
-// TestUnused: what nothing refers to is deleted, and what anything refers to is kept until nothing does.
-func TestUnused(t *testing.T) {
-	t.Parallel()
+// testUnusedKinds: what nothing refers to is deleted, and what anything refers to is kept until nothing does.
+func testUnusedKinds(t *testing.T) {
 	ns := newNamespace(t)
-	grantReferrers(t)
 	for _, name := range []string{"plain", "volume", "scheduled"} {
 		createConfigMap(t, ns, name)
 	}
@@ -92,7 +118,7 @@ func TestUnused(t *testing.T) {
 		}}}}
 	}), metav1.CreateOptions{})
 	must(t, err)
-	createPolicy(t, ns, "p", unusedAfter("2s"))
+	createUnusedPolicy(t, ns, unusedAfter("2s"))
 	want := []string{"configmaps/plain p/unused", "configmaps/scheduled p/unused", "secrets/bare p/unused", "secrets/hidden p/unused"}
 	expectDeletions(t, ns, want...)
 	waitReason(t, ns, "secrets/pull", "InUse", "It is in use: pods/user refers to it")

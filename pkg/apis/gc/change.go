@@ -60,13 +60,26 @@ type PolicyForecast struct {
 
 // ServedResource is what a cluster says of a resource. The zero value says nothing against it.
 type ServedResource struct {
-	// Refusal says why Winnow cannot delete objects of the resource; empty if it can.
+	// Refusal says why Winnow cannot delete objects of the resource; empty if it can. Refers is set if it can list and watch them nevertheless,
+	// so that it sees what they refer to.
 	Refusal string
+	Refers  bool
 	// Missing is set if the cluster does not serve the resource, and Similar is one that it serves and that was perhaps meant.
 	Missing bool
 	Similar string
 	// Endless is set if it is not known when the objects have finished, because the resource has no lifecycle.
 	Endless bool
+}
+
+// Ineffective says of a lifecycle of the resource what has no effect, and why; empty if all of it has. wholly is set if nothing has.
+func (s ServedResource) Ineffective(resource string, finished, references bool) (why string, wholly bool) {
+	switch {
+	case s.Refusal == "", s.Refers && references && !finished:
+		return "", false
+	case s.Refers && references:
+		return fmt.Sprintf("spec.finished has no effect: %s %s", resource, s.Refusal), false
+	}
+	return fmt.Sprintf("the lifecycle has no effect: %s %s", resource, s.Refusal), true
 }
 
 // Unserved returns the warning about a resource that is Missing.

@@ -29,7 +29,7 @@ func NewlyApproved(p, old metav1.Object) []string {
 
 // ApproveCommand returns the command that approves a hold of a policy. Without a namespace, it is a cluster policy.
 func ApproveCommand(namespace, name, id string) string {
-	target := policyResource(namespace) + " " + name
+	target := PolicyResource(namespace) + " " + name
 	if namespace != "" {
 		target += " -n " + namespace
 	}
@@ -37,9 +37,10 @@ func ApproveCommand(namespace, name, id string) string {
 }
 
 // PolicyTitle names a policy as an argument of kubectl. Without a namespace, it is a cluster policy.
-func PolicyTitle(namespace, name string) string { return policyResource(namespace) + "/" + name }
+func PolicyTitle(namespace, name string) string { return PolicyResource(namespace) + "/" + name }
 
-func policyResource(namespace string) string {
+// PolicyResource returns the resource of a policy. Without a namespace, it is a cluster policy.
+func PolicyResource(namespace string) string {
 	if namespace == "" {
 		return "clustercleanuppolicies." + GroupName
 	}
@@ -69,6 +70,12 @@ func GrantCommand(resource string) string {
 // GrantAdvice returns GrantCommand with what it needs.
 func GrantAdvice(resource string) string {
 	return GrantCommand(resource) + " (it takes effect once artifacts/optional/more-resources.yaml is applied)"
+}
+
+// ReferrersAdvice returns GrantAdvice for everything that may refer to ConfigMaps and Secrets.
+func ReferrersAdvice() string {
+	return "kubectl apply -f artifacts/optional/referrers.yaml, for everything that may refer to ConfigMaps and Secrets (it takes effect " +
+		"once artifacts/optional/more-resources.yaml is applied)"
 }
 
 // ApproveCommand returns the command that approves a hold in the status of this policy, which may be a hold of another policy.

@@ -35,12 +35,10 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		order = judged
 	}
 	if order.After == gc.AfterUnused {
-		by, err := l.usage.InUse(ctx, order.Fact.Resource, order.Fact.Namespace, order.Fact.Name)
-		if err != nil {
-			by = err.Error()
-		}
-		if by != "" {
-			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: by}})
+		if keep := l.mayBeUsed(ctx, order); ctx.Err() != nil {
+			return l.release(order)
+		} else if keep != "" {
+			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: keep}})
 		}
 	}
 	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
@@ -55,6 +53,15 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		requests.WithLabelValues(order.Fact.Resource, answer.Outcome.String()).Inc()
 	}
 	return l.finish(ctx, order, answer)
+}
+
+// mayBeUsed returns why the object of an order may be in use by now; empty if it is not.
+func (l *loop) mayBeUsed(ctx context.Context, order *deletion.Order) string {
+	by, err := l.usage.InUse(ctx, order.Fact.Resource, order.Fact.Namespace, order.Fact.Name)
+	if err != nil {
+		return "it is not known whether anything refers to it: " + err.Error()
+	}
+	return by
 }
 
 // release gives back an order for which no DELETE was sent.

@@ -32,6 +32,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/discovery"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/forecast"
+	"github.com/winnow-dev/winnow/pkg/controller/marks"
 	"github.com/winnow-dev/winnow/pkg/controller/metrics"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
 	"github.com/winnow-dev/winnow/pkg/controller/report"
@@ -65,7 +66,7 @@ type Config struct {
 	FirstLists func(underWay bool)
 }
 
-// Controller observes and judges objects on every replica. Only the leader deletes and writes status.
+// Controller observes and judges objects on every replica. Only the leader deletes, and writes status and marks.
 type Controller struct {
 	loop
 	config   Config
@@ -74,6 +75,7 @@ type Controller struct {
 	kinds    *discovery.Follower
 	observer *observe.Observer
 	status   *status.Writer
+	marks    *marks.Writer
 	forecast *forecast.Forecaster
 }
 
@@ -98,12 +100,16 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of this server: %w", err)
 	}
+	objects, err := dynamic.NewForConfig(client(c.Cluster, c.UserAgent, ""))
+	if err != nil {
+		return nil, fmt.Errorf("dynamic client of the cluster: %w", err)
+	}
 	now := clock.RealClock{}
 	t := tracker.New(engine.Config{
 		Protected: c.ProtectedNamespaces, HoldAbove: c.HoldAbove, HoldAboveTotal: c.HoldAboveTotal,
 		StartSuspended: c.StartSuspended,
 	}, now.Now)
-	served, err := newFollower(c, dating, policies.GcV1alpha1(), t, now)
+	served, err := newFollower(c, dating, objects, policies.GcV1alpha1(), t, now)
 	if err != nil {
 		return nil, err
 	}
@@ -122,26 +128,23 @@ func New(c Config) (*Controller, error) {
 		},
 		config: c, cluster: cluster, replica: t, kinds: served,
 		observer: observe.New(observe.Config{
-			Tracker: t, Policies: policies.GcV1alpha1(), Client: observed, Metadata: dating, Clock: now,
+			Tracker: t, Policies: policies.GcV1alpha1(), Marks: objects, Client: observed, Metadata: dating, Clock: now,
 			FirstLists: c.FirstLists,
 		}),
 		status:   writer,
+		marks:    marks.NewWriter(t, objects, now),
 		forecast: forecast.New(forecast.Config{Tracker: t, Client: observed, Clock: now}),
 	}, nil
 }
 
 // newFollower returns what gives the tracker the table of kinds.
 func newFollower(
-	c Config, definitions metadata.Interface, own gcclient.GcV1alpha1Interface, t *tracker.Tracker, now clock.Clock,
+	c Config, definitions metadata.Interface, services dynamic.Interface, own gcclient.GcV1alpha1Interface, t *tracker.Tracker,
+	now clock.Clock,
 ) (*discovery.Follower, error) {
-	config := client(c.Cluster, c.UserAgent, "")
-	served, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	served, err := clientdiscovery.NewDiscoveryClientForConfig(client(c.Cluster, c.UserAgent, ""))
 	if err != nil {
 		return nil, fmt.Errorf("discovery client of the cluster: %w", err)
-	}
-	services, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("dynamic client of the cluster: %w", err)
 	}
 	return discovery.New(discovery.Config{
 		Reader: discovery.Reader{
@@ -301,7 +304,7 @@ func (c *Controller) keepUp(ctx context.Context) {
 	}
 }
 
-// lead deletes and writes status until ctx ends. It runs only on the leader.
+// lead deletes, and writes status and marks, until ctx ends. It runs only on the leader.
 func (c *Controller) lead(ctx context.Context) {
 	klog.FromContext(ctx).Info("Leading", "instance", c.config.Instance)
 	c.replica.Lead()
@@ -312,5 +315,6 @@ func (c *Controller) lead(ctx context.Context) {
 	defer writing.Wait()
 	writing.Go(func() { c.status.Run(ctx) })
 	writing.Go(func() { c.kinds.Report(ctx) })
+	writing.Go(func() { c.marks.Run(ctx) })
 	c.dispatch(ctx)
 }

@@ -230,7 +230,7 @@ func (f *Follower) Schema(ctx context.Context, resource string) (*spec.Schema, e
 	if found == nil {
 		return nil, nil
 	}
-	s, ok := found.find(resource)
+	s, ok := found.findListed(resource)
 	if !ok {
 		return nil, nil
 	}

@@ -228,6 +228,79 @@ func TestFollow(t *testing.T) {
 	w.changes(jobsets, readEvery)
 }
 
+// TestFollowReferrers: the table has what may refer to ConfigMaps and Secrets, with the lifecycles of users, and says if that is not all. A
+// referrer that nothing has changed is the same.
+func TestFollowReferrers(t *testing.T) {
+	serve := func() *cluster {
+		return new(cluster).serve("", "v1", "pods").serve("example.com", "v1", "runs", "cluster:racks")
+	}
+	w := newWorld(t, serve())
+	sources := func() string {
+		var out []string
+		for _, r := range w.tracker.Kinds().Referrers {
+			out = append(out, r.Sources()...)
+		}
+		return strings.Join(out, " ")
+	}
+	expect := func(step, want, undiscovered string, stays ...*kinds.Referrer) {
+		t.Helper()
+		table := w.tracker.Kinds()
+		if got := sources(); got != want || !strings.Contains(table.Undiscovered, undiscovered) || (table.Undiscovered == "") != (undiscovered == "") {
+			t.Errorf("%s: %s may refer, %q", step, got, table.Undiscovered)
+		}
+		for _, r := range stays {
+			if !slices.Contains(table.Referrers, r) {
+				t.Errorf("%s: %s is another one", step, r.Resource())
+			}
+		}
+	}
+	const all = "pods racks.example.com runs.example.com"
+	expect("before the first reading", "", "has not found out yet")
+	w.Start(t.Context())
+	w.changes(runs, 0)
+	expect("at first", all, "")
+	w.run()
+	pods, racks, runs := w.tracker.Kinds().Referrers[0], w.tracker.Kinds().Referrers[1], w.tracker.Kinds().Referrers[2]
+
+	lifecycles := w.own.GcV1alpha1().ResourceLifecycles()
+	l := &v1alpha1.ResourceLifecycle{
+		ObjectMeta: metav1.ObjectMeta{Name: racks.Resource(), UID: "uid", Generation: 1},
+		Spec: v1alpha1.ResourceLifecycleSpec{References: []v1alpha1.LifecycleReference{{
+			To: v1alpha1.ReferenceToSecrets, Names: "object.spec.key",
+		}}},
+	}
+	if _, err := lifecycles.Create(t.Context(), l, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.changes("", 0)
+	expect("declared", all, "", pods, runs)
+	if slices.Contains(w.tracker.Kinds().Referrers, racks) {
+		t.Error("the references are read as before")
+	}
+	if err := lifecycles.Delete(t.Context(), l.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.changes("", 0)
+	expect("no longer declared", all, "", pods, runs)
+
+	w.cluster.set(serve().serve("other.io", "v1", "builds").stale("other.io", "v1"))
+	w.changes("", readEvery)
+	expect("a new group fails", all, "other.io/v1", pods, runs)
+	w.cluster.set(serve().serve("other.io", "v1", "builds"))
+	w.changes("builds.other.io", readEvery)
+	expect("the group recovers", "builds.other.io "+all, "", pods, runs)
+	w.unchanged(w.cluster.set(serve().serve("other.io", "v1", "builds").stale("other.io", "v1")))
+	expect("the group fails again", "builds.other.io "+all, "", pods, runs)
+	w.unchanged(w.cluster.set(&cluster{err: errors.New("no connection")}))
+	expect("nothing can be read", "builds.other.io "+all, "", pods, runs)
+	w.cluster.set(new(cluster).serve("", "v1", "pods").serve("example.com", "v2", "runs"))
+	w.changes("builds.other.io runs.example.com", readEvery)
+	expect("another version", "pods runs.example.com", "", pods)
+	if slices.Contains(w.tracker.Kinds().Referrers, runs) {
+		t.Error("the runs are read in their former version")
+	}
+}
+
 // TestKindAfter: a lifecycle is tried on the resource that the cluster serves, in the version that is read.
 func TestKindAfter(t *testing.T) {
 	w := newWorld(t, new(cluster).serve("jobset.x-k8s.io", "v1alpha2", "jobsets").serve("example.com", "v1", "runs"))

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
@@ -60,13 +59,22 @@ func (a *answer) addListed(gv schema.GroupVersion, list *metav1.APIResourceList,
 	}
 }
 
-// undiscovered returns why it is not known of all resources whether their objects can be listed; empty if it is. Metrics are no objects that
-// could be watched, and their servers fail often. Winnow's own objects refer to nothing, and their server has failed whenever it starts.
+// findListed returns a resource that can be listed and watched.
+func (a *answer) findListed(resource string) (kinds.Listed, bool) {
+	i := slices.IndexFunc(a.listed, func(l kinds.Listed) bool { return l.Resource() == resource })
+	if i < 0 {
+		return kinds.Listed{}, false
+	}
+	return a.listed[i], true
+}
+
+// undiscovered returns why it is not known of all resources that may refer to others whether their objects can be listed; empty if it is.
 func (a *answer) undiscovered() string {
 	compare := func(x, y schema.GroupVersion) int { return cmp.Compare(x.String(), y.String()) }
 	for _, gv := range slices.SortedFunc(maps.Keys(a.unlisted), compare) {
-		if gv.Group != gc.GroupName && gv.Group != "metrics.k8s.io" && !strings.HasSuffix(gv.Group, ".metrics.k8s.io") {
-			return fmt.Sprintf("the cluster does not say which resources %s has: %v", gv, a.unlisted[gv])
+		if !kinds.NeverRefers(gv.Group) {
+			return fmt.Sprintf("the cluster does not say which resources %s has: %v. Repair its API server, or delete the APIService %s.%s",
+				gv, a.unlisted[gv], gv.Version, gv.Group)
 		}
 	}
 	return ""

@@ -164,7 +164,7 @@ func (f *reporter) statusOf(l *v1alpha1.ResourceLifecycle, found *answer, now me
 		compiled = f.acceptedOf(l)
 		f.accepted[revision(l)] = compiled
 	}
-	for _, c := range []metav1.Condition{compiled, established(l.Name, found, u)} {
+	for _, c := range []metav1.Condition{compiled, established(l, found, u)} {
 		c.ObservedGeneration, c.LastTransitionTime = l.Generation, now
 		meta.SetStatusCondition(&out.Conditions, c)
 	}
@@ -189,16 +189,30 @@ func (f *Follower) acceptedOf(l *v1alpha1.ResourceLifecycle) metav1.Condition {
 	}
 	if err != nil {
 		c.Status, c.Reason = metav1.ConditionFalse, gc.ReasonLifecycleUnreadable
-		c.Message = fmt.Sprintf("No object of the resource is deleted, because this version of Winnow cannot compile the lifecycle: %v", err)
+		c.Message = fmt.Sprintf("%s, because this version of Winnow cannot compile the lifecycle: %v", consequence(l), err)
 	}
 	return c
 }
 
-func established(resource string, found *answer, u *usage) metav1.Condition {
+// consequence says what follows if a lifecycle cannot be compiled.
+func consequence(l *v1alpha1.ResourceLifecycle) string {
+	const held, refers = "No object of the resource is deleted", "ach object may refer to every ConfigMap and Secret of its namespace"
+	switch {
+	case len(l.Spec.References) == 0:
+		return held
+	case l.Spec.Finished == nil:
+		return "E" + refers
+	}
+	return held + ", and e" + refers
+}
+
+func established(l *v1alpha1.ResourceLifecycle, found *answer, u *usage) metav1.Condition {
+	resource, served := l.Name, found.about(l.Name)
 	c := metav1.Condition{Type: gc.ConditionEstablished, Status: metav1.ConditionFalse}
-	switch served := found.about(resource); {
-	case served.Refusal != "":
-		c.Reason, c.Message = reasonNotSupported, fmt.Sprintf("The lifecycle has no effect: %s %s.", resource, served.Refusal)
+	ineffective, wholly := served.Ineffective(resource, l.Spec.Finished != nil, len(l.Spec.References) > 0)
+	switch {
+	case wholly:
+		c.Reason, c.Message = reasonNotSupported, "T"+ineffective[1:]+"."
 	case served.Missing:
 		c.Reason = gc.ReasonNotServed
 		c.Message = fmt.Sprintf("The cluster does not serve %s. The lifecycle applies as soon as it does.", resource)
@@ -207,6 +221,9 @@ func established(resource string, found *answer, u *usage) metav1.Condition {
 		}
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, gc.ReasonServed, "The cluster serves the resource."
+		if ineffective != "" {
+			c.Message += " But " + ineffective + "."
+		}
 		if u != nil && apierrors.IsForbidden(u.err) {
 			c.Message += " Winnow may not list it; to let Winnow clean it up: " + gc.GrantAdvice(resource)
 		}

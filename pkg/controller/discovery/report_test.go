@@ -79,6 +79,16 @@ func condition(t *testing.T, s v1alpha1.ResourceLifecycleStatus, kind string) st
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
+// references is a lifecycle that says what is referred to.
+func references(names string, finishes bool) *v1alpha1.ResourceLifecycle {
+	l := runLifecycle(1)
+	if !finishes {
+		l.Spec.Finished = nil
+	}
+	l.Spec.References = []v1alpha1.LifecycleReference{{To: v1alpha1.ReferenceToSecrets, Names: names}}
+	return l
+}
+
 func TestConditionsOfALifecycle(t *testing.T) {
 	served := func() *cluster { return new(cluster).serve("example.com", "v1", "runs") }
 	broken := runLifecycle(1)
@@ -94,6 +104,25 @@ func TestConditionsOfALifecycle(t *testing.T) {
 		"not served": {
 			new(cluster).serve("example.com", "v1", "run"), runLifecycle(1), nil, "True Accepted: ",
 			`False NotServed: The cluster does not serve runs.example.com. The lifecycle applies as soon as it does. Did you mean "run.example.com"?`,
+		},
+		"cluster-scoped, and says what is referred to": {
+			new(cluster).serve("example.com", "v1", "cluster:runs"), references("'a'", false), nil, "True Accepted: ", "True Served: The cluster serves the resource.",
+		},
+		"cluster-scoped, and says both": {
+			new(cluster).serve("example.com", "v1", "cluster:runs"), references("'a'", true), nil, "True Accepted: ",
+			"True Served: The cluster serves the resource. But spec.finished has no effect: runs.example.com is cluster-scoped",
+		},
+		"not watched, and says what is referred to": {
+			new(cluster).serve("example.com", "v1", "unwatched:runs"), references("'a'", false), nil, "True Accepted: ",
+			`False NotSupported: The lifecycle has no effect: runs.example.com does not support the verb "watch"`,
+		},
+		"broken references": {
+			served(), references("object.a =", false), nil,
+			"False LifecycleUnreadable: Each object may refer to every ConfigMap and Secret of its namespace, because ", "True Served: ",
+		},
+		"broken references, and a finish": {
+			served(), references("object.a =", true), nil,
+			"False LifecycleUnreadable: No object of the resource is deleted, and each object may refer to every ConfigMap and Secret of its namespace, because ", "True Served: ",
 		},
 		"cluster-scoped": {
 			new(cluster).serve("example.com", "v1", "cluster:runs"), runLifecycle(1), nil, "True Accepted: ",

@@ -89,7 +89,8 @@ func (r *Reader) read(ctx context.Context, before *answer) (*answer, error) {
 // about returns what the answer says of a resource. Of a resource of a version that failed it says nothing.
 func (a *answer) about(resource string) gc.ServedResource {
 	if why := a.refused[resource]; why != "" {
-		return gc.ServedResource{Refusal: why}
+		_, listed := a.findListed(resource)
+		return gc.ServedResource{Refusal: why, Refers: listed}
 	}
 	if _, ok := a.find(resource); ok {
 		return gc.ServedResource{}

@@ -37,7 +37,7 @@ func (c *cluster) GroupsAndMaybeResourcesWithContext(context.Context) (
 }
 
 // serve adds the versions of a group, the preferred one first, with the same resources. Those that begin with "cluster:" are cluster-scoped,
-// and those that begin with "readonly:" cannot be deleted.
+// those that begin with "readonly:" cannot be deleted, and those that begin with "unwatched:" cannot be watched either.
 func (c *cluster) serve(group, versions string, resources ...string) *cluster {
 	g := metav1.APIGroup{Name: group}
 	if c.resources == nil {
@@ -54,6 +54,9 @@ func (c *cluster) serve(group, versions string, resources ...string) *cluster {
 			}
 			if short := strings.TrimPrefix(r.Name, "readonly:"); short != r.Name {
 				r.Name, r.Verbs = short, metav1.Verbs{"get", "list", "watch"}
+			}
+			if short := strings.TrimPrefix(r.Name, "unwatched:"); short != r.Name {
+				r.Name, r.Verbs = short, metav1.Verbs{"get", "list"}
 			}
 			r.Kind = "Kind of " + r.Name
 			list.APIResources = append(list.APIResources, r)
@@ -178,8 +181,8 @@ func TestAbout(t *testing.T) {
 	for resource, want := range map[string]gc.ServedResource{
 		"widgets.example.com":    {},
 		"runs.stale.example.com": {},
-		"racks.example.com":      {Refusal: "is cluster-scoped, and Winnow deletes only objects in namespaces"},
-		"reports.example.com":    {Refusal: `does not support the verb "delete", which Winnow needs`},
+		"racks.example.com":      {Refusal: "is cluster-scoped, and Winnow deletes only objects in namespaces", Refers: true},
+		"reports.example.com":    {Refusal: `does not support the verb "delete", which Winnow needs`, Refers: true},
 		"widget.example.com":     {Missing: true, Similar: "widgets.example.com"},
 		"widgets.exmaple.com":    {Missing: true, Similar: "widgets.example.com"},
 		"widgets":                {Missing: true, Similar: "widgets.example.com"},

@@ -24,7 +24,9 @@ func (e *Engine) candidate(rec *record, alone bool) gc.CleanupCandidate {
 	}}
 	p, d := rec.decider()
 	preview := p != nil && rec.policy == nil
-	if !preview {
+	if preview {
+		d = e.withUsage(rec, d)
+	} else {
 		d = e.explain(rec)
 	}
 	out.Status = gc.CleanupCandidateStatus{

@@ -154,8 +154,8 @@ func (e *Engine) wantedMarks(ns *namespace) map[types.UID]time.Time {
 	return out
 }
 
-// keep returns m with the wanted objects alone, which it removes from wanted, and reports whether that is what m is. Each object stays where
-// it is stored.
+// keep returns m with the wanted objects alone, which it removes from wanted, and reports whether that is what m is. Each object stays
+// where it is stored.
 func (m *Marks) keep(wanted map[types.UID]time.Time) (out *Marks, same bool) {
 	out, same = &Marks{m.NamespacedName, m.ResourceVersion, map[types.UID]time.Time{}}, true
 	for uid, since := range m.Unused {

@@ -45,12 +45,15 @@ func TestMarksFollowTheUse(t *testing.T) {
 	}
 }
 
-// TestMarksAreNotOlderThanTheUse: stored times have no fractions of a second, and are not before the object became unused.
+// TestMarksAreNotOlderThanTheUse: stored times have no fractions of a second, and are not before the object became unused. What was never
+// seen in use is unused at once.
 func TestMarksAreNotOlderThanTheUse(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.now = w.now.Add(300 * time.Millisecond)
-	w.configMaps("a")
-	w.wantMarks(marks("", "a", -time.Second))
+	w.configMaps("a", "never")
+	w.use("a")
+	w.unuse("a")
+	w.wantMarks(marks("", "a", -time.Second, "never", time.Duration(0)))
 	w.store()
 	w.wantMarks()
 }

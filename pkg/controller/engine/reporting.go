@@ -226,7 +226,7 @@ func (u *summation) add(e *Engine, rec *record) {
 		}
 	}
 	for _, p := range rec.previews() {
-		u.sums.Of(p.policy).Add(p.policy, &rec.Compact, p.decision, func() string { return p.decision.Detail })
+		u.sums.Of(p.policy).Add(p.policy, &rec.Compact, p.decision, func() string { return e.withUsage(rec, p.decision).Detail })
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,36 @@ func TestUsage(t *testing.T) {
 			"failing": s.fail, "relist": s.relist, "time": s.time, "store": s.store, "restart": s.start, "": s.check,
 		})
 	})
+}
+
+// TestUsageDetail: for policies of both modes, candidates and reports say why it is not known what refers to an object.
+func TestUsageDetail(t *testing.T) {
+	for _, mode := range []gc.PolicyMode{gc.ModeEnforce, gc.ModePreview} {
+		s := &usageRun{
+			now: testbuilders.Now, policies: map[string]bool{}, objects: map[int]*usageObjectRun{}, stored: map[types.NamespacedName]*Marks{},
+			referrers: map[string]map[string]int{"pods": {}}, failing: map[string]bool{"pods": true}, unlisted: map[string]bool{},
+			engine: newDriver(Config{HoldAbove: -1, HoldAboveTotal: -1}),
+		}
+		s.observe()
+		p := s.policyIn("n1")
+		p.Spec.Mode = mode
+		s.engine.SetPolicy(p, s.now)
+		allListed(s.engine)
+		s.create(0)
+		s.listReferrers()
+		s.cover()
+		const want = "pods cannot be observed: forbidden"
+		all := allCandidates()
+		all.Resources = sets.New(gc.ResourceConfigMaps)
+		found := s.engine.find(all)
+		if len(found.Items) != 1 || !strings.Contains(found.Items[0].Status.Message, want) {
+			t.Errorf("%s: got candidates %+v, want one with %q", mode, found.Items, want)
+		}
+		reports := s.engine.Reports("n1")
+		if len(reports) != 1 || len(reports[0].HeldByReason) != 1 || reports[0].HeldByReason[0].Detail != want {
+			t.Errorf("%s: got reports %+v, want one with %q", mode, reports, want)
+		}
+	}
 }
 
 const (
@@ -83,15 +114,7 @@ func (s *usageRun) start(t *rapid.T) {
 	if s.budget > 0 {
 		s.engine.setBudget(s.budget)
 	}
-	s.engine.SetKinds(drawnKinds, s.now)
-	for _, resource := range drawnKinds.Deletable() {
-		k, _ := drawnKinds.For(resource)
-		s.engine.StartObserving(k)
-	}
-	s.engine.ReplaceCronJobs(nil, s.now)
-	for _, ns := range usageNamespaces {
-		s.engine.SetNamespace(testbuilders.Namespace(ns, s.next()), s.now)
-	}
+	s.observe()
 	for _, o := range s.objects {
 		o.since, o.seenInUse = s.storedSince(o.fact.UID), false
 	}
@@ -100,6 +123,19 @@ func (s *usageRun) start(t *rapid.T) {
 		s.store(t) // Nothing that is stored may be lost before all is known.
 		s.cover()
 		s.store(t)
+	}
+}
+
+// observe is what an engine is told first.
+func (s *usageRun) observe() {
+	s.engine.SetKinds(drawnKinds, s.now)
+	for _, resource := range drawnKinds.Deletable() {
+		k, _ := drawnKinds.For(resource)
+		s.engine.StartObserving(k)
+	}
+	s.engine.ReplaceCronJobs(nil, s.now)
+	for _, ns := range usageNamespaces {
+		s.engine.SetNamespace(testbuilders.Namespace(ns, s.next()), s.now)
 	}
 }
 
@@ -196,6 +232,10 @@ func (s *usageRun) object(t *rapid.T) {
 		s.engine.Remove(facts.Compress(o.fact), s.now)
 		return
 	}
+	s.create(i)
+}
+
+func (s *usageRun) create(i int) {
 	s.next()
 	f := &lifecycle.Fact{
 		Resource: gc.ResourceConfigMaps, Namespace: usageHome(i), Name: fmt.Sprint("cm-", i), UID: types.UID(fmt.Sprint("uid-", s.version)),
@@ -329,7 +369,10 @@ func (s *usageRun) check(t *rapid.T) {
 		case s.used(i):
 			o.since, o.seenInUse = time.Time{}, true
 		case o.since.IsZero() && s.known():
-			o.since = wholeSecond(s.now)
+			o.since = s.now.Truncate(time.Second)
+			if o.seenInUse {
+				o.since = wholeSecond(s.now)
+			}
 		}
 		want := s.expected(i, o)
 		if got := rec.decision(); got.Action != want.Action || got.Reason != want.Reason || !got.At.Equal(want.At) {

@@ -109,9 +109,12 @@ func NewTable(all ...*Kind) *Table {
 	return newTable(kinds)
 }
 
-// newTable returns a table with kinds by resource.
+// newTable returns a table with kinds by resource. Its referrers are not known, which is not the same as that there are none.
 func newTable(kinds map[string]*Kind) *Table {
-	t := &Table{kinds: kinds, owners: make(map[schema.GroupKind]*Kind, len(kinds))}
+	t := &Table{
+		kinds: kinds, owners: make(map[schema.GroupKind]*Kind, len(kinds)),
+		Undiscovered: "Winnow has not found out yet which resources the cluster serves",
+	}
 	for _, k := range kinds {
 		t.owners[k.GroupVersionKind.GroupKind()] = k
 	}

@@ -63,15 +63,16 @@ func (r *Referrer) Sources() []string {
 	return slices.DeleteFunc([]string{r.Source(), r.Exemptions()}, func(name string) bool { return name == "" })
 }
 
-// References returns what an object refers to, and why it is used without a reference; empty if it is not.
-func (r *Referrer) References(object *unstructured.Unstructured) (refs []references.Reference, exempt string) {
+// References returns what an object refers to, and why it is used without a reference; empty if it is not. With an error, what the object
+// refers to cannot be read, and it may refer to everything in its namespace.
+func (r *Referrer) References(object *unstructured.Unstructured) (refs []references.Reference, exempt string, err error) {
 	if r.Reader != nil {
-		refs, _ = r.Reader.References(object.Object) // If they cannot be read, it may refer to everything.
+		refs, err = r.Reader.References(object.Object)
 	}
 	if gc.CanBeUnused(r.Resource()) {
 		exempt = cmp.Or(r.Why, references.Exempt(r.GroupKind(), metadata(object), ""))
 	}
-	return refs, exempt
+	return refs, exempt, err
 }
 
 // Itself returns the reference of an object to itself.
@@ -91,24 +92,24 @@ func metadata(object *unstructured.Unstructured) *metav1.ObjectMeta {
 	}
 }
 
-// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata. Most objects of Kubernetes are read into their Go
-// types, because JSON costs many times as much. Two kinds are not: what a lifecycle of users reads may be missing in the type, and the data
-// of ControllerRevisions and the parameters of devices are raw in Go.
+// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata, unless a lifecycle of users says what is in them. Most
+// other objects of Kubernetes are read into their Go types, because JSON costs many times as much. Not all are: their types may not have what
+// a lifecycle reads, and the data of ControllerRevisions and the parameters of devices are raw in Go.
 func (r *Referrer) Kind() *Kind {
 	k := &Kind{Resource: r.Resource(), GroupVersionKind: r.GroupVersionKind, Plural: r.Plural}
 	if r.Reader != nil {
 		k.Fields = r.Reader.Fields()
 	}
+	k.New = func() runtime.Object { return &unstructured.Unstructured{} }
 	switch {
+	case r.lifecycle != "", r.Group == "resource.k8s.io", r.Resource() == "controllerrevisions.apps":
 	case gc.CanBeUnused(r.Resource()):
 		k.New = func() runtime.Object { return &metav1.PartialObjectMetadata{} }
-	case scheme.Scheme.Recognizes(r.GroupVersionKind) && r.lifecycle == "" && r.Group != "resource.k8s.io" && r.Resource() != "controllerrevisions.apps":
+	case scheme.Scheme.Recognizes(r.GroupVersionKind):
 		k.New = func() runtime.Object {
 			object, _ := scheme.Scheme.New(r.GroupVersionKind) // It is recognized.
 			return object
 		}
-	default:
-		k.New = func() runtime.Object { return &unstructured.Unstructured{} }
 	}
 	return k
 }
@@ -152,15 +153,17 @@ func (c *Catalog) referrers(l Listed, user *gc.ResourceLifecycle) []*Referrer {
 	}
 	r := &Referrer{Listed: l, Reader: references.Builtin(resource)}
 	switch {
-	case r.Reader != nil:
-	case ownGroups(l.Group), ofKubernetes(l.Served):
+	case r.Reader != nil, ofKubernetes(l.Served):
+	case NeverRefers(l.Group):
 		return nil
 	case c.declared[resource] != nil:
 		r.Reader = c.declared[resource]
 	default:
 		r.Reader = undeclared
 	}
-	r.declare(user)
+	if r.declare(user); r.Reader == nil {
+		return nil
+	}
 	return []*Referrer{r}
 }
 
@@ -189,9 +192,12 @@ func (r *Referrer) declare(user *gc.ResourceLifecycle) {
 	r.Reader = reader
 }
 
-// ownGroups reports whether a group is Winnow's own.
-func ownGroups(group string) bool {
-	return group == gc.GroupName || strings.HasSuffix(group, "."+gc.GroupName)
+// NeverRefers reports whether no resource of a group refers to ConfigMaps or Secrets: those of Winnow itself, and metrics. Their servers may
+// be unavailable, that of Winnow whenever it starts.
+func NeverRefers(group string) bool {
+	return slices.ContainsFunc([]string{gc.GroupName, "metrics.k8s.io"}, func(never string) bool {
+		return group == never || strings.HasSuffix(group, "."+never)
+	})
 }
 
 // ofKubernetes reports whether a resource is one of Kubernetes itself. Those that refer to ConfigMaps or Secrets have a Reader, as a test of

@@ -72,7 +72,14 @@ func TestCatalogTables(t *testing.T) {
 			"generation 1 of ResourceLifecycle workflows.argoproj.io", "runs.example.com secrets",
 		},
 		"a lifecycle of a resource that is not served": {first, lifecyclesOf(stored(runs, "Done", 1), stored("a.b", "Done", 1)), "", "", "runs.example.com"},
-		"lifecycles of Jobs are those of Builtin":      {first, lifecyclesOf(stored(runs, "Done", 1), stored(gc.ResourceJobs, "Done", 1)), "", "", "jobs.batch"},
+		"a lifecycle that says only what is referred to": {
+			first, lifecyclesOf(stored(runs, "Done", 1), referring(workflows, 1, toSecret("'a'")), referring(secrets, 1)), "", "",
+			"workflows.argoproj.io runs.example.com secrets",
+		},
+		"a lifecycle no longer says when objects finish": {
+			first, lifecyclesOf(referring(runs, 2, toSecret("'a'"))), runs, "runs.example.com, which the cluster serves in example.com/v1,", "workflows.argoproj.io",
+		},
+		"lifecycles of Jobs are those of Builtin": {first, lifecyclesOf(stored(runs, "Done", 1), stored(gc.ResourceJobs, "Done", 1)), "", "", "jobs.batch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := NewCatalog()
@@ -120,13 +127,44 @@ func TestWhatFinishes(t *testing.T) {
 	}
 }
 
+// TestCompileLifecycle: a lifecycle need not say when objects finish, and what it says must be valid.
+func TestCompileLifecycle(t *testing.T) {
+	kind := schema.GroupKind{Group: "example.com", Kind: "Run"}
+	const runs = "runs.example.com"
+	both := stored(runs, "Done", 1)
+	both.Spec.References = []gc.LifecycleReference{toSecret("object.spec.secretName")}
+	broken := stored(runs, "Done", 1)
+	broken.Spec.References = []gc.LifecycleReference{toSecret("'a'"), toSecret("object.newFunction()")}
+	for name, tc := range map[string]struct {
+		lifecycle *gc.ResourceLifecycle
+		compiled  bool
+		err       string
+	}{
+		"a finish":                    {stored(runs, "Done", 1), true, ""},
+		"references":                  {referring(runs, 1, toSecret("object.spec.secretName")), false, ""},
+		"both":                        {both, true, ""},
+		"neither":                     {referring(runs, 1), false, ""},
+		"a broken reference":          {broken, false, "spec.references[1].names: "},
+		"a target that is not known":  {referring(runs, 1, gc.LifecycleReference{To: "pods", Names: "'a'"}), false, "spec.references[0].to: "},
+		"references that are damaged": {damaged(func(string) *gc.ResourceLifecycle { return referring(runs, 1, toSecret("'a'")) })(runs), false, "unknown field"},
+	} {
+		got, err := CompileLifecycle(tc.lifecycle, kind)
+		if (got != nil) != tc.compiled || (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
 // TestUnreadableLifecycles: a lifecycle of a newer version, or one that is damaged, holds all objects of its resource.
 func TestUnreadableLifecycles(t *testing.T) {
 	odd := stored("runs.example.com", "Done", 1)
 	odd.Spec.Finished.When = "object.newFunction()"
 	damaged := stored("runs.example.com", "Done", 1)
 	damaged.Annotations = map[string]string{gc.AnnotationUnreadable: "spec.finished: unknown field"}
+	references := stored("runs.example.com", "Done", 1)
+	references.Spec.References = []gc.LifecycleReference{toSecret("object.newFunction()")}
 	for why, l := range map[string]*gc.ResourceLifecycle{
+		"ResourceLifecycle runs.example.com: spec.references[0].names: ":   references,
 		"ResourceLifecycle runs.example.com: spec.finished.when: ":         odd,
 		"ResourceLifecycle runs.example.com: spec.finished: unknown field": damaged,
 	} {

@@ -70,6 +70,11 @@ var (
 	StatusWrites = counterVec("winnow_status_writes_total",
 		"Writes of policy status and events. dropped counts annotated objects that were not looked at because there were too many.",
 		Label{Name: "kind", Values: []string{"status", "event"}}, result("ok", "failed", "dropped"))
+	// UsageMarksWrites counts the writes of usage marks.
+	UsageMarksWrites = counterVec("winnow_usage_marks_writes_total",
+		"Writes that store since when ConfigMaps and Secrets are unused. There was a conflict if the stored object or its namespace "+
+			"had changed in the meantime.",
+		result("ok", "conflict", "failed"))
 )
 
 // CertificateExpiry describes when the serving certificate expires.
@@ -80,7 +85,7 @@ var CertificateExpiry = collected("winnow_serving_certificate_expiration_timesta
 func Register() {
 	legacyregistry.MustRegister(
 		DeleteRequests, DeadlineRequests, Deletions, Lateness, Readings, DiscoveryFailures, ResourceObjects, ResourceUnused,
-		Concurrency, Leading, Policies, StatusWrites,
+		Concurrency, Leading, Policies, StatusWrites, UsageMarksWrites,
 	)
 	for _, resource := range gc.DefaultResources() { // A rate sees only what is added to a counter that is there.
 		for _, reason := range deletionReasons {

@@ -32,6 +32,7 @@ type Tracker interface {
 	cronJobs
 	quotas
 	referrersTracker
+	marksTracker
 	policies
 	clusterPolicies
 	namespaces

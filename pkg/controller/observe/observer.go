@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -30,8 +31,9 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 // Config is what an Observer works with.
 type Config struct {
 	Tracker Tracker
-	// Policies reads the policies, from this server itself; Client and Metadata all else.
+	// Policies reads the policies, from this server itself. Marks reads the stored marks; Client and Metadata all else.
 	Policies gcclient.GcV1alpha1Interface
+	Marks    dynamic.Interface
 	Client   *Client
 	Metadata metadata.Interface
 	Clock    clock.Clock
@@ -40,8 +42,8 @@ type Config struct {
 	FirstLists func(underWay bool)
 }
 
-// Observer feeds the tracker. It always watches policies and namespaces. It watches a resource only while a policy names it, and also the
-// owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
+// Observer feeds the tracker. It always watches policies, namespaces and marks. It watches a resource only while a policy names it, and
+// also the owners of its objects: Jobs with Pods, and CronJobs with Jobs. It watches quotas while a limit is a share of one.
 type Observer struct {
 	Config
 	synced       [3]atomic.Bool // policies, cluster policies, namespaces
@@ -68,13 +70,18 @@ type reflection struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
+	// reporting is locked while the tracker is told about referrers, and when ctx is canceled.
+	reporting sync.Mutex
 	// covered are the namespaces whose objects the reflector has listed, or a merge.
 	covered map[string]engine.Covering
 }
 
 // New returns an Observer, which Run starts.
 func New(c Config) *Observer {
-	o := &Observer{Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}}, first: firstLists{changed: c.FirstLists}}
+	o := &Observer{
+		Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}},
+		first: firstLists{changed: c.FirstLists},
+	}
 	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
 			observing: o.reportObserving(kinds.CronJobs),
@@ -109,6 +116,7 @@ func (o *Observer) Run(ctx context.Context) {
 		&v1alpha1.ClusterCleanupPolicy{}, o.clusterPolicySink())
 	runReflector(ctx, &always, "namespaces", cache.ToListWatcherWithWatchListSemantics(
 		newListWatch(namespaces.List, namespaces.Watch, unreported), o.Metadata), &metav1.PartialObjectMetadata{}, o.namespaceSink())
+	always.Go(func() { o.observeMarks(ctx) })
 	for {
 		table, coverage := o.Tracker.Kinds(), o.Tracker.Coverage()
 		o.coverReferrers(ctx, table, len(coverage[kinds.Referrers]) > 0)

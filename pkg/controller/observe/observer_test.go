@@ -18,7 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -30,6 +32,7 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/marks"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 	gcfake "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/fake"
 	gcclient "github.com/winnow-dev/winnow/pkg/generated/clientset/versioned/typed/gc/v1alpha1"
@@ -50,6 +53,7 @@ type observed struct {
 	metadata *metadatafake.FakeMetadataClient
 	policies gcclient.CleanupPolicyInterface
 	gc       *gcfake.Clientset
+	marks    *dynamicfake.FakeDynamicClient
 	clock    *clocktesting.FakeClock
 }
 
@@ -68,7 +72,9 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		cluster:  cluster,
 		metadata: metadatafake.NewSimpleMetadataClient(scheme),
 		gc:       gcfake.NewSimpleClientset(),
-		clock:    clocktesting.NewFakeClock(testbuilders.Now),
+		marks: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(
+			runtime.NewScheme(), map[schema.GroupVersionResource]string{marks.Resource: "UsageMarksList"}),
+		clock: clocktesting.NewFakeClock(testbuilders.Now),
 	}
 	o.policies = o.gc.GcV1alpha1().CleanupPolicies(testbuilders.Home)
 	client, err := NewClient(cluster.Config())
@@ -76,7 +82,7 @@ func newObservedOf(t *testing.T, cluster *fakecluster.Cluster) *observed {
 		t.Fatal(err)
 	}
 	o.Observer = New(Config{
-		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Client: client,
+		Tracker: o.Tracker, Policies: pagesOnly{o.gc.GcV1alpha1()}, Marks: o.marks, Client: client,
 		Metadata: o.metadata, Clock: o.clock,
 	})
 	return o

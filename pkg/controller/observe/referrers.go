@@ -6,14 +6,21 @@ package observe
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
@@ -56,12 +63,14 @@ func (o *Observer) coverReferrers(ctx context.Context, table *kinds.Table, neede
 	}
 }
 
-// stopReferrers stops some reflectors.
+// stopReferrers stops some reflectors. They tell the tracker nothing any more.
 func (o *Observer) stopReferrers(which func(*kinds.Referrer) bool) {
 	var stopped []*reflection
 	for k, r := range o.referrers.running {
 		if which(k) {
+			r.reporting.Lock()
 			r.cancel()
+			r.reporting.Unlock()
 			stopped = append(stopped, r)
 			delete(o.referrers.running, k)
 		}
@@ -71,16 +80,83 @@ func (o *Observer) stopReferrers(which func(*kinds.Referrer) bool) {
 	}
 }
 
-// startReferrer starts the reflector of one resource. A source that has another version or reader than before is listed again, since the
-// reflector is another one; until then the references of before count.
+// startReferrer starts the reflector of one resource. If there was another one for the same sources, of another version or reader, its
+// references count until the resource is listed, but it is not known that there are no others.
 func (o *Observer) startReferrer(ctx context.Context, k *kinds.Referrer) *reflection {
 	r := &reflection{}
 	r.ctx, r.cancel = context.WithCancel(ctx)
+	for _, source := range k.Sources() {
+		o.Tracker.BeginReferrers(source, o.Clock.Now())
+		o.Tracker.ObservingReferrers(source, nil, o.Clock.Now()) // Errors of the reflector before say nothing about this one.
+	}
 	reading := ReferrerReading(k)
 	list, watches := o.Client.Lister(reading, metav1.NamespaceAll), o.Client.Watcher(reading)
-	lw := newListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector), o.reportReferrer(k))
+	lw := newReferrersListWatch(selecting(list, k.FieldSelector), selecting(watches, k.FieldSelector), o.reportReferrer(r, k))
 	runReflector(r.ctx, &r.done, k.Sources()[0], lw, nil, o.referrerSink(k))
 	return r
+}
+
+// newReferrersListWatch returns the list and watch calls of a reflector of referrers. It reports each error, also one that ends a watch, for
+// example an object that cannot be decoded: references that are not known may have come since. Then only a complete list, or a watch that
+// goes on where the one before has ended, brings everything. Parts of a list do not.
+func newReferrersListWatch(
+	list cache.ListWithContextFunc, watches cache.WatchFuncWithContext, report func(context.Context, error),
+) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			l, err := list(ctx, options)
+			if err != nil {
+				report(ctx, err)
+			}
+			return l, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			w, err := watches(ctx, options)
+			if err != nil {
+				report(ctx, err)
+				return nil, err
+			}
+			if !ptr.Deref(options.SendInitialEvents, false) {
+				report(ctx, nil)
+			}
+			return reportingErrors(w, func(err error) { report(ctx, err) }), nil
+		},
+	}
+}
+
+// reportingErrors returns a watch that passes each error to report before its reader gets it.
+func reportingErrors(w watch.Interface, report func(error)) watch.Interface {
+	out := &reportedWatch{Interface: w, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go func() {
+		defer close(out.events)
+		for e := range w.ResultChan() {
+			if e.Type == watch.Error {
+				report(apierrors.FromObject(e.Object))
+			}
+			select {
+			case out.events <- e:
+			case <-out.stopped:
+				return
+			}
+		}
+	}()
+	return out
+}
+
+type reportedWatch struct {
+	watch.Interface
+	events  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+// ResultChan implements watch.Interface.
+func (w *reportedWatch) ResultChan() <-chan watch.Event { return w.events }
+
+// Stop implements watch.Interface.
+func (w *reportedWatch) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
 }
 
 // ReferrerReading returns what is read of referrers.
@@ -103,30 +179,36 @@ func selecting[L any](
 	}
 }
 
-// reportReferrer returns a function that tells the tracker whether a referrer can be observed. A watch that succeeds goes on where the one
-// before has ended.
-func (o *Observer) reportReferrer(k *kinds.Referrer) func(context.Context, error) {
+// reportReferrer returns a function that tells the tracker whether a referrer can be observed.
+func (o *Observer) reportReferrer(r *reflection, k *kinds.Referrer) func(context.Context, error) {
 	return func(ctx context.Context, err error) {
+		err = explainReferrer(k, err)
+		r.reporting.Lock()
+		defer r.reporting.Unlock()
 		for _, source := range k.Sources() {
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && r.ctx.Err() == nil {
 				o.Tracker.ObservingReferrers(source, err, o.Clock.Now())
 			}
 		}
 	}
 }
 
+// explainReferrer adds to an error of a missing permission how to grant it.
+func explainReferrer(k *kinds.Referrer, err error) error {
+	return withAdvice(err, k.Resource(), gc.ReferrersAdvice())
+}
+
 // referring is what an object refers to, for each of the sources of its resource.
 type referring []engine.Referring
 
-// referringOf returns what an object refers to.
-func referringOf(k *kinds.Referrer, object any) (referring, error) {
-	u, err := unstructuredOf(object)
-	if err != nil {
-		return nil, err
+// ReferringOf returns what an object refers to. The error says what could not be read; see kinds.Referrer.
+func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]engine.Referring, error) {
+	refs, exempt, err := k.References(object)
+	of := references.Referrer{UID: object.GetUID(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	if of.UID == "" { // Not all API servers of others set it.
+		of.UID = types.UID(of.Namespace + "/" + of.Name)
 	}
-	refs, exempt := k.References(u)
-	of := references.Referrer{UID: u.GetUID(), Namespace: u.GetNamespace(), Name: u.GetName()}
-	var out referring
+	var out []engine.Referring
 	if source := k.Source(); source != "" {
 		out = append(out, engine.Referring{Source: source, Referrer: of, Keys: references.Keys(refs)})
 	}
@@ -137,25 +219,50 @@ func referringOf(k *kinds.Referrer, object any) (referring, error) {
 		}
 		out = append(out, own)
 	}
-	return out, nil
+	return out, err
 }
 
-// unstructuredOf returns an object as References takes it. The object must not be used otherwise.
-func unstructuredOf(object any) (*unstructured.Unstructured, error) {
-	switch o := object.(type) {
-	case *unstructured.Unstructured:
-		return o, nil
-	case metav1.Object:
-		o.SetManagedFields(nil) // To convert them takes long.
+// unstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another form
+// than it was asked for. The object must not be used otherwise.
+func unstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstructured, error) {
+	expected := reflect.TypeOf(k.Kind().New())
+	return func(object any) (*unstructured.Unstructured, error) {
+		if reflect.TypeOf(object) != expected {
+			return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
+		}
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			return u, nil
+		}
+		object.(metav1.Object).SetManagedFields(nil) // To convert them takes long.
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		return &unstructured.Unstructured{Object: content}, err
 	}
-	return nil, fmt.Errorf("objects of type %T are not known", object)
+}
+
+// unreadable is what an object refers to that is not known at all: everything in every namespace.
+func unreadable(k *kinds.Referrer) referring {
+	everything := references.Keys([]references.Reference{{
+		To: references.Secrets | references.ConfigMaps, Namespace: references.All, Name: references.All,
+	}})
+	return referring{{Source: k.Sources()[0], Referrer: references.Referrer{UID: "unreadable", Name: "unreadable"}, Keys: everything}}
 }
 
 func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
+	unstructuredOf, logged := unstructuredFrom(k), false
 	return &sink[referring]{
-		reduce: func(object any) (referring, error) { return referringOf(k, object) },
+		reduce: func(object any) (referring, error) {
+			u, err := unstructuredOf(object)
+			if err != nil {
+				return unreadable(k), nil
+			}
+			all, err := ReferringOf(k, u)
+			if err != nil && !logged { // Others most often fail for the same reason.
+				logged = true
+				klog.Background().Error(err, "Cannot tell what the objects of a resource refer to. Nothing is unused in the namespaces of such objects",
+					"resource", k.Resource(), "first", klog.KObj(u))
+			}
+			return all, nil
+		},
 		upsert: func(r referring) { o.Tracker.SetReferring(r, o.Clock.Now()) },
 		remove: func(r referring) {
 			for _, of := range r {

@@ -57,11 +57,18 @@ func (o *Observer) reportObserving(resource string) func(context.Context, error)
 // explain adds to an error of a missing permission how to grant it. What is never deleted needs no permissions but those of
 // artifacts/install.
 func (o *Observer) explain(resource string, err error) error {
-	if _, neverDeleted := o.dependencies[resource]; neverDeleted || !apierrors.IsForbidden(err) {
+	if _, neverDeleted := o.dependencies[resource]; neverDeleted {
 		return err
 	}
-	return fmt.Errorf("%w. Missing permission: kubectl auth can-i list %s --all-namespaces, or watch. To grant it: %s",
-		err, resource, gc.GrantAdvice(resource))
+	return withAdvice(err, resource, gc.GrantAdvice(resource))
+}
+
+// withAdvice adds to an error of a missing permission which one that is, and how to grant it.
+func withAdvice(err error, resource, advice string) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w. Missing permission: kubectl auth can-i list %s --all-namespaces, or watch. To grant it: %s", err, resource, advice)
 }
 
 // reportErrors is like reportObserving, but ignores success. The tracker learns only from the first event of the watch that the resource

@@ -87,7 +87,7 @@ func checkReferring(t *testing.T, k *kinds.Referrer, reading Reading, object run
 		t.Fatal(err)
 	}
 	want, failed := k.Reader.References(content)
-	u, err := unstructuredOf(decoded(t, strippedDecoder{whole, reading}, encoded(t, object)))
+	u, err := unstructuredFrom(k)(decoded(t, strippedDecoder{whole, reading}, encoded(t, object)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,10 +106,10 @@ func BenchmarkReferrer(b *testing.B) {
 	pod := &corev1.Pod{ObjectMeta: job.ObjectMeta, Spec: job.Spec.Template.Spec}
 	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 	k, data := podReferrer(), encoded(b, pod)
-	decoder := strippedDecoder{whole, ReferrerReading(k)}
+	decoder, sink := strippedDecoder{whole, ReferrerReading(k)}, (&Observer{}).referrerSink(k)
 	b.ReportAllocs()
 	for b.Loop() {
-		if of, err := referringOf(k, decoded(b, decoder, data)); err != nil || len(of[0].Keys) == 0 {
+		if of, err := sink.reduce(decoded(b, decoder, data)); err != nil || len(of[0].Keys) == 0 {
 			b.Fatal(of, err)
 		}
 	}

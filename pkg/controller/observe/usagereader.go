@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,15 +37,15 @@ type UsageReader struct {
 
 // usageReading are all referrers of a namespace.
 type usageReading struct {
-	began time.Time
-	done  chan struct{} // closed when index and err are set
+	done  chan struct{} // closed when all else is set
+	ended time.Time
 	index *references.Index
 	err   error
 }
 
 const (
-	// usageFor is how long a reading is used, since it began. It bounds how long ago something may have begun to refer to an object that is
-	// deleted.
+	// usageFor is how long a reading is used after it has ended. While it lasts, it is used by all who ask. So something may have begun to refer
+	// to an object that is deleted as long ago as the reading took, and usageFor.
 	usageFor = time.Second
 	// usageTimeout bounds a reading.
 	usageTimeout = 30 * time.Second
@@ -53,50 +55,65 @@ const (
 
 // InUse returns what refers to an object, or may; empty if nothing does. resource is that of the object.
 func (r *UsageReader) InUse(ctx context.Context, resource, namespace, name string) (string, error) {
+	to := kinds.ToOf(resource)
 	for _, of := range []string{namespace, ""} {
 		index, err := r.read(ctx, of)
 		if err != nil {
 			return "", err
 		}
-		to := kinds.ToOf(resource)
-		if index.Used(to, namespace, name) != references.Unused {
-			source, _, _ := index.Example(to, namespace, name)
+		r.lock.Lock() // An index remembers examples.
+		source, example, _ := index.Example(to, namespace, name)
+		r.lock.Unlock()
+		switch {
+		case source == "":
+		case strings.HasPrefix(source, references.Exemptions):
+			return example.Name, nil
+		case index.Used(to, namespace, name) == references.Used:
 			return "an object of " + source + " refers to it", nil
+		default:
+			return "an object of " + source + " may refer to it", nil
 		}
 	}
 	return "", nil
 }
 
-// read returns the referrers of a namespace, as they were less than usageFor ago when it was called.
+// read returns the referrers of a namespace.
 func (r *UsageReader) read(ctx context.Context, namespace string) (*references.Index, error) {
-	now := r.Clock.Now()
-	r.lock.Lock()
-	for of, reading := range r.readings {
-		if now.Sub(reading.began) >= usageFor || now.Before(reading.began) {
-			delete(r.readings, of)
-		}
-	}
-	reading, ok := r.readings[namespace]
-	if !ok {
-		reading = &usageReading{began: now, done: make(chan struct{})}
-		if r.readings == nil {
-			r.readings = map[string]*usageReading{}
-		}
-		r.readings[namespace] = reading
-		go func() {
-			defer close(reading.done)
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), usageTimeout) // Others may wait for it.
-			defer cancel()
-			reading.index, reading.err = r.list(ctx, namespace)
-		}()
-	}
-	r.lock.Unlock()
+	reading := r.reading(ctx, namespace)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-reading.done:
 		return reading.index, reading.err
 	}
+}
+
+// reading returns the reading of a namespace that is under way or can still be used, and begins one if there is none.
+func (r *UsageReader) reading(ctx context.Context, namespace string) *usageReading {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	now := r.Clock.Now()
+	maps.DeleteFunc(r.readings, func(_ string, reading *usageReading) bool {
+		return !reading.ended.IsZero() && (now.Sub(reading.ended) >= usageFor || now.Before(reading.ended))
+	})
+	if reading, ok := r.readings[namespace]; ok {
+		return reading
+	}
+	reading := &usageReading{done: make(chan struct{})}
+	if r.readings == nil {
+		r.readings = map[string]*usageReading{}
+	}
+	r.readings[namespace] = reading
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), usageTimeout) // Others may wait for it.
+	go func() {
+		defer cancel()
+		index, err := r.list(ctx, namespace)
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		reading.index, reading.err, reading.ended = index, err, r.Clock.Now()
+		close(reading.done)
+	}()
+	return reading
 }
 
 // list lists all referrers of a namespace.
@@ -113,16 +130,20 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 		if k.Namespaced != (namespace != "") {
 			continue
 		}
+		sources := map[string]*references.Source{}
+		for _, name := range k.Sources() {
+			sources[name] = index.Source(name)
+		}
 		group.Go(func() error {
 			err := r.Client.EachReferring(ctx, k, namespace, func(all []engine.Referring) {
 				lock.Lock()
 				defer lock.Unlock()
 				for _, of := range all {
-					index.Source(of.Source).Set(of.Referrer, of.Keys)
+					sources[of.Source].Set(of.Referrer, of.Keys)
 				}
 			})
 			if err != nil {
-				return fmt.Errorf("listing what may refer to it: %w", err)
+				return fmt.Errorf("the %s that may refer to it cannot be listed: %w", k.Resource(), explainReferrer(k, err))
 			}
 			return nil
 		})
@@ -133,11 +154,14 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 // EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
 func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
 	list := pager.New(pager.ListPageFunc(selecting(c.Lister(ReferrerReading(k), namespace), k.FieldSelector)))
+	unstructuredOf := unstructuredFrom(k)
 	return list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		of, err := referringOf(k, object)
-		if err == nil {
-			do(of)
+		u, err := unstructuredOf(object)
+		if err != nil {
+			return err
 		}
-		return err
+		all, _ := ReferringOf(k, u)
+		do(all)
+		return nil
 	})
 }

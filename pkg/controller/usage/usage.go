@@ -277,7 +277,7 @@ func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
 	case use == references.Used:
 		return lifecycle.Usage{State: lifecycle.InUse}
 	case use == references.Unused && t.Known():
-		return lifecycle.Usage{State: lifecycle.Unused, Since: time.Unix(wholeSecond(now), 0).UTC()}
+		return lifecycle.Usage{State: lifecycle.Unused, Since: time.Unix(firstKnown(now), 0).UTC()}
 	}
 	return lifecycle.Usage{}
 }
@@ -306,15 +306,14 @@ func (t *Tracker[T]) Explain(of T, mayName func(source string) bool) string {
 	case !mayName(source):
 		what = "an object of " + source
 	}
-	used := t.use(o) == references.Used
-	switch {
-	case others:
+	if others {
 		what += " and others"
-	case used:
-		verb = "refers"
 	}
-	if !used {
-		verb = "may " + verb
+	switch {
+	case t.use(o) != references.Used:
+		return what + " may refer to everything in the namespace"
+	case !others:
+		verb = "refers"
 	}
 	return what + " " + verb + " to it"
 }
@@ -328,10 +327,18 @@ func (t *Tracker[T]) refresh(o *object[T], now time.Time) {
 	switch use := t.use(o); {
 	case use == references.Used:
 		o.since, o.seenInUse = 0, true
-	case use == references.Unused && o.since == 0 && t.Known():
+	case use != references.Unused || o.since != 0 || !t.Known():
+	case o.seenInUse:
 		o.since = wholeSecond(now)
+	default:
+		o.since = firstKnown(now)
 	}
 }
+
+// firstKnown returns since when an object counts as unused that was never seen in use, in Unix seconds. It may have been unused for long, so
+// the time is not rounded up: what a new policy without any delay makes due is due at once, because of the policy, and not because time
+// passes. Otherwise no hold would apply.
+func firstKnown(now time.Time) int64 { return now.Unix() }
 
 // sourceChanged returns the objects that are affected by a change of the sources, which has also changed references.
 func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now time.Time) Changed[T] {

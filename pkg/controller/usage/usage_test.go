@@ -77,7 +77,10 @@ func (n *naive) refresh(now time.Time) {
 		case use == references.Used:
 			o.since, o.seenInUse = time.Time{}, true
 		case use == references.Unused && n.known() && o.since.IsZero():
-			o.since = rounded(now)
+			o.since = now.Truncate(time.Second)
+			if o.seenInUse {
+				o.since = rounded(now)
+			}
 		}
 	}
 }
@@ -291,7 +294,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("web: %q", got)
 	}
 	set("widgets.example.com", "shop", "w", references.Reference{To: references.Secrets, Namespace: "shop", Name: references.All})
-	say("any", "widgets.example.com/w may refer to it")
+	say("any", "widgets.example.com/w may refer to everything in the namespace")
 }
 
 // rounded returns the next whole second.

@@ -44,7 +44,7 @@ func TestStored(t *testing.T) {
 	Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 	pretty := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Pretty: true})
-	for _, kind := range []string{"cleanuppolicy", "clustercleanuppolicy", "resourcelifecycle"} {
+	for _, kind := range []string{"cleanuppolicy", "clustercleanuppolicy", "resourcelifecycle", "resourcelifecycle-references"} {
 		stored, err := os.ReadFile("testdata/" + kind + ".v1alpha1.json")
 		if err != nil {
 			t.Fatal(err)
@@ -88,23 +88,26 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfLifecycles reads a lifecycle with as little as can be written.
+// TestDefaultsOfLifecycles reads lifecycles with as little as can be written.
 func TestDefaultsOfLifecycles(t *testing.T) {
 	scheme := runtime.NewScheme()
 	Install(scheme)
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
-	obj, err := runtime.Decode(
-		codecs.UniversalDecoder(gc.SchemeGroupVersion),
-		[]byte(`{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "ResourceLifecycle",
-		"spec": {"finished": {"when": "true", "succeeded": "true", "at": "null"}}}`),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := gc.ResourceLifecycleSpec{
-		Finished: &gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}, Dependents: gc.LifecycleLeaveToOwner,
-	}
-	if diff := cmp.Diff(want, obj.(*gc.ResourceLifecycle).Spec); diff != "" {
-		t.Errorf("read (-want +got):\n%s", diff)
+	for spec, want := range map[string]gc.ResourceLifecycleSpec{
+		`{"finished": {"when": "true", "succeeded": "true", "at": "null"}}`: {
+			Finished: &gc.FinishedExpressions{When: "true", Succeeded: "true", At: "null"}, Dependents: gc.LifecycleLeaveToOwner,
+		},
+		`{"references": [{"to": "secrets", "names": "'a'"}]}`: {
+			References: []gc.LifecycleReference{{To: gc.ResourceSecrets, Names: "'a'"}}, Dependents: gc.LifecycleLeaveToOwner,
+		},
+	} {
+		text := `{"apiVersion": "gc.winnow.dev/v1alpha1", "kind": "ResourceLifecycle", "spec": ` + spec + `}`
+		obj, err := runtime.Decode(codecs.UniversalDecoder(gc.SchemeGroupVersion), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, obj.(*gc.ResourceLifecycle).Spec); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,15 @@ func workflows(change func(*gc.ResourceLifecycle)) *gc.ResourceLifecycle {
 	}
 	change(l)
 	return l
+}
+
+// refs are references to Secrets.
+func refs(names ...string) []gc.LifecycleReference {
+	var out []gc.LifecycleReference
+	for _, n := range names {
+		out = append(out, gc.LifecycleReference{To: gc.ResourceSecrets, Names: n})
+	}
+	return out
 }
 
 func TestLifecycles(t *testing.T) {
@@ -57,6 +67,32 @@ func TestLifecycles(t *testing.T) {
 				l.Spec.Finished.When = "true" + strings.Repeat(" ", maxExpressionLength)
 			},
 			[]string{"spec.finished.when: Too long: may not be more than 4096 bytes"}},
+		"references and a finish": {func(l *gc.ResourceLifecycle) { l.Spec.References = refs("object.spec.secretName") }, nil},
+		"references alone": {func(l *gc.ResourceLifecycle) {
+			l.Spec = gc.ResourceLifecycleSpec{References: refs("object.spec.secretName", "['a', 'ns/b']", "object.spec", "null")}
+		}, nil},
+		"nothing": {
+			func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{} },
+			[]string{"spec.finished: Required value: say when an object has finished, or with references what it refers to"},
+		},
+		"nothing but a native TTL": {
+			func(l *gc.ResourceLifecycle) { l.Spec.Finished = nil }, []string{"spec.finished: Required value: say when"},
+		},
+		"references and a native TTL": {
+			func(l *gc.ResourceLifecycle) { l.Spec.Finished, l.Spec.References = nil, refs("'a'") },
+			[]string{"spec.nativeTTL: Forbidden: may be set only with finished"},
+		},
+		"references that do not compile": {
+			func(l *gc.ResourceLifecycle) {
+				l.Spec.References = refs("object.spec.secretName", " ", "object.", "1", strings.Repeat(" ", maxExpressionLength)+"'a'")
+			},
+			[]string{
+				`spec.references[1].names: Required value: set an expression for the names`,
+				`spec.references[2].names: Invalid value: "object.": compilation failed`,
+				`spec.references[3].names: Invalid value: "1": must evaluate to one of`,
+				`spec.references[4].names: Too long: may not be more than 4096 bytes`,
+			},
+		},
 		"an owner": {
 			func(l *gc.ResourceLifecycle) {
 				l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "a", UID: "b"}}
@@ -123,6 +159,40 @@ func TestLifecycleUpdates(t *testing.T) {
 	}
 	changed := workflows(func(l *gc.ResourceLifecycle) { l.Spec.Finished.When = "object.status.done" })
 	checkErrors(t, ValidateResourceLifecycleUpdate(changed, old), []string{"spec.finished.when: Invalid value"})
+}
+
+// TestUpdatesOfReferences: those that stay are compiled as stored ones, wherever they stand in the list now, and a new target makes another
+// reference of them.
+func TestUpdatesOfReferences(t *testing.T) {
+	old := workflows(func(l *gc.ResourceLifecycle) { l.Spec.References = refs("object.a", "object.b") })
+	for name, tc := range map[string]struct {
+		change func(*gc.ResourceLifecycle)
+		errs   []string
+	}{
+		"the same":       {func(*gc.ResourceLifecycle) {}, nil},
+		"another order":  {func(l *gc.ResourceLifecycle) { slices.Reverse(l.Spec.References) }, nil},
+		"one less":       {func(l *gc.ResourceLifecycle) { l.Spec.References = l.Spec.References[1:] }, nil},
+		"none":           {func(l *gc.ResourceLifecycle) { l.Spec.References = nil }, nil},
+		"another target": {func(l *gc.ResourceLifecycle) { l.Spec.References[0].To = gc.ResourceConfigMaps }, nil},
+		"a broken one": {
+			func(l *gc.ResourceLifecycle) { l.Spec.References = append(l.Spec.References, refs("object.")...) },
+			[]string{"spec.references[2].names: Invalid value"},
+		},
+		"no finish any more": {func(l *gc.ResourceLifecycle) { l.Spec.Finished, l.Spec.NativeTTL = nil, "" }, nil},
+		"nothing any more": {
+			func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{} }, []string{"spec.finished: Required value"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := old.DeepCopy()
+			tc.change(next)
+			checkErrors(t, ValidateResourceLifecycleUpdate(next, old), tc.errs)
+		})
+	}
+	alone := workflows(func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{References: refs("object.a")} })
+	if errs := ValidateResourceLifecycleUpdate(workflows(func(*gc.ResourceLifecycle) {}), alone); len(errs) > 0 {
+		t.Errorf("a finish comes: %v", errs)
+	}
 }
 
 func TestLifecycleStatus(t *testing.T) {

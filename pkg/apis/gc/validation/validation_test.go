@@ -5,6 +5,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,14 @@ func created() func(*gc.CleanupRule) {
 	}
 }
 
+// unused makes a rule count from the last use.
+func unused(resources ...string) func(*gc.CleanupRule) {
+	return func(r *gc.CleanupRule) {
+		created()(r)
+		r.After, r.Resources = gc.AfterUnused, resources
+	}
+}
+
 func of(resources ...string) func(*gc.CleanupRule) {
 	return func(r *gc.CleanupRule) { r.Resources = resources }
 }
@@ -64,6 +73,11 @@ func TestValid(t *testing.T) {
 			rule("few", func(r *gc.CleanupRule) {
 				r.TTL, r.Capacity = nil, &gc.Capacity{MaxObjects: number(3), Per: gc.CapacityPerOwner}
 			}),
+			rule("unused", unused("configmaps", "secrets")),
+			rule("unused by condition", unused("configmaps"), func(r *gc.CleanupRule) {
+				r.Selector, r.MatchConditions = nil, []gc.MatchCondition{{Name: "a", Expression: "object.metadata.name.startsWith('web-')"}}
+			}),
+			rule("unused for ever", unused("secrets"), func(r *gc.CleanupRule) { r.TTL = ttl(gc.TTLNever) }),
 			rule("few of each", limited(gc.Capacity{
 				PercentOfQuota: number(50), Per: gc.CapacityPerLabel, LabelKey: "example.com/pipeline", MinAge: ttl("10m"),
 			})),
@@ -159,6 +173,35 @@ func TestInvalid(t *testing.T) {
 			policy(rule("a", created(), func(r *gc.CleanupRule) { r.Capacity = &gc.Capacity{MaxObjects: new(int64(3))} })),
 			refused{"spec.rules[0].capacity", field.ErrorTypeForbidden, "only with after: Finished"},
 		},
+		"after the last use, of any resource": {
+			policy(rule("a", unused())), refused{"spec.rules[0].resources", field.ErrorTypeRequired, "may use without a reference"},
+		},
+		"after the last use, of what cannot be unused": {
+			policy(rule("a", unused("configmaps", "jobs.batch"))),
+			refused{"spec.rules[0].resources[1]", field.ErrorTypeNotSupported, `supported values: "configmaps", "secrets"`},
+		},
+		"after the last use, whatever its labels": {
+			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Selector = nil })),
+			refused{"spec.rules[0].selector", field.ErrorTypeRequired, "select the objects by label, or by matchConditions"},
+		},
+		"after the last use, without a ttl": {
+			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.TTL = nil })),
+			refused{"spec.rules[0].ttl", field.ErrorTypeRequired, example},
+		},
+		"after the last use, with an outcome": {
+			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) { r.Outcome = gc.OutcomeFailed })),
+			refused{"spec.rules[0].outcome", field.ErrorTypeForbidden, "only with after: Finished"},
+		},
+		"after the last use, with a capacity": {
+			policy(rule("a", unused("secrets"), limited(gc.Capacity{MaxObjects: number(3)}))),
+			refused{"spec.rules[0].capacity", field.ErrorTypeForbidden, "only with after: Finished"},
+		},
+		"after the last use, by the data of Secrets": {
+			policy(rule("a", unused("secrets"), func(r *gc.CleanupRule) {
+				r.MatchConditions = []gc.MatchCondition{{Name: "a", Expression: "object.type == 'Opaque'"}}
+			})),
+			refused{"spec.rules[0].matchConditions[0].expression", field.ErrorTypeInvalid, "select them by label"},
+		},
 		"default deadline": {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a"}, Spec: gc.CleanupPolicySpec{ActiveDeadline: ttl("6")}},
 			refused{"spec.activeDeadline", field.ErrorTypeInvalid, example},
@@ -235,6 +278,32 @@ func TestInvalid(t *testing.T) {
 		got := errs[0]
 		if got.Field != tc.want.field || got.Type != tc.want.reason || !strings.Contains(got.Error(), tc.want.remedy) {
 			t.Errorf("%s: got %v, want %s of type %s with %q", name, got, tc.want.field, tc.want.reason, tc.want.remedy)
+		}
+	}
+}
+
+// TestUnusedWithSeveralMistakes: each is reported.
+func TestUnusedWithSeveralMistakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule gc.CleanupRule
+		want []string // the fields
+	}{
+		"a limit instead of a ttl": {
+			rule("a", unused("secrets"), limited(gc.Capacity{MaxObjects: number(3)}), func(r *gc.CleanupRule) { r.TTL = nil }),
+			[]string{"spec.rules[0].ttl", "spec.rules[0].capacity"},
+		},
+		"every resource":      {rule("a", unused(gc.ResourceAll)), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources"}},
+		"a misspelt resource": {rule("a", unused("configmap")), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources[0]"}},
+		"several that cannot be unused": {
+			rule("a", unused("jobs.batch", "secrets", "pods")), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources[2]"},
+		},
+	} {
+		var got []string
+		for _, err := range ValidateCleanupPolicy(policy(tc.rule)) {
+			got = append(got, err.Field)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: errors of %q, want %q", name, got, tc.want)
 		}
 	}
 }

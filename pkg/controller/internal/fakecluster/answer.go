@@ -5,6 +5,7 @@ package fakecluster
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
@@ -24,27 +26,69 @@ import (
 var info, _ = runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 
 // encode is an object as it is on its way.
-func encode(object runtime.Object) ([]byte, error) {
+func (r Request) encode(object runtime.Object) ([]byte, error) {
+	if r.json && !object.GetObjectKind().GroupVersionKind().Empty() {
+		return json.Marshal(object)
+	}
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {
 		return nil, err
 	}
+	if r.json {
+		object.GetObjectKind().SetGroupVersionKind(kinds[0])
+		return json.Marshal(object)
+	}
 	return runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()), object)
 }
 
-func answered(r *http.Request, code int, object runtime.Object) (*http.Response, error) {
-	data, err := encode(object)
-	return response(r, code, runtime.ContentTypeProtobuf, io.NopCloser(bytes.NewReader(data))), err
+// contentType is that of the answer.
+func (r Request) contentType() string {
+	if r.json {
+		return runtime.ContentTypeJSON
+	}
+	return runtime.ContentTypeProtobuf
+}
+
+// rendered is an object in the form that the request asks for.
+func (r Request) rendered(object runtime.Object) runtime.Object {
+	object = object.DeepCopyObject()
+	if r.bare {
+		return &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"},
+			ObjectMeta: *metaOf(object),
+		}
+	}
+	object.GetObjectKind().SetGroupVersionKind(r.kind)
+	return object
+}
+
+// metaOf is the metadata of an object.
+func metaOf(object runtime.Object) *metav1.ObjectMeta {
+	out := &metav1.PartialObjectMetadata{}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": content["metadata"]}, out)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return &out.ObjectMeta
+}
+
+func answered(r *http.Request, request Request, code int, object runtime.Object) (*http.Response, error) {
+	data, err := request.encode(object)
+	return response(r, code, request.contentType(), io.NopCloser(bytes.NewReader(data))), err
 }
 
 // failed answers with an error, which is that of the server unless it says more.
-func failed(r *http.Request, err error) (*http.Response, error) {
+func failed(r *http.Request, request Request, err error) (*http.Response, error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		status = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Message: err.Error()}}
 	}
 	s := status.Status()
-	return answered(r, int(s.Code), &s)
+	s.APIVersion, s.Kind = "v1", "Status"
+	return answered(r, request, int(s.Code), &s)
 }
 
 func response(r *http.Request, code int, contentType string, body io.ReadCloser) *http.Response {
@@ -58,7 +102,7 @@ func response(r *http.Request, code int, contentType string, body io.ReadCloser)
 func (c *Cluster) list(r *http.Request, request Request) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list, err := scheme.Scheme.New(request.kind.GroupVersion().WithKind(request.kind.Kind + "List"))
+	list, err := request.newList()
 	if err != nil {
 		return nil, err
 	}
@@ -74,17 +118,41 @@ func (c *Cluster) list(r *http.Request, request Request) (*http.Response, error)
 		end = start + limit
 		m.SetContinue(strconv.Itoa(end))
 	}
-	if err := meta.SetList(list, all[start:end]); err != nil {
+	if request.json {
+		for _, object := range all[start:end] {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request.rendered(object))
+			if err != nil {
+				return nil, err
+			}
+			list := list.(*unstructured.UnstructuredList)
+			list.Items = append(list.Items, unstructured.Unstructured{Object: content})
+		}
+	} else if err := meta.SetList(list, all[start:end]); err != nil {
 		return nil, err
 	}
-	return answered(r, http.StatusOK, list)
+	return answered(r, request, http.StatusOK, list)
+}
+
+// newList is a list without objects.
+func (r Request) newList() (runtime.Object, error) {
+	kind := r.kind
+	if r.bare {
+		kind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	}
+	kind.Kind += "List"
+	if !r.json {
+		return scheme.Scheme.New(kind)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	return list, nil
 }
 
 // watch answers with the events since a version, or with one for each object that there is first.
 func (c *Cluster) watch(r *http.Request, request Request) (*http.Response, error) {
 	from, err := strconv.Atoi(request.Options.ResourceVersion)
 	if initial := request.Options.SendInitialEvents; initial == nil && err != nil {
-		return failed(r, apierrors.NewBadRequest("a watch needs a version to begin with"))
+		return failed(r, request, apierrors.NewBadRequest("a watch needs a version to begin with"))
 	} else if initial != nil {
 		from = -1
 	}
@@ -93,9 +161,9 @@ func (c *Cluster) watch(r *http.Request, request Request) (*http.Response, error
 	c.count(request, 1)
 	go func() {
 		defer c.count(request, -1)
-		_ = out.CloseWithError(c.stream(newStream(out), request, from, r.Context().Done(), stop))
+		_ = out.CloseWithError(c.stream(request.newStream(out), request, from, r.Context().Done(), stop))
 	}()
-	return response(r, http.StatusOK, runtime.ContentTypeProtobuf+";stream=watch", &stopped{ReadCloser: body, stop: stop}), nil
+	return response(r, http.StatusOK, request.contentType()+";stream=watch", &stopped{ReadCloser: body, stop: stop}), nil
 }
 
 // stopped is the body of a watch, which ends when the client closes it.
@@ -117,6 +185,9 @@ func (s *stopped) Close() error {
 func (c *Cluster) stream(send func(watch.Event) error, request Request, from int, gone ...<-chan struct{}) error {
 	for {
 		events, now, changed := c.since(request, from)
+		if changed == nil {
+			return io.EOF
+		}
 		for _, e := range events {
 			if err := send(e); err != nil {
 				return err
@@ -133,11 +204,15 @@ func (c *Cluster) stream(send func(watch.Event) error, request Request, from int
 	}
 }
 
-// since are the events after a version, the version of the last of them, and what is closed with the next one.
+// since are the events after a version, the version of the last of them, and what is closed with the next one; nil if the cluster no longer
+// serves what is watched.
 func (c *Cluster) since(request Request, from int) ([]watch.Event, int, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []watch.Event
+	if !scheme.Scheme.Recognizes(request.kind) && c.custom[request.Resource] != request.kind {
+		return nil, 0, nil
+	}
 	if from < 0 {
 		for _, object := range c.objectsOf(request) {
 			out = append(out, watch.Event{Type: watch.Added, Object: object})
@@ -145,7 +220,7 @@ func (c *Cluster) since(request Request, from int) ([]watch.Event, int, <-chan s
 		return append(out, watch.Event{Type: watch.Bookmark, Object: c.bookmark(request)}), c.version, c.changed
 	}
 	for _, e := range c.named(request.Resource).events {
-		if e.version > from && (request.Namespace == "" || request.Namespace == e.namespace) {
+		if e.version > from && request.selects(e.Object) {
 			out = append(out, e.Event)
 		}
 	}
@@ -154,9 +229,12 @@ func (c *Cluster) since(request Request, from int) ([]watch.Event, int, <-chan s
 
 // bookmark ends the initial events.
 func (c *Cluster) bookmark(request Request) runtime.Object {
-	object, err := scheme.Scheme.New(request.kind)
-	if err != nil {
-		panic(err)
+	var object runtime.Object = &unstructured.Unstructured{Object: map[string]any{}}
+	if !request.json {
+		var err error
+		if object, err = scheme.Scheme.New(request.kind); err != nil {
+			panic(err)
+		}
 	}
 	m := accessor(object)
 	m.SetResourceVersion(strconv.Itoa(c.version))
@@ -165,13 +243,23 @@ func (c *Cluster) bookmark(request Request) runtime.Object {
 }
 
 // newStream writes events in frames.
-func newStream(w io.Writer) func(watch.Event) error {
+func (r Request) newStream(w io.Writer) func(watch.Event) error {
+	if r.json {
+		encoder := json.NewEncoder(w)
+		return func(e watch.Event) error {
+			data, err := r.encode(r.rendered(e.Object))
+			if err != nil {
+				return err
+			}
+			return encoder.Encode(&metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Raw: data}})
+		}
+	}
 	frames := streaming.NewEncoder(
 		info.StreamSerializer.Framer.NewFrameWriter(w),
 		scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion),
 	)
 	return func(e watch.Event) error {
-		data, err := encode(e.Object)
+		data, err := r.encode(e.Object)
 		if err != nil {
 			return err
 		}

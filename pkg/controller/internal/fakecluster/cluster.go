@@ -1,8 +1,8 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecluster answers lists and watches as an API server does, in protobuf, over a transport in memory: so tests of clients that
-// need no clientset may have the time of package synctest.
+// Package fakecluster answers lists and watches as an API server does, in protobuf or JSON, over a transport in memory: so tests of clients
+// that need no clientset may have the time of package synctest.
 package fakecluster
 
 import (
@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -31,7 +33,12 @@ type Request struct {
 	Options             metav1.ListOptions
 
 	kind schema.GroupVersionKind
+	// json says that the answer is in JSON, and bare that it has the metadata alone.
+	json, bare bool
 }
+
+// Version is the API version that is asked for, such as "batch/v1".
+func (r Request) Version() string { return r.kind.GroupVersion().String() }
 
 // Reaction answers a request in place of the cluster: with an object, or with an error; with neither it leaves the request to the cluster.
 type Reaction func(Request) (runtime.Object, error)
@@ -39,8 +46,7 @@ type Reaction func(Request) (runtime.Object, error)
 // event is a change of an object.
 type event struct {
 	watch.Event
-	version   int
-	namespace string
+	version int
 }
 
 // resource is what there is of one.
@@ -57,6 +63,7 @@ type Cluster struct {
 	mu        sync.Mutex
 	version   int
 	resources map[string]*resource // by plural
+	custom    map[string]schema.GroupVersionKind
 	requests  []Request
 	watches   map[string]int // under way, by plural
 	reactions []Reaction
@@ -65,12 +72,30 @@ type Cluster struct {
 
 // New makes a cluster with these objects, in the versions that they have.
 func New(objects ...runtime.Object) *Cluster {
-	c := &Cluster{version: 1, resources: map[string]*resource{}, watches: map[string]int{}, changed: make(chan struct{})}
+	c := &Cluster{version: 1, resources: map[string]*resource{}, custom: map[string]schema.GroupVersionKind{}, watches: map[string]int{}, changed: make(chan struct{})}
 	for _, object := range objects {
 		object = object.DeepCopyObject()
 		c.of(object).objects[key(object)] = object
 	}
 	return c
+}
+
+// Define has the cluster serve a custom resource, whose objects are Unstructured, in one version. In the place of an earlier version of it,
+// the objects stay.
+func (c *Cluster) Define(kind schema.GroupVersionKind, plural string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.custom[plural] = kind
+	c.wake()
+}
+
+// Undefine has the cluster no longer serve a custom resource, and ends its watches.
+func (c *Cluster) Undefine(plural string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.custom, plural)
+	delete(c.resources, plural)
+	c.wake()
 }
 
 // Config is for clients of the cluster.
@@ -131,16 +156,23 @@ func (c *Cluster) Delete(object runtime.Object) {
 // notify gives the object a new version, and sends the event to all watches.
 func (c *Cluster) notify(change watch.EventType, object runtime.Object) {
 	c.version++
-	m := accessor(object)
-	m.SetResourceVersion(fmt.Sprint(c.version))
+	accessor(object).SetResourceVersion(fmt.Sprint(c.version))
 	r := c.of(object)
-	r.events = append(r.events, event{Event: watch.Event{Type: change, Object: object}, version: c.version, namespace: m.GetNamespace()})
+	r.events = append(r.events, event{Event: watch.Event{Type: change, Object: object}, version: c.version})
+	c.wake()
+}
+
+// wake has all watches look for events.
+func (c *Cluster) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
 // of returns the resource of an object, and sets the kind of the object.
 func (c *Cluster) of(object runtime.Object) *resource {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return c.named(plural(u.GroupVersionKind()))
+	}
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {
 		panic(err)
@@ -166,21 +198,44 @@ func (c *Cluster) objectsOf(r Request) []runtime.Object {
 	var out []runtime.Object
 	all := c.named(r.Resource).objects
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if object := all[name]; r.Namespace == "" || accessor(object).GetNamespace() == r.Namespace {
+		if object := all[name]; r.selects(object) {
 			out = append(out, object)
 		}
 	}
 	return out
 }
 
+// selects reports whether a request asks for an object.
+func (r Request) selects(object runtime.Object) bool {
+	if r.Namespace != "" && accessor(object).GetNamespace() != r.Namespace {
+		return false
+	}
+	if r.Options.FieldSelector == "" {
+		return true
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		panic(err)
+	}
+	values := fields.Set{}
+	selector := fields.ParseSelectorOrDie(r.Options.FieldSelector)
+	for _, wanted := range selector.Requirements() {
+		values[wanted.Field], _, _ = unstructured.NestedString(content, strings.Split(wanted.Field, ".")...)
+	}
+	return selector.Matches(values)
+}
+
 // RoundTrip implements http.RoundTripper.
 func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
-	request, err := parse(r)
+	request, err := c.parse(r)
 	if err != nil {
 		return nil, err
 	}
+	if request.kind.Empty() {
+		return failed(r, request, apierrors.NewGenericServerResponse(http.StatusNotFound, "list", schema.GroupResource{Resource: request.Resource}, "", "", 0, true))
+	}
 	if request.Options.SendInitialEvents != nil && c.PagesOnly {
-		return failed(r, apierrors.NewBadRequest("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
+		return failed(r, request, apierrors.NewBadRequest("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
 	}
 	c.mu.Lock()
 	c.requests = append(c.requests, request)
@@ -188,9 +243,9 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Unlock()
 	for _, react := range reactions {
 		if object, err := react(request); err != nil {
-			return failed(r, err)
+			return failed(r, request, err)
 		} else if object != nil {
-			return answered(r, http.StatusOK, object)
+			return answered(r, request, http.StatusOK, object)
 		}
 	}
 	if request.Options.Watch {
@@ -199,10 +254,12 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.list(r, request)
 }
 
-// parse reads a request such as GET /apis/batch/v1/namespaces/team-a/jobs.
-func parse(r *http.Request) (Request, error) {
+// parse reads a request such as GET /apis/batch/v1/namespaces/team-a/jobs. The kind is empty if the cluster does not serve the resource.
+func (c *Cluster) parse(r *http.Request) (Request, error) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	out := Request{Resource: path[len(path)-1]}
+	accepted := r.Header.Get("Accept")
+	out := Request{Resource: path[len(path)-1], bare: strings.Contains(accepted, "as=PartialObjectMetadata")}
+	out.json = out.bare || !strings.Contains(accepted, "protobuf")
 	if i := slices.Index(path, "namespaces"); i >= 0 {
 		out.Namespace = path[i+1]
 	}
@@ -215,7 +272,12 @@ func parse(r *http.Request) (Request, error) {
 			out.kind = kind
 		}
 	}
-	if out.kind.Empty() || r.Method != http.MethodGet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kind := c.custom[out.Resource]; kind.Kind != "" && kind.GroupVersion() == gv {
+		out.kind = kind
+	}
+	if r.Method != http.MethodGet {
 		return out, fmt.Errorf("there is no answer to %s %s", r.Method, r.URL.Path)
 	}
 	return out, scheme.ParameterCodec.DecodeParameters(r.URL.Query(), corev1.SchemeGroupVersion, &out.Options)

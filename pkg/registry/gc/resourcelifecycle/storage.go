@@ -170,14 +170,25 @@ func (r *REST) DeleteCollection(
 }
 
 // check requires the permissions to list and delete all objects of the resource, if the spec changes or goes. Somebody who declares that
-// running objects have finished makes the policies of others delete them.
+// running objects have finished makes the policies of others delete them. The same holds for ConfigMaps and Secrets, if the lifecycle says
+// which of them are in use, or has said so.
 func (r *REST) check(ctx context.Context, object, old runtime.Object) error {
 	l := object.(*gc.ResourceLifecycle)
 	if before, ok := old.(*gc.ResourceLifecycle); ok && before.Generation == l.Generation {
 		return nil
 	}
 	const anyNamespace = ""
-	return r.permissions.Require(ctx, l.Name, permission.ToDelete(sets.New(l.Name), anyNamespace), func(who string, _ []string) string {
+	resources := sets.New(l.Name)
+	if refers(object) || refers(old) {
+		resources.Insert(gc.ResourceConfigMaps, gc.ResourceSecrets)
+	}
+	return r.permissions.Require(ctx, l.Name, permission.ToDelete(resources, anyNamespace), func(who string, _ []string) string {
 		return fmt.Sprintf("it says when policies may delete objects that %q cannot list and delete", who)
 	})
+}
+
+// refers reports whether a lifecycle says what objects refer to.
+func refers(object runtime.Object) bool {
+	l, ok := object.(*gc.ResourceLifecycle)
+	return ok && len(l.Spec.References) > 0
 }

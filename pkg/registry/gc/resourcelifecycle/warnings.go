@@ -5,7 +5,7 @@ package resourcelifecycle
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,9 +29,11 @@ func (r *REST) warn(ctx context.Context, object runtime.Object) {
 
 // warnings returns what is valid but probably not meant.
 func (r *REST) warnings(ctx context.Context, l *gc.ResourceLifecycle) []string {
-	switch served := r.served(l.Name); {
-	case served.Refusal != "":
-		return []string{fmt.Sprintf("the lifecycle has no effect: %s %s", l.Name, served.Refusal)}
+	served := r.served(l.Name)
+	ineffective, wholly := served.Ineffective(l.Name, l.Spec.Finished != nil, len(l.Spec.References) > 0)
+	switch {
+	case wholly:
+		return []string{ineffective}
 	case served.Missing:
 		return []string{served.Unserved(l.Name)}
 	}
@@ -50,5 +52,9 @@ func (r *REST) warnings(ctx context.Context, l *gc.ResourceLifecycle) []string {
 	if l.Spec.NativeTTL != "" {
 		written = append(written, schemas.Expression{Field: at.Child("nativeTTL"), Text: l.Spec.NativeTTL})
 	}
-	return r.schemas.Misfits(ctx, schemas.Use{Resources: []string{l.Name}, Expressions: written})
+	out := r.schemas.Misfits(ctx, schemas.Use{Resources: []string{l.Name}, Expressions: written})
+	if ineffective != "" {
+		out = slices.Insert(out, 0, ineffective)
+	}
+	return out
 }
