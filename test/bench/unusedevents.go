@@ -42,8 +42,8 @@ var podEvents = []struct {
 	}},
 }
 
-// measureUnusedEvents measures the CPU of Winnow, of informers and of kube-apiserver while Pods change, and takes off what they use at rest. A
-// first round only warms up, and gives a profile.
+// measureUnusedEvents measures the CPU of Winnow, of informers and of kube-apiserver while Pods change, and takes off what they use at
+// rest. A first round only warms up, and gives a profile.
 func (w *world) measureUnusedEvents(
 	ctx context.Context, o options, r *report, informers int, winnow, beside unusedFigures,
 ) error {
@@ -107,7 +107,7 @@ func (w *world) changePods(ctx context.Context, o options, kind int, pids []int)
 		return s, err
 	}
 	for _, pid := range pids[:2] {
-		if err := quiet(ctx, waitMost, pid); err != nil {
+		if err := quiet(ctx, pid); err != nil {
 			return s, err
 		}
 	}

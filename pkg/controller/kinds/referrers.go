@@ -92,9 +92,9 @@ func metadata(object *unstructured.Unstructured) *metav1.ObjectMeta {
 	}
 }
 
-// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata, unless a lifecycle of users says what is in them. Most
-// other objects of Kubernetes are read into their Go types, because JSON costs many times as much. Not all are: their types may not have what
-// a lifecycle reads, and the data of ControllerRevisions and the parameters of devices are raw in Go.
+// Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata, unless a lifecycle of users says what is in them.
+// Most other objects of Kubernetes are read into their Go types, because JSON costs many times as much. Not all are: their types may not
+// have what a lifecycle reads, and the data of ControllerRevisions and the parameters of devices are raw in Go.
 func (r *Referrer) Kind() *Kind {
 	k := &Kind{Resource: r.Resource(), GroupVersionKind: r.GroupVersionKind, Plural: r.Plural}
 	if r.Reader != nil {

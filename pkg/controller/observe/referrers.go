@@ -222,8 +222,8 @@ func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]engine
 	return out, err
 }
 
-// unstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another form
-// than it was asked for. The object must not be used otherwise.
+// unstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another
+// form than it was asked for. The object must not be used otherwise.
 func unstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstructured, error) {
 	expected := reflect.TypeOf(k.Kind().New())
 	return func(object any) (*unstructured.Unstructured, error) {

@@ -37,22 +37,26 @@ func messageExcept(t reflect.Type, fields [][]string) unread {
 	out := unread{others: nil}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		below := fields // If it has no name, its fields are those of the message in JSON.
-		if name != "" {
-			below = nil
-			for _, path := range fields {
-				if path[0] == name {
-					below = append(below, path[1:])
-				}
-			}
-		}
 		number, ok := protobufNumber(f)
-		if inner := messageExcept(f.Type, below); ok && len(below) > 0 && (name != "" || len(inner) != 1) {
-			out[number] = inner
+		if below := fieldsOf(f, fields); ok && len(below) > 0 {
+			out[number] = messageExcept(f.Type, below)
 		}
 	}
 	return out
+}
+
+// fieldsOf returns which fields of one field are read. If it has no name, its fields are those of the message in JSON.
+func fieldsOf(f reflect.StructField, fields [][]string) (below [][]string) {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "" {
+		return fields
+	}
+	for _, path := range fields {
+		if path[0] == name {
+			below = append(below, path[1:])
+		}
+	}
+	return below
 }
 
 var marshaler = reflect.TypeFor[json.Marshaler]()

@@ -77,7 +77,6 @@ func TestReferrersInProtobuf(t *testing.T) {
 	}
 }
 
-// groupsInJSON are groups that are read in JSON.
 var groupsInJSON = []string{"apiextensions.k8s.io", "apiregistration.k8s.io", "resource.k8s.io"}
 
 func checkReferring(t *testing.T, k *kinds.Referrer, reading Reading, object runtime.Object) {
