@@ -89,7 +89,7 @@ func dispatch(ctx context.Context, args []string) error {
 			return runBare(ctx, args[1:])
 		}
 	}
-	var o options
+	o := options{throughput: numbers{4000}, scale: numbers{10_000, 100_000}}
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), help)
@@ -133,15 +133,9 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
 	flags.IntVar(&o.kinds, "kinds", 100, "custom: custom resources without objects")
 	flags.IntVar(&o.custom, "custom", 100_000, "custom: finished objects of one of them")
-	flags.IntVar(
-		&o.unusedNamespaces,
-		"unused-namespaces",
-		10_000,
-		fmt.Sprintf("unused: namespaces, each with %d Pods and %d ConfigMaps and Secrets", podsEach, contentsEach),
-	)
+	flags.IntVar(&o.unusedNamespaces, "unused-namespaces", 10_000, "unused: namespaces, each with 10 Pods and 20 ConfigMaps and Secrets")
 	flags.IntVar(&o.podEvents, "pod-events", 2000, "unused: Pods that are updated, created and deleted each time")
 	flags.IntVar(&o.candidates, "candidates", 100_000, "candidates: how many there are")
-	o.throughput = numbers{4000}
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(
 		&o.apart,
@@ -150,7 +144,6 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 		"throughput, concurrency: kube-apiserver and etcd have the first processor for themselves (Linux, by taskset)",
 	)
 	flags.BoolVar(&o.fsync, "fsync", false, "etcd waits for the disk, as in production; a cluster of tests does not")
-	o.scale = numbers{10_000, 100_000}
 	flags.Var(&o.scale, "scale", "scale: how many synthetic finished Jobs there are; several numbers with commas between")
 }
 

@@ -59,8 +59,8 @@ func (c *crowd) readings(ctx context.Context, o options, f *crowdFigures) (any, 
 func (c *crowd) watchReadings(ctx context.Context, o options) (f readingFigures, err error) {
 	profiled := make(chan error, 1)
 	go func() {
-		profiled <- c.profile(ctx, "profile?seconds="+strconv.Itoa(profileSeconds),
-			filepath.Join(o.out, "readings-"+strconv.Itoa(c.policies)+".pprof"))
+		file := filepath.Join(o.out, "readings-"+strconv.Itoa(c.policies)+".pprof")
+		profiled <- c.profile(ctx, "profile?seconds="+strconv.Itoa(profileSeconds), file)
 	}()
 	winnow, server, err := c.bothMetrics(ctx)
 	if err != nil {

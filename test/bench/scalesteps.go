@@ -126,7 +126,7 @@ func (f *field) anew(ctx context.Context, name string, do func() error) (anew, e
 
 // anewOf measures a process from before something until it has nothing more to do.
 func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew, err error) {
-	if err := quiet(ctx, waitMost, pid); err != nil {
+	if err := quiet(ctx, pid); err != nil {
 		return a, err
 	}
 	// Since Linux 4.0 this sets the peak to what is resident now (proc_pid_clear_refs(5)).
@@ -145,7 +145,7 @@ func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew,
 		return a, err
 	}
 	a.name, a.seconds = name, time.Since(begin).Seconds()
-	if err := quiet(ctx, waitMost, pid); err != nil {
+	if err := quiet(ctx, pid); err != nil {
 		return a, err
 	}
 	after, err := cpuTime(pid)
@@ -158,8 +158,8 @@ func anewOf(ctx context.Context, pid int, name string, do func() error) (a anew,
 }
 
 // quiet waits until a process has nothing to do, a second at least.
-func quiet(ctx context.Context, most time.Duration, pid int) error {
-	return poll.Until(ctx, most, time.Millisecond, func(ctx context.Context) error {
+func quiet(ctx context.Context, pid int) error {
+	return eventually(ctx, time.Millisecond, func(ctx context.Context) error {
 		before, err := cpuTime(pid)
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/controller/marks"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
 	"github.com/winnow-dev/winnow/test/platforms"
 	"github.com/winnow-dev/winnow/test/poll"
@@ -53,7 +54,9 @@ func measureUnused(ctx context.Context, o options, r *report) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.createUnusedPolicy(ctx, o); err != nil {
+	r.progress("unused: the policy ...")
+	stored, err := w.createUnusedPolicy(ctx, o)
+	if err != nil {
 		return err
 	}
 	r.progress("unused: informers ...")
@@ -68,6 +71,7 @@ func measureUnused(ctx context.Context, o options, r *report) (err error) {
 		return err
 	}
 	r.add(unusedRows(o, judged, without, beside)...)
+	r.add(row{"from the policy until all marks are stored", "s", sample{stored}, "", nil})
 	return w.measureUnusedEvents(ctx, o, r, informers.Pid(), judged, beside)
 }
 
@@ -109,13 +113,13 @@ func (w *world) holdUnused(
 	return f, nil
 }
 
-// createUnusedPolicy waits until Winnow has nothing more to do for the policy. Then it stops Winnow.
-func (w *world) createUnusedPolicy(ctx context.Context, o options) error {
+// createUnusedPolicy waits until Winnow has stored since when objects are unused, and stops Winnow. It returns how many seconds that took.
+func (w *world) createUnusedPolicy(ctx context.Context, o options) (seconds float64, err error) {
 	client, err := versioned.NewForConfig(w.cluster.RESTConfig())
 	if err != nil {
-		return err
+		return 0, err
 	}
-	ttl := v1alpha1.TTL("30d")
+	ttl, begin := v1alpha1.TTL("30d"), time.Now()
 	_, err = client.GcV1alpha1().ClusterCleanupPolicies().Create(ctx, &v1alpha1.ClusterCleanupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "unused"},
 		Spec: v1alpha1.ClusterCleanupPolicySpec{
@@ -127,14 +131,17 @@ func (w *world) createUnusedPolicy(ctx context.Context, o options) error {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	objects := o.unusedNamespaces * (podsEach + contentsEach)
-	return errors.Join(
-		poll.Until(ctx, knownMost(objects), armedEvery, func(ctx context.Context) error { return w.armed(ctx, o.unusedNamespaces*unusedEach) }),
-		quiet(ctx, knownMost(objects), w.replica().Process.Pid()),
-		w.replica().Stop(),
-	)
+	// Winnow writes up to five marks a second: one for each namespace.
+	err = poll.Until(ctx, waitMost+time.Duration(o.unusedNamespaces)*time.Second/2, time.Second, func(ctx context.Context) error {
+		stored, err := w.countObjects(ctx, marks.Resource)
+		if err == nil && stored != o.unusedNamespaces {
+			err = fmt.Errorf("the marks of %d namespaces of %d are stored", stored, o.unusedNamespaces)
+		}
+		return err
+	})
+	return time.Since(begin).Seconds(), errors.Join(err, w.replica().Stop())
 }
 
 // unusedResources are the resources that the informers watch.

@@ -107,7 +107,7 @@ func (w *world) changePods(ctx context.Context, o options, kind int, pids []int)
 		return s, err
 	}
 	for _, pid := range pids[:2] {
-		if err := quiet(ctx, waitMost, pid); err != nil {
+		if err := quiet(ctx, pid); err != nil {
 			return s, err
 		}
 	}

@@ -140,9 +140,7 @@ func tokenVolume() corev1.Volume {
 func webContainer(name string, port int32) corev1.Container {
 	c := corev1.Container{
 		Name: name, Image: "registry.example.com/team/" + name + "@sha256:" + strings.Repeat("0123456789abcdef", 4),
-		Args: []string{
-			"--listen-address=0.0.0.0", fmt.Sprint("--port=", port), "--log-format=json", "--log-level=info", "--shutdown-timeout=30s",
-		},
+		Args: []string{fmt.Sprint("--listen-address=0.0.0.0:", port), "--log-format=json", "--log-level=info", "--shutdown-timeout=30s"},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},

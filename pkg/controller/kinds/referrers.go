@@ -93,14 +93,23 @@ func metadata(object *unstructured.Unstructured) *metav1.ObjectMeta {
 }
 
 // Kind returns what is read of the objects: of ConfigMaps and Secrets only the metadata, unless a lifecycle of users says what is in them.
+// Most other objects of Kubernetes are read into their Go types, because JSON costs many times as much. Not all are: their types may not
+// have what a lifecycle reads, and the data of ControllerRevisions and the parameters of devices are raw in Go.
 func (r *Referrer) Kind() *Kind {
 	k := &Kind{Resource: r.Resource(), GroupVersionKind: r.GroupVersionKind, Plural: r.Plural}
 	if r.Reader != nil {
 		k.Fields = r.Reader.Fields()
 	}
 	k.New = func() runtime.Object { return &unstructured.Unstructured{} }
-	if gc.CanBeUnused(r.Resource()) && r.lifecycle == "" {
+	switch {
+	case r.lifecycle != "", r.Group == "resource.k8s.io", r.Resource() == "controllerrevisions.apps":
+	case gc.CanBeUnused(r.Resource()):
 		k.New = func() runtime.Object { return &metav1.PartialObjectMetadata{} }
+	case scheme.Scheme.Recognizes(r.GroupVersionKind):
+		k.New = func() runtime.Object {
+			object, _ := scheme.Scheme.New(r.GroupVersionKind) // It is recognized.
+			return object
+		}
 	}
 	return k
 }

@@ -5,6 +5,7 @@ package kinds
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -299,22 +300,29 @@ func TestReferrersThatStay(t *testing.T) {
 	}
 }
 
-// TestKindsOfReferrers: only the metadata of ConfigMaps and Secrets is read, unless a lifecycle says what is in a ConfigMap.
+// TestKindsOfReferrers: only the metadata of ConfigMaps and Secrets is read, unless a lifecycle says what is in a ConfigMap. Other objects of
+// Kubernetes are read into their types, unless a lifecycle may read more.
 func TestKindsOfReferrers(t *testing.T) {
-	configMaps := listed("", "v1", "ConfigMap", "configmaps")
+	const metadata, whole = "*v1.PartialObjectMetadata", "*unstructured.Unstructured"
+	configMaps, secrets := listed("", "v1", "ConfigMap", "configmaps"), listed("", "v1", "Secret", "secrets")
+	pods, claims := listed("", "v1", "Pod", "pods"), listed("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
 	for name, tc := range map[string]struct {
 		resource Listed
 		user     *gc.ResourceLifecycle
-		bare     bool
+		kind     string
 		fields   string // one that is read
 	}{
-		"ConfigMaps":               {configMaps, nil, true, "metadata.annotations"},
-		"Secrets":                  {listed("", "v1", "Secret", "secrets"), nil, true, "metadata.annotations"},
-		"Secrets, if declared":     {listed("", "v1", "Secret", "secrets"), referring("secrets", 1, toSecret("object.data.a")), true, "metadata.annotations"},
-		"ConfigMaps with a finish": {configMaps, stored("configmaps", "Done", 1), true, "metadata.annotations"},
-		"declared ConfigMaps":      {configMaps, referring("configmaps", 1, toSecret("object.data.secret")), false, ""},
-		"Pods":                     {listed("", "v1", "Pod", "pods"), nil, false, "spec.volumes"},
-		"a custom resource":        {listed("example.com", "v1", "Run", "runs"), nil, false, ""},
+		"ConfigMaps":               {configMaps, nil, metadata, "metadata.annotations"},
+		"Secrets":                  {secrets, nil, metadata, "metadata.annotations"},
+		"Secrets, if declared":     {secrets, referring("secrets", 1, toSecret("object.data.a")), metadata, "metadata.annotations"},
+		"ConfigMaps with a finish": {configMaps, stored("configmaps", "Done", 1), metadata, "metadata.annotations"},
+		"declared ConfigMaps":      {configMaps, referring("configmaps", 1, toSecret("object.data.secret")), whole, ""},
+		"Pods":                     {pods, nil, "*v1.Pod", "spec.volumes.secret.secretName"},
+		"declared Pods":            {pods, referring("pods", 1, toSecret("object.spec.a")), whole, ""},
+		"the next version":         {listed("", "v2", "Pod", "pods"), nil, whole, "spec.volumes.secret.secretName"},
+		"revisions":                {listed("apps", "v1", "ControllerRevision", "controllerrevisions"), nil, whole, "data"},
+		"claims":                   {claims, nil, whole, "spec.devices.config.opaque.parameters"},
+		"a custom resource":        {listed("example.com", "v1", "Run", "runs"), nil, whole, ""},
 	} {
 		users := map[string]*gc.ResourceLifecycle{}
 		if tc.user != nil {
@@ -325,8 +333,8 @@ func TestKindsOfReferrers(t *testing.T) {
 		if k.Resource != tc.resource.Resource() || k.GroupVersionKind != tc.resource.GroupVersionKind || k.Plural != tc.resource.Plural {
 			t.Errorf("%s: %+v", name, k)
 		}
-		if _, bare := k.New().(*metav1.PartialObjectMetadata); bare != tc.bare {
-			t.Errorf("%s: only the metadata is read: %t", name, bare)
+		if kind := fmt.Sprintf("%T", k.New()); kind != tc.kind {
+			t.Errorf("%s: read as %s", name, kind)
 		}
 		if !slices.ContainsFunc(k.Fields, func(path []string) bool { return strings.Join(path, ".") == tc.fields }) {
 			t.Errorf("%s: %v is read", name, k.Fields)

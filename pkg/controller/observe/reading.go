@@ -22,6 +22,8 @@ type Reading struct {
 	// conditions returns the match conditions that are evaluated for each object when it is decoded, by namespace.
 	conditions func(resource string) map[string]*lifecycle.Conditions
 	content    content
+	// unread has what is not decoded of objects and lists in protobuf, by their kind, unless match conditions may read it.
+	unread map[string]unread
 }
 
 // content is how much of its objects is requested for a kind of which decisions need only the metadata.
@@ -38,7 +40,7 @@ const (
 
 // NewReading returns what is to be read now. conditions returns the match conditions for a resource, by namespace.
 func NewReading(k *kinds.Kind, conditions func(resource string) map[string]*lifecycle.Conditions) Reading {
-	r := Reading{Kind: k, conditions: conditions}
+	r := Reading{Kind: k, conditions: conditions, unread: unreadOf}
 	if _, ok := k.New().(*metav1.PartialObjectMetadata); !ok {
 		r.content = wholeObject
 		return r

@@ -5,6 +5,8 @@ package observe
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -159,11 +161,10 @@ func (w *reportedWatch) Stop() {
 
 // ReferrerReading returns what is read of referrers.
 func ReferrerReading(k *kinds.Referrer) Reading {
-	r := Reading{
-		Kind: k.Kind(), content: wholeObject, conditions: func(string) map[string]*lifecycle.Conditions { return nil },
-	}
-	if _, bare := r.Kind.New().(*metav1.PartialObjectMetadata); bare {
-		r.content = metadataAlone
+	r := NewReading(k.Kind(), func(string) map[string]*lifecycle.Conditions { return nil })
+	r.unread = nil
+	if r.typed() {
+		r.unread = unreadExcept(r.Kind)
 	}
 	return r
 }
@@ -221,6 +222,23 @@ func ReferringOf(k *kinds.Referrer, object *unstructured.Unstructured) ([]engine
 	return out, err
 }
 
+// unstructuredFrom returns a function that returns an object as ReferringOf takes it. It fails if the API server has answered in another
+// form than it was asked for. The object must not be used otherwise.
+func unstructuredFrom(k *kinds.Referrer) func(object any) (*unstructured.Unstructured, error) {
+	expected := reflect.TypeOf(k.Kind().New())
+	return func(object any) (*unstructured.Unstructured, error) {
+		if reflect.TypeOf(object) != expected {
+			return nil, fmt.Errorf("%T is no object of %s", object, k.Resource())
+		}
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			return u, nil
+		}
+		object.(metav1.Object).SetManagedFields(nil) // To convert them takes long.
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		return &unstructured.Unstructured{Object: content}, err
+	}
+}
+
 // unreadable is what an object refers to that is not known at all: everything in every namespace.
 func unreadable(k *kinds.Referrer) referring {
 	everything := references.Keys([]references.Reference{{
@@ -230,11 +248,11 @@ func unreadable(k *kinds.Referrer) referring {
 }
 
 func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
-	logged := false
+	unstructuredOf, logged := unstructuredFrom(k), false
 	return &sink[referring]{
 		reduce: func(object any) (referring, error) {
-			u, ok := object.(*unstructured.Unstructured)
-			if !ok { // The API server has answered in another form than it was asked for.
+			u, err := unstructuredOf(object)
+			if err != nil {
 				return unreadable(k), nil
 			}
 			all, err := ReferringOf(k, u)

@@ -54,7 +54,7 @@ func (d strippedDecoder) Decode(
 	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	stripped, ok := stripUnread((*buffer)[:0], data)
+	stripped, ok := stripUnread((*buffer)[:0], data, d.reading.unread)
 	if !ok {
 		return d.Serializer.Decode(data, defaults, into)
 	}
@@ -89,13 +89,13 @@ const (
 
 // stripUnread appends an object from the API server without the unread fields of its kind. It returns false if the kind has none, or if the
 // object cannot be parsed; then the decoder returns a better error.
-func stripUnread(to, data []byte) ([]byte, bool) {
+func stripUnread(to, data []byte, kinds map[string]unread) ([]byte, bool) {
 	unknown, ok := bytes.CutPrefix(data, magic)
 	if !ok {
 		return nil, false
 	}
 	kind, err := field(unknown, unknownType, typeKind)
-	without := unreadOf[string(kind)]
+	without := kinds[string(kind)]
 	if err != nil || without == nil {
 		return nil, false
 	}

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
@@ -155,10 +154,11 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 // EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
 func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
 	list := pager.New(pager.ListPageFunc(selecting(c.Lister(ReferrerReading(k), namespace), k.FieldSelector)))
+	unstructuredOf := unstructuredFrom(k)
 	return list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		u, ok := object.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("%T is no object of %s", object, k.Resource())
+		u, err := unstructuredOf(object)
+		if err != nil {
+			return err
 		}
 		all, _ := ReferringOf(k, u)
 		do(all)

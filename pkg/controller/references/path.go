@@ -26,7 +26,7 @@ func parse(text string) path {
 	return p
 }
 
-// fixed returns the keys of the path before its first list or map.
+// fixed returns the keys of the path before its first map.
 func (p path) fixed() []string {
 	var out []string
 	for _, s := range p {
@@ -34,9 +34,6 @@ func (p path) fixed() []string {
 			break
 		}
 		out = append(out, s.key)
-		if s.list {
-			break
-		}
 	}
 	return out
 }

@@ -83,7 +83,7 @@ type Reader struct {
 	read   func(*reading) error
 }
 
-// Fields returns the paths of an object that are read, as expressions.Union returns them.
+// Fields returns the paths of an object that are read, as expressions.Union returns them. A path through a list leads into its elements.
 func (r *Reader) Fields() [][]string { return r.fields }
 
 // References returns the references of an object that has at least Fields, sorted, each once. The error says what could not be read. Then

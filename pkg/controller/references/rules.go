@@ -46,13 +46,18 @@ func (r rule) fields() [][]string {
 	if r.unless != nil {
 		out = append(out, r.unless.fixed())
 	}
-	if beside := at[:len(at)-1]; len(at) == len(r.path) {
-		if r.namespace != "" {
-			out = append(out, append(slices.Clone(beside), r.namespace))
-		}
-		if r.kind {
-			out = append(out, append(slices.Clone(beside), "kind"))
-		}
+	if len(at) < len(r.path) {
+		return out
+	}
+	beside := func(key string) { out = append(out, append(slices.Clone(at[:len(at)-1]), key)) }
+	if r.namespace != "" {
+		beside(r.namespace)
+	}
+	if r.kind {
+		beside("kind")
+	}
+	if r.how == inPodText {
+		beside("name")
 	}
 	return out
 }

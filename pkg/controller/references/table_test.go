@@ -46,17 +46,33 @@ func TestFields(t *testing.T) {
 
 func copyField(to, from map[string]any, path []string) {
 	value, ok := from[path[0]]
-	below, isObject := value.(map[string]any)
-	switch {
-	case !ok:
-	case len(path) == 1 || !isObject:
-		to[path[0]] = value
-	default:
-		if to[path[0]] == nil {
-			to[path[0]] = map[string]any{}
-		}
-		copyField(to[path[0]].(map[string]any), below, path[1:])
+	if !ok {
+		return
 	}
+	to[path[0]] = copyValue(to[path[0]], value, path[1:])
+}
+
+func copyValue(to, from any, path []string) any {
+	switch from := from.(type) {
+	case map[string]any:
+		if len(path) == 0 {
+			return from
+		}
+		if to == nil {
+			to = map[string]any{}
+		}
+		copyField(to.(map[string]any), from, path)
+		return to
+	case []any:
+		if to == nil {
+			to = make([]any, len(from))
+		}
+		for i := range from {
+			to.([]any)[i] = copyValue(to.([]any)[i], from[i], path)
+		}
+		return to
+	}
+	return from
 }
 
 // TestEveryPath puts one name at each path of the table, in an object that consists of nothing else.
