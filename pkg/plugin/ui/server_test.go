@@ -184,6 +184,13 @@ func checkHeaders(t *testing.T, h http.Header) {
 	}
 }
 
+// TestSlowAnswers: an answer may take as long as the cluster takes, but nobody may take long to ask.
+func TestSlowAnswers(t *testing.T) {
+	if s := newHTTPServer(t.Context(), nil); s.WriteTimeout != 0 || s.ReadTimeout == 0 || s.ReadHeaderTimeout == 0 || s.IdleTimeout == 0 {
+		t.Errorf("the server has the limits %+v", s)
+	}
+}
+
 // TestTokens: each server has another one, of at least 128 bits.
 func TestTokens(t *testing.T) {
 	a, b := newServer(t, nil), newServer(t, nil)

@@ -148,6 +148,29 @@ func TestSnapshotsAge(t *testing.T) {
 	}
 }
 
+// TestSlowCluster: pages cannot have a cluster read more often than its pause allows, unless a person presses the button.
+func TestSlowCluster(t *testing.T) {
+	source, at := &fakeSource{}, now
+	s := newSnapshots(source, func() time.Time {
+		at = at.Add(time.Minute) // Each look at the clock takes a minute, and so does a reading.
+		return at
+	})
+	for name, c := range map[string]struct {
+		age   time.Duration
+		reads int
+	}{"another page": {30 * time.Second, 1}, "the button": {0, 2}} {
+		source.read, s.latest = 0, map[string]*snapshot{}
+		for _, age := range []time.Duration{30 * time.Second, c.age} {
+			if _, err := s.get(t.Context(), "", age); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if source.read != c.reads {
+			t.Errorf("%s: read %d times, want %d", name, source.read, c.reads)
+		}
+	}
+}
+
 // TestTooMany: what is not shown is said.
 func TestTooMany(t *testing.T) {
 	c := candidate("a", v1alpha1.CandidateKept, 0)
