@@ -57,7 +57,11 @@ func New(source Source, listener net.Listener) (*Server, error) {
 	}
 	s := &Server{token: rand.Text(), mux: http.NewServeMux()} // It has at least 128 random bits.
 	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
-		s.hosts = append(s.hosts, net.JoinHostPort(host, port))
+		withPort := net.JoinHostPort(host, port)
+		s.hosts = append(s.hosts, withPort)
+		if port == "80" { // Browsers leave it out.
+			s.hosts = append(s.hosts, strings.TrimSuffix(withPort, ":80"))
+		}
 	}
 	s.mux.Handle("GET /", typed(http.FileServerFS(assets)))
 	(&api{source: source, snapshots: newSnapshots(source, time.Now)}).register(s.mux)

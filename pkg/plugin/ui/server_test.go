@@ -6,6 +6,7 @@ package ui
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -183,6 +184,31 @@ func checkHeaders(t *testing.T, h http.Header) {
 		t.Errorf("the content security policy is %q", policy)
 	}
 }
+
+// TestPort80: browsers leave this port out, of the address and of where a request comes from.
+func TestPort80(t *testing.T) {
+	s, err := New(&fakeSource{}, onPort{80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"127.0.0.1": 200, "127.0.0.1:80": 200, "localhost": 200, "[::1]": 200, "rebound.example": 403, "::1": 403} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/"+s.token+"/api/approve", strings.NewReader(approval))
+		r.Host = host
+		r.Header.Set("Origin", "http://"+host)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: status %d, want %d: %s", host, w.Code, want, w.Body)
+		}
+	}
+}
+
+// onPort is a listener that is asked only for its port.
+type onPort struct{ port int }
+
+func (o onPort) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.port} }
+func (o onPort) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (o onPort) Close() error              { return nil }
 
 // TestSlowAnswers: an answer may take as long as the cluster takes, but nobody may take long to ask.
 func TestSlowAnswers(t *testing.T) {
