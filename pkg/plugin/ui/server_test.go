@@ -22,9 +22,10 @@ import (
 // fakeSource counts approvals. Objects of the namespace "secret" are forbidden.
 type fakeSource struct {
 	Source
-	candidates []*v1alpha1.CleanupCandidate
-	read       int
-	approved   []string
+	candidates  []*v1alpha1.CleanupCandidate
+	heldWhenDue bool
+	read        int
+	approved    []string
 }
 
 func (f *fakeSource) Place(context.Context) (Place, error) { return Place{Context: "<b>"}, nil }
@@ -32,7 +33,7 @@ func (f *fakeSource) Place(context.Context) (Place, error) { return Place{Contex
 func (f *fakeSource) Read(_ context.Context, _ string, add func(*v1alpha1.CleanupCandidate, bool)) (Reading, error) {
 	f.read++
 	for _, c := range f.candidates {
-		add(c, false)
+		add(c, f.heldWhenDue)
 	}
 	return Reading{Notes: []string{"hidden"}}, nil
 }

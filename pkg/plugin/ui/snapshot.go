@@ -82,7 +82,8 @@ type overview struct {
 	Reading
 }
 
-// count is how many objects of a resource are deleted by when. Each of now, hour, day and week contains the ones before it.
+// count is how many objects of a resource are deleted by when. Each of now, hour, day and week contains the ones before it. Held are those
+// that something holds, or will when they are due within a week.
 type count struct {
 	Resource string `json:"resource"`
 	v1alpha1.ReviewedCount
@@ -103,11 +104,14 @@ func (c *count) add(r *row, now time.Time) {
 	case r.Preview:
 		c.Preview++
 		return
-	case r.Held:
+	case r.State == string(v1alpha1.CandidateHeld):
 		c.Held++
 		return
 	case r.Due == 0 || in > week:
 		c.Later++
+		return
+	case r.Held: // It will be, within a week.
+		c.Held++
 		return
 	}
 	c.Week++

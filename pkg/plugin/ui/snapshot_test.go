@@ -46,6 +46,28 @@ func names(rows []*row) []string {
 	return out
 }
 
+// TestHeldLater: what a suspended policy decides counts as held if it is due within a week, as in reports, and not if it is kept for longer.
+func TestHeldLater(t *testing.T) {
+	source := &fakeSource{heldWhenDue: true, candidates: []*v1alpha1.CleanupCandidate{
+		candidate("kept", v1alpha1.CandidateKept, 0), candidate("late", v1alpha1.CandidateWaiting, week+time.Second),
+		candidate("week", v1alpha1.CandidateWaiting, week), candidate("held", v1alpha1.CandidateHeld, -time.Minute),
+		candidate("unreadable", v1alpha1.CandidateHeld, 0),
+	}}
+	s, err := newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*count{{Resource: "jobs.batch", ReviewedCount: v1alpha1.ReviewedCount{Held: 3}, Later: 2}}
+	if diff := cmp.Diff(want, s.overview.Counts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, c := range s.overview.Charts {
+		if len(c.Bars) > 0 {
+			t.Errorf("the chart of the %s has %v", c.Name, c.Bars)
+		}
+	}
+}
+
 func snapshotOf(t *testing.T, all ...*v1alpha1.CleanupCandidate) *snapshot {
 	t.Helper()
 	s, err := newSnapshots(&fakeSource{candidates: all}, func() time.Time { return now }).get(t.Context(), "", anyAge)
