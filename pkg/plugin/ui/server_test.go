@@ -5,10 +5,13 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +27,8 @@ type fakeSource struct {
 	Source
 	candidates  []*v1alpha1.CleanupCandidate
 	heldWhenDue bool
+	finished    []local.Finished
+	policies    []Policy
 	read        int
 	approved    []string
 }
@@ -35,7 +40,11 @@ func (f *fakeSource) Read(_ context.Context, _ string, add func(*v1alpha1.Cleanu
 	for _, c := range f.candidates {
 		add(c, f.heldWhenDue)
 	}
-	return Reading{Notes: []string{"hidden"}}, nil
+	return Reading{Notes: []string{"hidden"}, Finished: slices.Clone(f.finished)}, nil
+}
+
+func (f *fakeSource) Policies(context.Context, string) ([]Policy, []string, error) {
+	return slices.Clone(f.policies), []string{"hidden"}, nil
 }
 
 func (f *fakeSource) Explain(_ context.Context, o local.Object) (Explanation, error) {
@@ -72,9 +81,9 @@ func TestRequests(t *testing.T) {
 	s := newServer(t, source)
 	host := s.hosts[0]
 	port := host[strings.LastIndex(host, ":"):]
-	json := http.Header{"Origin": {"http://" + host}, "Content-Type": {"application/json"}}
+	asPage := http.Header{"Origin": {"http://" + host}, "Content-Type": {"application/json"}}
 	with := func(name, value string) http.Header {
-		h := json.Clone()
+		h := asPage.Clone()
 		if h.Set(name, value); value == "" {
 			h.Del(name)
 		}
@@ -110,8 +119,8 @@ func TestRequests(t *testing.T) {
 		"a link":          {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Dest": {"document"}}, want: 200},
 		"a frame":         {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Dest": {"iframe"}}, want: 403},
 
-		"approve":                        {method: "POST", path: "TOKEN/api/approve", body: approval, header: json, want: 200},
-		"approve without the token":      {method: "POST", path: "api/approve", body: approval, header: json, want: 404},
+		"approve":                        {method: "POST", path: "TOKEN/api/approve", body: approval, header: asPage, want: 200},
+		"approve without the token":      {method: "POST", path: "api/approve", body: approval, header: asPage, want: 404},
 		"approve without an origin":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", ""), want: 403},
 		"approve of another origin":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "http://127.0.0.1:1"), want: 403},
 		"approve of another scheme":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "https://"+host), want: 403},
@@ -119,12 +128,12 @@ func TestRequests(t *testing.T) {
 		"approve of another name":        {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "http://localhost"+port), want: 403},
 		"approve of another site":        {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Sec-Fetch-Site", "same-site"), want: 403},
 		"approve as a form":              {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Content-Type", "text/plain"), want: 415},
-		"approve by GET":                 {path: "TOKEN/api/approve", header: json, want: 404},
-		"approve by PUT":                 {method: "PUT", path: "TOKEN/api/approve", body: approval, header: json, want: 405},
-		"approve by DELETE":              {method: "DELETE", path: "TOKEN/api/approve", header: json, want: 405},
-		"approve no holds":               {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p"}`, header: json, want: 400},
-		"approve with an unknown field":  {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p","holds":["x"],"all":true}`, header: json, want: 400},
-		"too large a body":               {method: "POST", path: "TOKEN/api/preview", body: `{"text":"` + strings.Repeat("x", bodyMost) + `"}`, header: json, want: 413},
+		"approve by GET":                 {path: "TOKEN/api/approve", header: asPage, want: 404},
+		"approve by PUT":                 {method: "PUT", path: "TOKEN/api/approve", body: approval, header: asPage, want: 405},
+		"approve by DELETE":              {method: "DELETE", path: "TOKEN/api/approve", header: asPage, want: 405},
+		"approve no holds":               {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p"}`, header: asPage, want: 400},
+		"approve with an unknown field":  {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p","holds":["x"],"all":true}`, header: asPage, want: 400},
+		"too large a body":               {method: "POST", path: "TOKEN/api/preview", body: `{"text":"` + strings.Repeat("x", bodyMost) + `"}`, header: asPage, want: 413},
 		"an offset that is not a number": {path: "TOKEN/api/candidates?offset=x", want: 400},
 		"a negative one":                 {path: "TOKEN/api/candidates?offset=-1", want: 400},
 		"an object without a name":       {path: "TOKEN/api/explanation?resource=pods&namespace=a", want: 400},
@@ -158,6 +167,46 @@ func TestRequests(t *testing.T) {
 				t.Errorf("the answer has the token: %s", answer)
 			}
 		})
+	}
+}
+
+// TestManyPolicies: those that wait for approval come first, and all of them are counted.
+func TestManyPolicies(t *testing.T) {
+	source := &fakeSource{}
+	for i := range policiesMost + 50 {
+		p := Policy{Name: fmt.Sprint("p-", i)}
+		if i%100 == 99 {
+			p.Holds = make([]Hold, i)
+		}
+		source.policies = append(source.policies, p)
+	}
+	s := newServer(t, source)
+	get := func() policies {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"api/policies", nil)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		var out policies
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	got := get()
+	if len(got.Policies) != policiesMost || got.Total != 250 || got.Waiting != 2 || len(got.Notes) != 2 || !strings.Contains(got.Notes[1], "250 policies") {
+		t.Errorf("%d policies of %d, %d wait, %q", len(got.Policies), got.Total, got.Waiting, got.Notes)
+	}
+	for i, want := range []string{"p-199", "p-99", "p-0", "p-1"} {
+		if name := got.Policies[i].Name; name != want {
+			t.Errorf("policy %d is %s, want %s", i, name, want)
+		}
+	}
+	source.policies = source.policies[:150]
+	if got = get(); len(got.Policies) != 150 || got.Total != 150 || got.Waiting != 1 || len(got.Notes) != 1 {
+		t.Errorf("%d policies of %d, %d wait, %q", len(got.Policies), got.Total, got.Waiting, got.Notes)
+	}
+	source.policies = []Policy{}
+	if got = get(); got.Policies == nil || got.Total != 0 {
+		t.Errorf("without policies: %+v", got)
 	}
 }
 

@@ -164,8 +164,12 @@ func (c *chart) add(r *row, now time.Time) {
 	c.Bars[r.Resource][at]++
 }
 
-// rowsMost is how many candidates are read. A hundred thousand take some seconds, and 40 MB.
-const rowsMost = 200_000
+const (
+	// rowsMost is how many candidates are read. A hundred thousand take some seconds, and 40 MB.
+	rowsMost = 200_000
+	// finishedMost is how many rows the table of finished objects has. A browser does not stay fluid with ten thousand.
+	finishedMost = 500
+)
 
 // complete sorts and counts.
 func (s *snapshot) complete(namespace string, reading Reading, more int) {
@@ -173,6 +177,12 @@ func (s *snapshot) complete(namespace string, reading Reading, more int) {
 	if more > 0 {
 		reading.Notes = append(reading.Notes, fmt.Sprintf("There are %d candidates. Only %d of them are shown and counted: choose a namespace.",
 			len(s.rows)+more, len(s.rows)))
+	}
+	if n := len(reading.Finished); n > finishedMost {
+		slices.SortStableFunc(reading.Finished, func(a, b local.Finished) int { return cmp.Compare(b.Objects, a.Objects) })
+		reading.Finished = reading.Finished[:finishedMost]
+		reading.Notes = append(reading.Notes, fmt.Sprintf("The table of finished objects has only the %d largest of %d rows: choose a namespace.",
+			finishedMost, n))
 	}
 	counts, states, policies := map[string]*count{}, map[string]bool{}, map[string]bool{}
 	charts := newCharts()

@@ -6,6 +6,7 @@ package ui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
 var now = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
@@ -203,5 +205,28 @@ func TestTooMany(t *testing.T) {
 	s := snapshotOf(t, all...)
 	if notes := s.overview.Notes; len(s.rows) != rowsMost || len(notes) != 2 || notes[1] != "There are 200007 candidates. Only 200000 of them are shown and counted: choose a namespace." {
 		t.Errorf("%d rows, %q", len(s.rows), notes)
+	}
+}
+
+// TestManyNamespaces: the page shows where most finished objects lie, and says that there are others.
+func TestManyNamespaces(t *testing.T) {
+	source := &fakeSource{}
+	for i := range finishedMost + 20 {
+		source.finished = append(source.finished, local.Finished{Namespace: fmt.Sprint("team-", i), Objects: int64(i)})
+	}
+	s, err := newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.overview.Finished
+	if len(got) != finishedMost || got[0].Namespace != "team-519" || got[finishedMost-1].Namespace != "team-20" {
+		t.Errorf("%d rows, from %v to %v", len(got), got[0], got[len(got)-1])
+	}
+	if notes := s.overview.Notes; len(notes) != 2 || !strings.Contains(notes[1], "only the 500 largest of 520 rows") {
+		t.Errorf("notes %q", notes)
+	}
+	source.finished = source.finished[:finishedMost]
+	if s, err = newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge); err != nil || s.overview.Finished[0].Objects != 0 {
+		t.Errorf("few rows are sorted: %v, %v", s.overview.Finished[0], err)
 	}
 }

@@ -17,12 +17,11 @@ export function prepare(given) {
   $("approve-confirm").addEventListener("click", approve);
 }
 
-export function show(all) {
-  const sorted = [...all].sort((a, b) => (b.holds?.length ?? 0) - (a.holds?.length ?? 0));
-  set($("policies-said"), all.length === 0 ? "There are no policies here." : plural(all.length, "policy", "policies"));
+export function show({ policies, total }) {
+  set($("policies-said"), total === 0 ? "There are no policies here." : plural(total, "policy", "policies"));
   const focused = document.activeElement?.id;
   const opened = [...document.querySelectorAll("#policy-list details[open]")].map((e) => e.id);
-  set($("policy-list"), sorted.map(card));
+  set($("policy-list"), policies.map(card));
   for (const id of opened) $(id)?.setAttribute("open", "");
   if (focused) $(focused)?.focus({ preventScroll: true });
 }
