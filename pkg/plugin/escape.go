@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -17,10 +18,11 @@ func escape(text string) string {
 		return text
 	}
 	var out strings.Builder
-	for i, c := range text {
+	for len(text) > 0 {
+		c, size := utf8.DecodeRuneInString(text)
 		switch {
-		case c == utf8.RuneError:
-			fmt.Fprintf(&out, `\x%02x`, text[i])
+		case c == utf8.RuneError && size == 1: // It is no character.
+			fmt.Fprintf(&out, `\x%02x`, text[0])
 		case !hostile(c):
 			out.WriteRune(c)
 		case c < utf8.RuneSelf:
@@ -28,8 +30,24 @@ func escape(text string) string {
 		default:
 			fmt.Fprintf(&out, `\u%04x`, c)
 		}
+		text = text[size:]
 	}
 	return out.String()
+}
+
+// escapeJSON escapes the same characters in JSON, in the way of JSON, so that programs read what others wrote.
+func escapeJSON(encoded []byte) []byte {
+	out := make([]byte, 0, len(encoded))
+	for _, c := range string(encoded) {
+		if !hostile(c) {
+			out = utf8.AppendRune(out, c)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, c) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }
 
 // hostile reports whether a character is escaped: control characters, and invisible ones of the category Cf, such as a change of direction.

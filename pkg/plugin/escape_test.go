@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func TestEscape(t *testing.T) {
 		"evil\u202etxt.exe\u2066":   `evil\u202etxt.exe\u2066`,
 		"cut \xff off":              `cut \xff off`,
 		"a real \ufffd replacement": "a real \ufffd replacement",
+		"both: \ufffd, \xff, \a":    "both: \ufffd, \\xff, \\x07",
 	} {
 		if got := escape(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
@@ -26,6 +28,23 @@ func TestEscape(t *testing.T) {
 	}
 	if got := oneLine("a\nb\tc"); got != `a\nb\tc` {
 		t.Errorf("a cell has %q", got)
+	}
+}
+
+// TestJSONIsEscaped: programs read what others wrote, and a terminal shows it as harmless text.
+func TestJSONIsEscaped(t *testing.T) {
+	text := "a\x1b[2J\x7f\u009b31m \u202e \U0001f469\u200d\U0001f4bb \U000e0041 \ufffd\n"
+	out := printed(t, func(p *plugin) error {
+		o := output{format: "json"}
+		_, err := o.document(p.Out, map[string]string{text: text})
+		return err
+	})
+	if strings.ContainsFunc(out, hostile) {
+		t.Errorf("printed %q", out)
+	}
+	got := map[string]string{}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got[text] != text {
+		t.Errorf("read %q from %s: %v", got, out, err)
 	}
 }
 

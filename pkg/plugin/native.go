@@ -12,10 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
 // native says what controllers of Kubernetes delete, which Winnow cannot prevent.
@@ -44,11 +47,22 @@ func (p *plugin) native(ctx context.Context, t *target) ([]string, error) {
 // Defaults of the fields of a CronJob.
 const successfulJobs, failedJobs = 3, 1
 
-// history says how many Jobs a CronJob keeps.
+// history says how many Jobs a CronJob keeps, if the caller may read it.
 func (p *plugin) history(ctx context.Context, namespace, name string) (string, error) {
+	unknown := fmt.Sprintf("CronJob/%s deletes its older Jobs itself. How many it keeps is not known: ", name)
 	config, err := p.flags.ToRESTConfig()
 	if err != nil {
 		return "", err
+	}
+	cluster, err := local.New(config)
+	if err != nil {
+		return "", err
+	}
+	resource := schema.ParseGroupResource(kinds.CronJobs)
+	if may, err := cluster.May(ctx, "get", resource, namespace); err != nil {
+		return "", err
+	} else if !may {
+		return fmt.Sprintf("%syou may not read it: kubectl auth can-i get %s -n %s", unknown, resource, namespace), nil
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -56,8 +70,8 @@ func (p *plugin) history(ctx context.Context, namespace, name string) (string, e
 	}
 	cj, err := client.BatchV1().CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return fmt.Sprintf("CronJob/%s deletes its older Jobs itself. How many it keeps is not known: %v", name, err), nil
+	case apierrors.IsNotFound(err):
+		return fmt.Sprint(unknown, err), nil
 	case err != nil:
 		return "", err
 	}

@@ -47,7 +47,7 @@ func (o *output) document(w io.Writer, value any) (bool, error) {
 	switch o.format {
 	case "json":
 		encoded, err = json.MarshalIndent(value, "", "    ")
-		encoded = append(encoded, '\n')
+		encoded = append(escapeJSON(encoded), '\n')
 	case "yaml":
 		encoded, err = yaml.Marshal(value)
 	default:

@@ -298,7 +298,7 @@ func (s *uiSource) Preview(ctx context.Context, namespace, text string) (ui.Prev
 	case err != nil:
 		return ui.Preview{}, err
 	}
-	return ui.Preview{Namespace: draft.Namespace, Name: draft.Name, Review: &review.Status, Warnings: append(warnings, said.texts...)}, nil
+	return ui.Preview{Namespace: draft.Namespace, Name: draft.Name, Review: &review.Status, Warnings: append(warnings, said.few()...)}, nil
 }
 
 // fieldErrors returns what is wrong with a policy, by field as far as that is known.
@@ -349,9 +349,20 @@ func (s *uiSource) Approve(ctx context.Context, policy types.NamespacedName, ids
 // warningsMost is how many different warnings the page shows.
 const warningsMost = 10
 
-// few returns the different warnings, at most warningsMost.
+// few returns the different warnings of all pages of a list, at most warningsMost. Each page counts other hidden candidates.
 func (c *collected) few() []string {
-	out := slices.Compact(slices.Sorted(slices.Values(c.texts)))
+	different, hidden := sets.New[string](), map[string]int{}
+	for _, text := range c.texts {
+		if n, permissions, ok := gc.ParseHiddenCandidates(text); ok {
+			hidden[permissions] += n
+		} else {
+			different.Insert(text)
+		}
+	}
+	for permissions, n := range hidden {
+		different.Insert(gc.HiddenCandidates(n, permissions))
+	}
+	out := sets.List(different)
 	if more := len(out) - warningsMost; more > 0 {
 		out = append(out[:warningsMost], fmt.Sprintf("%d more warnings", more))
 	}

@@ -4,8 +4,12 @@
 package plugin
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
 // TestWarningsAtOnce: requests that run at the same time lose no warning.
@@ -24,5 +28,28 @@ func TestWarningsAtOnce(t *testing.T) {
 	group.Wait()
 	if len(c.texts) != requests*each {
 		t.Errorf("%d warnings, want %d", len(c.texts), requests*each)
+	}
+}
+
+// TestWarningsOfPages: what each page of a list says is said once, and the candidates that the pages hide are added up.
+func TestWarningsOfPages(t *testing.T) {
+	pods, secrets := "kubectl auth can-i list pods", "kubectl auth can-i list secrets"
+	c := collected{texts: []string{
+		gc.HiddenCandidates(3, pods), "b", "a", "b", gc.HiddenCandidates(3, pods), gc.HiddenCandidates(1, secrets), gc.HiddenCandidates(40, pods),
+		"hidden candidates: all", "hidden candidates: x. You may not list their resources: y",
+	}}
+	want := []string{
+		"a", "b", gc.HiddenCandidates(1, secrets), "hidden candidates: 46. You may not list their resources: " + pods, "hidden candidates: all",
+		"hidden candidates: x. You may not list their resources: y",
+	}
+	if got := c.few(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c.texts = nil
+	for i := range warningsMost + 5 {
+		c.texts = append(c.texts, fmt.Sprintf("warning %02d", i))
+	}
+	if got := c.few(); len(got) != warningsMost+1 || got[warningsMost] != "5 more warnings" {
+		t.Errorf("got %q", got)
 	}
 }

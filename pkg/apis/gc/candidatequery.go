@@ -6,6 +6,8 @@ package gc
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -71,6 +73,22 @@ type CandidatePage struct {
 	// Hidden is how many candidates were left out, because the caller may not list their resource, whatever the selectors. Each page counts
 	// those of the namespaces that it begins.
 	Hidden int
+}
+
+// The text about hidden candidates, before and after their number.
+const hiddenBefore, hiddenAfter = "hidden candidates: ", ". You may not list their resources: "
+
+// HiddenCandidates says how many candidates a page leaves out, because the caller lacks permissions.
+func HiddenCandidates(n int, permissions string) string {
+	return fmt.Sprint(hiddenBefore, n, hiddenAfter, permissions)
+}
+
+// ParseHiddenCandidates returns what HiddenCandidates was told, and whether the text is one of its texts.
+func ParseHiddenCandidates(text string) (n int, permissions string, ok bool) {
+	text, begins := strings.CutPrefix(text, hiddenBefore)
+	number, permissions, continues := strings.Cut(text, hiddenAfter)
+	n, err := strconv.Atoi(number)
+	return n, permissions, begins && continues && err == nil
 }
 
 // NoPolicyAbout says why there is no candidate of a resource in a namespace, or with "" in any.

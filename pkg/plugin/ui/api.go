@@ -4,10 +4,12 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -120,9 +122,33 @@ func (a *api) explanation(r *http.Request) (any, error) {
 	return a.source.Explain(r.Context(), o)
 }
 
+// policiesMost is how many policies the page shows. A browser does not stay fluid with ten thousand of them and their YAML.
+const policiesMost = 200
+
+// policies are those that wait for approval, and then the others.
+type policies struct {
+	Policies []Policy `json:"policies"`
+	// Total and Waiting also count the policies that are not shown.
+	Total   int      `json:"total"`
+	Waiting int      `json:"waiting"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
 func (a *api) policies(r *http.Request) (any, error) {
 	all, notes, err := a.source.Policies(r.Context(), r.FormValue("namespace"))
-	return map[string]any{"policies": all, "notes": notes}, err
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b Policy) int { return cmp.Compare(len(b.Holds), len(a.Holds)) })
+	out := policies{Policies: all, Total: len(all), Notes: notes}
+	for out.Waiting < len(all) && len(all[out.Waiting].Holds) > 0 {
+		out.Waiting++
+	}
+	if len(all) > policiesMost {
+		out.Policies = all[:policiesMost]
+		out.Notes = append(out.Notes, fmt.Sprintf("There are %d policies. Only %d of them are shown: choose a namespace.", len(all), policiesMost))
+	}
+	return out, nil
 }
 
 func (a *api) preview(r *http.Request) (any, error) {

@@ -29,13 +29,12 @@ var embedded embed.FS
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Limits of requests. To read a large cluster takes long.
+// Limits of requests. Answers have no limit, because to read a large cluster takes long.
 const (
-	bodyMost    = 1 << 20
-	headerMost  = 16 << 10
-	readWithin  = 10 * time.Second
-	writeWithin = 5 * time.Minute
-	idleMost    = 2 * time.Minute
+	bodyMost   = 1 << 20
+	headerMost = 16 << 10
+	readWithin = 10 * time.Second
+	idleMost   = 2 * time.Minute
 )
 
 // Server serves the page and its answers below a path that only the caller knows. Other users of the machine reach the port, and so does
@@ -58,7 +57,11 @@ func New(source Source, listener net.Listener) (*Server, error) {
 	}
 	s := &Server{token: rand.Text(), mux: http.NewServeMux()} // It has at least 128 random bits.
 	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
-		s.hosts = append(s.hosts, net.JoinHostPort(host, port))
+		withPort := net.JoinHostPort(host, port)
+		s.hosts = append(s.hosts, withPort)
+		if port == "80" { // Browsers leave it out.
+			s.hosts = append(s.hosts, strings.TrimSuffix(withPort, ":80"))
+		}
 	}
 	s.mux.Handle("GET /", typed(http.FileServerFS(assets)))
 	(&api{source: source, snapshots: newSnapshots(source, time.Now)}).register(s.mux)
@@ -149,17 +152,20 @@ func sameSite(r *http.Request, below string) bool {
 
 // Serve serves until the context ends.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{
-		Handler: handler, MaxHeaderBytes: headerMost,
-		ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleMost,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	server := newHTTPServer(ctx, handler)
 	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stopped()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+func newHTTPServer(ctx context.Context, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, MaxHeaderBytes: headerMost, ReadHeaderTimeout: readWithin, ReadTimeout: readWithin, IdleTimeout: idleMost,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
 }
 
 // Listen listens on a port of this machine; 0 is a free one.

@@ -5,9 +5,13 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +25,12 @@ import (
 // fakeSource counts approvals. Objects of the namespace "secret" are forbidden.
 type fakeSource struct {
 	Source
-	candidates []*v1alpha1.CleanupCandidate
-	read       int
-	approved   []string
+	candidates  []*v1alpha1.CleanupCandidate
+	heldWhenDue bool
+	finished    []local.Finished
+	policies    []Policy
+	read        int
+	approved    []string
 }
 
 func (f *fakeSource) Place(context.Context) (Place, error) { return Place{Context: "<b>"}, nil }
@@ -31,9 +38,13 @@ func (f *fakeSource) Place(context.Context) (Place, error) { return Place{Contex
 func (f *fakeSource) Read(_ context.Context, _ string, add func(*v1alpha1.CleanupCandidate, bool)) (Reading, error) {
 	f.read++
 	for _, c := range f.candidates {
-		add(c, false)
+		add(c, f.heldWhenDue)
 	}
-	return Reading{Notes: []string{"hidden"}}, nil
+	return Reading{Notes: []string{"hidden"}, Finished: slices.Clone(f.finished)}, nil
+}
+
+func (f *fakeSource) Policies(context.Context, string) ([]Policy, []string, error) {
+	return slices.Clone(f.policies), []string{"hidden"}, nil
 }
 
 func (f *fakeSource) Explain(_ context.Context, o local.Object) (Explanation, error) {
@@ -70,9 +81,9 @@ func TestRequests(t *testing.T) {
 	s := newServer(t, source)
 	host := s.hosts[0]
 	port := host[strings.LastIndex(host, ":"):]
-	json := http.Header{"Origin": {"http://" + host}, "Content-Type": {"application/json"}}
+	asPage := http.Header{"Origin": {"http://" + host}, "Content-Type": {"application/json"}}
 	with := func(name, value string) http.Header {
-		h := json.Clone()
+		h := asPage.Clone()
 		if h.Set(name, value); value == "" {
 			h.Del(name)
 		}
@@ -108,8 +119,8 @@ func TestRequests(t *testing.T) {
 		"a link":          {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Dest": {"document"}}, want: 200},
 		"a frame":         {path: "TOKEN/", header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Dest": {"iframe"}}, want: 403},
 
-		"approve":                        {method: "POST", path: "TOKEN/api/approve", body: approval, header: json, want: 200},
-		"approve without the token":      {method: "POST", path: "api/approve", body: approval, header: json, want: 404},
+		"approve":                        {method: "POST", path: "TOKEN/api/approve", body: approval, header: asPage, want: 200},
+		"approve without the token":      {method: "POST", path: "api/approve", body: approval, header: asPage, want: 404},
 		"approve without an origin":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", ""), want: 403},
 		"approve of another origin":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "http://127.0.0.1:1"), want: 403},
 		"approve of another scheme":      {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "https://"+host), want: 403},
@@ -117,12 +128,12 @@ func TestRequests(t *testing.T) {
 		"approve of another name":        {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Origin", "http://localhost"+port), want: 403},
 		"approve of another site":        {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Sec-Fetch-Site", "same-site"), want: 403},
 		"approve as a form":              {method: "POST", path: "TOKEN/api/approve", body: approval, header: with("Content-Type", "text/plain"), want: 415},
-		"approve by GET":                 {path: "TOKEN/api/approve", header: json, want: 404},
-		"approve by PUT":                 {method: "PUT", path: "TOKEN/api/approve", body: approval, header: json, want: 405},
-		"approve by DELETE":              {method: "DELETE", path: "TOKEN/api/approve", header: json, want: 405},
-		"approve no holds":               {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p"}`, header: json, want: 400},
-		"approve with an unknown field":  {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p","holds":["x"],"all":true}`, header: json, want: 400},
-		"too large a body":               {method: "POST", path: "TOKEN/api/preview", body: `{"text":"` + strings.Repeat("x", bodyMost) + `"}`, header: json, want: 413},
+		"approve by GET":                 {path: "TOKEN/api/approve", header: asPage, want: 404},
+		"approve by PUT":                 {method: "PUT", path: "TOKEN/api/approve", body: approval, header: asPage, want: 405},
+		"approve by DELETE":              {method: "DELETE", path: "TOKEN/api/approve", header: asPage, want: 405},
+		"approve no holds":               {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p"}`, header: asPage, want: 400},
+		"approve with an unknown field":  {method: "POST", path: "TOKEN/api/approve", body: `{"name":"p","holds":["x"],"all":true}`, header: asPage, want: 400},
+		"too large a body":               {method: "POST", path: "TOKEN/api/preview", body: `{"text":"` + strings.Repeat("x", bodyMost) + `"}`, header: asPage, want: 413},
 		"an offset that is not a number": {path: "TOKEN/api/candidates?offset=x", want: 400},
 		"a negative one":                 {path: "TOKEN/api/candidates?offset=-1", want: 400},
 		"an object without a name":       {path: "TOKEN/api/explanation?resource=pods&namespace=a", want: 400},
@@ -159,6 +170,46 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// TestManyPolicies: those that wait for approval come first, and all of them are counted.
+func TestManyPolicies(t *testing.T) {
+	source := &fakeSource{}
+	for i := range policiesMost + 50 {
+		p := Policy{Name: fmt.Sprint("p-", i)}
+		if i%100 == 99 {
+			p.Holds = make([]Hold, i)
+		}
+		source.policies = append(source.policies, p)
+	}
+	s := newServer(t, source)
+	get := func() policies {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"api/policies", nil)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		var out policies
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	got := get()
+	if len(got.Policies) != policiesMost || got.Total != 250 || got.Waiting != 2 || len(got.Notes) != 2 || !strings.Contains(got.Notes[1], "250 policies") {
+		t.Errorf("%d policies of %d, %d wait, %q", len(got.Policies), got.Total, got.Waiting, got.Notes)
+	}
+	for i, want := range []string{"p-199", "p-99", "p-0", "p-1"} {
+		if name := got.Policies[i].Name; name != want {
+			t.Errorf("policy %d is %s, want %s", i, name, want)
+		}
+	}
+	source.policies = source.policies[:150]
+	if got = get(); len(got.Policies) != 150 || got.Total != 150 || got.Waiting != 1 || len(got.Notes) != 1 {
+		t.Errorf("%d policies of %d, %d wait, %q", len(got.Policies), got.Total, got.Waiting, got.Notes)
+	}
+	source.policies = []Policy{}
+	if got = get(); got.Policies == nil || got.Total != 0 {
+		t.Errorf("without policies: %+v", got)
+	}
+}
+
 // checkHeaders: each answer has all of them, refusals too.
 func checkHeaders(t *testing.T, h http.Header) {
 	t.Helper()
@@ -181,6 +232,38 @@ func checkHeaders(t *testing.T, h http.Header) {
 	}
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
 		t.Errorf("the content security policy is %q", policy)
+	}
+}
+
+// TestPort80: browsers leave this port out, of the address and of where a request comes from.
+func TestPort80(t *testing.T) {
+	s, err := New(&fakeSource{}, onPort{80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"127.0.0.1": 200, "127.0.0.1:80": 200, "localhost": 200, "[::1]": 200, "rebound.example": 403, "::1": 403} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/"+s.token+"/api/approve", strings.NewReader(approval))
+		r.Host = host
+		r.Header.Set("Origin", "http://"+host)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: status %d, want %d: %s", host, w.Code, want, w.Body)
+		}
+	}
+}
+
+// onPort is a listener that is asked only for its port.
+type onPort struct{ port int }
+
+func (o onPort) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.port} }
+func (o onPort) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (o onPort) Close() error              { return nil }
+
+// TestSlowAnswers: an answer may take as long as the cluster takes, but nobody may take long to ask.
+func TestSlowAnswers(t *testing.T) {
+	if s := newHTTPServer(t.Context(), nil); s.WriteTimeout != 0 || s.ReadTimeout == 0 || s.ReadHeaderTimeout == 0 || s.IdleTimeout == 0 {
+		t.Errorf("the server has the limits %+v", s)
 	}
 }
 

@@ -82,7 +82,8 @@ type overview struct {
 	Reading
 }
 
-// count is how many objects of a resource are deleted by when. Each of now, hour, day and week contains the ones before it.
+// count is how many objects of a resource are deleted by when. Each of now, hour, day and week contains the ones before it. Held are those
+// that something holds, or will when they are due within a week.
 type count struct {
 	Resource string `json:"resource"`
 	v1alpha1.ReviewedCount
@@ -103,11 +104,14 @@ func (c *count) add(r *row, now time.Time) {
 	case r.Preview:
 		c.Preview++
 		return
-	case r.Held:
+	case r.State == string(v1alpha1.CandidateHeld):
 		c.Held++
 		return
 	case r.Due == 0 || in > week:
 		c.Later++
+		return
+	case r.Held: // It will be, within a week.
+		c.Held++
 		return
 	}
 	c.Week++
@@ -160,8 +164,12 @@ func (c *chart) add(r *row, now time.Time) {
 	c.Bars[r.Resource][at]++
 }
 
-// rowsMost is how many candidates are read. A hundred thousand take some seconds, and 40 MB.
-const rowsMost = 200_000
+const (
+	// rowsMost is how many candidates are read. A hundred thousand take some seconds, and 40 MB.
+	rowsMost = 200_000
+	// finishedMost is how many rows the table of finished objects has. A browser does not stay fluid with ten thousand.
+	finishedMost = 500
+)
 
 // complete sorts and counts.
 func (s *snapshot) complete(namespace string, reading Reading, more int) {
@@ -169,6 +177,12 @@ func (s *snapshot) complete(namespace string, reading Reading, more int) {
 	if more > 0 {
 		reading.Notes = append(reading.Notes, fmt.Sprintf("There are %d candidates. Only %d of them are shown and counted: choose a namespace.",
 			len(s.rows)+more, len(s.rows)))
+	}
+	if n := len(reading.Finished); n > finishedMost {
+		slices.SortStableFunc(reading.Finished, func(a, b local.Finished) int { return cmp.Compare(b.Objects, a.Objects) })
+		reading.Finished = reading.Finished[:finishedMost]
+		reading.Notes = append(reading.Notes, fmt.Sprintf("The table of finished objects has only the %d largest of %d rows: choose a namespace.",
+			finishedMost, n))
 	}
 	counts, states, policies := map[string]*count{}, map[string]bool{}, map[string]bool{}
 	charts := newCharts()

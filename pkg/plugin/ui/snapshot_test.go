@@ -6,6 +6,7 @@ package ui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/pkg/plugin/local"
 )
 
 var now = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
@@ -44,6 +46,28 @@ func names(rows []*row) []string {
 		out = append(out, r.Name)
 	}
 	return out
+}
+
+// TestHeldLater: what a suspended policy decides counts as held if it is due within a week, as in reports, and not if it is kept for longer.
+func TestHeldLater(t *testing.T) {
+	source := &fakeSource{heldWhenDue: true, candidates: []*v1alpha1.CleanupCandidate{
+		candidate("kept", v1alpha1.CandidateKept, 0), candidate("late", v1alpha1.CandidateWaiting, week+time.Second),
+		candidate("week", v1alpha1.CandidateWaiting, week), candidate("held", v1alpha1.CandidateHeld, -time.Minute),
+		candidate("unreadable", v1alpha1.CandidateHeld, 0),
+	}}
+	s, err := newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*count{{Resource: "jobs.batch", ReviewedCount: v1alpha1.ReviewedCount{Held: 3}, Later: 2}}
+	if diff := cmp.Diff(want, s.overview.Counts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, c := range s.overview.Charts {
+		if len(c.Bars) > 0 {
+			t.Errorf("the chart of the %s has %v", c.Name, c.Bars)
+		}
+	}
 }
 
 func snapshotOf(t *testing.T, all ...*v1alpha1.CleanupCandidate) *snapshot {
@@ -148,6 +172,29 @@ func TestSnapshotsAge(t *testing.T) {
 	}
 }
 
+// TestSlowCluster: pages cannot have a cluster read more often than its pause allows, unless a person presses the button.
+func TestSlowCluster(t *testing.T) {
+	source, at := &fakeSource{}, now
+	s := newSnapshots(source, func() time.Time {
+		at = at.Add(time.Minute) // Each look at the clock takes a minute, and so does a reading.
+		return at
+	})
+	for name, c := range map[string]struct {
+		age   time.Duration
+		reads int
+	}{"another page": {30 * time.Second, 1}, "the button": {0, 2}} {
+		source.read, s.latest = 0, map[string]*snapshot{}
+		for _, age := range []time.Duration{30 * time.Second, c.age} {
+			if _, err := s.get(t.Context(), "", age); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if source.read != c.reads {
+			t.Errorf("%s: read %d times, want %d", name, source.read, c.reads)
+		}
+	}
+}
+
 // TestTooMany: what is not shown is said.
 func TestTooMany(t *testing.T) {
 	c := candidate("a", v1alpha1.CandidateKept, 0)
@@ -158,5 +205,28 @@ func TestTooMany(t *testing.T) {
 	s := snapshotOf(t, all...)
 	if notes := s.overview.Notes; len(s.rows) != rowsMost || len(notes) != 2 || notes[1] != "There are 200007 candidates. Only 200000 of them are shown and counted: choose a namespace." {
 		t.Errorf("%d rows, %q", len(s.rows), notes)
+	}
+}
+
+// TestManyNamespaces: the page shows where most finished objects lie, and says that there are others.
+func TestManyNamespaces(t *testing.T) {
+	source := &fakeSource{}
+	for i := range finishedMost + 20 {
+		source.finished = append(source.finished, local.Finished{Namespace: fmt.Sprint("team-", i), Objects: int64(i)})
+	}
+	s, err := newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.overview.Finished
+	if len(got) != finishedMost || got[0].Namespace != "team-519" || got[finishedMost-1].Namespace != "team-20" {
+		t.Errorf("%d rows, from %v to %v", len(got), got[0], got[len(got)-1])
+	}
+	if notes := s.overview.Notes; len(notes) != 2 || !strings.Contains(notes[1], "only the 500 largest of 520 rows") {
+		t.Errorf("notes %q", notes)
+	}
+	source.finished = source.finished[:finishedMost]
+	if s, err = newSnapshots(source, func() time.Time { return now }).get(t.Context(), "", anyAge); err != nil || s.overview.Finished[0].Objects != 0 {
+		t.Errorf("few rows are sorted: %v, %v", s.overview.Finished[0], err)
 	}
 }

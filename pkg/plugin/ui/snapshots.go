@@ -42,13 +42,18 @@ func newSnapshots(source Source, now func() time.Time) *snapshots {
 	return s
 }
 
-// get returns a snapshot that is at most so old, or that was taken after the call.
+// get returns a snapshot that is at most so old, or that was taken after the call. With an age of 0, the cluster is read in any case;
+// otherwise, never more often than the pause allows, whatever pages ask for.
 func (s *snapshots) get(ctx context.Context, namespace string, age time.Duration) (*snapshot, error) {
 	asked := s.now()
 	fresh := func() *snapshot {
 		s.lock.Lock()
 		defer s.lock.Unlock()
-		if got := s.latest[namespace]; got != nil && (age == anyAge || !got.began.Before(asked.Add(-age))) {
+		got, oldest := s.latest[namespace], age
+		if got != nil && age > 0 {
+			oldest = max(age, got.pause())
+		}
+		if got != nil && asked.Sub(got.began) <= oldest {
 			return got
 		}
 		return nil

@@ -59,11 +59,10 @@ function show(all, own) {
   showNotes([...noteMode(), ...(all.notes ?? []), ...(own.notes ?? [])].filter((n, i, list) => list.indexOf(n) === i));
   overview.show(all);
   candidates.show(all, namespace);
-  policies.show(own.policies ?? []);
+  policies.show(own);
   set($("count-candidates"), number(all.total));
-  const waiting = (own.policies ?? []).filter((p) => p.holds?.length).length;
-  set($("count-policies"), waiting ? `${waiting} waiting` : number(own.policies?.length ?? 0));
-  $("count-policies").classList.toggle("attention", waiting > 0);
+  set($("count-policies"), own.waiting ? `${number(own.waiting)} waiting` : number(own.total));
+  $("count-policies").classList.toggle("attention", own.waiting > 0);
   set($("updated"), `Read at ${new Date(all.time).toLocaleTimeString()}`);
 }
 

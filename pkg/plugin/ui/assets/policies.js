@@ -17,18 +17,17 @@ export function prepare(given) {
   $("approve-confirm").addEventListener("click", approve);
 }
 
-export function show(all) {
-  const sorted = [...all].sort((a, b) => (b.holds?.length ?? 0) - (a.holds?.length ?? 0));
-  set($("policies-said"), all.length === 0 ? "There are no policies here." : plural(all.length, "policy", "policies"));
+export function show({ policies, total }) {
+  set($("policies-said"), total === 0 ? "There are no policies here." : plural(total, "policy", "policies"));
   const focused = document.activeElement?.id;
   const opened = [...document.querySelectorAll("#policy-list details[open]")].map((e) => e.id);
-  set($("policy-list"), sorted.map(card));
+  set($("policy-list"), policies.map(card));
   for (const id of opened) $(id)?.setAttribute("open", "");
   if (focused) $(focused)?.focus({ preventScroll: true });
 }
 
 function card(p) {
-  const id = `policy-${p.cluster ? "cluster" : p.namespace}-${p.name}`;
+  const id = `policy/${p.namespace ?? ""}/${p.name}`; // A slash stands in no name, so no other policy has this ID.
   const ready = (p.conditions ?? []).find((c) => c.type === "Ready");
   const count = (name, n, kind) => h("div", {}, h("dt", {}, name), h("dd", { class: kind }, n));
   return h("article", { class: "card policy", "aria-labelledby": id },
@@ -43,8 +42,8 @@ function card(p) {
       count("Deleted", number(p.deleted)), count("Next", when(seconds(p.next)))),
     (p.conditions ?? []).length > 0 && h("ul", { class: "conditions" }, p.conditions.filter((c) => c.message).map((c) =>
       h("li", {}, h("strong", {}, `${c.type} ${c.status}`), ` (${c.reason}): ${c.message}`))),
-    h("details", { id: id + "-yaml" }, h("summary", { id: id + "-summary" }, "YAML"), h("pre", {}, ...lines(p.yaml)),
-      !p.cluster && h("button", { type: "button", id: id + "-edit", click: () => actions.edit(p.yaml) }, "Open in the editor")));
+    h("details", { id: id + "/yaml" }, h("summary", { id: id + "/summary" }, "YAML"), h("pre", {}, ...lines(p.yaml)),
+      !p.cluster && h("button", { type: "button", id: id + "/edit", click: () => actions.edit(p.yaml) }, "Open in the editor")));
 }
 
 // lines returns a text line by line, since a line break in one text is escaped.
@@ -65,7 +64,7 @@ function holds(p, id) {
     h("div", { class: "scroll" }, holdTable(p, p.holds)),
     p.unlistedHolds > 0 && h("p", {}, `${plural(p.unlistedHolds, "more hold")} will be listed as others end.`),
     [...new Set(others.map((hold) => hold.approver))].map((name) => h("p", {}, `Another policy must approve: ${name}`)),
-    mine(p).length > 0 && h("button", { type: "button", class: "primary", id: id + "-approve", click: () => ask(p) },
+    mine(p).length > 0 && h("button", { type: "button", class: "primary", id: id + "/approve", click: () => ask(p) },
       `Approve ${plural(objects, "deletion")} …`));
 }
 
@@ -84,14 +83,20 @@ function ask(p) {
 }
 
 async function approve() {
+  const policy = asked; // A person may close the dialog and open that of another policy before the answer is there.
   $("approve-confirm").disabled = true;
   try {
-    await post("approve", { namespace: asked.namespace ?? "", name: asked.name, holds: mine(asked).map((hold) => hold.id) });
-    $("approve").close();
+    await post("approve", { namespace: policy.namespace ?? "", name: policy.name, holds: mine(policy).map((hold) => hold.id) });
+    const here = asked === policy && $("approve").open;
+    if (here) $("approve").close();
     await actions.refresh();
-    set($("policies-said"), `${title(asked)} is approved.`);
-    $("policies-title").focus();
+    set($("policies-said"), `${title(policy)} is approved.`);
+    if (here) $("policies-title").focus();
   } catch (error) {
+    if (asked !== policy || !$("approve").open) {
+      set($("policies-said"), `${title(policy)} is not approved: ${error.message}`);
+      return;
+    }
     set($("approve-failure"), error.message);
     $("approve-failure").hidden = false;
     $("approve-confirm").disabled = false;

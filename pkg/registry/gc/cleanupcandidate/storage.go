@@ -168,8 +168,7 @@ func missing(q gc.CandidateQuery, known sets.Set[string], denied map[string]stri
 	case byObject && len(page.Items) == 0:
 		return gc.UnknownObject(object, q.Namespace)
 	case asked == "" && min(page.Hidden, len(denied)) > 0: // A resource that was not known a moment ago is not denied.
-		return fmt.Sprintf("hidden candidates: %d. You may not list their resources: %s",
-			page.Hidden, strings.Join(slices.Sorted(maps.Values(denied)), "; "))
+		return gc.HiddenCandidates(page.Hidden, strings.Join(slices.Sorted(maps.Values(denied)), "; "))
 	}
 	return ""
 }
