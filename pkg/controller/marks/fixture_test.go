@@ -110,6 +110,21 @@ func (o *fixture) want(namespace string, all ...*engine.Marks) {
 	o.unmarked.Insert(namespace)
 }
 
+// known sets the marks of a namespace that were not known before.
+func (o *fixture) known(namespace string, all ...*engine.Marks) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	o.unknown.Delete(namespace)
+	o.wanted[namespace] = all
+}
+
+// answers sets the errors of requests.
+func (o *fixture) answers(answer func(namespace string) error) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	o.answer = answer
+}
+
 // lead runs the writer until the returned function is called.
 func (o *fixture) lead() (end func()) {
 	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))

@@ -85,17 +85,17 @@ func TestConflict(t *testing.T) {
 		"create": apierrors.NewAlreadyExists(Resource.GroupResource(), "marks-0"),
 	} {
 		bubble(t, func(o *fixture) {
-			o.answer = func(namespace string) error {
+			o.answers(func(namespace string) error {
 				if namespace == "a" {
 					return err
 				}
 				return nil
-			}
+			})
 			o.want("a", of("a", "marks-0", "7", 1), of("a", "marks-1", "8", 1))
 			o.want("b", of("b", "marks-0", "9", 1))
 			defer o.lead()()
 			o.wantWrites(0, "update a/marks-0@7 1", "update a/marks-1@8 1", "update b/marks-0@9 1")
-			o.answer = func(string) error { return nil }
+			o.answers(func(string) error { return nil })
 			o.want("a", of("a", "marks-0", "10", 2))
 			o.wantWrites(flushEvery, "update a/marks-0@10 2")
 			o.wantWrites(time.Minute)
@@ -114,7 +114,7 @@ func TestGone(t *testing.T) {
 		"marks": apierrors.NewNotFound(Resource.GroupResource(), "marks-0"), "namespace": terminating,
 	} {
 		bubble(t, func(o *fixture) {
-			o.answer = func(string) error { return err }
+			o.answers(func(string) error { return err })
 			o.want("a", of("a", "marks-0", "7", 1))
 			defer o.lead()()
 			o.wantWrites(0, "update a/marks-0@7 1")
@@ -129,9 +129,9 @@ func TestGone(t *testing.T) {
 // TestFailure: a failed write is tried again, and is logged once a minute.
 func TestFailure(t *testing.T) {
 	bubble(t, func(o *fixture) {
-		o.answer = func(string) error {
+		o.answers(func(string) error {
 			return apierrors.NewForbidden(Resource.GroupResource(), "marks-0", errors.New("RBAC says no"))
-		}
+		})
 		o.want("a", of("a", "marks-0", "", 1))
 		o.want("b", of("b", "marks-0", "", 1))
 		defer o.lead()()
@@ -141,7 +141,7 @@ func TestFailure(t *testing.T) {
 		if logs := o.logs.String(); strings.Count(logs, "RBAC says no") != 3 || strings.Count(logs, "\n") != 3 {
 			o.Errorf("logs: %s", logs)
 		}
-		o.answer = func(string) error { return nil }
+		o.answers(func(string) error { return nil })
 		o.wantWrites(flushEvery, "create a/marks-0@ 1", "create b/marks-0@ 1")
 		o.wantWrites(time.Minute)
 		if got, want := o.results(), "ok 2, conflict 0, failed 36"; got != want {
@@ -157,8 +157,7 @@ func TestUnknown(t *testing.T) {
 		o.want("a")
 		defer o.lead()()
 		o.wantWrites(time.Minute)
-		o.unknown.Clear()
-		o.wanted["a"] = []*engine.Marks{of("a", "marks-0", "", 1)}
+		o.known("a", of("a", "marks-0", "", 1))
 		o.wantWrites(flushEvery, "create a/marks-0@ 1")
 	})
 }
@@ -190,10 +189,10 @@ func TestLosesTheLease(t *testing.T) {
 func TestEndsInTheMiddle(t *testing.T) {
 	bubble(t, func(o *fixture) {
 		ctx, cancel := context.WithCancel(o.Context())
-		o.answer = func(string) error {
+		o.answers(func(string) error {
 			cancel()
 			return ctx.Err()
-		}
+		})
 		o.want("a", of("a", "marks-0", "", 1), of("a", "marks-1", "", 1))
 		o.Writer.Run(ctx)
 		o.wantWrites(0, "create a/marks-0@ 1")
