@@ -12,9 +12,9 @@ import (
 // ResourceLifecycleSpecApplyConfiguration represents a declarative configuration of the ResourceLifecycleSpec type for use
 // with apply.
 //
-// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the libraries and cost
-// limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong
-// type, then Winnow does not delete the object.
+// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the
+// libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the
+// wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpecApplyConfiguration struct {
 	// finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.
 	Finished *FinishedExpressionsApplyConfiguration `json:"finished,omitempty"`
