@@ -65,7 +65,7 @@ func TestExplain(t *testing.T) {
 	contains(t, kubectl(t, "explain", "ccup.spec.guardrails"), "suspendAll\t<boolean>", "ceilings\t<[]Ceiling>")
 	contains(t, kubectl(t, "explain", "ccup.spec.guardrails.ceilings"), "maxObjects\t<integer> -required-")
 	contains(t, kubectl(t, "explain", "rlc"), "says when the objects of one resource have finished")
-	contains(t, kubectl(t, "explain", "resourcelifecycle.spec"), "finished\t<FinishedExpressions> -required-", "nativeTTL\t<string>",
+	contains(t, kubectl(t, "explain", "resourcelifecycle.spec"), "finished\t<FinishedExpressions>\n", "references\t<[]LifecycleReference>", "nativeTTL\t<string>",
 		"enum: Independent, LeaveToOwner")
 	contains(t, kubectl(t, "explain", "cand"), "says what Winnow does with one object, when, and why")
 	contains(t, kubectl(t, "explain", "cand.status"), "policies\t<[]ConsideredPolicy>", "state\t<string> -required-", "dueTime\t<string>")

@@ -146,7 +146,8 @@ func (a *api) policies(r *http.Request) (any, error) {
 	}
 	if len(all) > policiesMost {
 		out.Policies = all[:policiesMost]
-		out.Notes = append(out.Notes, fmt.Sprintf("There are %d policies. Only %d of them are shown: choose a namespace.", len(all), policiesMost))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("There are %d policies. Only %d of them are shown: choose a namespace.", len(all), policiesMost))
 	}
 	return out, nil
 }
