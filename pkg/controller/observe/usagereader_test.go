@@ -162,9 +162,9 @@ func TestInUseFails(t *testing.T) {
 			return nil, apierrors.NewResourceExpired("the continue parameter is too old")
 		}), ofRuns + "the continue parameter is too old"},
 		"gone": {nil, func(u *usages) { u.cluster.Undefine("runs") }, ofRuns + "the server could not find the requested resource"},
-		"another form": {nil, react("configmaps", func(fakecluster.Request) (runtime.Object, error) {
+		"another form": {nil, react("pods", func(fakecluster.Request) (runtime.Object, error) {
 			return &corev1.ConfigMapList{Items: []corev1.ConfigMap{{}}}, nil
-		}), "the configmaps that may refer to it cannot be listed: "},
+		}), "the pods that may refer to it cannot be listed: "},
 		"a group that fails":        {tableOf(kinds.Builtin(), "a group fails", nil, pods), nil, "a group fails"},
 		"a table without referrers": {kinds.Builtin(), nil, kinds.Builtin().Undiscovered},
 	} {
