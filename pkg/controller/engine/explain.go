@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -75,6 +76,7 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, preview bool, s *gc
 		return
 	}
 	if reason, detail := standing.WhenDue(); reason != "" {
+		detail = cmp.Or(detail, e.withUsage(rec, policy.Decision{Reason: reason}).Detail)
 		s.Message += fmt.Sprintf(". When it is due, it will be held (%s): %s", reason, detail)
 		return
 	}
