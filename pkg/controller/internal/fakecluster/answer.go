@@ -259,7 +259,7 @@ func (r Request) newStream(w io.Writer) func(watch.Event) error {
 		scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion),
 	)
 	return func(e watch.Event) error {
-		data, err := r.encode(e.Object)
+		data, err := r.encode(e.Object.DeepCopyObject()) // Encoding writes the kind into it, and watches share it.
 		if err != nil {
 			return err
 		}
