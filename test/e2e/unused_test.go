@@ -36,13 +36,14 @@ func TestUnused(t *testing.T) {
 	}
 }
 
+const referrersManifest = "../../artifacts/optional/referrers.yaml"
+
 // grantReferrers lets Winnow see what refers to ConfigMaps and Secrets, until the test ends, and delete these.
 func grantReferrers(t *testing.T) {
 	t.Helper()
-	const manifest = "../../artifacts/optional/referrers.yaml"
-	kubectl(t, "apply", "-f", manifest)
+	kubectl(t, "apply", "-f", referrersManifest)
 	t.Cleanup(func() {
-		_, stderr, err := suite.Kubectl(whole, "delete", "-f", manifest)
+		_, stderr, err := suite.Kubectl(whole, "delete", "--ignore-not-found", "-f", referrersManifest)
 		if err != nil {
 			t.Error(stderr)
 		}
