@@ -268,6 +268,11 @@ func TestCandidates(t *testing.T) {
 			explained{gc.CandidateDue, policy.ReasonExpired, "Its TTL has ended", "30m", "p/r", "30m0s", gc.AfterFinished,
 				metav1.DeletePropagationForeground, true, false},
 		},
+		"due on a replica that does not lead": {
+			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m")}, done().Fact(), func(w *world) { w.Follow() },
+			explained{gc.CandidateDue, policy.ReasonExpired, "Its TTL has ended; the replica that leads deletes it, and the status of the policy says so if it cannot",
+				"30m", "p/default", "30m0s", gc.AfterFinished, background, true, false},
+		},
 		"held": {
 			[]*testbuilders.PolicyBuilder{testbuilders.Policy("p").Default("30m").Suspended()}, done().Fact(), nil,
 			explained{gc.CandidateHeld, policy.ReasonSuspended, "policy team-a/p is suspended", "30m", "p/default", "30m0s", gc.AfterFinished, background, true, false},

@@ -72,6 +72,10 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, preview bool, s *gc
 	if preview {
 		s.Message += "; nothing is deleted, because the policy is in Preview mode"
 	}
+	// Only the leader knows whether a request has failed.
+	if s.State == gc.CandidateDue && e.following && !preview {
+		s.Message += "; the replica that leads deletes it, and the status of the policy says so if it cannot"
+	}
 	if s.State != gc.CandidateWaiting {
 		return
 	}
