@@ -221,7 +221,7 @@ func createAPIService(t *testing.T, w *faultyWorld, name string, port int) (stop
 	}, metav1.CreateOptions{})
 	must(t, err)
 	version, group, _ := strings.Cut(name, ".")
-	services := w.client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	services := w.client.Resource(apiServices)
 	_, err = services.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{

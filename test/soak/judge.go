@@ -47,6 +47,7 @@ const underWay = 500 * time.Millisecond
 // judge holds each DELETE of Winnow, as the audit log has it, against the model.
 type judge struct {
 	history *history
+	uses    *uses
 
 	lock    sync.Mutex
 	tail    *cluster.AuditTail
@@ -73,18 +74,18 @@ type deletion struct {
 	what    string
 }
 
-func newJudge(c *cluster.Cluster, h *history) *judge {
-	j := judgeOf(h)
+func newJudge(c *cluster.Cluster, h *history, u *uses) *judge {
+	j := judgeOf(h, u)
 	j.tail = c.AuditTail(func(e *cluster.AuditEvent) bool {
-		return cluster.DeletesBy("winnow")(e) && (e.ObjectRef.Resource == "jobs" || e.ObjectRef.Resource == "pods")
+		return cluster.DeletesBy("winnow")(e) && (e.ObjectRef.Resource == "jobs" || e.ObjectRef.Resource == "pods" || isContent(e))
 	})
 	return j
 }
 
 // judgeOf is told of each request by take.
-func judgeOf(h *history) *judge {
+func judgeOf(h *history, u *uses) *judge {
 	return &judge{
-		history: h, done: map[types.UID]time.Time{}, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
+		history: h, uses: u, done: map[types.UID]time.Time{}, verdict: verdict{answers: map[int32]int{}, behind: map[time.Duration]int{}},
 	}
 }
 
@@ -95,6 +96,7 @@ func (j *judge) run(ctx context.Context) {
 		j.pull()
 		now := time.Now()
 		j.judge(now.Add(-judgeLag), now.Add(judgeMost))
+		j.judgeUses(now.Add(-judgeLag))
 		past := now
 		if len(j.pending) > 0 && j.pending[0].at.Before(past) {
 			past = j.pending[0].at
@@ -113,6 +115,7 @@ func (j *judge) finish() (verdict, []string) {
 	j.pull()
 	now := time.Now()
 	j.judge(now, now.Add(time.Hour))
+	j.judgeUses(now)
 	return j.verdict, j.faults
 }
 
@@ -148,6 +151,10 @@ func (j *judge) take(e *cluster.AuditEvent) {
 	}
 	if before, again := j.done[d.uid]; again && d.at.After(before) {
 		j.fault("%s: deleted a second time, %v after it was answered", d.what, d.at.Sub(before))
+	}
+	if isContent(e) {
+		j.uses.take(e)
+		return
 	}
 	if code == http.StatusOK {
 		j.history.gone(d.uid, d.at, e.StageTimestamp.Time)
@@ -186,6 +193,13 @@ func (j *judge) judge(until, deadline time.Time) {
 			n = len(j.pending)
 		}
 		j.pending = j.pending[j.judgeTogether(first, j.pending[:n], deadline):]
+	}
+}
+
+// judgeUses judges the requests for ConfigMaps and Secrets that were received until a time.
+func (j *judge) judgeUses(until time.Time) {
+	for _, fault := range j.uses.judge(until) {
+		j.fault("%s", fault)
 	}
 }
 

@@ -33,7 +33,7 @@ type play struct {
 // newPlay has a namespace whose policy keeps for five seconds what has finished.
 func newPlay() *play {
 	h := newHistory()
-	p := &play{history: h, now: newChange(), judge: judgeOf(h)}
+	p := &play{history: h, now: newChange(), judge: judgeOf(h, newUses())}
 	p.now.namespaces["soak"] = map[string]string{"team": "a"}
 	p.policy(-60, gc.CleanupPolicySpec{TTLAfterFinished: ptr(gc.TTL("5s"))})
 	return p

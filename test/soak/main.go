@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // soak lets everything happen to Winnow for a long time on a real local cluster: Jobs, Pods and CronJobs are created, finish, are
-// extended while they are due and deleted by others; policies, quotas and labels of namespaces change, deletions are suspended, changes
-// that make many due are approved or taken back; the API server is killed twice. The model judges each DELETE by the audit log,
-// nothing that is due may be left in the end, and nothing may leak.
+// extended while they are due and deleted by others; ConfigMaps and Secrets are used by objects that come, go and change; policies, quotas
+// and labels of namespaces change, deletions are suspended, changes that make many due are approved or taken back; the API server is killed
+// twice. The model judges each DELETE by the audit log, nothing that is due may be left in the end, and nothing may leak.
 package main
 
 import (
@@ -162,6 +162,10 @@ func (w *world) conclude(v verdict) {
 	w.printf("%d times a change made many due at once: held %d times, approved %d times, taken back %d times",
 		c.seen.Load(), c.held.Load(), c.approved.Load(), c.undone.Load())
 	w.printf("%d times a custom resource with finished objects came and went", w.machines.rounds.Load())
+	u := w.contents
+	w.printf("%d ConfigMaps and Secrets were created; %d objects used them, %d of them another one later; Winnow deleted %d by %d requests, "+
+		"%d of which came less than %v after something had begun to use the object",
+		u.created.Load(), u.used.Load(), u.renamed.Load(), u.deleted.Load(), w.uses.requests, w.uses.late, lateMost)
 	w.printf(
 		"%d DELETE requests of Winnow, by status %v; %d more without an event in the audit log, since the API server was killed %d times",
 		v.requests,

@@ -45,6 +45,8 @@ type world struct {
 	governor  *governor
 	crowds    *crowds
 	machines  *definitions
+	contents  *contents
+	uses      *uses
 	judge     *judge
 	restarts  int
 	restarted time.Time         // the last time
@@ -52,7 +54,7 @@ type world struct {
 }
 
 func newWorld(ctx context.Context, binary string) (w *world, err error) {
-	w = &world{begun: time.Now(), history: newHistory()}
+	w = &world{begun: time.Now(), history: newHistory(), uses: newUses()}
 	if w.cluster, err = cluster.Start(ctx, cluster.Options{Components: []string{cluster.Etcd, cluster.APIServer}}); err != nil {
 		return nil, err
 	}
@@ -87,8 +89,11 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	if w.machines, err = newDefinitions(config, w.driver, w.governor); err != nil {
 		return err
 	}
-	w.judge = newJudge(w.cluster, w.history)
-	return errors.Join(w.populate(ctx), w.machines.begin(ctx))
+	if w.contents, err = newContents(config, w.driver, w.governor, w.uses); err != nil {
+		return err
+	}
+	w.judge = newJudge(w.cluster, w.history, w.uses)
+	return errors.Join(w.populate(ctx), w.machines.begin(ctx), w.contents.begin(ctx))
 }
 
 // populate makes namespaces, Jobs that stay, and policies.
@@ -129,6 +134,7 @@ func (w *world) churn(ctx context.Context, r *rand.Rand, name string, beside fun
 		w.governor.run,
 		func(ctx context.Context, r *rand.Rand) error { return w.crowds.run(ctx, r, name) },
 		w.machines.run,
+		func(ctx context.Context, r *rand.Rand) error { return w.contents.run(ctx, r, name) },
 	}
 	ended := make(chan error, len(all))
 	for i, run := range all {
@@ -155,6 +161,7 @@ func (w *world) restart(ctx context.Context) error {
 		return err
 	}
 	w.restarts, w.restarted = w.restarts+1, time.Now()
+	w.uses.serverRestarted(w.restarted)
 	w.printf("the API server was killed and is back after %v", time.Since(killed).Round(100*time.Millisecond))
 	there, err := w.there(ctx)
 	if err != nil {
