@@ -10,7 +10,8 @@ const ConditionAccepted = "Accepted"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ResourceLifecycle says when the objects of one resource have finished. Its name is the name of the resource, as "resource.group".
+// ResourceLifecycle says when the objects of one resource have finished, and which ConfigMaps and Secrets they use. Its name is the name of
+// the resource, as "resource.group".
 type ResourceLifecycle struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -10,9 +10,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them. Its name is the name
-// of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that resource, if there is
-// one.
+// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, and which ConfigMaps and Secrets
+// they use. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
+// resource, if there is one.
 type ResourceLifecycle struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
@@ -21,7 +21,7 @@ type ResourceLifecycle struct {
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says when the objects have finished.
+	// spec says when the objects have finished, what they use, or both.
 	// +required
 	Spec ResourceLifecycleSpec `json:"spec"`
 	// status is what Winnow observed.
