@@ -2076,7 +2076,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them. Its name is the name of the resource, as \"resource.group\": workflows.argoproj.io. It replaces the built-in lifecycle of that resource, if there is one.",
+				Description: "ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, and which ConfigMaps and Secrets they use. Its name is the name of the resource, as \"resource.group\": workflows.argoproj.io. It replaces the built-in lifecycle of that resource, if there is one.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2102,7 +2102,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref common.ReferenceCallback)
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says when the objects have finished.",
+							Description: "spec says when the objects have finished, what they use, or both.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName()),
 						},
