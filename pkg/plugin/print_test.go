@@ -94,6 +94,13 @@ func TestReport(t *testing.T) {
 		"HELD: due within a week, but something keeps them:",
 		"  2 with reason FinishTimeUnknown: to see why: kubectl winnow why RESOURCE/NAME",
 		"  3 with reason Held: a change makes too many objects due at once, so it waits for approval: kubectl winnow approve POLICY")
+	d.Finished, d.Deletions[0].HeldBy = nil, nil // Only what does not finish, such as ConfigMaps.
+	lines(t, printAs(""),
+		"What policies delete",
+		"NAMESPACE   RESOURCE     POLICY         RULE      NOW   1H    1D    7D    HELD",
+		"team-a      jobs.batch   cup/defaults   default   1     2     3     4     5",
+		"",
+		"NOW, 1H, 1D and 7D: due by then. Each number contains the ones before it.")
 }
 
 func TestReviewAsAPlan(t *testing.T) {

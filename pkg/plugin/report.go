@@ -142,13 +142,19 @@ func (o *reportOptions) printNames(d *document) error {
 }
 
 func (o *reportOptions) print(d *document, governed bool) error {
-	if len(d.Finished) == 0 {
+	switch {
+	case len(d.Finished) > 0:
+		if err := o.printFinished(d); err != nil {
+			return err
+		}
+		if len(d.Deletions) > 0 {
+			fmt.Fprintln(o.Out)
+		}
+	case len(d.Deletions) == 0:
 		o.say("No finished objects " + gc.InNamespace(d.Namespace) + ".")
 		if d.Namespace != "" {
 			o.say("To look in all namespaces: kubectl winnow report -A")
 		}
-	} else if err := o.printFinished(d); err != nil {
-		return err
 	}
 	if len(d.Deletions) > 0 {
 		return o.printDeletions(d)
@@ -200,7 +206,6 @@ func creators(all []local.Creator, most int) string {
 }
 
 func (o *reportOptions) printDeletions(d *document) error {
-	fmt.Fprintln(o.Out)
 	heading(o.Out, "What policies delete")
 	t := newTable("Namespace", "Resource", "Policy", "Rule", "Now", "1h", "1d", "7d", "Held")
 	for _, c := range d.Deletions {
