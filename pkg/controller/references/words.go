@@ -99,11 +99,21 @@ func (o *reading) words(to To, value any) {
 	case map[string]any:
 		o = o.within(value)
 		for key, v := range value {
-			o.words(to, key)
-			for _, rest, dotted := strings.Cut(key, "."); dotted && !strings.Contains(key, "/"); _, rest, dotted = strings.Cut(rest, ".") {
-				o.words(to, rest)
-			}
+			o.key(to, key)
 			o.words(to, v)
+		}
+	}
+}
+
+// key adds every name in a key, and those that begin after a dot in it.
+func (o *reading) key(to To, key string) {
+	o.word(to, key)
+	if strings.Contains(key, "/") {
+		return
+	}
+	for _, rest, dotted := strings.Cut(key, "."); dotted; _, rest, dotted = strings.Cut(rest, ".") {
+		if len(rest) <= maxName { // Otherwise the time would grow with the square of the length.
+			o.word(to, rest)
 		}
 	}
 }

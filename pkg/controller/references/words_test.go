@@ -5,8 +5,10 @@ package references
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -142,4 +144,20 @@ func TestWordsFindNames(t *testing.T) {
 			t.Errorf("%q is not found in %q", name, text)
 		}
 	})
+}
+
+// TestLongKeys: a key can be as long as an object, and is read in a time that grows with its length.
+func TestLongKeys(t *testing.T) {
+	object := map[string]any{
+		"metadata": map[string]any{"name": "x", "namespace": "ns"},
+		"spec":     map[string]any{strings.Repeat("a.", 700_000): "", strings.Repeat("a.", 10) + "secret": ""},
+	}
+	began := time.Now()
+	refs, err := Undeclared().References(object)
+	if took := time.Since(began); err != nil || took > 5*time.Second { // It takes milliseconds.
+		t.Errorf("it took %s, %v", took, err)
+	}
+	if !slices.Contains(refs, Reference{both, "ns", "secret"}) {
+		t.Error("what stands after a dot is missing")
+	}
 }
