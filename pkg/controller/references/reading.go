@@ -108,8 +108,7 @@ func (o *reading) named(r rule, parent map[string]any, value any) error {
 		if err != nil {
 			return err
 		}
-		to = map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps, "": both}[kind]
-		if to == 0 {
+		if to = ofKind[kind]; to == 0 {
 			return nil
 		}
 	}

@@ -120,13 +120,13 @@ func (o *reading) key(to To, key string) {
 
 // word adds the names in a string that is no prose.
 func (o *reading) word(to To, value string) {
-	if value = strings.TrimSpace(value); len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
+	if value = strings.TrimSpace(value); to != 0 && len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
 		o.split(to, value)
 	}
 }
 
-// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap. to is what the fields
-// above it speak of.
+// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap, and each name beside one
+// of these kinds. to is what the fields above it speak of.
 func (o *reading) mentioned(to To, key string, value any) {
 	to |= mentions(key)
 	switch value := value.(type) {
@@ -140,11 +140,18 @@ func (o *reading) mentioned(to To, key string, value any) {
 		}
 	case map[string]any:
 		o = o.within(value)
+		if kind, _ := value["kind"].(string); kind != "" {
+			name, _ := value["name"].(string)
+			o.word(ofKind[kind], name)
+		}
 		for key, v := range value {
 			o.mentioned(to, key, v)
 		}
 	}
 }
+
+// ofKind has what objects of a kind are; both if it is not known.
+var ofKind = map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps, "": both}
 
 // split adds the names that stand in a text between characters that names cannot have. A name after "ns/" or "ns:" is one in that namespace
 // too.
