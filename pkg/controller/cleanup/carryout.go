@@ -40,6 +40,11 @@ func (l *loop) carryOut(ctx context.Context, order *deletion.Order) deleter.Answ
 		} else if keep != "" {
 			return l.finish(ctx, order, deleter.Answer{Result: deletion.Result{Outcome: deletion.Unknown, NotSent: true, Detail: keep}})
 		}
+		judged, ok := l.tracker.Rejudge(order, l.clock.Now()) // Something may have begun to refer to it after the lists.
+		if !ok {
+			return l.release(order)
+		}
+		order = judged
 	}
 	if order.Lapsed(l.clock.Now()) { // The tracker took long to return the order.
 		return l.release(order)

@@ -226,6 +226,8 @@ func (f *fakeTracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.T
 	return judged, ok
 }
 
+func (f *fakeTracker) Rejudge(o *deletion.Order, _ time.Time) (*deletion.Order, bool) { return o, true }
+
 func (f *fakeTracker) Release(o *deletion.Order, _ time.Time) { f.end(o, 1) }
 
 func (f *fakeTracker) Done(o *deletion.Order, result deletion.Result, _ time.Time) {

@@ -30,12 +30,14 @@ type orders interface {
 	// NeedsRead reports whether readings are needed: something is due, or becomes due by the given time, an order has not ended, or clocks
 	// are in doubt.
 	NeedsRead(by time.Time) bool
-	// ConfirmFresh reports whether memory is at least as new as a reading. Take and Retake return orders only if that was so for a reading
-	// that began less than freshness.For ago.
+	// ConfirmFresh reports whether memory is at least as new as a reading. Take, Retake and Rejudge return orders only if that was so for a
+	// reading that began less than freshness.For ago.
 	ConfirmFresh(r freshness.ConsistentRead, now time.Time) bool
 	Take(now time.Time) (*deletion.Order, bool)
 	// Retake returns the order that replaces o, for the state that was read; false if that state must not be deleted now.
 	Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) (*deletion.Order, bool)
+	// Rejudge is Retake for the state that watches have reported.
+	Rejudge(o *deletion.Order, now time.Time) (*deletion.Order, bool)
 	Release(o *deletion.Order, now time.Time)
 	Done(o *deletion.Order, result deletion.Result, now time.Time)
 	TakeGone() []deletion.Gone

@@ -165,6 +165,24 @@ func TestUsedAfterAll(t *testing.T) {
 	}
 }
 
+// TestUsedDuringTheReading: the lists may have passed what a watch reports meanwhile.
+func TestUsedDuringTheReading(t *testing.T) {
+	var w *world
+	w, _, deletes := newUnusedWorld(t, func(context.Context) (string, error) {
+		w.tracker.SetReferring([]engine.Referring{{
+			Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: testbuilders.Home, Name: "b"},
+			Keys: references.Keys([]references.Reference{{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: "a"}}),
+		}}, w.time.Now())
+		return "", nil
+	})
+	if answer := w.carryOut(t.Context(), w.take()); answer.Outcome != deletion.Released || !answer.NotSent || len(deletes.deleted) > 0 {
+		t.Errorf("got %+v, deleted %q", answer, deletes.deleted)
+	}
+	if reason, message := w.says(); reason != "InUse" || !strings.Contains(message, "pods/b refers to it") {
+		t.Errorf("it is %s: %s", reason, message)
+	}
+}
+
 // TestUsageIsNotReadAtTheEnd: when this replica no longer leads, the order is given back, and the object is not held for it.
 func TestUsageIsNotReadAtTheEnd(t *testing.T) {
 	w, _, deletes := newUnusedWorld(t, func(ctx context.Context) (string, error) {

@@ -59,6 +59,8 @@ type Follower struct {
 	// changed receives when a lifecycle has changed, and definitions when a CustomResourceDefinition has.
 	changed, definitions chan struct{}
 	last                 atomic.Pointer[answer]
+	// unread is why the last reading failed. Then there may be resources of which nothing is known.
+	unread error
 	// used are the lifecycles that the table of the tracker was made with; nil if it was made without discovery.
 	used atomic.Pointer[map[types.NamespacedName]freshness.Revision]
 	// convert converts a lifecycle; tests let it fail.
@@ -160,8 +162,10 @@ func (f *Follower) follow(ctx context.Context) {
 		case <-f.changed:
 			f.update(ctx)
 		case <-f.definitions:
-			after = readAfter[1:]
-			timer.Reset(readAfter[0])
+			if first := readAfter[1:]; len(after) < len(first) { // Otherwise changes without end would put off the reading.
+				after = first
+				timer.Reset(readAfter[0])
+			}
 		case <-timer.C():
 			if err := f.read(ctx); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Error(err, "Cannot find out which resources there are, so they stay as they were")
@@ -175,11 +179,12 @@ func (f *Follower) follow(ctx context.Context) {
 	}
 }
 
-// read reads what the cluster serves. If that fails, the table stays as it was.
+// read reads what the cluster serves. If that fails, the resources of the table stay as they were.
 func (f *Follower) read(ctx context.Context) error {
 	found, err := f.Reader.read(ctx, f.last.Load())
-	if err != nil {
+	if f.unread = err; err != nil {
 		metrics.DiscoveryFailures.Inc()
+		f.update(ctx)
 		return err
 	}
 	for gv, err := range found.failed {
@@ -272,8 +277,12 @@ func (f *Follower) update(ctx context.Context) {
 	}
 	users := convertAll(ctx, observed, f.convert)
 	before := f.Tracker.Kinds()
+	undiscovered := found.undiscovered()
+	if f.unread != nil {
+		undiscovered = f.unread.Error()
+	}
 	table := f.catalog.Table(found.served, users, before).
-		WithReferrers(f.catalog.Referrers(found.listed, users, before.Referrers), found.undiscovered())
+		WithReferrers(f.catalog.Referrers(found.listed, users, before.Referrers), undiscovered)
 	if changed := table.Changed(before); len(changed) > 0 {
 		klog.FromContext(ctx).V(2).Info("Resources came, went or have another lifecycle", "resources", changed.UnsortedList())
 		f.Tracker.SetKinds(table, f.Clock.Now())

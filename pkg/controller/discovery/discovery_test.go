@@ -6,10 +6,12 @@ package discovery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -222,8 +225,10 @@ func TestFollow(t *testing.T) {
 	}
 	w.changes(runs, 0)
 
-	w.unchanged(w.cluster.set(&cluster{err: errors.New("no connection")}))
-	w.unchanged(w.cluster.set(both))
+	w.cluster.set(&cluster{err: errors.New("no connection")})
+	w.changes("", readEvery)
+	w.cluster.set(both)
+	w.changes("", readEvery)
 	w.cluster.set(new(cluster).serve("example.com", "v1", "runs"))
 	w.changes(jobsets, readEvery)
 }
@@ -291,14 +296,33 @@ func TestFollowReferrers(t *testing.T) {
 	expect("the group recovers", "builds.other.io "+all, "", pods, runs)
 	w.unchanged(w.cluster.set(serve().serve("other.io", "v1", "builds").stale("other.io", "v1")))
 	expect("the group fails again", "builds.other.io "+all, "", pods, runs)
-	w.unchanged(w.cluster.set(&cluster{err: errors.New("no connection")}))
-	expect("nothing can be read", "builds.other.io "+all, "", pods, runs)
+	w.cluster.set(&cluster{err: errors.New("no connection")})
+	w.changes("", readEvery)
+	expect("nothing can be read", "builds.other.io "+all, "no connection", pods, runs)
 	w.cluster.set(new(cluster).serve("", "v1", "pods").serve("example.com", "v2", "runs"))
 	w.changes("builds.other.io runs.example.com", readEvery)
 	expect("another version", "pods runs.example.com", "", pods)
 	if slices.Contains(w.tracker.Kinds().Referrers, runs) {
 		t.Error("the runs are read in their former version")
 	}
+}
+
+// TestDefinitionsThatChangeAllTheTime: what the cluster serves is read although definitions go on changing.
+func TestDefinitionsThatChangeAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, new(cluster).serve("", "v1", "pods"))
+		w.Follower.Clock = clock.RealClock{}
+		w.run()
+		synctest.Wait()
+		before := w.cluster.set(w.cluster.now)
+		for i := range 50 {
+			w.define(fmt.Sprint("definition-", i))
+			time.Sleep(readAfter[0] / 2)
+		}
+		if n := w.cluster.set(w.cluster.now) - before; n < 10 || n > 50 {
+			t.Errorf("read %d times in five seconds", n)
+		}
+	})
 }
 
 // TestKindAfter: a lifecycle is tried on the resource that the cluster serves, in the version that is read.

@@ -95,14 +95,23 @@ func (e *Engine) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time) 
 		)
 		return nil, false
 	}
-	if !e.fresh.Allows(now) || rec.ns.lane.Paused() || e.mustExpireFirst(rec, now) {
+	order, ok := e.Rejudge(o, now)
+	if ok {
+		order.Reread = false
+	}
+	return order, ok
+}
+
+// Rejudge returns the order for the state that is known now, like Retake.
+func (e *Engine) Rejudge(o *deletion.Order, now time.Time) (*deletion.Order, bool) {
+	rec := e.inFlight[o]
+	if rec == nil || rec.removed() || !e.fresh.Allows(now) || rec.ns.lane.Paused() || e.mustExpireFirst(rec, now) {
 		return nil, false
 	}
 	order, ok := e.newOrder(rec, now)
 	if !ok {
 		return nil, false
 	}
-	order.Reread = false
 	delete(e.inFlight, o)
 	e.inFlight[order], rec.extra.inFlight = rec, order
 	return order, true

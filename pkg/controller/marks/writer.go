@@ -93,7 +93,7 @@ func (w *Writer) write(ctx context.Context, m *engine.Marks) bool {
 	case err == nil:
 		metrics.UsageMarksWrites.WithLabelValues("ok").Inc()
 		return true
-	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case gone(err):
 		// The namespace goes. If only the marks have gone, the watch says so, and they are stored again.
 		metrics.UsageMarksWrites.WithLabelValues("conflict").Inc()
 		return true
@@ -107,6 +107,12 @@ func (w *Writer) write(ctx context.Context, m *engine.Marks) bool {
 		}
 	}
 	return false
+}
+
+// gone reports whether marks, or their namespace, have gone. If the API server does not serve any marks, they have not.
+func gone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 func (w *Writer) store(ctx context.Context, m *engine.Marks) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,24 @@ func TestGone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNotServed: if the API server does not serve marks, because their CustomResourceDefinition was deleted, nothing says when it serves
+// them again.
+func TestNotServed(t *testing.T) {
+	bubble(t, func(o *fixture) {
+		o.answers(func(string) error {
+			return apierrors.NewGenericServerResponse(http.StatusNotFound, "post", Resource.GroupResource(), "", "404 page not found", 0, true)
+		})
+		o.want("a", of("a", "marks-0", "", 1))
+		defer o.lead()()
+		o.wantWrites(0, "create a/marks-0@ 1")
+		o.answers(func(string) error { return nil })
+		o.wantWrites(flushEvery, "create a/marks-0@ 1")
+		if got, want := o.results(), "ok 1, conflict 0, failed 1"; got != want || !strings.Contains(o.logs.String(), "Cannot store") {
+			o.Errorf("got %s, want %s; logs %s", got, want, o.logs)
+		}
+	})
 }
 
 // TestFailure: a failed write is tried again, and is logged once a minute.

@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,12 +36,13 @@ type UsageReader struct {
 	readings map[string]*usageReading // by namespace; "" has the referrers without one
 }
 
-// usageReading are all referrers of a namespace.
+// usageReading are all referrers of a namespace, and those without one. Both are read at the same time, and can be used for as long: if one
+// of two slow readings had to begin again whenever the other has ended, none of them could ever be used.
 type usageReading struct {
-	done  chan struct{} // closed when all else is set
-	ended time.Time
-	index *references.Index
-	err   error
+	done    chan struct{} // closed when all else is set
+	ended   time.Time
+	indexes []*references.Index
+	err     error
 }
 
 const (
@@ -55,12 +57,12 @@ const (
 
 // InUse returns what refers to an object, or may; empty if nothing does. resource is that of the object.
 func (r *UsageReader) InUse(ctx context.Context, resource, namespace, name string) (string, error) {
+	indexes, err := r.read(ctx, namespace)
+	if err != nil {
+		return "", err
+	}
 	to := kinds.ToOf(resource)
-	for _, of := range []string{namespace, ""} {
-		index, err := r.read(ctx, of)
-		if err != nil {
-			return "", err
-		}
+	for _, index := range indexes {
 		r.lock.Lock() // An index remembers examples.
 		source, example, _ := index.Example(to, namespace, name)
 		r.lock.Unlock()
@@ -78,13 +80,13 @@ func (r *UsageReader) InUse(ctx context.Context, resource, namespace, name strin
 }
 
 // read returns the referrers of a namespace.
-func (r *UsageReader) read(ctx context.Context, namespace string) (*references.Index, error) {
+func (r *UsageReader) read(ctx context.Context, namespace string) ([]*references.Index, error) {
 	reading := r.reading(ctx, namespace)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-reading.done:
-		return reading.index, reading.err
+		return reading.indexes, reading.err
 	}
 }
 
@@ -96,21 +98,34 @@ func (r *UsageReader) reading(ctx context.Context, namespace string) *usageReadi
 	maps.DeleteFunc(r.readings, func(_ string, reading *usageReading) bool {
 		return !reading.ended.IsZero() && (now.Sub(reading.ended) >= usageFor || now.Before(reading.ended))
 	})
-	if reading, ok := r.readings[namespace]; ok {
-		return reading
-	}
-	reading := &usageReading{done: make(chan struct{})}
 	if r.readings == nil {
 		r.readings = map[string]*usageReading{}
 	}
+	return r.begin(ctx, namespace)
+}
+
+// begin is reading under the lock.
+func (r *UsageReader) begin(ctx context.Context, namespace string) *usageReading {
+	if reading, ok := r.readings[namespace]; ok {
+		return reading
+	}
+	reading, others := &usageReading{done: make(chan struct{})}, (*usageReading)(nil)
 	r.readings[namespace] = reading
+	if namespace != "" {
+		others = r.begin(ctx, "")
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), usageTimeout) // Others may wait for it.
 	go func() {
 		defer cancel()
 		index, err := r.list(ctx, namespace)
+		indexes := []*references.Index{index}
+		if others != nil {
+			<-others.done
+			indexes, err = append(indexes, others.indexes...), cmp.Or(err, others.err)
+		}
 		r.lock.Lock()
 		defer r.lock.Unlock()
-		reading.index, reading.err, reading.ended = index, err, r.Clock.Now()
+		reading.indexes, reading.err, reading.ended = indexes, err, r.Clock.Now()
 		close(reading.done)
 	}()
 	return reading

@@ -306,6 +306,27 @@ func TestSlowReadings(t *testing.T) {
 	}
 }
 
+// TestSlowReadingsEnd: if both readings take longer than an order lasts, the next order can use both.
+func TestSlowReadingsEnd(t *testing.T) {
+	u := newUsages(t, allReferrers())
+	u.cluster.React(func(r fakecluster.Request) (runtime.Object, error) {
+		if r.Resource == "pods" || r.Resource == "racks" {
+			u.lock.Lock() // so that no step is lost
+			defer u.lock.Unlock()
+			u.clock.SetTime(u.clock.Now().Add(2 * usageFor))
+		}
+		return nil, nil
+	})
+	for range 2 {
+		if got := <-u.ask(t.Context()); got != (usageAnswer{}) {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if a, b := u.lists("pods", testbuilders.Home), u.lists("racks", ""); a != 1 || b != 1 {
+		t.Errorf("listed %d times in the namespace, and %d times without", a, b)
+	}
+}
+
 // TestFailedReadings: an error is for all who ask within a second, so that nobody asks again and again.
 func TestFailedReadings(t *testing.T) {
 	u := newUsages(t, allReferrers(), mounting("p", "used"))

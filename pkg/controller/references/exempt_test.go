@@ -58,6 +58,8 @@ func TestExempt(t *testing.T) {
 		{clusterAPI, "cluster.x-k8s.io/secret", "cluster.x-k8s.io/secret", "c-kubeconfig", nil, nil, "Cluster API finds it by name"},
 		{"https://istio.io/latest/docs/tasks/security/cert-management/plugin-ca-cert/", "istio.io/ca-root", "istio.io/ca-root", "istio-ca-secret", nil, nil, "Istio finds it by name"},
 
+		{"https://timoni.sh/concepts/", "timoni.sh/instance", "timoni.sh/instance", "timoni.web", nil, nil, "it is an instance of Timoni"},
+		{"https://velero.io/docs/main/file-system-backup/", "velero-repo-credentials", "", "velero-repo-credentials", nil, nil, "Velero decrypts backups with it"},
 		{"https://helm.sh/docs/topics/advanced/#configmap-storage-backend", "owner=helm", "", "sh.helm.release.v1.web.v1", values{"owner": "helm"}, nil, "it is a release of Helm"},
 		{"https://github.com/derailed/popeye/issues/30", "OWNER=TILLER", "", "web.v1", values{"OWNER": "TILLER"}, nil, "it is a release of Helm"},
 		{argoCD, "argocd.argoproj.io/secret-type", "", "repo-1", values{"argocd.argoproj.io/secret-type": "repository"}, nil, "Argo CD finds it by label"},
@@ -78,8 +80,18 @@ func TestExempt(t *testing.T) {
 		{"https://external-secrets.io/latest/provider/webhook/", "external-secrets.io/type=webhook", "", "hook", values{"external-secrets.io/type": "webhook"}, nil, "External Secrets finds it by label"},
 
 		{"https://strimzi.io/docs/operators/latest/deploying#proc-installing-your-own-ca-certificates-str", "strimzi.io/cluster", "", "my-cluster-cluster-ca", values{"strimzi.io/cluster": "my-cluster", "strimzi.io/kind": "Kafka"}, nil, "Strimzi finds it by name"},
+		{"https://kubernetes.io/docs/reference/labels-annotations-taints/#applyset-kubernetes-io-id", "applyset.kubernetes.io/id", "", "web", values{"applyset.kubernetes.io/id": "applyset-a-v1"}, nil, "kubectl keeps in it what an ApplySet has"},
 		{"https://kubernetes.io/docs/reference/labels-annotations-taints/#applyset-kubernetes-io-part-of", "applyset.kubernetes.io/part-of", "", "config", values{"applyset.kubernetes.io/part-of": "applyset-a-v1"}, nil, "kubectl applied it with an ApplySet"},
 		{"https://carvel.dev/kapp/docs/latest/state-namespace/", "kapp.k14s.io/app", "", "config-ver-1", values{"kapp.k14s.io/app": "1586387512"}, nil, "kapp applied it"},
+		{"https://carvel.dev/kapp/docs/latest/state-namespace/", "kapp.k14s.io/is-app", "", "web", values{"kapp.k14s.io/is-app": ""}, nil, "kapp keeps in it what an app has"},
+		{"https://carvel.dev/kapp/docs/latest/state-namespace/", "kapp.k14s.io/is-app-change", "", "web-change-x7", values{"kapp.k14s.io/is-app-change": ""}, nil, "kapp keeps in it what an app has"},
+		{"https://github.com/kubernetes-sigs/cli-utils#readme", "cli-utils.sigs.k8s.io/inventory-id", "", "inventory-1", values{"cli-utils.sigs.k8s.io/inventory-id": "a"}, nil, "kpt keeps in it what it has applied"},
+		{"https://developer.hashicorp.com/terraform/language/backend/kubernetes", "tfstate=true", "", "tfstate-default-web", values{"tfstate": "true", "tfstateWorkspace": "default"}, nil, "it is a state of Terraform"},
+		{"https://jenkinsci.github.io/kubernetes-credentials-provider-plugin/", "jenkins.io/credentials-type", "", "login", values{"jenkins.io/credentials-type": "usernamePassword"}, nil, "Jenkins finds it by label"},
+		{"https://github.com/open-policy-agent/kube-mgmt#readme", "openpolicyagent.org/policy", "", "rules", values{"openpolicyagent.org/policy": "rego"}, nil, "Open Policy Agent finds it by label"},
+		{"https://github.com/open-policy-agent/kube-mgmt#readme", "openpolicyagent.org/data", "", "teams", values{"openpolicyagent.org/data": "opa"}, nil, "Open Policy Agent finds it by label"},
+		{"https://kyverno.io/docs/policy-types/cluster-policy/generate/", "generate.kyverno.io/clone-source", "", "source", values{"generate.kyverno.io/clone-source": ""}, nil, "it is copied to other namespaces"},
+		{"https://github.com/elastic/cloud-on-k8s/blob/main/pkg/controller/common/reconciler/secret.go", "eck.k8s.elastic.co/owner-kind", "", "logs-es-elastic-user", values{"eck.k8s.elastic.co/owner-kind": "Elasticsearch"}, nil, "Elastic Cloud on Kubernetes finds it by name"},
 
 		{"https://github.com/kubernetes/kubernetes/pull/117558", "control-plane.alpha.kubernetes.io/leader", "", "lock", nil, values{"control-plane.alpha.kubernetes.io/leader": "{}"}, "it elects a leader"},
 		{reflector, "reflector.v1.k8s.emberstack.com/reflection-allowed", "", "source", nil, values{"reflector.v1.k8s.emberstack.com/reflection-allowed": "true"}, "it is copied to other namespaces"},

@@ -14,19 +14,50 @@ type reading struct {
 	object          map[string]any
 	namespace, name string   // The namespace is All if the object has none.
 	also            []string // other namespaces in which names count, see within
-	found           map[Reference]struct{}
+	*collection
 }
 
-func (o *reading) add(to To, namespace, name string) {
-	if name != "" {
-		o.found[Reference{to, namespace, name}] = struct{}{}
+// collection has the references that were found. If there are too many, they are to everything in their namespaces. If these are too many,
+// they are to everything.
+type collection struct {
+	all                   map[Reference]struct{}
+	anyName, anyNamespace bool
+}
+
+// maxReferences bounds the memory for one object. Anybody may create a large one.
+const maxReferences = 50_000
+
+func (c *collection) add(to To, namespace, name string) {
+	if name == "" {
+		return
 	}
+	r := Reference{to, namespace, name}
+	c.all[c.wider(r)] = struct{}{}
+	for len(c.all) > maxReferences {
+		c.anyName, c.anyNamespace = true, c.anyName
+		before := c.all
+		c.all = map[Reference]struct{}{}
+		for r := range before {
+			c.all[c.wider(r)] = struct{}{}
+		}
+	}
+}
+
+// wider returns what stands for a reference, if there are too many.
+func (c *collection) wider(r Reference) Reference {
+	if c.anyName {
+		r.To, r.Name = both, All
+	}
+	if c.anyNamespace {
+		r.Namespace = All
+	}
+	return r
 }
 
 // unknown records that the object may refer to anything that an object of its namespace may refer to.
 func (o *reading) unknown(to To) { o.add(to, o.namespace, All) }
 
-func (o *reading) references() []Reference { return slices.SortedFunc(maps.Keys(o.found), Compare) }
+func (o *reading) references() []Reference { return slices.SortedFunc(maps.Keys(o.all), Compare) }
 
 // metadata reads the names of the object, and its owners: deleting an owner deletes the object.
 func (o *reading) metadata() error {
@@ -77,8 +108,7 @@ func (o *reading) named(r rule, parent map[string]any, value any) error {
 		if err != nil {
 			return err
 		}
-		to = map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps, "": both}[kind]
-		if to == 0 {
+		if to = ofKind[kind]; to == 0 {
 			return nil
 		}
 	}

@@ -7,6 +7,7 @@ package references
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -89,7 +90,7 @@ func (r *Reader) Fields() [][]string { return r.fields }
 // References returns the references of an object that has at least Fields, sorted, each once. The error says what could not be read. Then
 // the object may refer to everything in its own namespace, and by any name in it to other namespaces.
 func (r *Reader) References(object map[string]any) ([]Reference, error) {
-	o := &reading{object: object, found: map[Reference]struct{}{}}
+	o := &reading{object: object, collection: &collection{all: map[Reference]struct{}{}}}
 	err := o.metadata()
 	if err == nil {
 		err = r.read(o)
@@ -98,6 +99,8 @@ func (r *Reader) References(object map[string]any) ([]Reference, error) {
 		o.unknown(both)
 		o.namespace = All
 		o.words(both, o.object)
+	} else if o.anyName {
+		err = fmt.Errorf("it has more than %d names", maxReferences)
 	}
 	return o.references(), err
 }

@@ -43,8 +43,8 @@ var readers = func() map[string]*Reader {
 // forget removes the references of the object to itself. It is one of to.
 func (o *reading) forget(to To) {
 	self := Reference{both, o.namespace, o.name}
-	if _, ok := o.found[self]; ok && to != 0 {
-		delete(o.found, self)
+	if _, ok := o.all[self]; ok && to != 0 {
+		delete(o.all, self)
 		o.add(both&^to, o.namespace, o.name)
 	}
 }

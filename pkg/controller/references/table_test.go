@@ -277,7 +277,7 @@ func TestTyped(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, err := Builtin(resource).References(content)
-				if wanted := (&reading{found: want}).references(); err != nil || !slices.Equal(got, wanted) {
+				if wanted := (&reading{collection: &collection{all: want}}).references(); err != nil || !slices.Equal(got, wanted) {
 					t.Fatalf("got\n%v, %v\nwant\n%v", written(got), err, written(wanted))
 				}
 				found += len(got)

@@ -99,24 +99,34 @@ func (o *reading) words(to To, value any) {
 	case map[string]any:
 		o = o.within(value)
 		for key, v := range value {
-			o.words(to, key)
-			for _, rest, dotted := strings.Cut(key, "."); dotted && !strings.Contains(key, "/"); _, rest, dotted = strings.Cut(rest, ".") {
-				o.words(to, rest)
-			}
+			o.key(to, key)
 			o.words(to, v)
+		}
+	}
+}
+
+// key adds every name in a key, and those that begin after a dot in it.
+func (o *reading) key(to To, key string) {
+	o.word(to, key)
+	if strings.Contains(key, "/") {
+		return
+	}
+	for _, rest, dotted := strings.Cut(key, "."); dotted; _, rest, dotted = strings.Cut(rest, ".") {
+		if len(rest) <= maxName { // Otherwise the time would grow with the square of the length.
+			o.word(to, rest)
 		}
 	}
 }
 
 // word adds the names in a string that is no prose.
 func (o *reading) word(to To, value string) {
-	if value = strings.TrimSpace(value); len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
+	if value = strings.TrimSpace(value); to != 0 && len(value) <= maxText && !strings.ContainsFunc(value, unicode.IsSpace) {
 		o.split(to, value)
 	}
 }
 
-// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap. to is what the fields
-// above it speak of.
+// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap, and each name beside one
+// of these kinds. to is what the fields above it speak of.
 func (o *reading) mentioned(to To, key string, value any) {
 	to |= mentions(key)
 	switch value := value.(type) {
@@ -130,11 +140,18 @@ func (o *reading) mentioned(to To, key string, value any) {
 		}
 	case map[string]any:
 		o = o.within(value)
+		if kind, _ := value["kind"].(string); kind != "" {
+			name, _ := value["name"].(string)
+			o.word(ofKind[kind], name)
+		}
 		for key, v := range value {
 			o.mentioned(to, key, v)
 		}
 	}
 }
+
+// ofKind has what objects of a kind are; both if it is not known.
+var ofKind = map[string]To{"Secret": Secrets, "ConfigMap": ConfigMaps, "": both}
 
 // split adds the names that stand in a text between characters that names cannot have. A name after "ns/" or "ns:" is one in that namespace
 // too.

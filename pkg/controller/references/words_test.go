@@ -5,8 +5,10 @@ package references
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -136,10 +138,68 @@ func TestWordsFindNames(t *testing.T) {
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9\-]{0,10}[a-z0-9])?(\.[a-z0-9]{1,5})?`).Draw(t, "name")
 		around := rapid.StringMatching(`[/:,;=$\{\}\[\]()@|"'&?!#*+<>^~%]{0,3}`)
 		text := around.Draw(t, "before") + name + around.Draw(t, "after")
-		o := &reading{namespace: "ns", found: map[Reference]struct{}{}}
+		o := &reading{namespace: "ns", collection: &collection{all: map[Reference]struct{}{}}}
 		o.words(Secrets, map[string]any{"field": []any{text}})
-		if _, ok := o.found[Reference{Secrets, "ns", name}]; !ok {
+		if _, ok := o.all[Reference{Secrets, "ns", name}]; !ok {
 			t.Errorf("%q is not found in %q", name, text)
 		}
 	})
+}
+
+// TestLongKeys: a key can be as long as an object, and is read in a time that grows with its length.
+func TestLongKeys(t *testing.T) {
+	object := map[string]any{
+		"metadata": map[string]any{"name": "x", "namespace": "ns"},
+		"spec":     map[string]any{strings.Repeat("a.", 700_000): "", strings.Repeat("a.", 10) + "secret": ""},
+	}
+	began := time.Now()
+	refs, err := Undeclared().References(object)
+	if took := time.Since(began); err != nil || took > 5*time.Second { // It takes milliseconds.
+		t.Errorf("it took %s, %v", took, err)
+	}
+	if !slices.Contains(refs, Reference{both, "ns", "secret"}) {
+		t.Error("what stands after a dot is missing")
+	}
+}
+
+// TestManyNames: what an object takes in memory is bounded. If it has more names than that, it may refer to everything where they are.
+func TestManyNames(t *testing.T) {
+	everything := func(namespaces ...string) (out []Reference) {
+		for _, n := range namespaces {
+			out = append(out, Reference{both, n, All})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		namespaces, names int
+		inName            bool // the namespaces are in the names
+		want              []Reference
+	}{
+		"in the own namespace":  {0, maxReferences, false, everything("ns")},
+		"in some namespaces":    {2, maxReferences / 3, false, everything("ns", "other-0", "other-1")},
+		"in very many":          {0, maxReferences + 1, true, everything(All)},
+		"in all":                {maxNamespaces + 1, maxReferences, false, everything(All, "ns")},
+		"as many as are stored": {0, maxReferences - 10, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names, namespaces []any
+			for i := range tc.names {
+				if name := fmt.Sprint("n", i); tc.inName {
+					names = append(names, name+"/"+name)
+				} else {
+					names = append(names, name)
+				}
+			}
+			for i := range tc.namespaces {
+				namespaces = append(namespaces, fmt.Sprint("other-", i))
+			}
+			refs, err := Undeclared().References(map[string]any{
+				"metadata": map[string]any{"name": "n0", "namespace": "ns"},
+				"spec":     map[string]any{"x": names, "namespaces": namespaces},
+			})
+			if (err != nil) != (tc.want != nil) || tc.want != nil && !slices.Equal(refs, tc.want) || tc.want == nil && len(refs) < tc.names {
+				t.Errorf("got %d, such as %v; %v", len(refs), refs[:min(3, len(refs))], err)
+			}
+		})
+	}
 }

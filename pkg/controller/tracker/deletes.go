@@ -53,6 +53,12 @@ func (t *Tracker) Retake(o *deletion.Order, read *lifecycle.Fact, now time.Time)
 	return judged, ok
 }
 
+// Rejudge returns the order for the state that is known now; false if the object must not be deleted now.
+func (t *Tracker) Rejudge(o *deletion.Order, now time.Time) (judged *deletion.Order, ok bool) {
+	t.do(func(e *engine.Engine) { judged, ok = e.Rejudge(o, now) })
+	return judged, ok
+}
+
 // Release ends an order for which no DELETE was sent.
 func (t *Tracker) Release(o *deletion.Order, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Release(o, now) })
