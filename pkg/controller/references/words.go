@@ -25,8 +25,8 @@ const (
 // such an object may name counts as used:
 //
 //   - each string as a whole, and each part of it between other characters than those of names. So the forms in use are found: "ns/name",
-//     "ns:name" (Rancher), "secret://name", "a,b" and "${secrets:ns/name:key}" (Strimzi), "name:/path" (Flink). Strings with spaces are
-//     prose and name nothing;
+//     "ns:name" (Rancher), "secret://name", "a,b" and "${secrets:ns/name:key}" (Strimzi), "name:/path" (Flink), and "name.ns" in fields
+//     that speak of Secrets (Ambassador). Strings with spaces are prose and name nothing, unless they are commands or scripts;
 //   - in the namespaces that stand beside or above it too, see within;
 //   - the keys of maps, and what follows a dot in them: "spark.kubernetes.driver.secrets.name" (Spark). Field names cannot be told from
 //     keys, so they count too;
@@ -101,6 +101,36 @@ func (o *reading) words(to To, value any) {
 		for key, v := range value {
 			o.key(to, key)
 			o.words(to, v)
+			o.byKey(to, key, v)
+		}
+	}
+}
+
+// byKey adds what the name of a field says of its value: commands and scripts are no prose, and a Secret can be given as "name.ns".
+func (o *reading) byKey(to To, key string, value any) {
+	switch text, _ := value.(string); {
+	case key == "command", key == "args", key == "env", key == "script", key == "source":
+		o.texts(to, value)
+	case text != "" && mentions(key) != 0:
+		dot := strings.LastIndexByte(text, '.')
+		if name, namespace := text[:max(dot, 0)], text[dot+1:]; isName(name) && isLabel(namespace) {
+			o.add(to, namespace, name)
+		}
+	}
+}
+
+// texts adds every name in the texts in a value, in which spaces separate names too.
+func (o *reading) texts(to To, value any) {
+	switch value := value.(type) {
+	case string:
+		o.split(to, value)
+	case []any:
+		for _, v := range value {
+			o.texts(to, v)
+		}
+	case map[string]any:
+		for _, v := range value {
+			o.texts(to, v)
 		}
 	}
 }

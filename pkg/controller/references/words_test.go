@@ -49,12 +49,18 @@ func TestUndeclared(t *testing.T) {
 		object       string
 		used, unused []string
 	}{
-		"a string":             {header + "spec: {secretName: s}", []string{"s", "own"}, []string{"x", "other/s"}},
-		"deep in lists":        {header + "spec: {a: [[{b: [{c: s.v1}]}]]}", []string{"s.v1"}, []string{"v1"}},
-		"in the status":        {header + "status: {binding: {name: s}}", []string{"s"}, nil},
-		"with a line end":      {header + "spec: {a: \"s\\n\"}", []string{"s"}, nil},
-		"part of a word":       {header + "spec: {a: my-s}", []string{"my-s"}, []string{"my", "s"}},
-		"prose":                {header + "spec: {a: the secret s}", nil, []string{"s", "secret", "the"}},
+		"a string":        {header + "spec: {secretName: s}", []string{"s", "own"}, []string{"x", "other/s"}},
+		"deep in lists":   {header + "spec: {a: [[{b: [{c: s.v1}]}]]}", []string{"s.v1"}, []string{"v1"}},
+		"in the status":   {header + "status: {binding: {name: s}}", []string{"s"}, nil},
+		"with a line end": {header + "spec: {a: \"s\\n\"}", []string{"s"}, nil},
+		"part of a word":  {header + "spec: {a: my-s}", []string{"my-s"}, []string{"my", "s"}},
+		"prose":           {header + "spec: {a: the secret s}", nil, []string{"s", "secret", "the"}},
+		"a template of Pods": {
+			header + "spec: {containers: [{command: [sh, -c, cat s1], args: ['run --tls s2'], env: [{name: A, value: 'on ns2/s3'}]}]}",
+			[]string{"s1", "s2", "s3", "ns2/s3"}, nil,
+		},
+		"a script":             {header + "spec: {steps: [{script: \"#!/bin/sh\\nkubectl get secret s1 -o yaml\\n\"}]}", []string{"s1"}, nil},
+		"Ambassador":           {header + "spec: {secret: s.ns2}", []string{"s.ns2", "ns2/s"}, []string{"ns3/s"}},
 		"another namespace":    {header + "spec: {a: ns2/s}", []string{"ns2/s", "s"}, []string{"ns3/s"}},
 		"Rancher":              {header + "spec: {cloudCredentialSecretName: 'ns2:cc-s'}", []string{"ns2/cc-s", "cc-s"}, []string{"ns3/cc-s"}},
 		"a namespace beside":   {header + "spec: {secretRef: {name: s, namespace: ns2}}", []string{"ns2/s", "s"}, []string{"ns3/s"}},

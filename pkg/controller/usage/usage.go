@@ -6,7 +6,6 @@
 package usage
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,8 @@ type Tracker[T comparable] struct {
 	// undiscovered is why it is not known which sources there are; empty if it is.
 	undiscovered string
 	unready      int // the number of sources that are not ready
+	// firstUnready is the name of one of them. People may ask for many objects why they are held.
+	firstUnready string
 
 	objects map[T]*object[T]
 	// buckets have the first object of each bucket, by the place of the references that name the objects. References in the second map
@@ -162,18 +163,13 @@ func (t *Tracker[T]) Unknown() string {
 	if t.undiscovered != "" {
 		return t.undiscovered
 	}
-	if t.unready == 0 {
+	switch s := t.sources[t.firstUnready]; {
+	case t.unready == 0:
 		return ""
+	case s.why != "":
+		return s.why
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.sources)) {
-		switch s := t.sources[name]; {
-		case s.why != "":
-			return s.why
-		case !s.listed:
-			return "Winnow has not listed all " + name + " yet"
-		}
-	}
-	return ""
+	return "Winnow has not listed all " + t.firstUnready + " yet"
 }
 
 // Add adds an object. If it is not known to be in use, it is unused since the given time at the latest; zero if that is not known.
@@ -343,9 +339,12 @@ func firstKnown(now time.Time) int64 { return now.Unix() }
 // sourceChanged returns the objects that are affected by a change of the sources, which has also changed references.
 func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now time.Time) Changed[T] {
 	t.unready = 0
-	for _, s := range t.sources {
-		if !s.listed || s.why != "" {
-			t.unready++
+	for name, s := range t.sources {
+		if s.listed && s.why == "" {
+			continue
+		}
+		if t.unready++; t.unready == 1 || name < t.firstUnready {
+			t.firstUnready = name
 		}
 	}
 	if t.Known() == wasKnown {

@@ -304,3 +304,18 @@ func rounded(t time.Time) time.Time {
 	}
 	return t
 }
+
+// TestManySources: what is said of each object that is held does not take longer if there are many resources.
+func TestManySources(t *testing.T) {
+	tr, names := New[string](), make([]string, 10_000)
+	for i := range names {
+		names[i] = fmt.Sprint("resources-", i)
+	}
+	tr.SetSources(names, "", time.Now())
+	if got, want := tr.Unknown(), "Winnow has not listed all resources-0 yet"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if n := testing.AllocsPerRun(10, func() { tr.Unknown() }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
