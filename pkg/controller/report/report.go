@@ -91,7 +91,7 @@ func (g Group) String() string {
 	}
 	s := fmt.Sprintf("%s: %s", g.Reason, g.Object)
 	if g.Detail != "" {
-		s += fmt.Sprintf(" (%.512s)", g.Detail) // Messages of API servers and webhooks may be long.
+		s += fmt.Sprintf(" (%.900s)", g.Detail) // Messages of API servers and webhooks may be long.
 	}
 	if g.Count > 1 {
 		s += fmt.Sprintf(" and %d more", g.Count-1)

@@ -22,10 +22,10 @@ func TestGroupString(t *testing.T) {
 		"Held: pods/a (5f3c)":              {Reason: policy.ReasonHeld, Object: "pods/a", Detail: "5f3c", Count: 1},
 		"Held: pods/a and 1 more":          {Reason: policy.ReasonHeld, Object: "pods/a", Count: 2},
 		"Refused: pods/a (no) and 41 more": {Reason: policy.ReasonRefused, Object: "pods/a", Detail: "no", Count: 42},
-		"Refused: pods/a (" + strings.Repeat("x", 512) + ")": {
-			Reason: policy.ReasonRefused, Object: "pods/a", Detail: strings.Repeat("x", 513), Count: 1,
+		"Refused: pods/a (" + strings.Repeat("x", 900) + ")": {
+			Reason: policy.ReasonRefused, Object: "pods/a", Detail: strings.Repeat("x", 901), Count: 1,
 		},
-		"Refused: pods/a (" + strings.Repeat("é", 512) + ")": {
+		"Refused: pods/a (" + strings.Repeat("é", 900) + ")": {
 			Reason: policy.ReasonRefused, Object: "pods/a", Detail: strings.Repeat("é", 100000), Count: 1,
 		},
 		"Refused: 1 object (kubectl get cand names them)": {

@@ -87,12 +87,21 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 }
 
 func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard string, path *field.Path) field.ErrorList {
+	after, needsTTL := rulesAfter[rule.After]
 	errs := validateResources(rule.Resources, noWildcard, path.Child("resources"))
+	if rule.After == gc.AfterUnused { // validateResourcesAfter says what is supported.
+		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
+			return err.Type == field.ErrorTypeInvalid && err.BadValue != gc.ResourceAll
+		})
+	}
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	errs = append(errs, validateConditions(rule.MatchConditions, accepted, path.Child("matchConditions"))...)
 	errs = append(errs, validateSecretConditions(rule, path.Child("matchConditions"))...)
 	if rule.TTL != nil {
 		errs = append(errs, validateTTL(*rule.TTL, path.Child("ttl"))...)
+	} else if needsTTL {
+		errs = append(errs, field.Required(path.Child("ttl"),
+			fmt.Sprintf("set how long to keep the objects after their %s; %s", after.event, gc.TTLExample)))
 	} else if rule.Capacity == nil && rule.ActiveDeadline == nil {
 		errs = append(errs, field.Required(path.Child("ttl"),
 			`set ttl, capacity, activeDeadline or several of them: a rule does not inherit them from the defaults; `+gc.TTLExample+`, or "never"`))
@@ -123,11 +132,8 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	}
 	errs := validateResourcesAfter(rule, after.why, path.Child("resources"))
 	if s := rule.Selector; len(rule.MatchConditions) == 0 && (s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0) {
-		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+after.why))
-	}
-	if rule.TTL == nil && (rule.Capacity != nil || rule.ActiveDeadline != nil) { // Otherwise validateRule says so.
-		errs = append(errs, field.Required(path.Child("ttl"),
-			fmt.Sprintf("set how long to keep the objects after their %s; %s", after.event, gc.TTLExample)))
+		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+after.why+
+			"; for example, matchLabels: {generated: \"true\"}"))
 	}
 	for _, other := range []struct {
 		name string
@@ -145,7 +151,9 @@ func validateResourcesAfter(rule *gc.CleanupRule, why string, path *field.Path) 
 	var errs field.ErrorList
 	for i, resource := range rule.Resources {
 		if rule.After == gc.AfterUnused && !gc.CanBeUnused(resource) && resource != gc.ResourceAll {
-			errs = append(errs, field.NotSupported(path.Index(i), resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets}))
+			err := field.NotSupported(path.Index(i), resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets})
+			err.Detail += "; only these can be unused; for other resources, leave out after"
+			errs = append(errs, err)
 		}
 	}
 	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {

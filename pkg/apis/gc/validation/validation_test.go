@@ -293,7 +293,7 @@ func TestUnusedWithSeveralMistakes(t *testing.T) {
 			[]string{"spec.rules[0].ttl", "spec.rules[0].capacity"},
 		},
 		"every resource":      {rule("a", unused(gc.ResourceAll)), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources"}},
-		"a misspelt resource": {rule("a", unused("configmap")), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources[0]"}},
+		"a misspelt resource": {rule("a", unused("configmap")), []string{"spec.rules[0].resources[0]"}},
 		"several that cannot be unused": {
 			rule("a", unused("jobs.batch", "secrets", "pods")), []string{"spec.rules[0].resources[0]", "spec.rules[0].resources[2]"},
 		},
