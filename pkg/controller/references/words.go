@@ -155,8 +155,8 @@ func (o *reading) word(to To, value string) {
 	}
 }
 
-// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap, and each name beside one
-// of these kinds. to is what the fields above it speak of.
+// mentioned adds every name in a field, and in the fields below it, whose own names speak of a Secret or ConfigMap, and each name beside
+// one of these kinds. to is what the fields above it speak of.
 func (o *reading) mentioned(to To, key string, value any) {
 	to |= mentions(key)
 	switch value := value.(type) {
