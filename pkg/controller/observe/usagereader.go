@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
@@ -166,17 +166,38 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 	return index, group.Wait()
 }
 
+// wholePage is how many objects EachReferring lists at a time if they are read whole: anybody may create large custom resources.
+const wholePage = 100
+
 // EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
 func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
-	list := pager.New(pager.ListPageFunc(selecting(c.Lister(ReferrerReading(k), namespace), k.FieldSelector)))
-	unstructuredOf := unstructuredFrom(k)
-	return list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		u, err := unstructuredOf(object)
+	reading, options, unstructuredOf := ReferrerReading(k), metav1.ListOptions{Limit: pageSize}, unstructuredFrom(k)
+	if reading.content == wholeObject && !reading.typed() {
+		options.Limit = wholePage
+	}
+	for list := selecting(c.Lister(reading, namespace), k.FieldSelector); ; {
+		l, err := list(ctx, options)
 		if err != nil {
 			return err
 		}
-		all, _ := ReferringOf(k, u)
-		do(all)
-		return nil
-	})
+		m, err := meta.ListAccessor(l)
+		if err != nil {
+			return err
+		}
+		err = meta.EachListItem(l, func(object runtime.Object) error {
+			u, err := unstructuredOf(object)
+			if err != nil {
+				return err
+			}
+			all, _ := ReferringOf(k, u)
+			do(all)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if options.Continue = m.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
 }

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +26,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/fakecluster"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
@@ -125,6 +128,29 @@ func replicas(n int) (out []runtime.Object) {
 		out = append(out, p)
 	}
 	return out
+}
+
+// TestOnePageAtATime: of objects that are read whole, and may be large, few are in memory at a time.
+func TestOnePageAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var objects []runtime.Object
+		for i := range 3 * wholePage {
+			objects = append(objects, running(runs, fmt.Sprint("r-", i), "x"))
+		}
+		u := newUsages(t, allReferrers(), objects...)
+		i := slices.IndexFunc(allReferrers().Referrers, func(k *kinds.Referrer) bool { return k.Resource() == runs.Resource() })
+		read := 0
+		err := u.Client.EachReferring(t.Context(), allReferrers().Referrers[i], testbuilders.Home, func([]engine.Referring) {
+			synctest.Wait()
+			if got, want := u.lists("runs", testbuilders.Home), 1+read/wholePage; got != want {
+				t.Errorf("%d pages were listed when %d objects were read", got, read)
+			}
+			read++
+		})
+		if err != nil || read != len(objects) {
+			t.Errorf("read %d objects, %v", read, err)
+		}
+	})
 }
 
 // TestInUseFails: nothing is said to be unused if anything that may refer to it could not be read, and the error says what and why.

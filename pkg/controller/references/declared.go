@@ -96,12 +96,14 @@ func Unreadable(why error) *Reader {
 
 // Union returns a Reader that finds what two others find.
 func Union(a, b *Reader) *Reader {
-	return newReader(func(o *reading) error {
+	r := newReader(func(o *reading) error {
 		if err := a.read(o); err != nil {
 			return err
 		}
 		return b.read(o)
 	}, a.fields, b.fields)
+	r.self = a.self | b.self
+	return r
 }
 
 // declarations has one file for each resource. Each says what it was read from.

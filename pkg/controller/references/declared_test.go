@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
 // written writes references as "secrets namespace/name".
@@ -170,5 +172,21 @@ func checkField(t *testing.T, r *Reader, resource, field string) {
 		if err != nil || !found {
 			t.Errorf("%s: %s of a %s: got %v, %v", resource, field, kind, written(refs), err)
 		}
+	}
+}
+
+// TestNothingUsesItself: an object that has its own name in an annotation is not used for that, also if users declare what is in its data.
+func TestNothingUsesItself(t *testing.T) {
+	declared, err := Declared([]gc.LifecycleReference{{To: gc.ResourceSecrets, Names: "object.data.other"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := map[string]any{
+		"metadata": map[string]any{"name": "own", "namespace": "ns", "annotations": map[string]any{"example.com/name": "own"}},
+		"data":     map[string]any{"other": "x"},
+	}
+	refs, err := Union(Builtin("configmaps"), declared).References(object)
+	if got := written(refs); err != nil || !slices.Equal(got, []string{"secrets ns/own", "secrets ns/x"}) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -82,6 +82,7 @@ func KeysOf(to To, namespace, name string) (named, unknown [4]Key) {
 type Reader struct {
 	fields [][]string
 	read   func(*reading) error
+	self   To // what the objects themselves are; 0 if they are neither ConfigMaps nor Secrets
 }
 
 // Fields returns the paths of an object that are read, as expressions.Union returns them. A path through a list leads into its elements.
@@ -95,17 +96,20 @@ func (r *Reader) References(object map[string]any) ([]Reference, error) {
 	if err == nil {
 		err = r.read(o)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		o.unknown(both)
 		o.namespace = All
 		o.words(both, o.object)
-	} else if o.anyName {
+	case o.anyName:
 		err = fmt.Errorf("it has more than %d names", maxReferences)
+	default:
+		o.forget(r.self)
 	}
 	return o.references(), err
 }
 
 func newReader(read func(*reading) error, fields ...[][]string) *Reader {
 	owned := [][]string{{"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "ownerReferences"}}
-	return &Reader{expressions.Union(append(fields, owned)...), read}
+	return &Reader{fields: expressions.Union(append(fields, owned)...), read: read}
 }

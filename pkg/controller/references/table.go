@@ -26,16 +26,16 @@ var readers = func() map[string]*Reader {
 		for _, r := range rules {
 			fields = append(fields, r.fields()...)
 		}
-		self := map[string]To{"secrets": Secrets, "configmaps": ConfigMaps}[resource]
-		out[resource] = newReader(func(o *reading) error {
+		r := newReader(func(o *reading) error {
 			for _, r := range rules {
 				if err := find(o, r); err != nil {
 					return err
 				}
 			}
-			o.forget(self)
 			return nil
 		}, expressions.Union(fields))
+		r.self = map[string]To{"secrets": Secrets, "configmaps": ConfigMaps}[resource]
+		out[resource] = r
 	}
 	return out
 }()
