@@ -88,7 +88,7 @@ func ToOf(resource string) references.To {
 func metadata(object *unstructured.Unstructured) *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{
 		Name: object.GetName(), Namespace: object.GetNamespace(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
-		OwnerReferences: object.GetOwnerReferences(),
+		OwnerReferences: object.GetOwnerReferences(), Finalizers: object.GetFinalizers(), DeletionTimestamp: object.GetDeletionTimestamp(),
 	}
 }
 

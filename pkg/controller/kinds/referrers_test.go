@@ -374,3 +374,16 @@ func TestReferrersOfTables(t *testing.T) {
 		t.Error("WithReferrers has changed the table")
 	}
 }
+
+// TestFinalizersAreUse: somebody still needs an object with a finalizer, for example Rook the Secret of a Ceph cluster.
+func TestFinalizersAreUse(t *testing.T) {
+	for text, want := range map[string]string{
+		"{metadata: {name: rook-ceph-mon, namespace: ns, finalizers: [ceph.rook.io/disaster-protection]}}":             "it has a finalizer",
+		"{metadata: {name: a, namespace: ns, finalizers: [example.com/a], deletionTimestamp: '2026-01-01T00:00:00Z'}}": "",
+	} {
+		secrets := listed("", "v1", "Secret", "secrets")
+		if _, exempt, err := newCatalog(t).Referrers([]Listed{secrets}, nil, nil)[0].References(object(t, text)); err != nil || exempt != want {
+			t.Errorf("%s: used because %q, %v", text, exempt, err)
+		}
+	}
+}

@@ -100,6 +100,9 @@ func Exempt(kind schema.GroupKind, m *metav1.ObjectMeta, secretType string) stri
 	if len(m.OwnerReferences) > 0 {
 		return "it has an owner"
 	}
+	if len(m.Finalizers) > 0 && m.DeletionTimestamp == nil {
+		return "it has a finalizer" // A delete could not be taken back.
+	}
 	if why := exempt.types[secretType]; why != "" {
 		return why
 	}
