@@ -37,13 +37,17 @@ func waitMarks(t *testing.T, ns string, names ...string) map[string]time.Time {
 	var found map[string]time.Time
 	eventually(t, func(ctx context.Context) string {
 		configMaps, err := kube.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
-		must(t, err)
+		if err != nil {
+			return err.Error()
+		}
 		known := map[types.UID]string{}
 		for _, cm := range configMaps.Items {
 			known[cm.UID] = cm.Name
 		}
 		list, err := storedMarks(t, ns).List(ctx, metav1.ListOptions{})
-		must(t, err)
+		if err != nil {
+			return err.Error()
+		}
 		found = map[string]time.Time{}
 		for i := range list.Items {
 			m, err := usagemarks.Decode(&list.Items[i])
@@ -53,7 +57,8 @@ func waitMarks(t *testing.T, ns string, names ...string) map[string]time.Time {
 			}
 		}
 		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, names) {
-			return fmt.Sprintf("there are marks of %q, want %q", got, names)
+			candidates, stderr, _ := suite.Kubectl(ctx, "get", "cand", "-n", ns, "-o", "yaml")
+			return fmt.Sprintf("there are marks of %q, want %q; %s%s", got, names, candidates, stderr)
 		}
 		return ""
 	})
@@ -63,27 +68,29 @@ func waitMarks(t *testing.T, ns string, names ...string) map[string]time.Time {
 // TestUnusedOutlivesWinnow: since when an object is unused is still known after all replicas were killed. A mark goes when its object is
 // used or deleted.
 func TestUnusedOutlivesWinnow(t *testing.T) {
+	// Words in annotations of CustomResourceDefinitions count as names.
+	const first, second = "settings-1", "settings-2"
 	ns := newNamespace(t)
 	grantReferrers(t)
-	createConfigMap(t, ns, "a")
+	createConfigMap(t, ns, first)
 	createPolicy(t, ns, "p", unusedAfter("1h"))
-	before := waitMarks(t, ns, "a")
+	before := waitMarks(t, ns, first)
 	kill(t, server.Replicas...)
 	for _, r := range server.Replicas {
 		must(t, r.Start(whole))
 	}
-	createConfigMap(t, ns, "b")
-	if after := waitMarks(t, ns, "a", "b"); !after["a"].Equal(before["a"]) || !after["b"].After(before["a"]) {
+	createConfigMap(t, ns, second)
+	if after := waitMarks(t, ns, first, second); !after[first].Equal(before[first]) || !after[second].After(before[first]) {
 		t.Errorf("unused since %v, and before the restart %v", after, before)
 	}
 	_, err := kube.CoreV1().Pods(ns).Create(t.Context(), pod("user", func(p *corev1.Pod) {
 		p.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: "b"},
+			LocalObjectReference: corev1.LocalObjectReference{Name: second},
 		}}}
 	}), metav1.CreateOptions{})
 	must(t, err)
-	waitMarks(t, ns, "a")
-	must(t, kube.CoreV1().ConfigMaps(ns).Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	waitMarks(t, ns, first)
+	must(t, kube.CoreV1().ConfigMaps(ns).Delete(t.Context(), first, metav1.DeleteOptions{}))
 	waitMarks(t, ns)
 	list, err := storedMarks(t, ns).List(t.Context(), metav1.ListOptions{})
 	must(t, err)

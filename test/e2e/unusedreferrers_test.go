@@ -68,7 +68,7 @@ func testUnusedSleepers(t *testing.T) {
 	}
 	apply("apply")
 	used := map[string]string{ // by "resource/name", what uses it
-		"configmaps/of-cronjob": "cronjobs.batch/suspended", "configmaps/of-deployment": "deployments.apps/zero",
+		"configmaps/of-cronjob": "cronjobs.batch/suspended", "configmaps/of-deployment": "s.apps/zero", // the Deployment or its ReplicaSet
 		"secrets/of-job": "jobs.batch/suspended", "secrets/of-account": "serviceaccounts/builder", "secrets/of-ingress": "ingresses.networking.k8s.io/web",
 	}
 	for object := range used {
