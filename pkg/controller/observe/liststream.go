@@ -59,7 +59,7 @@ func (s *listStream) listWatch() *cache.ListWatch {
 // list lists all objects page by page, where the API server cannot stream lists, and returns a list without them. The options are those
 // of a reflector that wants to be served from the watch cache, where one answer may have all objects.
 func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	version, err := eachPage(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	version, err := eachFacts(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		l, err := s.lister(ctx, options)
 		s.answered(ctx, err, options.Continue == "")
 		return l, err
@@ -215,23 +215,14 @@ func (w *resumedWatch) ResultChan() <-chan watch.Event {
 // pageSize is how many objects are listed and added at a time.
 const pageSize = 500
 
-// eachPage lists objects page by page, as they were at one resource version, and returns that version.
-func eachPage(
-	ctx context.Context, list func(context.Context, metav1.ListOptions) (runtime.Object, error),
-	kind *kinds.Kind, add func([]*facts.Compact),
+// eachFacts lists objects page by page, as they were at one resource version, and returns that version.
+func eachFacts(
+	ctx context.Context, list cache.ListWithContextFunc, kind *kinds.Kind, add func([]*facts.Compact),
 ) (resourceVersion string, err error) {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		l, err := list(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		m, err := meta.ListAccessor(l)
-		if err != nil {
-			return "", err
-		}
+	err = eachPage(ctx, list, pageSize, func(l runtime.Object, m metav1.ListInterface) error {
+		resourceVersion = m.GetResourceVersion()
 		page := make([]*facts.Compact, 0, meta.LenList(l))
-		err = meta.EachListItem(l, func(object runtime.Object) error {
+		err := meta.EachListItem(l, func(object runtime.Object) error {
 			if k, err := Reduce(kind, object); err != nil {
 				skipped(object, err)
 			} else {
@@ -239,12 +230,36 @@ func eachPage(
 			}
 			return nil
 		})
-		if err != nil {
-			return "", err
+		if err == nil {
+			add(page)
 		}
-		add(page)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return resourceVersion, nil
+}
+
+// eachPage lists objects, at most so many at a time, and calls do with each page before it requests the next one.
+func eachPage(
+	ctx context.Context, list cache.ListWithContextFunc, most int64, do func(page runtime.Object, m metav1.ListInterface) error,
+) error {
+	options := metav1.ListOptions{Limit: most}
+	for {
+		page, err := list(ctx, options)
+		if err != nil {
+			return err
+		}
+		m, err := meta.ListAccessor(page)
+		if err != nil {
+			return err
+		}
+		if err := do(page, m); err != nil {
+			return err
+		}
 		if options.Continue = m.GetContinue(); options.Continue == "" {
-			return m.GetResourceVersion(), nil
+			return nil
 		}
 	}
 }

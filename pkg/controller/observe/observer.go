@@ -265,7 +265,7 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	defer func() { merge.End(complete, o.Clock.Now()) }()
 	list, retry := o.Client.Lister(NewReading(k, o.Tracker.Conditions), namespace), time.Second
 	for ctx.Err() == nil {
-		_, err := eachPage(ctx, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
+		_, err := eachFacts(ctx, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {
 			return
 		}

@@ -31,18 +31,14 @@ const largePage = 2000
 
 // Pages lists the objects of a namespace, or of all namespaces, page by page. It skips objects that cannot be read.
 func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add func(Page)) error {
-	options := metav1.ListOptions{Limit: largePage}
-	for {
-		list, sizes, err := c.listSized(ctx, r, namespace, options)
-		if err != nil {
-			return err
-		}
-		m, err := meta.ListAccessor(list)
-		if err != nil {
-			return err
-		}
+	var sizes []int
+	sized := func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+		list, sizes, err = c.listSized(ctx, r, namespace, options)
+		return list, err
+	}
+	return eachPage(ctx, sized, largePage, func(list runtime.Object, m metav1.ListInterface) error {
 		page, at := Page{Remaining: ptr.Deref(m.GetRemainingItemCount(), 0)}, -1
-		err = meta.EachListItem(list, func(object runtime.Object) error {
+		err := meta.EachListItem(list, func(object runtime.Object) error {
 			at++
 			k, err := Reduce(r.Kind, object)
 			if err != nil {
@@ -54,14 +50,11 @@ func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add fun
 			}
 			return nil
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			add(page)
 		}
-		add(page)
-		if options.Continue = m.GetContinue(); options.Continue == "" {
-			return nil
-		}
-	}
+		return err
+	})
 }
 
 // listSized lists like Lister, and returns the size of each object as it was sent.

@@ -171,20 +171,13 @@ const wholePage = 100
 
 // EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
 func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
-	reading, options, unstructuredOf := ReferrerReading(k), metav1.ListOptions{Limit: pageSize}, unstructuredFrom(k)
+	reading, most, unstructuredOf := ReferrerReading(k), int64(pageSize), unstructuredFrom(k)
 	if reading.content == wholeObject && !reading.typed() {
-		options.Limit = wholePage
+		most = wholePage
 	}
-	for list := selecting(c.Lister(reading, namespace), k.FieldSelector); ; {
-		l, err := list(ctx, options)
-		if err != nil {
-			return err
-		}
-		m, err := meta.ListAccessor(l)
-		if err != nil {
-			return err
-		}
-		err = meta.EachListItem(l, func(object runtime.Object) error {
+	list := selecting(c.Lister(reading, namespace), k.FieldSelector)
+	return eachPage(ctx, list, most, func(page runtime.Object, _ metav1.ListInterface) error {
+		return meta.EachListItem(page, func(object runtime.Object) error {
 			u, err := unstructuredOf(object)
 			if err != nil {
 				return err
@@ -193,11 +186,5 @@ func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace
 			do(all)
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-		if options.Continue = m.GetContinue(); options.Continue == "" {
-			return nil
-		}
-	}
+	})
 }
