@@ -29,22 +29,43 @@ func resources(named []string) sets.Set[string] {
 	return out
 }
 
-// validateResources checks the resources of a rule or a ceiling. If noWildcard is not empty, it is why gc.ResourceAll is refused.
-func validateResources(resources []string, noWildcard string, path *field.Path) field.ErrorList {
+// refuseResource returns why no policy can name a resource; nil if one can.
+func refuseResource(resource string, path *field.Path) *field.Error {
+	if reason := gc.ResourceRefusal(resource); reason != "" {
+		return field.Invalid(path, resource, reason)
+	}
+	return nil
+}
+
+// refuseUnlessUnused returns why a rule with after: Unused cannot name a resource; nil if it can.
+func refuseUnlessUnused(resource string, path *field.Path) *field.Error {
+	if gc.CanBeUnused(resource) {
+		return nil
+	}
+	err := field.NotSupported(path, resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets})
+	err.Detail += "; only these can be unused; for other resources, leave out after"
+	return err
+}
+
+// validateResources checks the resources of a rule or a ceiling. refuse checks one that is not gc.ResourceAll. If noWildcard is not empty, it
+// is why gc.ResourceAll is refused.
+func validateResources(
+	resources []string, refuse func(string, *field.Path) *field.Error, noWildcard string, path *field.Path,
+) field.ErrorList {
 	var errs field.ErrorList
 	for i, r := range resources {
-		path, reason := path.Index(i), ""
+		path, refusal := path.Index(i), (*field.Error)(nil)
 		switch {
 		case r != gc.ResourceAll:
-			reason = gc.ResourceRefusal(r)
+			refusal = refuse(r, path)
 		case noWildcard != "":
-			reason = noWildcard
+			refusal = field.Invalid(path, r, noWildcard)
 		case len(resources) > 1:
-			reason = allAndOthers
+			refusal = field.Invalid(path, r, allAndOthers)
 		}
 		switch {
-		case reason != "":
-			errs = append(errs, field.Invalid(path, r, reason))
+		case refusal != nil:
+			errs = append(errs, refusal)
 		case slices.Contains(resources[:i], r):
 			err := field.Duplicate(path, r)
 			err.Detail = "name each resource once"

@@ -28,7 +28,7 @@ func TestResourcesOfRulesAndCeilings(t *testing.T) {
 		"all of a group":             {resources: []string{"*.argoproj.io"}, want: []string{"resources[0]: Invalid value: \"*.argoproj.io\": wildcards are not allowed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkErrors(t, validateResources(c.resources, c.noWildcard, field.NewPath("resources")), c.want)
+			checkErrors(t, validateResources(c.resources, refuseResource, c.noWildcard, field.NewPath("resources")), c.want)
 		})
 	}
 }

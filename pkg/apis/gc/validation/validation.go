@@ -88,12 +88,11 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 
 func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard string, path *field.Path) field.ErrorList {
 	after, needsTTL := rulesAfter[rule.After]
-	errs := validateResources(rule.Resources, noWildcard, path.Child("resources"))
-	if rule.After == gc.AfterUnused { // validateResourcesAfter says what is supported.
-		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
-			return err.Type == field.ErrorTypeInvalid && err.BadValue != gc.ResourceAll
-		})
+	refuse := refuseResource
+	if rule.After == gc.AfterUnused {
+		refuse = refuseUnlessUnused
 	}
+	errs := validateResources(rule.Resources, refuse, noWildcard, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	errs = append(errs, validateConditions(rule.MatchConditions, accepted, path.Child("matchConditions"))...)
 	errs = append(errs, validateSecretConditions(rule, path.Child("matchConditions"))...)
@@ -130,7 +129,10 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 	if !ok {
 		return nil
 	}
-	errs := validateResourcesAfter(rule, after.why, path.Child("resources"))
+	var errs field.ErrorList
+	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
+		errs = append(errs, field.Required(path.Child("resources"), "name each resource: "+after.why))
+	}
 	if s := rule.Selector; len(rule.MatchConditions) == 0 && (s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0) {
 		errs = append(errs, field.Required(path.Child("selector"), "select the objects by label, or by matchConditions: "+after.why+
 			"; for example, matchLabels: {generated: \"true\"}"))
@@ -142,22 +144,6 @@ func validateAfter(rule *gc.CleanupRule, path *field.Path) field.ErrorList {
 		if other.set {
 			errs = append(errs, field.Forbidden(path.Child(other.name), "may be set only with after: Finished; write a rule of its own for it"))
 		}
-	}
-	return errs
-}
-
-// validateResourcesAfter checks the resources of a rule that deletes objects whether they have finished or not.
-func validateResourcesAfter(rule *gc.CleanupRule, why string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, resource := range rule.Resources {
-		if rule.After == gc.AfterUnused && !gc.CanBeUnused(resource) && resource != gc.ResourceAll {
-			err := field.NotSupported(path.Index(i), resource, []string{gc.ResourceConfigMaps, gc.ResourceSecrets})
-			err.Detail += "; only these can be unused; for other resources, leave out after"
-			errs = append(errs, err)
-		}
-	}
-	if len(rule.Resources) == 0 || slices.Contains(rule.Resources, gc.ResourceAll) {
-		errs = append(errs, field.Required(path, "name each resource: "+why))
 	}
 	return errs
 }
