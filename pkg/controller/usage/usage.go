@@ -23,9 +23,8 @@ type Tracker[T comparable] struct {
 	sources map[string]*source
 	// undiscovered is why it is not known which sources there are; empty if it is.
 	undiscovered string
-	unready      int // the number of sources that are not ready
-	// firstUnready is the name of one of them. People may ask for many objects why they are held.
-	firstUnready string
+	// unready is the name of the first source that is not ready; empty if all are. People may ask for many objects why they are held.
+	unready string
 
 	objects map[T]*object[T]
 	// buckets have the first object of each bucket, by the place of the references that name the objects. References in the second map
@@ -163,13 +162,13 @@ func (t *Tracker[T]) Unknown() string {
 	if t.undiscovered != "" {
 		return t.undiscovered
 	}
-	switch s := t.sources[t.firstUnready]; {
-	case t.unready == 0:
+	switch s := t.sources[t.unready]; {
+	case t.unready == "":
 		return ""
 	case s.why != "":
 		return s.why
 	}
-	return "Winnow has not listed all " + t.firstUnready + " yet"
+	return "Winnow has not listed all " + t.unready + " yet"
 }
 
 // Add adds an object. If it is not known to be in use, it is unused since the given time at the latest; zero if that is not known.
@@ -279,7 +278,7 @@ func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
 }
 
 // Known reports whether Unknown is empty.
-func (t *Tracker[T]) Known() bool { return t.undiscovered == "" && t.unready == 0 }
+func (t *Tracker[T]) Known() bool { return t.undiscovered == "" && t.unready == "" }
 
 // Explain says what refers to an object, or why that is not known; empty if nothing does. It names a referrer in the namespace of the
 // object if mayName reports true for its source, and otherwise only the source.
@@ -338,13 +337,10 @@ func firstKnown(now time.Time) int64 { return now.Unix() }
 
 // sourceChanged returns the objects that are affected by a change of the sources, which has also changed references.
 func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now time.Time) Changed[T] {
-	t.unready = 0
+	t.unready = ""
 	for name, s := range t.sources {
-		if s.listed && s.why == "" {
-			continue
-		}
-		if t.unready++; t.unready == 1 || name < t.firstUnready {
-			t.firstUnready = name
+		if ready := s.listed && s.why == ""; !ready && (t.unready == "" || name < t.unready) {
+			t.unready = name
 		}
 	}
 	if t.Known() == wasKnown {
