@@ -47,8 +47,8 @@ func refuseUnlessUnused(resource string, path *field.Path) *field.Error {
 	return err
 }
 
-// validateResources checks the resources of a rule or a ceiling. refuse checks one that is not gc.ResourceAll. If noWildcard is not empty, it
-// is why gc.ResourceAll is refused.
+// validateResources checks the resources of a rule or a ceiling. refuse checks one that is not gc.ResourceAll. If noWildcard is not empty,
+// it is why gc.ResourceAll is refused.
 func validateResources(
 	resources []string, refuse func(string, *field.Path) *field.Error, noWildcard string, path *field.Path,
 ) field.ErrorList {
