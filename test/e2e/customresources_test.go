@@ -231,6 +231,13 @@ func TestAVersionIsDropped(t *testing.T) {
 	}
 }
 
+// breakConversion gives a resource a conversion webhook behind a service that nobody runs.
+func breakConversion(t *testing.T, client dynamic.Interface, r platforms.Resource, ns string) {
+	t.Helper()
+	patchDefinition(t, client, r, fmt.Sprintf(`[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "Webhook", "webhook": {
+		"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"namespace": %q, "name": "nobody", "path": "/convert"}}}}}]`, ns))
+}
+
 // TestConversionFails: while a conversion webhook is down, nothing of the resource is deleted.
 func TestConversionFails(t *testing.T) {
 	t.Parallel()
@@ -239,8 +246,7 @@ func TestConversionFails(t *testing.T) {
 	createLifecycle(t, r, "object.status.at")
 	installCustom(t, client, r)
 	finished(t, client, r, ns, "a") // It is stored in v1, and read in v2.
-	patchDefinition(t, client, r, fmt.Sprintf(`[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "Webhook", "webhook": {
-		"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"namespace": %q, "name": "nobody", "path": "/convert"}}}}}]`, ns))
+	breakConversion(t, client, r, ns)
 	eventually(t, func(ctx context.Context) string {
 		newer := r.GroupVersionResource()
 		newer.Version = "v2"

@@ -4,12 +4,14 @@
 package e2e
 
 import (
-	"context"
+	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	internal "github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/test/platforms"
@@ -45,21 +47,29 @@ func TestMovedToAnotherGroup(t *testing.T) {
 	waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionTrue, "")
 }
 
+// registerAPI registers an API server behind a service, until stop is called or the test ends. The name of an APIService is "version.group".
+func registerAPI(t *testing.T, client dynamic.Interface, name string, service map[string]any) (stop func()) {
+	t.Helper()
+	version, group, _ := strings.Cut(name, ".")
+	services := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	_, err := services.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
+			"insecureSkipTLSVerify": true, "service": service,
+		},
+	}}, metav1.CreateOptions{})
+	must(t, err)
+	stop = sync.OnceFunc(func() { must(t, services.Delete(whole, name, metav1.DeleteOptions{})) })
+	t.Cleanup(stop)
+	return stop
+}
+
 // TestDiscoveryOfAnotherGroupFails: an API server that does not answer stops nothing but what concerns its own resources. The test
 // runs alone, because namespaces cannot be deleted meanwhile.
 func TestDiscoveryOfAnotherGroupFails(t *testing.T) {
 	client, ns, r := customClient(t), newNamespace(t), machine("routers", "v1")
-	services := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	const name = "v1.broken.example.com"
-	_, err := services.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{
-			"group": "broken.example.com", "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
-			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": ns, "name": "nobody"},
-		},
-	}}, metav1.CreateOptions{})
-	must(t, err)
-	t.Cleanup(func() { must(t, services.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})) })
+	registerAPI(t, client, "v1.broken.example.com", map[string]any{"namespace": ns, "name": "nobody"})
 	grant(t, r)
 	createPolicy(t, ns, "p", policyFor(r))
 	waitCondition(t, ns, "p", internal.ConditionEstablished, metav1.ConditionFalse, r.Name())

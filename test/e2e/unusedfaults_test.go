@@ -21,7 +21,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -33,8 +32,6 @@ import (
 )
 
 // The tests of this file stop what all rules with after: Unused depend on, so none of them is parallel.
-
-var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // TestUnusedWithoutReferrers: while anything that may refer to objects cannot be listed, whatever the reason, nothing that is unused is
 // deleted. Other rules of the same namespace go on, and without the fault so do all.
@@ -83,8 +80,7 @@ func testUnusedConversion(t *testing.T, w *faultyWorld) {
 	createUser(t, w.client, r, w.ns, "of-crucible", nil) // It is stored in v1, and read in v2.
 	createSecret(t, w.ns, "of-crucible")
 	waitReason(t, w.ns, "secrets/of-crucible", "InUse", "an object of crucibles.machines.example.com refers to it")
-	patchDefinition(t, w.client, r, fmt.Sprintf(`[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "Webhook", "webhook": {
-		"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"namespace": %q, "name": "nobody", "path": "/convert"}}}}}]`, w.ns))
+	breakConversion(t, w.client, r, w.ns)
 	w.holds(t, "ReferrersUnknown", "crucibles.machines.example.com cannot be observed: ")
 	remove()
 	w.goesOn(t, "secrets/of-crucible p/unused")
@@ -220,19 +216,7 @@ func createAPIService(t *testing.T, w *faultyWorld, name string, port int) (stop
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	version, group, _ := strings.Cut(name, ".")
-	services := w.client.Resource(apiServices)
-	_, err = services.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{
-			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
-			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": w.ns, "name": "api", "port": int64(port)},
-		},
-	}}, metav1.CreateOptions{})
-	must(t, err)
-	stop = sync.OnceFunc(func() { must(t, services.Delete(whole, name, metav1.DeleteOptions{})) })
-	t.Cleanup(stop)
-	return stop
+	return registerAPI(t, w.client, name, map[string]any{"namespace": w.ns, "name": "api", "port": int64(port)})
 }
 
 // gadgets is an API server with one resource, whose only object refers to a Secret of the namespace.
