@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/platforms"
@@ -46,11 +45,6 @@ type contents struct {
 	uses     *uses
 
 	created, used, renamed, deleted atomic.Int64
-}
-
-func newContents(config *rest.Config, d *driver, g *governor, u *uses) (*contents, error) {
-	client, err := dynamic.NewForConfig(config)
-	return &contents{driver: d, governor: g, client: client, uses: u}, err
 }
 
 func contentsNamespace(i int) string { return fmt.Sprint("contents-", i) }
@@ -205,7 +199,7 @@ func (p *pair) refer(ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// rename lets the object use the second in the place of the first.
+// rename updates the object so that it uses the second instead of the first.
 func (p *pair) rename(ctx context.Context) error {
 	object := p.referrer.refersTo(p.name, p.kind(), p.contentName(1))
 	object.SetResourceVersion(p.object.GetResourceVersion())
@@ -282,19 +276,16 @@ func (p *pair) end(ctx context.Context) error {
 	return nil
 }
 
-// request sends a request while the API server runs.
+// request sends a request, and again while the API server is too busy.
 func (p *pair) request(ctx context.Context, send func(context.Context) error) error {
-	p.driver.gate.RLock()
-	defer p.driver.gate.RUnlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	err := send(context.WithoutCancel(ctx))
-	for apierrors.ReasonForError(err) == metav1.StatusReasonTooManyRequests || apierrors.IsServiceUnavailable(err) {
-		if err := poll.Pause(ctx, time.Second); err != nil {
-			return err
+	return p.driver.request(ctx, func(sending context.Context) error {
+		err := send(sending)
+		for apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {
+			if err := poll.Pause(ctx, time.Second); err != nil {
+				return err
+			}
+			err = send(sending)
 		}
-		err = send(context.WithoutCancel(ctx))
-	}
-	return err
+		return err
+	})
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/test/platforms"
@@ -38,11 +37,6 @@ type definitions struct {
 	client   dynamic.Interface
 
 	rounds atomic.Int64
-}
-
-func newDefinitions(config *rest.Config, d *driver, g *governor) (*definitions, error) {
-	client, err := dynamic.NewForConfig(config)
-	return &definitions{driver: d, governor: g, client: client}, err
 }
 
 // begin writes the policy, and what it needs. The resource need not be there yet.

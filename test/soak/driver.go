@@ -216,19 +216,26 @@ func (d *driver) meddle(ctx context.Context, r *rand.Rand, o metav1.Object) (gon
 	return false, err
 }
 
-// write sends one request and remembers the state that it made. Once sent, its answer is waited for.
+// write sends one request and remembers the state that it made.
 func (d *driver) write(ctx context.Context, send func(context.Context) (metav1.Object, error)) error {
+	return d.request(ctx, func(ctx context.Context) error {
+		sent := time.Now()
+		o, err := send(ctx)
+		if err != nil {
+			return err
+		}
+		return d.wrote(o, sent, time.Now())
+	})
+}
+
+// request sends a request while the API server runs. Once sent, its answer is waited for.
+func (d *driver) request(ctx context.Context, send func(context.Context) error) error {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	sent := time.Now()
-	o, err := send(context.WithoutCancel(ctx))
-	if err != nil {
-		return err
-	}
-	return d.wrote(o, sent, time.Now())
+	return send(context.WithoutCancel(ctx))
 }
 
 func (d *driver) wrote(o metav1.Object, sent, acked time.Time) (err error) {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
@@ -86,12 +87,12 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	w.driver = &driver{kube: kube, history: w.history}
 	w.governor = newGovernor(kube, clients.GcV1alpha1(), w.history)
 	w.crowds = &crowds{driver: w.driver, governor: w.governor, keepEvidence: w.keepEvidence}
-	if w.machines, err = newDefinitions(config, w.driver, w.governor); err != nil {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
 		return err
 	}
-	if w.contents, err = newContents(config, w.driver, w.governor, w.uses); err != nil {
-		return err
-	}
+	w.machines = &definitions{driver: w.driver, governor: w.governor, client: client}
+	w.contents = &contents{driver: w.driver, governor: w.governor, client: client, uses: w.uses}
 	w.judge = newJudge(w.cluster, w.history, w.uses)
 	return errors.Join(w.populate(ctx), w.machines.begin(ctx), w.contents.begin(ctx))
 }
