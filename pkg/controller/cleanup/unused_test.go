@@ -83,6 +83,14 @@ func newUnusedWorld(t *testing.T, answer func(context.Context) (string, error)) 
 	return w, usage, deletes
 }
 
+// refer lets a Pod b refer to the ConfigMap.
+func (w *world) refer() {
+	w.tracker.SetReferring([]engine.Referring{{
+		Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: testbuilders.Home, Name: "b"},
+		Keys: references.Keys([]references.Reference{{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: "a"}}),
+	}}, w.time.Now())
+}
+
 // says returns the reason and the message for the ConfigMap.
 func (w *world) says() (reason, message string) {
 	page, err := w.tracker.Candidates(w.Context(), gc.CandidateQuery{
@@ -144,11 +152,7 @@ func TestWhatMayBeUsedIsKept(t *testing.T) {
 func TestUsedAfterAll(t *testing.T) {
 	w, usage, deletes := newUnusedWorld(t, func(context.Context) (string, error) { return "an object of pods refers to it", nil })
 	w.carryOut(t.Context(), w.take())
-	refers := engine.Referring{
-		Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: testbuilders.Home, Name: "b"},
-		Keys: references.Keys([]references.Reference{{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: "a"}}),
-	}
-	w.tracker.SetReferring([]engine.Referring{refers}, w.time.Now())
+	w.refer()
 	w.time.Step(time.Hour)
 	w.tracker.Expire(w.time.Now())
 	w.confirmFresh()
@@ -169,10 +173,7 @@ func TestUsedAfterAll(t *testing.T) {
 func TestUsedDuringTheReading(t *testing.T) {
 	var w *world
 	w, _, deletes := newUnusedWorld(t, func(context.Context) (string, error) {
-		w.tracker.SetReferring([]engine.Referring{{
-			Source: "pods", Referrer: references.Referrer{UID: "u", Namespace: testbuilders.Home, Name: "b"},
-			Keys: references.Keys([]references.Reference{{To: references.ConfigMaps, Namespace: testbuilders.Home, Name: "a"}}),
-		}}, w.time.Now())
+		w.refer()
 		return "", nil
 	})
 	if answer := w.carryOut(t.Context(), w.take()); answer.Outcome != deletion.Released || !answer.NotSent || len(deletes.deleted) > 0 {
