@@ -147,9 +147,6 @@ func (o *reportOptions) print(d *document, governed bool) error {
 		if err := o.printFinished(d); err != nil {
 			return err
 		}
-		if len(d.Deletions) > 0 {
-			fmt.Fprintln(o.Out)
-		}
 	case len(d.Deletions) == 0:
 		o.say("No finished objects " + gc.InNamespace(d.Namespace) + ".")
 		if d.Namespace != "" {
@@ -157,6 +154,9 @@ func (o *reportOptions) print(d *document, governed bool) error {
 		}
 	}
 	if len(d.Deletions) > 0 {
+		if len(d.Finished) > 0 {
+			fmt.Fprintln(o.Out)
+		}
 		return o.printDeletions(d)
 	}
 	switch {
