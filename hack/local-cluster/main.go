@@ -1,11 +1,12 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// local-cluster runs a real Kubernetes cluster on 127.0.0.1 until it is interrupted.
+// local-cluster runs a real Kubernetes cluster on 127.0.0.1, with Winnow if asked to, until it is interrupted.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/winnow-dev/winnow/test/cluster"
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 func main() {
@@ -40,6 +42,7 @@ func run(ctx context.Context) error {
 		strings.Join(cluster.AllComponents, ","),
 		"what to start besides etcd and kube-apiserver, which always start",
 	)
+	replicas := flag.Int("winnow", 0, "number of replicas of Winnow, built from this source. If 0, the cluster does not contain Winnow")
 	flag.Usage = func() {
 		fmt.Fprint(
 			flag.CommandLine.Output(),
@@ -62,6 +65,14 @@ Usage: go run ./hack/local-cluster [flags]
 	if err != nil {
 		return err
 	}
+	stop := c.Stop
+	if *replicas > 0 {
+		server, err := winnow.Start(ctx, c, winnow.Options{Replicas: *replicas})
+		if err != nil {
+			return errors.Join(err, c.Stop())
+		}
+		stop = func() error { return errors.Join(server.Stop(), c.Stop()) }
+	}
 	fmt.Printf(`The cluster is ready.
 
   export KUBECONFIG=%s
@@ -73,5 +84,5 @@ Usage: go run ./hack/local-cluster [flags]
 Press Ctrl-C to end it.
 `, c.Kubeconfig(), filepath.Dir(c.KubectlPath()), c.AuditLog(), c.Logs())
 	<-ctx.Done()
-	return c.Stop()
+	return stop()
 }
