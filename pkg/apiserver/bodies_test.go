@@ -143,6 +143,7 @@ func TestUnknownFields(t *testing.T) {
 		`"spec":{"ttlAfterFinish":"1h"}`:                          `unknown field "spec.ttlAfterFinish"; did you mean "ttlAfterFinished"?`,
 		`"spec":{"guardrails":{"maxTtl":"1h"}}`:                   `unknown field "spec.guardrails.maxTtl"; did you mean "maxTTL"?`,
 		`"spec":{"guardrails":{"capacity":[]}}`:                   `unknown field "spec.guardrails.capacity": it was renamed to "spec.guardrails.ceilings"`,
+		`"spec":{"rules":[{"gitOpsManaged":"Delete"}]}`:           `unknown field "spec.rules[0].gitOpsManaged": it was renamed to "managedElsewhere"`,
 		`"spec":{"rules":[{"schedule":"x"}]}`:                     `unknown field "spec.rules[0].schedule"`,
 		`"apiversion":"x"`:                                        `unknown field "apiversion"; did you mean "apiVersion"?`,
 		`"spec":{"rules":[{"selector":{"matchLabel":{}}}]},"x":1`: `unknown field "spec.rules[0].selector.matchLabel"; did you mean "matchLabels"?, unknown field "x"`,

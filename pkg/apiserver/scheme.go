@@ -67,8 +67,9 @@ func (d renameDecoder) Decode(
 	}
 	errs := slices.Clone(strict.Errors())
 	for i, err := range errs {
-		for before, now := range manifest.Renamed {
-			if err.Error() == fmt.Sprintf("unknown field %q", before) {
+		var path string
+		if _, scanErr := fmt.Sscanf(err.Error(), "unknown field %q", &path); scanErr == nil {
+			if now := manifest.NewName(path); now != "" {
 				errs[i] = fmt.Errorf("%w: it was renamed to %q", err, now)
 			}
 		}

@@ -201,7 +201,10 @@ func TestFieldValidation(t *testing.T) {
 			refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, window: []}]}`), "create", "-f", "-"),
 			`unknown field "spec.rules[0].window"`,
 		)
-		if !p.namespaced { // Whoever writes an old word is told the new one.
+		// Whoever writes an old word is told the new one.
+		contains(t, refused(t, p.manifest("a", `{rules: [{name: a, ttl: 7d, gitOpsManaged: Delete}]}`), "create", "-f", "-"),
+			`unknown field "spec.rules[0].gitOpsManaged": it was renamed to "managedElsewhere"`)
+		if !p.namespaced {
 			contains(t, refused(t, p.manifest("a", `{guardrails: {capacity: [{maxObjects: 5}]}}`), "create", "-f", "-"),
 				`unknown field "spec.guardrails.capacity": it was renamed to "spec.guardrails.ceilings"`)
 		}

@@ -39,8 +39,8 @@ func marks(ns string) map[string]func(*batchv1.Job) {
 	}
 }
 
-// TestGitOpsManaged: what a GitOps tool or Helm applied, and would apply again, is held unless the rule says otherwise.
-func TestGitOpsManaged(t *testing.T) {
+// TestManagedElsewhere: what a GitOps tool or Helm applied, and would apply again, is held unless the rule says otherwise.
+func TestManagedElsewhere(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)
 	for name, mark := range marks(ns) {
@@ -48,17 +48,17 @@ func TestGitOpsManaged(t *testing.T) {
 	}
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{Rules: []v1alpha1.CleanupRule{
 		{
-			Name:          "flux",
-			Selector:      matching(map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop"}),
-			TTL:           ttl("0s"),
-			GitOpsManaged: v1alpha1.GitOpsManagedDelete,
+			Name:             "flux",
+			Selector:         matching(map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop"}),
+			TTL:              ttl("0s"),
+			ManagedElsewhere: v1alpha1.ManagedElsewhereDelete,
 		},
 		{Name: "all", TTL: ttl("0s")},
 	}})
 	want := []string{"jobs/plain p/all", "jobs/argo-copied p/all", "jobs/flux p/flux"}
 	expectDeletions(t, ns, want...)
 	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Held == 4 && s.Due == 4 && s.Deleted == 3 })
-	if c := status.Conditions[0]; !strings.Contains(c.Message, "ManagedByGitOps") {
+	if c := status.Conditions[0]; !strings.Contains(c.Message, "ManagedElsewhere") {
 		t.Errorf("condition: %+v", c)
 	}
 	expectDeletions(t, ns, want...)

@@ -238,8 +238,8 @@ type CleanupRule struct {
 	Dependents DependentsPolicy
 	// PropagationPolicy is Background or Foreground.
 	PropagationPolicy metav1.DeletionPropagation
-	// GitOpsManaged says what happens to objects that a GitOps tool or Helm applied.
-	GitOpsManaged GitOpsManagedPolicy
+	// ManagedElsewhere says what happens to objects that are managed from elsewhere.
+	ManagedElsewhere ManagedElsewherePolicy
 }
 
 // MatchCondition is a condition that an object must meet to match a rule.
@@ -304,14 +304,14 @@ const (
 	DependentsAfterOwnerFinished DependentsPolicy = "AfterOwnerFinished"
 )
 
-// GitOpsManagedPolicy says what happens to objects that a GitOps tool or Helm applied and would create again.
-type GitOpsManagedPolicy string
+// ManagedElsewherePolicy says what happens to objects that are managed from elsewhere, and would be created again.
+type ManagedElsewherePolicy string
 
 const (
-	// GitOpsManagedHold keeps them.
-	GitOpsManagedHold GitOpsManagedPolicy = "Hold"
-	// GitOpsManagedDelete deletes them like any other object.
-	GitOpsManagedDelete GitOpsManagedPolicy = "Delete"
+	// ManagedElsewhereHold keeps them.
+	ManagedElsewhereHold ManagedElsewherePolicy = "Hold"
+	// ManagedElsewhereDelete deletes them like any other object.
+	ManagedElsewhereDelete ManagedElsewherePolicy = "Delete"
 )
 
 // CleanupPolicyStatus is what Winnow observed.

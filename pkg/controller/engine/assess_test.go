@@ -143,7 +143,7 @@ func TestAChangeElsewhereIsAssessedUnderTheCeiling(t *testing.T) {
 			func(w *world) { w.namespace("y", "team", "c") },
 			func(w *world) {
 				p := testbuilders.Policy("hooks").In("y").Rules(testbuilders.Rule("r", "never")).Generation(2).Version(w.next()).Obj()
-				p.Spec.Rules[0].GitOpsManaged = gc.GitOpsManagedDelete
+				p.Spec.Rules[0].ManagedElsewhere = gc.ManagedElsewhereDelete
 				w.SetPolicy(p, w.now)
 			},
 		},

@@ -93,7 +93,7 @@ func TestReportCountsWhatCeilingsCount(t *testing.T) {
 		"stopping":   {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.SuspendAll = true }, counted},
 		"previewing with a rule of its own": {func(s *gc.ClusterCleanupPolicySpec) {
 			s.Mode = gc.ModePreview
-			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), GitOpsManaged: gc.GitOpsManagedDelete}}
+			s.Rules = []gc.CleanupRule{{Name: "hooks", TTL: new(gc.TTL("never")), ManagedElsewhere: gc.ManagedElsewhereDelete}}
 		}, withHook},
 		"no ceilings":      {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings = nil }, nil},
 		"not to be read":   {func(s *gc.ClusterCleanupPolicySpec) { s.Guardrails.Ceilings[0].MaxObjects = nil }, nil},

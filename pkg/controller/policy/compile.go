@@ -104,7 +104,7 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	out := &Rule{
 		Name: r.Name, resources: r.Resources, selector: labels.Everything(), outcome: r.Outcome, ttl: ttl{never: true},
 		after:     cmp.Or(r.After, gc.AfterFinished),
-		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, gitOpsManaged: r.GitOpsManaged,
+		withOwner: r.Dependents != gc.DependentsAfterOwnerFinished, managedElsewhere: r.ManagedElsewhere,
 		propagation: cmp.Or(r.PropagationPolicy, metav1.DeletePropagationBackground),
 	}
 	switch {
@@ -276,7 +276,7 @@ func checkEnums(r *gc.CleanupRule) error {
 		oneOf("after", r.After, "", gc.AfterFinished, gc.AfterCreated, gc.AfterUnused),
 		oneOf("dependents", r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished),
 		oneOf("propagationPolicy", r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground),
-		oneOf("gitOpsManaged", r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete),
+		oneOf("managedElsewhere", r.ManagedElsewhere, "", gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete),
 	}
 	if r.Outcome != "" {
 		errs = append(errs, oneOf("outcome", r.Outcome, gc.OutcomeSucceeded, gc.OutcomeFailed))

@@ -62,7 +62,7 @@ const (
 	ReasonOwnerActive             Reason = "OwnerActive"
 	ReasonUncounted               Reason = "Uncounted"
 	ReasonConflictingFinalizers   Reason = "ConflictingFinalizers"
-	ReasonManagedByGitOps         Reason = "ManagedByGitOps"
+	ReasonManagedElsewhere        Reason = "ManagedElsewhere"
 	ReasonRecreateLoop            Reason = "RecreateLoop"
 	ReasonPolicyUnreadable        Reason = gc.ReasonUnreadable
 	ReasonSuspended               Reason = "Suspended"
@@ -109,7 +109,7 @@ var Reasons = []Reason{
 	ReasonOwnerActive,
 	ReasonUncounted,
 	ReasonConflictingFinalizers,
-	ReasonManagedByGitOps,
+	ReasonManagedElsewhere,
 	ReasonRecreateLoop,
 	ReasonPolicyUnreadable,
 	ReasonSuspended,

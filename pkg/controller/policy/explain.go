@@ -272,7 +272,7 @@ var summaries = map[Reason]string{
 	ReasonOwnerActive:             "Its owner may still need it",
 	ReasonUncounted:               "Its Job has not counted it yet",
 	ReasonConflictingFinalizers:   "Its finalizers contradict each other",
-	ReasonManagedByGitOps:         "Something would create it again",
+	ReasonManagedElsewhere:        "It is managed elsewhere",
 	ReasonRecreateLoop:            "It came back each time it was deleted",
 	ReasonPolicyUnreadable:        "A policy cannot be read",
 	ReasonSuspended:               "Deletions are suspended",

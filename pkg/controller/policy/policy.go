@@ -50,16 +50,16 @@ type Rule struct {
 	// Capacity is nil if the number of objects is not limited.
 	Capacity *Capacity
 
-	resources     []string // empty if all is set
-	all           bool     // the rule names all resources that have a lifecycle
-	selector      labels.Selector
-	conditions    []condition
-	outcome       gc.Outcome
-	after         gc.After // what the TTL is counted from
-	ttl           ttl
-	withOwner     bool
-	gitOpsManaged gc.GitOpsManagedPolicy
-	propagation   metav1.DeletionPropagation
+	resources        []string // empty if all is set
+	all              bool     // the rule names all resources that have a lifecycle
+	selector         labels.Selector
+	conditions       []condition
+	outcome          gc.Outcome
+	after            gc.After // what the TTL is counted from
+	ttl              ttl
+	withOwner        bool
+	managedElsewhere gc.ManagedElsewherePolicy
+	propagation      metav1.DeletionPropagation
 	// activeDeadline is how long objects may run; zero if the rule does not say.
 	activeDeadline time.Duration
 }

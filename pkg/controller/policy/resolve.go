@@ -33,9 +33,9 @@ type Standing struct {
 	annotationTTL gc.AnnotationTTLMode
 	// withOwner is set if any vote leaves the object to its owner.
 	withOwner bool
-	// gitOpsManaged is Delete only if all votes say so.
-	gitOpsManaged gc.GitOpsManagedPolicy
-	annotations   annotations
+	// managedElsewhere is Delete only if all votes say so.
+	managedElsewhere gc.ManagedElsewherePolicy
+	annotations      annotations
 	// doubt is why it is not known which rule matches; empty if it is known.
 	doubt doubt
 	// after is what durations are counted from that are not those of one rule: the last of what the votes count from.
@@ -55,7 +55,7 @@ var strictness = map[gc.AnnotationTTLMode]int{gc.AnnotationAny: 0, gc.Annotation
 func Resolve(o Object, votes []Vote) Standing {
 	s := Standing{
 		Object: o, latest: answer{never: true}, latestWithoutQuotas: answer{never: true},
-		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, gitOpsManaged: gc.GitOpsManagedHold, after: gc.AfterFinished,
+		annotationTTL: gc.AnnotationExtendOnly, withOwner: true, managedElsewhere: gc.ManagedElsewhereHold, after: gc.AfterFinished,
 	}
 	for i := range votes {
 		s.add(&votes[i])
@@ -84,8 +84,8 @@ func (s *Standing) add(v *Vote) {
 	if first || strictness[v.Policy.annotationTTL] > strictness[s.annotationTTL] {
 		s.annotationTTL = v.Policy.annotationTTL
 	}
-	if first || v.Rule.gitOpsManaged != gc.GitOpsManagedDelete {
-		s.gitOpsManaged = v.Rule.gitOpsManaged
+	if first || v.Rule.managedElsewhere != gc.ManagedElsewhereDelete {
+		s.managedElsewhere = v.Rule.managedElsewhere
 	}
 	if s.doubt.reason == "" {
 		s.doubt = v.doubt
@@ -188,8 +188,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 	case s.Contradictory:
 		return ReasonConflictingFinalizers,
 			"it has both finalizers orphan and foregroundDeletion, and a delete would remove one of them; remove the one you do not want"
-	case s.Applied != "" && s.gitOpsManaged != gc.GitOpsManagedDelete:
-		return ReasonManagedByGitOps, s.Applied + ` would create it again; to delete it anyway, set gitOpsManaged: Delete in the rule`
+	case s.Applied != "" && s.managedElsewhere != gc.ManagedElsewhereDelete:
+		return ReasonManagedElsewhere, s.Applied + ` would create it again; to delete it anyway, set managedElsewhere: Delete in the rule`
 	case s.Recreated:
 		return ReasonRecreateLoop, "something creates it again under the same name each time it is deleted; " +
 			"stop that, or use a new name each time"

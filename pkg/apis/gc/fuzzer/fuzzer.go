@@ -32,7 +32,7 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			c.FillNoCustom(r)
 			r.Dependents = oneOf(c, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished)
 			r.PropagationPolicy = oneOf(c, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground)
-			r.GitOpsManaged = oneOf(c, gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
+			r.ManagedElsewhere = oneOf(c, gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete)
 		},
 		func(s *gc.ResourceLifecycleSpec, c randfill.Continue) {
 			c.FillNoCustom(s)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +34,16 @@ type Checker struct {
 	Unknown []error
 }
 
-// Renamed has the new names of fields that were renamed.
-var Renamed = map[string]string{"spec.guardrails.capacity": "spec.guardrails.ceilings"}
+// renamed has the new names of fields that were renamed, by their paths without indices.
+var renamed = map[string]string{
+	"spec.guardrails.capacity":   "spec.guardrails.ceilings",
+	"spec.rules[].gitOpsManaged": "managedElsewhere",
+}
+
+var indices = regexp.MustCompile(`\[\d+\]`)
+
+// NewName returns the new name of the field at a path such as "spec.rules[0].name"; empty if it was not renamed.
+func NewName(path string) string { return renamed[indices.ReplaceAllString(path, "[]")] }
 
 // Decode decodes JSON without types, and keeps numbers as written.
 func Decode(encoded []byte) (content any, err error) {
@@ -277,7 +286,7 @@ func within(v any, t reflect.Type) (string, bool) {
 
 // unknownField returns the error about an unknown field, with the name that was probably meant.
 func unknownField(t reflect.Type, path *field.Path, name string) error {
-	if now, ok := Renamed[path.String()]; ok {
+	if now := NewName(path.String()); now != "" {
 		return fmt.Errorf("unknown field %q: it was renamed to %q", path, now)
 	}
 	var known []string

@@ -70,7 +70,7 @@ type CleanupCandidateStatus struct {
 	//  - OwnerActive: its owner may still need it
 	//  - Uncounted: the Job controller has not counted this Pod yet
 	//  - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion
-	//  - ManagedByGitOps: Argo CD, Flux or Helm would create it again
+	//  - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again
 	//  - RecreateLoop: it came back each time that it was deleted
 	//
 	// If it is held for another reason:

@@ -440,11 +440,11 @@ type CleanupRule struct {
 	// +optional
 	// +k8s:optional
 	PropagationPolicy DeletionPropagation `json:"propagationPolicy,omitempty"`
-	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would create again. Hold (the
-	// default) keeps them. Delete deletes them like any other object.
+	// managedElsewhere says what happens to objects that something outside of this cluster placed here and would create
+	// again, such as Argo CD, Flux or Helm. Hold (the default) keeps them. Delete deletes them like any other object.
 	// +optional
 	// +k8s:optional
-	GitOpsManaged GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
+	ManagedElsewhere ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`
 }
 
 // TTL is how long to keep an object: a duration, or "never" to keep it forever.
@@ -528,16 +528,16 @@ const (
 	CapacityPerLabel CapacityPer = "Label"
 )
 
-// GitOpsManagedPolicy says what happens to objects that a GitOps tool or Helm applied.
+// ManagedElsewherePolicy says what happens to objects that are managed from elsewhere, and would be created again.
 // +enum
 // +k8s:enum
-type GitOpsManagedPolicy string
+type ManagedElsewherePolicy string
 
 const (
-	// GitOpsManagedHold keeps them.
-	GitOpsManagedHold GitOpsManagedPolicy = "Hold"
-	// GitOpsManagedDelete deletes them like any other object.
-	GitOpsManagedDelete GitOpsManagedPolicy = "Delete"
+	// ManagedElsewhereHold keeps them.
+	ManagedElsewhereHold ManagedElsewherePolicy = "Hold"
+	// ManagedElsewhereDelete deletes them like any other object.
+	ManagedElsewhereDelete ManagedElsewherePolicy = "Delete"
 )
 
 // DeletionPropagation says how a deletion reaches the dependents of an object.

@@ -156,7 +156,7 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 	case f.Contradictory:
 		return "ConflictingFinalizers"
 	case f.Applied != "" && !deletesApplied:
-		return "ManagedByGitOps"
+		return "ManagedElsewhere"
 	case c.Recreated[f.UID]:
 		return "RecreateLoop"
 	}

@@ -79,7 +79,7 @@ func drawRule(t *rapid.T, name string) gc.CleanupRule {
 		Name: name, Resources: pick(t, drawnResources...), Outcome: pick(t, "", gc.OutcomeSucceeded, gc.OutcomeFailed),
 		Dependents:        pick(t, gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished, ""),
 		PropagationPolicy: pick(t, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, ""),
-		GitOpsManaged:     pick(t, gc.GitOpsManagedHold, gc.GitOpsManagedDelete, ""),
+		ManagedElsewhere:  pick(t, gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete, ""),
 	}
 	if rarely(t, 2) {
 		r.Selector = drawSelector(t)

@@ -294,7 +294,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"Ignore NamespaceUnknown": true, "Ignore NamespaceTerminating": true, "Ignore NamespaceProtected": true, "Ignore NoPolicy": true,
 		"Ignore NotFinished": true, "Ignore LeftToOwner": true, "Await Terminating": true, "Keep UnderCeiling": true, "Keep Never": true,
 		"Hold ExpressionError": true, "Hold FinishTimeUnknown": true, "Wait NotDue": true, "Hold InvalidAnnotation": true, "Hold OwnerActive": true, "Hold Uncounted": true,
-		"Hold ManagedByGitOps": true, "Hold RecreateLoop": true, "Hold PolicyUnreadable": true, "Hold Suspended": true,
+		"Hold ManagedElsewhere": true, "Hold RecreateLoop": true, "Hold PolicyUnreadable": true, "Hold Suspended": true,
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
 		"previewed Delete OverCapacity": true, "previewed Wait NotDue": true,
 	}

@@ -31,7 +31,7 @@ func readableRule(r gc.CleanupRule) bool {
 		oneOf(r.Outcome, "", gc.OutcomeSucceeded, gc.OutcomeFailed) &&
 		oneOf(r.Dependents, "", gc.DependentsWithOwner, gc.DependentsAfterOwnerFinished) &&
 		oneOf(r.PropagationPolicy, "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground) &&
-		oneOf(r.GitOpsManaged, "", gc.GitOpsManagedHold, gc.GitOpsManagedDelete)
+		oneOf(r.ManagedElsewhere, "", gc.ManagedElsewhereHold, gc.ManagedElsewhereDelete)
 }
 
 func readableAfter(r gc.CleanupRule) bool {

@@ -72,7 +72,7 @@ type vote struct {
 	after gc.After
 	// withOwner leaves the object to its owner even if the owner has finished.
 	withOwner bool
-	// deletesApplied says gitOpsManaged: Delete.
+	// deletesApplied says managedElsewhere: Delete.
 	deletesApplied bool
 	propagation    metav1.DeletionPropagation
 }
@@ -113,7 +113,7 @@ func (p policy) votesOn(f *lifecycle.Fact, previewed PolicyRef) []vote {
 				failed:         failed,
 				after:          r.After,
 				withOwner:      r.Dependents != gc.DependentsAfterOwnerFinished,
-				deletesApplied: r.GitOpsManaged == gc.GitOpsManagedDelete,
+				deletesApplied: r.ManagedElsewhere == gc.ManagedElsewhereDelete,
 				propagation:    orBackground(r.PropagationPolicy),
 			}}
 		}

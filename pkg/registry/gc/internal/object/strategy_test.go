@@ -73,10 +73,10 @@ func TestErrorsAreMerged(t *testing.T) {
 		Resources: []string{
 			"jobs",
 		}, Outcome: "Complete", Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationOrphan,
-		GitOpsManaged: gc.GitOpsManagedHold,
+		ManagedElsewhere: gc.ManagedElsewhereHold,
 	}, {
 		Name: "Not_A_Label", TTL: testpolicy.TTL("1h"), Dependents: "Never", PropagationPolicy: metav1.DeletePropagationBackground,
-		GitOpsManaged: gc.GitOpsManagedDelete,
+		ManagedElsewhere: gc.ManagedElsewhereDelete,
 	}}
 	err := rest.BeforeCreate(testStrategy(), ctx, p)
 	if err == nil {

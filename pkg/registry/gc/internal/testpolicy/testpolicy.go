@@ -44,7 +44,7 @@ func Stored() *gc.CleanupPolicy {
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationExtendOnly, TTLAfterFinished: TTL("1h"),
 			Rules: []gc.CleanupRule{{
 				Name: "failures", TTL: TTL("7d"), Dependents: gc.DependentsWithOwner, PropagationPolicy: metav1.DeletePropagationBackground,
-				GitOpsManaged: gc.GitOpsManagedHold,
+				ManagedElsewhere: gc.ManagedElsewhereHold,
 			}},
 		},
 		Status: gc.CleanupPolicyStatus{Candidates: 12},
