@@ -1523,10 +1523,10 @@ func Validate_CleanupRule(
 		errs = append(errs, fn(fldPath.Child("propagationPolicy"), &obj.PropagationPolicy, oldVal, oldObj != nil)...)
 	}
 
-	{ // field CleanupRule.GitOpsManaged
+	{ // field CleanupRule.ManagedElsewhere
 		fn := func(
 			fldPath *field.Path,
-			obj, oldObj *GitOpsManagedPolicy,
+			obj, oldObj *ManagedElsewherePolicy,
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
@@ -1543,14 +1543,14 @@ func Validate_CleanupRule(
 				return // do not proceed
 			}
 			// call the type's validation function
-			errs = append(errs, Validate_GitOpsManagedPolicy(ctx, op, fldPath, obj, oldObj)...)
+			errs = append(errs, Validate_ManagedElsewherePolicy(ctx, op, fldPath, obj, oldObj)...)
 			return
 		}
 		oldVal := safe.Field(oldObj,
-			func(oldObj *CleanupRule) *GitOpsManagedPolicy {
-				return &oldObj.GitOpsManaged
+			func(oldObj *CleanupRule) *ManagedElsewherePolicy {
+				return &oldObj.ManagedElsewhere
 			})
-		errs = append(errs, fn(fldPath.Child("gitOpsManaged"), &obj.GitOpsManaged, oldVal, oldObj != nil)...)
+		errs = append(errs, fn(fldPath.Child("managedElsewhere"), &obj.ManagedElsewhere, oldVal, oldObj != nil)...)
 	}
 
 	return errs
@@ -2034,21 +2034,6 @@ func Validate_FinishedExpressions(
 	return errs
 }
 
-var symbolsForGitOpsManagedPolicy = sets.New(GitOpsManagedDelete, GitOpsManagedHold)
-
-// Validate_GitOpsManagedPolicy validates an instance of GitOpsManagedPolicy according
-// to declarative validation rules in the API schema.
-func Validate_GitOpsManagedPolicy(
-	ctx context.Context, op operation.Operation, fldPath *field.Path,
-	obj, oldObj *GitOpsManagedPolicy) (errs field.ErrorList) {
-
-	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForGitOpsManagedPolicy, nil); len(e) != 0 {
-		errs = append(errs, e...)
-	}
-
-	return errs
-}
-
 // Validate_Guardrails validates an instance of Guardrails according
 // to declarative validation rules in the API schema.
 func Validate_Guardrails(
@@ -2435,6 +2420,21 @@ func Validate_LifecycleReference(
 				return &oldObj.Names
 			})
 		errs = append(errs, fn(fldPath.Child("names"), &obj.Names, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForManagedElsewherePolicy = sets.New(ManagedElsewhereDelete, ManagedElsewhereHold)
+
+// Validate_ManagedElsewherePolicy validates an instance of ManagedElsewherePolicy according
+// to declarative validation rules in the API schema.
+func Validate_ManagedElsewherePolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ManagedElsewherePolicy) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForManagedElsewherePolicy, nil); len(e) != 0 {
+		errs = append(errs, e...)
 	}
 
 	return errs

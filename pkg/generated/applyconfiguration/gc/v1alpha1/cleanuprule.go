@@ -58,9 +58,9 @@ type CleanupRuleApplyConfiguration struct {
 	// dependents follow. Foreground deletes the dependents first. If the object carries the finalizer orphan or
 	// foregroundDeletion, Winnow uses the propagation policy that belongs to that finalizer.
 	PropagationPolicy *gcv1alpha1.DeletionPropagation `json:"propagationPolicy,omitempty"`
-	// gitOpsManaged says what happens to objects that Argo CD, Flux or Helm applied and would create again. Hold (the
-	// default) keeps them. Delete deletes them like any other object.
-	GitOpsManaged *gcv1alpha1.GitOpsManagedPolicy `json:"gitOpsManaged,omitempty"`
+	// managedElsewhere says what happens to objects that something outside of this cluster placed here and would create
+	// again, such as Argo CD, Flux or Helm. Hold (the default) keeps them. Delete deletes them like any other object.
+	ManagedElsewhere *gcv1alpha1.ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`
 }
 
 // CleanupRuleApplyConfiguration constructs a declarative configuration of the CleanupRule type for use with
@@ -164,10 +164,10 @@ func (b *CleanupRuleApplyConfiguration) WithPropagationPolicy(value gcv1alpha1.D
 	return b
 }
 
-// WithGitOpsManaged sets the GitOpsManaged field in the declarative configuration to the given value
+// WithManagedElsewhere sets the ManagedElsewhere field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the GitOpsManaged field is set to the value of the last call.
-func (b *CleanupRuleApplyConfiguration) WithGitOpsManaged(value gcv1alpha1.GitOpsManagedPolicy) *CleanupRuleApplyConfiguration {
-	b.GitOpsManaged = &value
+// If called multiple times, the ManagedElsewhere field is set to the value of the last call.
+func (b *CleanupRuleApplyConfiguration) WithManagedElsewhere(value gcv1alpha1.ManagedElsewherePolicy) *CleanupRuleApplyConfiguration {
+	b.ManagedElsewhere = &value
 	return b
 }
