@@ -34,6 +34,14 @@ func MakeMember[T any](value T, since time.Time, uid types.UID) Member[T] {
 	return Member[T]{Value: value, since: since.UnixMicro(), uid: uid}
 }
 
+// RanksAs reports whether another member of the same value would rank in the same way.
+func (m *Member[T]) RanksAs(o *Member[T]) bool {
+	return m.since == o.since && m.KeptByAnnotation == o.KeptByAnnotation
+}
+
+// Since returns by what the member ranks, before its UID.
+func (m *Member[T]) Since() time.Time { return time.UnixMicro(m.since) }
+
 // Over reports whether the member is over the limit of its pool; false if it is in none.
 func (m *Member[T]) Over() bool { return m.over }
 

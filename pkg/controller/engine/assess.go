@@ -113,10 +113,14 @@ func (e *Engine) countOverdue(ps *policyState, counted map[*policyState]int) int
 }
 
 // overdue reports whether an object was due while the previous controller still ran. It is not known since when an object is above a limit,
-// so such an object is overdue if it had finished by then.
+// so such an object is overdue if the limit counted it by then.
 func (e *Engine) overdue(rec *record) bool {
 	at := e.lastRun.Add(-statusDelay)
-	return rec.due && (rec.at.time().Before(at) || byLimit(reasons[rec.deleteReason]) && rec.FinishedAt().Before(at))
+	if !rec.due || rec.at.time().Before(at) {
+		return rec.due
+	}
+	counted := rec.memberships()
+	return byLimit(reasons[rec.deleteReason]) && len(counted) > 0 && counted[0].member.Since().Before(at)
 }
 
 // batch has the objects of a namespace that are due by one policy and not assessed yet.

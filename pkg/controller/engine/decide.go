@@ -37,7 +37,7 @@ func (e *Engine) match(rec *record) {
 
 // object returns what policies must know of the matched record.
 func (e *Engine) object(rec *record) policy.Object {
-	return policy.Object{Fact: &e.asked.fact, Owner: lifecycle.StateOfOwner(&e.asked.fact, e), Recreated: rec.flags.has(recreated)}
+	return policy.Object{Fact: &e.asked.fact, Owner: lifecycle.OwnershipOf(&e.asked.fact, e), Recreated: rec.flags.has(recreated)}
 }
 
 // resolve matches a record, and combines the votes on it. Each vote says whether the record is over the limit of its pool.

@@ -164,16 +164,16 @@ func (e *Engine) Kinds() *kinds.Table { return e.kinds }
 func (e *Engine) spent(work int) bool { return e.config.Spent != nil && e.config.Spent(work) }
 
 // Finisher implements lifecycle.Owners.
-func (e *Engine) Finisher(owner *lifecycle.Owner) (lifecycle.Finisher, bool) {
+func (e *Engine) Finisher(owner *lifecycle.Owner) lifecycle.Finisher {
 	k := e.kinds.ForOwner(owner.GroupKind)
-	if k == nil || !k.Finishes {
-		return lifecycle.Finisher{}, false
+	if k == nil {
+		return lifecycle.Finisher{}
 	}
-	out := lifecycle.Finisher{Independent: k.Independent}
+	out := lifecycle.Finisher{Resource: k.Resource, Finishes: k.Finishes, Independent: k.Independent}
 	if rec := e.records.get(owner.UID); rec != nil && rec.Resource == k.Resource {
-		out.Known, out.Namespace, out.Finished = true, rec.Namespace, rec.Finished
+		out.Known, out.Namespace, out.Finished, out.FinishedAt, out.Doubt = true, rec.Namespace, rec.Finished, rec.FinishedAt(), rec.Doubt()
 	}
-	return out, true
+	return out
 }
 
 // CronJob implements lifecycle.Owners.

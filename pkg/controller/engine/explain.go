@@ -112,7 +112,7 @@ func (e *Engine) unreadablePolicies(ns *namespace) []gc.ConsideredPolicy {
 var ownerStates = map[lifecycle.OwnerState]gc.CandidateOwnerState{
 	lifecycle.OwnerNone: gc.CandidateOwnerIndependent, lifecycle.OwnerRunning: gc.CandidateOwnerRunning,
 	lifecycle.OwnerFinished: gc.CandidateOwnerFinished, lifecycle.OwnerAbsent: gc.CandidateOwnerAbsent,
-	lifecycle.OwnerUnknown: gc.CandidateOwnerUnknown,
+	lifecycle.OwnerUnknown: gc.CandidateOwnerUnknown, lifecycle.OwnerInDoubt: gc.CandidateOwnerUnknown,
 }
 
 // candidateOwner returns the controller of an object; nil if it has none.
@@ -121,7 +121,7 @@ func (e *Engine) candidateOwner(f *lifecycle.Fact) *gc.CandidateOwner {
 		return nil
 	}
 	return &gc.CandidateOwner{
-		Kind: f.Controller.GroupKind.String(), Name: f.Controller.Name, State: ownerStates[lifecycle.StateOfOwner(f, e)],
+		Kind: f.Controller.GroupKind.String(), Name: f.Controller.Name, State: ownerStates[lifecycle.OwnershipOf(f, e).State],
 	}
 }
 

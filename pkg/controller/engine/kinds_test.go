@@ -143,7 +143,7 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 		return testbuilders.Job("child").Complete(w.now.Add(-2*time.Hour)).ControlledBy("example.com/v1", "Run", "run").Fact()
 	}
 	w.upsert(child())
-	w.holds("p", report.Group{Reason: policy.ReasonOwnerActive, Count: 1, Object: "jobs.batch/child", Detail: "Run/run is of a kind that Winnow does not observe"})
+	w.holds("p", report.Group{Reason: policy.ReasonOwnerActive, Count: 1, Object: "jobs.batch/child", Detail: "Run/run is of the kind Run.example.com, which the cluster does not serve"})
 
 	k := &kinds.Kind{Resource: runs, GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Run"}, Finishes: true}
 	w.SetKinds(table(t, "", k), w.now)
@@ -160,6 +160,9 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	finished := *run
 	finished.Finished, finished.Outcome, finished.FinishedAt = true, gc.OutcomeSucceeded, w.now
 	w.upsert(&finished)
+	w.confirmFresh()
+	w.decided("child", policy.Wait, policy.ReasonNotDue) // It counts from when the run finished.
+	w.pass(time.Hour)
 	w.confirmFresh()
 	w.takes("child") // The run is not named by any policy.
 

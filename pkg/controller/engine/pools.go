@@ -87,9 +87,9 @@ type membership struct {
 	member  capacity.Member[*record]
 }
 
-// same reports whether two memberships are in the same pool or ceiling, and both or none are kept by annotations.
+// same reports whether two memberships of a record are in the same pool or ceiling, and rank there in the same way.
 func (m *membership) same(o *membership) bool {
-	return m.pool == o.pool && m.ceiling == o.ceiling && m.member.KeptByAnnotation == o.member.KeptByAnnotation
+	return m.pool == o.pool && m.ceiling == o.ceiling && m.member.RanksAs(&o.member)
 }
 
 // noteOverChanged adds the record of a member to overChanged, unless it is there already.
@@ -106,6 +106,12 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 		rec.limitState.recountAt = zeroInstant
 	}
 	e.scratch = e.appendMemberships(e.scratch[:0], rec, now)
+	since := e.rankedBy(rec)
+	for i := range e.scratch {
+		kept := e.scratch[i].member.KeptByAnnotation
+		e.scratch[i].member = capacity.MakeMember(rec, since, rec.UID())
+		e.scratch[i].member.KeptByAnnotation = kept
+	}
 	if sameMemberships(rec.memberships(), e.scratch) {
 		return
 	}
@@ -120,9 +126,6 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 	rec.ensureLimitState().memberships = memberships
 	for i := range memberships {
 		m := &memberships[i]
-		kept := m.member.KeptByAnnotation
-		m.member = capacity.MakeMember(rec, rec.FinishedAt(), rec.UID())
-		m.member.KeptByAnnotation = kept
 		if m.pool != nil {
 			rec.ns.pools[m.pool.poolKey] = m.pool // leave has removed the pool if the record was the last member.
 			m.pool.Insert(&m.member)
@@ -130,6 +133,15 @@ func (e *Engine) updateMembership(rec *record, now time.Time) {
 			m.ceiling.Insert(rec.ns.name, &m.member)
 		}
 	}
+}
+
+// rankedBy returns the time by which limits rank a record that they count; zero if they do not count it.
+func (e *Engine) rankedBy(rec *record) time.Time {
+	if len(e.scratch) == 0 {
+		return time.Time{}
+	}
+	object := e.object(rec)
+	return object.EndedAt()
 }
 
 // sameMemberships is slices.EqualFunc without copies of members, which may be in pools.

@@ -6,6 +6,7 @@
 package facts
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -80,6 +81,14 @@ func (k *Compact) FinishedAt() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(k.ended), 0).UTC()
+}
+
+// Doubt is why it is not known whether or when the object has finished; empty if it is known.
+func (k *Compact) Doubt() string {
+	if k.full == nil {
+		return ""
+	}
+	return cmp.Or(k.full.Failed, k.full.Doubt)
 }
 
 // Deadline is the zero value once the object has finished.

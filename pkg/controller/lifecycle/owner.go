@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,25 +14,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
-// OwnerState is what the controller of an object means for the object's deletion. A controller needs a finished object if it would create
-// the object again, or still has to read its result.
+// OwnerState is what the controller of an object means for the object's deletion. A controller needs an object if it would create the
+// object again, or still has to read it.
 type OwnerState int
 
 const (
-	// OwnerNone: the object has no controller, or one that does not need finished objects.
+	// OwnerNone: the object has no controller, or one that does not need the object.
 	OwnerNone OwnerState = iota
 	// OwnerRunning: the controller needs the object, and has not finished.
 	OwnerRunning
 	// OwnerFinished: the controller needed the object, and has finished.
 	OwnerFinished
+	// OwnerInDoubt: the controller has finished, but it is not known when, or it is not known whether it has finished.
+	OwnerInDoubt
 	// OwnerAbsent: the controller is of an observed kind, but is not known. Either it is gone, and the garbage collector of Kubernetes
 	// deletes the object, or it has not been observed yet.
 	OwnerAbsent
-	// OwnerUnknown: the controller is of a kind that Winnow does not observe.
+	// OwnerUnknown: nothing says whether objects of the controller's kind need what they control.
 	OwnerUnknown
 )
+
+// Ownership is the state of the controller of an object.
+type Ownership struct {
+	State OwnerState
+	// FinishedAt is when the controller finished, with OwnerFinished.
+	FinishedAt time.Time
+	// Detail says why, with OwnerInDoubt and OwnerUnknown.
+	Detail string
+}
 
 var (
 	kindPod     = schema.GroupKind{Kind: "Pod"}
@@ -39,57 +53,91 @@ var (
 	kindCronJob = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 )
 
-// ignoresFinished are the kinds of controllers that replace finished Pods, and do not need them.
-var ignoresFinished = map[schema.GroupKind]bool{
+// lasting are the kinds of Kubernetes that control objects, do not finish, and need what they control. If true, they replace finished Pods,
+// and do not need these.
+var lasting = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "ReplicaSet"}:  true,
 	{Group: "apps", Kind: "StatefulSet"}: true,
 	{Group: "apps", Kind: "DaemonSet"}:   true,
+	{Kind: "ReplicationController"}:      true,
+	{Group: "apps", Kind: "Deployment"}:  false,
+	{Kind: "Service"}:                    false,
+	{Kind: "Endpoints"}:                  false,
+	{Kind: "Node"}:                       false,
 }
 
 // Owners looks up observed controllers by UID, because a name may be used again.
 type Owners interface {
-	// Finisher returns what is known of a controller; ok is false if it is not known of its kind when such objects have finished.
-	Finisher(*Owner) (f Finisher, ok bool)
+	// Finisher returns what is known of a controller.
+	Finisher(*Owner) Finisher
 	// CronJob returns nil if the CronJob is not known.
 	CronJob(types.UID) *CronJob
 }
 
-// Finisher is what is known of a controller of a kind that finishes.
+// Finisher is what is known of a controller.
 type Finisher struct {
+	// Resource is the name that policies use; empty if the cluster does not serve it.
+	Resource string
+	// Finishes says that it is known when objects of the resource have finished.
+	Finishes bool
 	// Independent says that what such an object controls is independent of it; see gc.LifecycleIndependent.
 	Independent bool
 	// Known says that the object itself is known, by its UID.
 	Known     bool
 	Namespace string
 	Finished  bool
+	// FinishedAt is when it finished. Doubt is why that, or whether it has finished, is not known; empty if it is.
+	FinishedAt time.Time
+	Doubt      string
 }
 
-// StateOfOwner returns what the controller of f means for the deletion of f. A CronJob does not need the Jobs that it no longer lists as
-// active. A ReplicaSet, StatefulSet or DaemonSet needs no finished Pods. A Job, or another object that finishes, needs what it controls
-// until it has finished, unless its lifecycle says that this is independent. An owner in another namespace counts as absent, as it does
-// for the garbage collector.
-func StateOfOwner(f *Fact, owners Owners) OwnerState {
+// OwnershipOf returns what the controller of f means for the deletion of f. What a controller controls is left to it, whatever it is, with
+// these exceptions:
+//   - A CronJob does not need finished Jobs that it no longer lists as active.
+//   - A ReplicaSet, StatefulSet, DaemonSet or ReplicationController needs no finished Pods.
+//   - The lifecycle of the controller's resource may say that what it controls is independent.
+//   - An object that finishes, such as a Job, needs what it controls until it has finished.
+//
+// An owner in another namespace counts as absent, as it does for the garbage collector.
+func OwnershipOf(f *Fact, owners Owners) Ownership {
+	c := f.Controller
 	switch {
-	case f.Controller == nil, ignoresFinished[f.Controller.GroupKind]:
-		return OwnerNone
-	case f.Controller.GroupKind == kindCronJob:
-		return stateOfCronJob(f, owners)
+	case c == nil, f.Finished && f.Resource == gc.ResourcePods && lasting[c.GroupKind]:
+		return Ownership{}
+	case c.GroupKind == kindCronJob:
+		return Ownership{State: stateOfCronJob(f, owners)}
 	}
-	owner, ok := owners.Finisher(f.Controller)
+	owner := owners.Finisher(c)
+	if owner.Independent {
+		return Ownership{}
+	}
+	if !owner.Finishes {
+		if _, ok := lasting[c.GroupKind]; ok {
+			return Ownership{State: OwnerRunning}
+		}
+		return Ownership{State: OwnerUnknown, Detail: owner.unknown(c)}
+	}
 	switch {
-	case !ok:
-		return OwnerUnknown
-	case owner.Independent:
-		return OwnerNone
 	case !owner.Known || owner.Namespace != f.Namespace:
-		return OwnerAbsent
+		return Ownership{State: OwnerAbsent}
+	case owner.Doubt != "":
+		return Ownership{State: OwnerInDoubt, Detail: c.String() + " is in doubt: " + owner.Doubt}
 	case owner.Finished:
-		return OwnerFinished
+		return Ownership{State: OwnerFinished, FinishedAt: owner.FinishedAt}
 	}
-	return OwnerRunning
+	return Ownership{State: OwnerRunning}
 }
 
-// stateOfCronJob is StateOfOwner for a CronJob. The CronJob controller creates a Job first. Then it adds the Job to status.active and sets
+// unknown says why it is not known whether a controller needs what it controls, and what to do.
+func (o *Finisher) unknown(c *Owner) string {
+	if o.Resource == "" {
+		return fmt.Sprintf("%s is of the kind %s, which the cluster does not serve", c, c.GroupKind)
+	}
+	return fmt.Sprintf("nothing says whether %s still needs it. If such objects never need what has finished, create ResourceLifecycle %s with "+
+		"dependents: %s", c, o.Resource, gc.LifecycleIndependent)
+}
+
+// stateOfCronJob is OwnershipOf for a CronJob. The CronJob controller creates a Job first. Then it adds the Job to status.active and sets
 // status.lastScheduleTime, in one write. If the Job is deleted before this write, the controller creates it again. So the CronJob needs
 // each Job that is scheduled for later than status.lastScheduleTime. For a Job without a scheduled time, only status.active decides.
 func stateOfCronJob(f *Fact, owners Owners) OwnerState {
@@ -97,7 +145,7 @@ func stateOfCronJob(f *Fact, owners Owners) OwnerState {
 	switch {
 	case cj == nil || cj.Namespace != f.Namespace:
 		return OwnerAbsent
-	case slices.Contains(cj.Active, f.UID), f.scheduledAfter(cj.LastScheduled):
+	case f.Resource != gc.ResourceJobs, !f.Finished, slices.Contains(cj.Active, f.UID), f.scheduledAfter(cj.LastScheduled):
 		return OwnerRunning
 	}
 	return OwnerNone

@@ -46,8 +46,23 @@ type answer struct {
 func decide(f *lifecycle.Fact, owner lifecycle.OwnerState, voters []*policy.Policy) (policy.Resolution, policy.Decision) {
 	var matches policy.Matches
 	matches.Ask(f, voters, nil, nil, nil)
-	standing := policy.Resolve(policy.Object{Fact: f, Owner: owner}, matches.Votes)
+	standing := policy.Resolve(policy.Object{Fact: f, Owner: ownership(owner)}, matches.Votes)
 	return standing.Decide(policy.Limits{Bounds: &policy.NoBounds}, now)
+}
+
+// ownership returns the state of a controller, which finished long ago if it has.
+func ownership(state lifecycle.OwnerState) lifecycle.Ownership {
+	out := lifecycle.Ownership{State: state}
+	switch state {
+	case lifecycle.OwnerFinished:
+		out.FinishedAt = now.AddDate(-20, 0, 0)
+	case lifecycle.OwnerInDoubt:
+		out.Detail = "Job/j is in doubt"
+	case lifecycle.OwnerUnknown:
+		out.Detail = "nothing says whether Job/j still needs it"
+	case lifecycle.OwnerNone, lifecycle.OwnerRunning, lifecycle.OwnerAbsent:
+	}
+	return out
 }
 
 // decideAnswer decides as the engine does: with the enforcing policies, by name.
@@ -279,7 +294,10 @@ func TestOwnersAndFinalizers(t *testing.T) {
 			owned().Fact(), lifecycle.OwnerAbsent, policies(afterOwner), left, "Job/j"},
 		"a controller of unknown kind, due": {
 			owned().Fact(), lifecycle.OwnerUnknown, policies(afterOwner),
-			answer{hold, policy.ReasonOwnerActive, "p/r", "30m0s"}, "Job/j is of a kind that Winnow does not observe"},
+			answer{hold, policy.ReasonOwnerActive, "p/r", "30m0s"}, "nothing says whether Job/j still needs it"},
+		"a controller in doubt, with its owner": {owned().Fact(), lifecycle.OwnerInDoubt, policies(withOwner), left, "Job/j"},
+		"a controller in doubt, after its owner": {
+			owned().Fact(), lifecycle.OwnerInDoubt, policies(afterOwner), answer{hold, policy.ReasonOwnerActive, "p/r", "30m0s"}, "Job/j is in doubt"},
 		"a controller of unknown kind, not due": {
 			owned().TTL("2h").Fact(), lifecycle.OwnerUnknown, policies(afterOwner), answer{wait, policy.ReasonNotDue, "p/r", "2h0m0s"}, ""},
 		"a Pod that its Job has not counted, due": {
@@ -437,6 +455,62 @@ func TestAfterCreated(t *testing.T) {
 		tc.fact.Resource = "configmaps"
 		if _, d := decide(&tc.fact, tc.owner, []*policy.Policy{p}); d.Action != tc.action || d.Reason != tc.reason || !d.At.Equal(tc.at) {
 			t.Errorf("%s: got %+v", name, d)
+		}
+	}
+}
+
+// TestAfterTheOwnerFinished: what its controller needed until it finished counts from then, if that is later, whatever it counts from.
+func TestAfterTheOwnerFinished(t *testing.T) {
+	later := finished.Add(10 * time.Minute)
+	minute, always := time.Minute, "never"
+	of := func(owner time.Time) lifecycle.Ownership {
+		return lifecycle.Ownership{State: lifecycle.OwnerFinished, FinishedAt: owner}
+	}
+	rule := func() *testbuilders.RuleBuilder {
+		return testbuilders.Rule("r", "30m").For(gc.ResourceJobs, gc.ResourcePods).Dependents(gc.DependentsAfterOwnerFinished)
+	}
+	created := testbuilders.Policy("p").Rules(rule()).Obj()
+	created.Spec.Rules[0].After = gc.AfterCreated
+	created.Spec.Rules[0].Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
+	native := pod("a").ControlledBy("batch/v1", "Job", "j").Fact()
+	native.NativeTTL = &minute
+	kept := pod("a").ControlledBy("batch/v1", "Job", "j").Fact()
+	kept.TTL = &always
+	for name, c := range map[string]struct {
+		fact   *lifecycle.Fact
+		owner  lifecycle.Ownership
+		policy *gc.CleanupPolicy
+		limits policy.Limits
+		due    time.Time // zero for never
+	}{
+		"the owner was first":       {owner: of(finished.Add(-time.Minute)), due: finished.Add(30 * time.Minute)},
+		"the owner was last":        {owner: of(later), due: later.Add(30 * time.Minute)},
+		"the owner will be last":    {owner: of(now.Add(time.Hour)), due: now.Add(90 * time.Minute)},
+		"after: Created":            {owner: of(later), policy: created, due: later.Add(30 * time.Minute)},
+		"a native TTL":              {fact: native, owner: of(later), due: later},
+		"an annotation":             {fact: kept, owner: of(later)},
+		"an independent controller": {due: finished.Add(30 * time.Minute)},
+	} {
+		if c.fact == nil {
+			c.fact = pod("a").Label("app", "x").ControlledBy("batch/v1", "Job", "j").Fact()
+		}
+		if c.policy == nil {
+			c.policy = testbuilders.Policy("p").Rules(rule()).Obj()
+		}
+		p, err := policy.Compile(c.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m policy.Matches
+		m.Ask(c.fact, []*policy.Policy{p}, nil, nil, nil)
+		standing := policy.Resolve(policy.Object{Fact: c.fact, Owner: c.owner}, m.Votes)
+		c.limits.Bounds = &policy.NoBounds
+		_, d := standing.Decide(c.limits, now)
+		if d.Action == keep && c.due.IsZero() {
+			continue
+		}
+		if !d.At.Equal(c.due) {
+			t.Errorf("%s: due at %v, want %v: %+v", name, d.At, c.due, d)
 		}
 	}
 }

@@ -247,9 +247,10 @@ func (s *Standing) adjust(limits Limits, t *trace) (Resolution, answer) {
 	if r.Policy != nil {
 		r, a = s.adjustVotes(r, a, limits, t)
 	}
-	if limits.Over != nil && a.laterThan(answer{at: s.FinishedAt}) {
+	ended := s.EndedAt()
+	if limits.Over != nil && a.laterThan(answer{at: ended}) {
 		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
-		over := answer{at: s.FinishedAt, reason: ReasonOverCeiling}
+		over := answer{at: ended, reason: ReasonOverCeiling}
 		t.add("guardrails.ceilings", limits.Over.Name, a, over)
 		a = over
 	}
@@ -258,8 +259,8 @@ func (s *Standing) adjust(limits Limits, t *trace) (Resolution, answer) {
 	}
 	raised := limits.Bounds.applyMinTTL(a, s.since())
 	t.add("guardrails.minTTL", limits.Bounds.minTTLPolicy, a, raised)
-	if !raised.never && raised.at.Before(s.FinishedAt) { // It was counted from the creation, and the object ran for longer.
-		raised.at = s.FinishedAt
+	if !raised.never && raised.at.Before(ended) { // It was counted from the creation, and the object or its controller ran for longer.
+		raised.at = ended
 	}
 	return r, raised
 }
@@ -279,8 +280,8 @@ func (s *Standing) adjustVotes(r Resolution, a answer, limits Limits, t *trace) 
 }
 
 // answer returns the earlier of TTL and capacity.
-func (v *Vote) answer(f *lifecycle.Fact) answer {
-	start := since(f, v.Rule.after)
+func (v *Vote) answer(o *Object) answer {
+	start := o.since(v.Rule.after)
 	a := answer{at: start.Add(v.Rule.ttl.duration), never: v.Rule.ttl.never, reason: ReasonExpired}
 	if v.Over {
 		over := answer{at: start.Add(v.Rule.Capacity.minAge), reason: ReasonOverCapacity}

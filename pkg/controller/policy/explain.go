@@ -47,7 +47,7 @@ func (s *Standing) consider(p *Policy, m *Matches, replaced bool) gc.ConsideredP
 	}
 	for _, v := range slices.Concat(m.Votes, m.Previews) {
 		if v.Policy == p {
-			out.KeepsUntil = s.format(v.answer(s.Fact))
+			out.KeepsUntil = s.format(v.answer(&s.Object))
 		}
 	}
 	switch {

@@ -93,7 +93,7 @@ func answerOf(o modelObject, all []modelPolicy) modelAnswer {
 		return modelAnswer{policy.Ignore, policy.ReasonNoPolicy, "", -1}
 	case !o.finished:
 		return modelAnswer{policy.Ignore, policy.ReasonNotFinished, by, -1}
-	case o.owner == lifecycle.OwnerRunning, o.owner == lifecycle.OwnerAbsent, o.owner == lifecycle.OwnerFinished && leave:
+	case o.owner == lifecycle.OwnerRunning, o.owner == lifecycle.OwnerAbsent, (o.owner == lifecycle.OwnerFinished || o.owner == lifecycle.OwnerInDoubt) && leave:
 		return modelAnswer{policy.Ignore, policy.ReasonLeftToOwner, by, -1}
 	case o.terminating:
 		return modelAnswer{policy.Await, policy.ReasonTerminating, by, -1}
@@ -111,7 +111,7 @@ func answerOf(o modelObject, all []modelPolicy) modelAnswer {
 		return modelAnswer{policy.Wait, policy.ReasonNotDue, by, due}
 	case invalid:
 		return modelAnswer{policy.Hold, policy.ReasonInvalidAnnotation, by, due}
-	case o.owner == lifecycle.OwnerUnknown:
+	case o.owner == lifecycle.OwnerUnknown, o.owner == lifecycle.OwnerInDoubt:
 		return modelAnswer{policy.Hold, policy.ReasonOwnerActive, by, due}
 	case o.uncounted:
 		return modelAnswer{policy.Hold, policy.ReasonUncounted, by, due}
@@ -235,7 +235,7 @@ func drawObject(t *rapid.T) modelObject {
 		terminating: chance(8, "terminating"),
 		doubtful:    chance(8, "doubtful"),
 		owner: rapid.SampledFrom([]lifecycle.OwnerState{lifecycle.OwnerNone, lifecycle.OwnerNone, lifecycle.OwnerNone, lifecycle.OwnerRunning,
-			lifecycle.OwnerFinished, lifecycle.OwnerAbsent, lifecycle.OwnerUnknown}).
+			lifecycle.OwnerFinished, lifecycle.OwnerInDoubt, lifecycle.OwnerAbsent, lifecycle.OwnerUnknown}).
 			Draw(t, "owner"),
 	}
 	if o.resource == gc.ResourceJobs && chance(4, "hasNative") {

@@ -72,8 +72,7 @@ func (s *Standing) quoteKeepUntil() string {
 
 // deletedWithJob reports whether the object is a Pod that is deleted together with its Job.
 func (s *Standing) deletedWithJob() bool {
-	return s.withOwner && s.Controller != nil && s.Controller.Kind == "Job" &&
-		(s.Owner == lifecycle.OwnerRunning || s.Owner == lifecycle.OwnerFinished)
+	return s.Controller != nil && s.Controller.Kind == "Job" && s.withOwner && s.leftToOwner() && s.Owner.State != lifecycle.OwnerAbsent
 }
 
 // endlessText is for a Pod that does not finish by itself.
@@ -109,7 +108,7 @@ func (s *Standing) nativeTTLText() string {
 
 // keepsBeyond reports whether keep-until is after the end of a TTL.
 func (s *Standing) keepsBeyond(t ttl) bool {
-	return s.Finished && s.annotations.keepUntil.After(s.FinishedAt.Add(t.duration))
+	return s.Finished && s.annotations.keepUntil.After(s.EndedAt().Add(t.duration))
 }
 
 // tooShortText is for an annotation that is shorter than the policies' own TTL, and can only extend it; empty otherwise.

@@ -126,7 +126,7 @@ func TestNotices(t *testing.T) {
 			}
 			var matches policy.Matches
 			matches.Ask(c.fact, voters, previews, nil, nil)
-			standing := policy.Resolve(policy.Object{Fact: c.fact, Owner: c.owner}, matches.Votes)
+			standing := policy.Resolve(policy.Object{Fact: c.fact, Owner: lifecycle.Ownership{State: c.owner}}, matches.Votes)
 			got := ""
 			if n, ok := standing.Notice(matches.Votes, bounds); ok {
 				got = string(n.Reason) + " by " + n.Policy.Name + ": " + n.Text

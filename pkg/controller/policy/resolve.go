@@ -16,7 +16,7 @@ import (
 type Object struct {
 	*lifecycle.Fact
 	// Owner is the state of its controller.
-	Owner lifecycle.OwnerState
+	Owner lifecycle.Ownership
 	// Recreated is set if the object came back under its name each time it was deleted.
 	Recreated bool
 }
@@ -100,8 +100,8 @@ func (s *Standing) add(v *Vote) {
 
 // addAnswer adds the answer of a vote.
 func (s *Standing) addAnswer(v *Vote, first bool) {
-	a := v.answer(s.Fact)
-	if sure := v.answerWithoutQuotas(s.Fact); first || sure.laterThan(s.latestWithoutQuotas) {
+	a := v.answer(&s.Object)
+	if sure := v.answerWithoutQuotas(&s.Object); first || sure.laterThan(s.latestWithoutQuotas) {
 		s.latestWithoutQuotas = sure
 	}
 	if first || s.decides(v, a) {
@@ -116,26 +116,38 @@ func (s *Standing) decides(v *Vote, a answer) bool {
 }
 
 // answerWithoutQuotas returns the answer of a vote if percentOfQuota limits nothing.
-func (v *Vote) answerWithoutQuotas(f *lifecycle.Fact) answer {
+func (v *Vote) answerWithoutQuotas(o *Object) answer {
 	if v.Over && v.Rule.Capacity.PercentOfQuota != 0 {
-		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(f)
+		return (&Vote{Policy: v.Policy, Rule: v.Rule}).answer(o)
 	}
-	return v.answer(f)
+	return v.answer(o)
 }
 
 // since is what the TTL of the annotation, minTTL and maxTTL are counted from.
-func (s *Standing) since() time.Time { return since(s.Fact, s.after) }
+func (s *Standing) since() time.Time { return s.Object.since(s.after) }
 
 // since is what a TTL is counted from.
-func since(f *lifecycle.Fact, after gc.After) time.Time {
+func (o *Object) since(after gc.After) time.Time {
 	switch after {
 	case gc.AfterCreated:
-		return f.Created
+		return o.notBeforeOwner(o.Created)
 	case gc.AfterUnused:
-		return f.Usage.Since
+		return o.Usage.Since
 	case gc.AfterFinished:
 	}
-	return f.FinishedAt
+	return o.EndedAt()
+}
+
+// EndedAt is when the object finished or, if that is later, when its controller did, which needed it until then; zero if it has not
+// finished, or nobody knows when.
+func (o *Object) EndedAt() time.Time { return o.notBeforeOwner(o.FinishedAt) }
+
+// notBeforeOwner returns at, unless it is not zero and the controller finished later.
+func (o *Object) notBeforeOwner(at time.Time) time.Time {
+	if at.IsZero() || at.After(o.Owner.FinishedAt) {
+		return at
+	}
+	return o.Owner.FinishedAt
 }
 
 // excluded returns why the object is no candidate, whatever the policies say; empty if it may be one.
@@ -145,10 +157,22 @@ func (s *Standing) excluded() Reason {
 		return ReasonNotFinished
 	case s.after == gc.AfterUnused && s.Usage.State == lifecycle.InUse:
 		return ReasonInUse
-	case s.Owner == lifecycle.OwnerRunning, s.Owner == lifecycle.OwnerAbsent, s.Owner == lifecycle.OwnerFinished && s.withOwner:
+	case s.leftToOwner():
 		return ReasonLeftToOwner
 	}
 	return ""
+}
+
+// leftToOwner reports whether the object goes only with its controller.
+func (s *Standing) leftToOwner() bool {
+	switch s.Owner.State {
+	case lifecycle.OwnerRunning, lifecycle.OwnerAbsent:
+		return true
+	case lifecycle.OwnerFinished, lifecycle.OwnerInDoubt:
+		return s.withOwner
+	case lifecycle.OwnerNone, lifecycle.OwnerUnknown:
+	}
+	return false
 }
 
 // unclear returns why it is not known when the object is due; empty if it is known.
@@ -181,8 +205,8 @@ func (s *Standing) hold() (reason Reason, detail string) {
 		return ReasonReferrersUnknown, ""
 	case s.annotations.malformed != "":
 		return ReasonInvalidAnnotation, s.annotations.malformed
-	case s.Owner == lifecycle.OwnerUnknown:
-		return ReasonOwnerActive, s.Controller.String() + " is of a kind that Winnow does not observe"
+	case s.Owner.State == lifecycle.OwnerUnknown, s.Owner.State == lifecycle.OwnerInDoubt:
+		return ReasonOwnerActive, s.Owner.Detail
 	case s.Uncounted:
 		return ReasonUncounted, "the Job controller has not counted this Pod yet"
 	case s.Contradictory:
@@ -215,10 +239,11 @@ func (s *Standing) Counting(b *Bounds, now time.Time) Counting {
 	if reason, _ := s.hold(); reason != "" || s.excluded() != "" || s.Terminating || !s.Finished {
 		return Counting{}
 	}
-	if now.Before(s.FinishedAt) {
-		return Counting{Until: s.FinishedAt}
+	ended := s.EndedAt()
+	if now.Before(ended) {
+		return Counting{Until: ended}
 	}
-	kept := b.applyMaxTTL(s.annotate(answer{at: s.FinishedAt}), s.since())
+	kept := b.applyMaxTTL(s.annotate(answer{at: ended}), s.since())
 	switch {
 	case kept.never:
 		return Counting{Counts: true, KeptByAnnotation: true}

@@ -32,7 +32,7 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 		out.moment = c.annotated(f, out.moment)
 		out.moment = c.notAfterMaxTTL(f, out.moment)
 	}
-	atOnce := moment{at: f.FinishedAt}
+	atOnce := moment{at: c.endedAt(f)}
 	if ceiling, over := c.ceilings[f.UID]; over && atOnce.before(out.moment) {
 		out = effectiveAnswer{moment: atOnce, policy: ceiling, by: "ceiling=" + ceiling.Name, reason: "OverCeiling",
 			propagation: metav1.DeletePropagationBackground}
@@ -40,7 +40,7 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	if f.Propagation != "" { // A DELETE with another policy would remove the finalizers.
 		out.propagation = f.Propagation
 	}
-	out.moment = later(c.notBeforeMinTTL(f, out.moment), moment{at: f.FinishedAt})
+	out.moment = later(c.notBeforeMinTTL(f, out.moment), moment{at: c.endedAt(f)})
 	return out
 }
 
@@ -58,10 +58,10 @@ func (c *recomputation) latestVote(f *lifecycle.Fact) effectiveAnswer {
 
 // answerOf returns the earlier of TTL and capacity, which deletes nothing before minAge.
 func (c *recomputation) answerOf(v vote, f *lifecycle.Fact) (moment, string) {
-	since := f.FinishedAt
+	since := c.endedAt(f)
 	switch v.after {
 	case gc.AfterCreated:
-		since = f.Created
+		since = c.notBeforeOwner(f, f.Created)
 	case gc.AfterUnused:
 		since = f.Usage.Since
 	case gc.AfterFinished:

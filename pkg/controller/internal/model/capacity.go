@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,7 +43,7 @@ func (w *World) recomputation(previewed PolicyRef) *recomputation {
 // counts reports whether limits count an object: it has finished, is not left to its owner, is not being deleted, and has no hold of its
 // own.
 func (c *recomputation) counts(f *lifecycle.Fact) bool {
-	return f.Finished && !f.FinishedAt.After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
+	return f.Finished && !c.endedAt(f).After(c.Now) && !c.leftToOwner(f) && !f.Terminating &&
 		c.ownHold(f) == ""
 }
 
@@ -51,7 +52,7 @@ func (c *recomputation) keptByAnnotation(f *lifecycle.Fact) bool {
 	if !f.Finished {
 		return false
 	}
-	own, m := c.annotations(f), moment{at: f.FinishedAt}
+	own, m := c.annotations(f), moment{at: c.endedAt(f)}
 	if own.ttl != nil {
 		m = after(c.sinceWhen(f), own.ttl)
 	}
@@ -212,18 +213,18 @@ func fairShares(members map[string][]*lifecycle.Fact, most int) map[string]int {
 
 // withoutNewest returns the facts except so many of the newest.
 func (c *recomputation) withoutNewest(facts []*lifecycle.Fact, newest int) []*lifecycle.Fact {
-	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b) })
+	facts = slices.SortedFunc(slices.Values(facts), func(a, b *lifecycle.Fact) int { return -c.rank(a, b, c.endedAt) })
 	return facts[min(newest, len(facts)):]
 }
 
-// rank compares two objects by the order in which they are deleted: those that annotations keep come last, then by finish time, then the
-// larger UID first.
-func (c *recomputation) rank(a, b *lifecycle.Fact) int {
+// rank compares two objects by the order in which they are deleted: those that annotations keep come last, then by a time, then the larger
+// UID first.
+func (c *recomputation) rank(a, b *lifecycle.Fact, at func(*lifecycle.Fact) time.Time) int {
 	if kept := c.keptByAnnotation(a); kept != c.keptByAnnotation(b) {
 		if kept {
 			return 1
 		}
 		return -1
 	}
-	return cmp.Or(a.FinishedAt.Compare(b.FinishedAt), strings.Compare(string(b.UID), string(a.UID)))
+	return cmp.Or(at(a).Compare(at(b)), strings.Compare(string(b.UID), string(a.UID)))
 }

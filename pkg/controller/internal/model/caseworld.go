@@ -34,7 +34,8 @@ var protectedNames = []string{metav1.NamespaceSystem, metav1.NamespacePublic, co
 
 // ownerGroups are the API groups of the controllers in examples.
 var ownerGroups = map[string]string{
-	"CronJob": "batch", "Job": "batch", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "JobSet": "jobset.x-k8s.io",
+	"CronJob": "batch", "Job": "batch", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Deployment": "apps",
+	"JobSet": "jobset.x-k8s.io",
 }
 
 // world returns the objects of the example under these manifests.

@@ -149,7 +149,7 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "ReferrersUnknown"
 	case c.annotations(f).malformed:
 		return "InvalidAnnotation"
-	case c.ownerOf(f) == unknown:
+	case c.ownerOf(f) == unknown, c.ownerOf(f) == doubtful:
 		return "OwnerActive"
 	case f.Uncounted:
 		return "Uncounted"

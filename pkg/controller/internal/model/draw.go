@@ -204,15 +204,14 @@ func drawDeadline(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 	}
 }
 
-// drawController draws a controller, most often none. That of a Job may be a CronJob. That of another object may be a Job of the world or
-// one that does not exist, and that of any object a Workflow.
+// drawController draws a controller, most often none. It may be of any kind, whatever the object is, and may be one that does not exist.
 func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	own := func(group, kind, name string, uid types.UID) *lifecycle.Owner {
 		return &lifecycle.Owner{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Name: name, UID: uid}
 	}
 	switch pick(t, 0, 0, 0, 1, 2, 3, 1, 0, 4) {
 	case 1:
-		if DrawnResource(i) == gc.ResourceJobs {
+		if DrawnResource(i) == gc.ResourceJobs || rarely(t, 3) {
 			name, namespace := pick(t, DrawnCronJobs...), drawnHome(i)
 			if rarely(t, 8) {
 				namespace = pick(t, DrawnNamespaces...) // Owners across namespaces do not exist, but anybody can write them.
@@ -222,10 +221,13 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 		j := 2 * pick(t, i/2, i/2, 0, 1, 3, 99) // Its neighbour, one of some namespace, or one that is not there.
 		return own("batch", "Job", fmt.Sprintf("o%02d", j), DrawnUID(j))
 	case 2:
-		return own("apps", pick(t, "ReplicaSet", "StatefulSet", "DaemonSet"), "s", pick[types.UID](t, "uid-s1", "uid-s2"))
+		kind := pick(t, "ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "ReplicationController", "Service")
+		return own(coreKinds[kind], kind, "s", pick[types.UID](t, "uid-s1", "uid-s2"))
 	case 4:
-		if j := pick(t, 8, 18, 28, 98); j != i {
+		if j := pick(t, 8, 18, 28, 98, 1, 11); j%10 == 8 && j != i {
 			return own("argoproj.io", "Workflow", fmt.Sprintf("o%02d", j), DrawnUID(j))
+		} else if j != i {
+			return own("", "Pod", fmt.Sprintf("o%02d", j), DrawnUID(j))
 		}
 	case 3:
 		if rarely(t, 3) {
@@ -234,6 +236,9 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 	}
 	return nil
 }
+
+// coreKinds are the groups of kinds of Kubernetes that do not finish.
+var coreKinds = map[string]string{"ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Deployment": "apps"}
 
 // DrawCronJob draws a CronJob that lists some of the objects as active.
 func DrawCronJob(t *rapid.T, namespace, name string) *lifecycle.CronJob {

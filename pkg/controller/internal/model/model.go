@@ -116,7 +116,7 @@ func (w *World) Propagations() map[types.UID]metav1.DeletionPropagation {
 	return out
 }
 
-// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank.
+// DeletionOrder returns the objects of a namespace with the action Delete or SetDeadline, in the order of c.rank by finish time.
 func (w *World) DeletionOrder(namespace string) []types.UID {
 	c := w.recomputation(PolicyRef{})
 	var due []*lifecycle.Fact
@@ -125,7 +125,9 @@ func (w *World) DeletionOrder(namespace string) []types.UID {
 			due = append(due, f)
 		}
 	}
-	slices.SortFunc(due, c.rank)
+	slices.SortFunc(due, func(a, b *lifecycle.Fact) int {
+		return c.rank(a, b, func(f *lifecycle.Fact) time.Time { return f.FinishedAt })
+	})
 	out := []types.UID{}
 	for _, f := range due {
 		out = append(out, f.UID)

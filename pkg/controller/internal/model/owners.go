@@ -5,6 +5,7 @@ package model
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,10 +17,11 @@ import (
 type owner int
 
 const (
-	noOwner  owner = iota // there is none, or it does not need the finished object
+	noOwner  owner = iota // there is none, or it does not need the object
 	running               // it needs the object, or is gone, and then the garbage collector deletes the object
-	finished              // it needed the object, and has finished
-	unknown               // its kind is not observed
+	finished              // it needed the object, and has finished at a known time
+	doubtful              // it has finished, nobody knows when, or it is not known whether it has
+	unknown               // nothing says whether it needs the object
 )
 
 // ownerOf finds controllers by UID. Those in other namespaces do not count.
@@ -30,10 +32,19 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 	switch f.Controller.GroupKind {
 	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
 		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
-		schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
-		return noOwner
+		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
+		schema.GroupKind{Kind: "ReplicationController"}:
+		if f.Resource == gc.ResourcePods && f.Finished {
+			return noOwner
+		}
+		return running
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Kind: "Service"}, schema.GroupKind{Kind: "Endpoints"},
+		schema.GroupKind{Kind: "Node"}:
+		return running
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		return w.finisherOf(f, gc.ResourceJobs)
+	case schema.GroupKind{Kind: "Pod"}:
+		return w.finisherOf(f, gc.ResourcePods)
 	case schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}:
 		return w.finisherOf(f, DrawnWorkflows)
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
@@ -44,18 +55,38 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 
 // finisherOf is ownerOf for an owner of a resource that finishes.
 func (w *World) finisherOf(f *lifecycle.Fact, resource string) owner {
-	if slices.ContainsFunc(w.Objects, func(of *lifecycle.Fact) bool {
-		return of.Resource == resource && of.UID == f.Controller.UID && of.Namespace == f.Namespace && of.Finished
-	}) {
-		return finished
+	for _, of := range w.Objects {
+		switch {
+		case of.Resource != resource || of.UID != f.Controller.UID || of.Namespace != f.Namespace:
+		case of.Doubt != "" || of.Failed != "":
+			return doubtful
+		case of.Finished:
+			return finished
+		}
 	}
 	return running
+}
+
+// endedAt is when an object finished or, if that is later, when the owner did that needed it.
+func (w *World) endedAt(f *lifecycle.Fact) time.Time { return w.notBeforeOwner(f, f.FinishedAt) }
+
+// notBeforeOwner returns a time of an object or, if that is later, when the owner finished that needed it.
+func (w *World) notBeforeOwner(f *lifecycle.Fact, at time.Time) time.Time {
+	if w.ownerOf(f) != finished || at.IsZero() {
+		return at
+	}
+	for _, of := range w.Objects {
+		if of.UID == f.Controller.UID && of.FinishedAt.After(at) {
+			return of.FinishedAt
+		}
+	}
+	return at
 }
 
 // cronJobOf is ownerOf for a CronJob.
 func (w *World) cronJobOf(f *lifecycle.Fact) owner {
 	if slices.ContainsFunc(w.CronJobs, func(cj *lifecycle.CronJob) bool {
-		return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace &&
+		return cj.UID == f.Controller.UID && cj.Namespace == f.Namespace && f.Resource == gc.ResourceJobs && f.Finished &&
 			!slices.Contains(cj.Active, f.UID) && !cj.LastScheduled.Before(f.Scheduled)
 	}) {
 		return noOwner
@@ -68,5 +99,5 @@ func (c *recomputation) leftToOwner(f *lifecycle.Fact) bool {
 	votes := c.votes[f.UID]
 	withOwner := len(votes) == 0 || slices.ContainsFunc(votes, func(v vote) bool { return v.withOwner })
 	state := c.ownerOf(f)
-	return state == running || state == finished && withOwner
+	return state == running || (state == finished || state == doubtful) && withOwner
 }

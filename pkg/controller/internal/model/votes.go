@@ -213,11 +213,11 @@ func countsFromUse(votes []vote) bool {
 func (c *recomputation) sinceWhen(f *lifecycle.Fact) time.Time {
 	switch votes := c.votes[f.UID]; {
 	case countsFromCreation(votes):
-		return f.Created
+		return c.notBeforeOwner(f, f.Created)
 	case countsFromUse(votes):
 		return f.Usage.Since
 	}
-	return f.FinishedAt
+	return c.endedAt(f)
 }
 
 // after returns the moment when a TTL ends, or never without a TTL. The TTL must be readable.
