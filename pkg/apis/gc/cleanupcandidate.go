@@ -207,6 +207,6 @@ const (
 	CandidateOwnerFinished CandidateOwnerState = "Finished"
 	// CandidateOwnerAbsent is not there, so that the garbage collector of Kubernetes deletes the object.
 	CandidateOwnerAbsent CandidateOwnerState = "Absent"
-	// CandidateOwnerUnknown is of a kind that Winnow does not observe.
+	// CandidateOwnerUnknown may need the object: nothing says that it does not, or nobody knows when it finished.
 	CandidateOwnerUnknown CandidateOwnerState = "Unknown"
 )

@@ -40,8 +40,11 @@ type ResourceLifecycleSpec struct {
 	// NativeTTL evaluates to how long after its finish the object's own controller deletes it: a duration, or seconds; null for never. If
 	// empty, no object has such a time.
 	NativeTTL string
-	// Dependents says what may happen to finished objects that an object of this resource controls.
+	// Dependents says what may happen to objects that an object of this resource controls.
 	Dependents LifecycleDependents
+	// Needs evaluates to the names of what an object controls and still needs although Dependents is LifecycleIndependent: a string, or a
+	// list of strings. If empty, it needs nothing.
+	Needs string
 }
 
 // FinishedExpressions say whether, how and when an object has finished. All are required.
@@ -68,7 +71,7 @@ type LifecycleReference struct {
 // ReferenceTarget is a resource that can be unused.
 type ReferenceTarget string
 
-// LifecycleDependents says what may happen to finished objects that an object of the resource controls.
+// LifecycleDependents says what may happen to objects that an object of the resource controls.
 type LifecycleDependents string
 
 const (

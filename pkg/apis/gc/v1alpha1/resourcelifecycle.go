@@ -10,8 +10,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, and which ConfigMaps and Secrets
-// they use. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
+// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets they
+// use, and whether they need what they control. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
 // resource, if there is one.
 type ResourceLifecycle struct {
 	// +k8s:opaqueType
@@ -21,7 +21,7 @@ type ResourceLifecycle struct {
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says when the objects have finished, what they use, or both.
+	// spec says when the objects have finished, what they use, and whether they need what they control, or some of it.
 	// +required
 	Spec ResourceLifecycleSpec `json:"spec"`
 	// status is what Winnow observed.
@@ -44,11 +44,13 @@ type ResourceLifecycleList struct {
 	Items []ResourceLifecycle `json:"items"`
 }
 
-// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the
+// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control.
+// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL, with the
 // libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the
 // wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpec struct {
-	// finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.
+	// finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects
+	// do not finish.
 	// +optional
 	// +k8s:optional
 	Finished *FinishedExpressions `json:"finished,omitempty"`
@@ -69,14 +71,22 @@ type ResourceLifecycleSpec struct {
 	// +k8s:maxLength=4096
 	// +k8s:validation:maxLength=4096
 	NativeTTL string `json:"nativeTTL,omitempty"`
-	// dependents says when to delete a finished object whose controller is of this resource. With LeaveToOwner (the default),
+	// dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default),
 	// it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent,
 	// it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and
-	// never creates it again.
+	// never creates it again, but for those that needs names.
 	// +optional
 	// +k8s:optional
 	// +default="LeaveToOwner"
 	Dependents LifecycleDependents `json:"dependents,omitempty"`
+	// needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a
+	// string, or a list of strings. An empty string is no name. These are left to it. For example
+	// "object.?status.active.orValue([]).map(run, run.name)". If unset, it needs nothing.
+	// +optional
+	// +k8s:optional
+	// +k8s:maxLength=4096
+	// +k8s:validation:maxLength=4096
+	Needs string `json:"needs,omitempty"`
 }
 
 // FinishedExpressions say whether, how and when an object has finished.
@@ -138,7 +148,7 @@ const (
 	ReferenceToSecrets ReferenceTarget = "secrets"
 )
 
-// LifecycleDependents says when to delete a finished object whose controller is of the resource.
+// LifecycleDependents says when to delete an object whose controller is of the resource.
 // +enum
 // +k8s:enum
 type LifecycleDependents string

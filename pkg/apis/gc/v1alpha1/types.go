@@ -428,9 +428,10 @@ type CleanupRule struct {
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
 	// dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with
-	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob,
-	// ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer
-	// needs them.
+	// its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished, and it counts from then if that
+	// is later than its own end. Finished Jobs of a CronJob, and finished Pods of a ReplicaSet, StatefulSet, DaemonSet or
+	// ReplicationController, are deleted as if they had no owner, because their controller no longer needs them. So is what
+	// the ResourceLifecycle of the owner declares independent.
 	// +optional
 	// +k8s:optional
 	Dependents DependentsPolicy `json:"dependents,omitempty"`

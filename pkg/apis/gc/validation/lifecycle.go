@@ -75,13 +75,22 @@ func validateLifecycleSpec(spec, old *gc.ResourceLifecycleSpec, path *field.Path
 		old = &gc.ResourceLifecycleSpec{}
 	}
 	errs := validateReferences(spec.References, old.References, path.Child("references"))
+	independent := spec.Dependents == gc.LifecycleIndependent
 	switch {
 	case spec.Finished != nil:
 		errs = append(errs, validateFinished(spec.Finished, old.Finished, path.Child("finished"))...)
-	case len(spec.References) == 0:
-		errs = append(errs, field.Required(path.Child("finished"), "say when an object has finished, or with references what it refers to"))
+	case len(spec.References) == 0 && !independent:
+		errs = append(errs, field.Required(path.Child("finished"), "say when an object has finished, with references what it refers to, or with "+
+			"dependents: Independent that it does not need what it controls"))
 	case spec.NativeTTL != "":
 		errs = append(errs, field.Forbidden(path.Child("nativeTTL"), "may be set only with finished"))
+	}
+	switch {
+	case spec.Needs == "":
+	case !independent:
+		errs = append(errs, field.Forbidden(path.Child("needs"), "may be set only with dependents: Independent"))
+	default:
+		errs = append(errs, validateExpression(spec.Needs, old.Needs, expressions.Names, path.Child("needs"), "")...)
 	}
 	if spec.NativeTTL != "" {
 		errs = append(errs, validateExpression(spec.NativeTTL, old.NativeTTL, expressions.Duration, path.Child("nativeTTL"), "")...)

@@ -73,7 +73,7 @@ func TestLifecycles(t *testing.T) {
 		}, nil},
 		"nothing": {
 			func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{} },
-			[]string{"spec.finished: Required value: say when an object has finished, or with references what it refers to"},
+			[]string{"spec.finished: Required value: say when an object has finished, with references what it refers to, or with dependents: Independent"},
 		},
 		"nothing but a native TTL": {
 			func(l *gc.ResourceLifecycle) { l.Spec.Finished = nil }, []string{"spec.finished: Required value: say when"},
@@ -82,6 +82,16 @@ func TestLifecycles(t *testing.T) {
 			func(l *gc.ResourceLifecycle) { l.Spec.Finished, l.Spec.References = nil, refs("'a'") },
 			[]string{"spec.nativeTTL: Forbidden: may be set only with finished"},
 		},
+		"independent dependents alone": {
+			func(l *gc.ResourceLifecycle) { l.Spec = gc.ResourceLifecycleSpec{Dependents: gc.LifecycleIndependent} }, nil},
+		"independent dependents but for some": {func(l *gc.ResourceLifecycle) {
+			l.Spec = gc.ResourceLifecycleSpec{Dependents: gc.LifecycleIndependent, Needs: "object.?status.active.orValue([]).map(a, a.name)"}
+		}, nil},
+		"needs that do not compile": {func(l *gc.ResourceLifecycle) {
+			l.Spec.Dependents, l.Spec.Needs = gc.LifecycleIndependent, "1"
+		}, []string{`spec.needs: Invalid value: "1": must evaluate to one of`}},
+		"needs of what is left to the owner anyway": {
+			func(l *gc.ResourceLifecycle) { l.Spec.Needs = "'a'" }, []string{"spec.needs: Forbidden: may be set only with dependents: Independent"}},
 		"references that do not compile": {
 			func(l *gc.ResourceLifecycle) {
 				l.Spec.References = refs("object.spec.secretName", " ", "object.", "1", strings.Repeat(" ", maxExpressionLength)+"'a'")
