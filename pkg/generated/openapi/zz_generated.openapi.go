@@ -283,7 +283,7 @@ func schema_pkg_apis_gc_v1alpha1_CandidateOwner(ref common.ReferenceCallback) co
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is what it means for the deletion of the object.\n\nPossible enum values:\n - `\"Absent\"` is not there, so that the garbage collector of Kubernetes deletes the object.\n - `\"Finished\"` needed the object, and has finished.\n - `\"Independent\"` does not need the object any more.\n - `\"Running\"` needs the object, and has not finished.\n - `\"Unknown\"` is of a kind that Winnow does not observe.",
+							Description: "state is what it means for the deletion of the object.\n\nPossible enum values:\n - `\"Absent\"` is not there, so that the garbage collector of Kubernetes deletes the object.\n - `\"Finished\"` needed the object, and has finished.\n - `\"Independent\"` does not need the object any more.\n - `\"Running\"` needs the object, and has not finished.\n - `\"Unknown\"` may need the object: nothing says that it does not, or nobody knows when it finished.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1372,7 +1372,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished. Finished objects of a CronJob, ReplicaSet, StatefulSet or DaemonSet are deleted as if they had no owner, because their controller no longer needs them.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` can delete it once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
+							Description: "dependents says when to delete an object that has a controller. With WithOwner (the default), it is deleted along with its owner. With AfterOwnerFinished, the rule can delete it once its owner has finished, and it counts from then if that is later than its own end. Finished Jobs of a CronJob, and finished Pods of a ReplicaSet, StatefulSet, DaemonSet or ReplicationController, are deleted as if they had no owner, because their controller no longer needs them. So is what the ResourceLifecycle of the owner declares independent.\n\nPossible enum values:\n - `\"AfterOwnerFinished\"` can delete it once its owner has finished.\n - `\"WithOwner\"` leaves it to its owner.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"AfterOwnerFinished", "WithOwner"},
@@ -2076,7 +2076,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, and which ConfigMaps and Secrets they use. Its name is the name of the resource, as \"resource.group\": workflows.argoproj.io. It replaces the built-in lifecycle of that resource, if there is one.",
+				Description: "ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets they use, and whether they need what they control. Its name is the name of the resource, as \"resource.group\": workflows.argoproj.io. It replaces the built-in lifecycle of that resource, if there is one.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2102,7 +2102,7 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycle(ref common.ReferenceCallback)
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec says when the objects have finished, what they use, or both.",
+							Description: "spec says when the objects have finished, what they use, and whether they need what they control, or some of it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ResourceLifecycleSpec{}.OpenAPIModelName()),
 						},
@@ -2177,12 +2177,12 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
+				Description: "ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control. Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL, with the libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the wrong type, then Winnow does not delete the object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"finished": {
 						SchemaProps: spec.SchemaProps{
-							Description: "finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.",
+							Description: "finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects do not finish.",
 							Ref:         ref(v1alpha1.FinishedExpressions{}.OpenAPIModelName()),
 						},
 					},
@@ -2214,11 +2214,19 @@ func schema_pkg_apis_gc_v1alpha1_ResourceLifecycleSpec(ref common.ReferenceCallb
 					},
 					"dependents": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dependents says when to delete a finished object whose controller is of this resource. With LeaveToOwner (the default), it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent, it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates it again.\n\nPossible enum values:\n - `\"Independent\"` deletes it as if it had no owner.\n - `\"LeaveToOwner\"` leaves it to its owner.",
+							Description: "dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default), it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent, it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and never creates it again, but for those that needs names.\n\nPossible enum values:\n - `\"Independent\"` deletes it as if it had no owner.\n - `\"LeaveToOwner\"` leaves it to its owner.",
 							Default:     "LeaveToOwner",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Independent", "LeaveToOwner"},
+						},
+					},
+					"needs": {
+						SchemaProps: spec.SchemaProps{
+							Description: "needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a string, or a list of strings. An empty string is no name. These are left to it. For example \"object.?status.active.orValue([]).map(run, run.name)\". If unset, it needs nothing.",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},

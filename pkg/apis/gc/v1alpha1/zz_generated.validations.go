@@ -3074,6 +3074,37 @@ func Validate_ResourceLifecycleSpec(
 		errs = append(errs, fn(fldPath.Child("dependents"), &obj.Dependents, oldVal, oldObj != nil)...)
 	}
 
+	{ // field ResourceLifecycleSpec.Needs
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 4096); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ResourceLifecycleSpec) *string {
+				return &oldObj.Needs
+			})
+		errs = append(errs, fn(fldPath.Child("needs"), &obj.Needs, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 

@@ -17,14 +17,14 @@ import (
 // ResourceLifecycleApplyConfiguration represents a declarative configuration of the ResourceLifecycle type for use
 // with apply.
 //
-// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, and which ConfigMaps and Secrets
-// they use. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
+// ResourceLifecycle says when the objects of one resource have finished, so that policies can delete them, which ConfigMaps and Secrets they
+// use, and whether they need what they control. Its name is the name of the resource, as "resource.group": workflows.argoproj.io. It replaces the built-in lifecycle of that
 // resource, if there is one.
 type ResourceLifecycleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name is the name of the resource, as "resource.group".
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says when the objects have finished, what they use, or both.
+	// spec says when the objects have finished, what they use, and whether they need what they control, or some of it.
 	Spec *ResourceLifecycleSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what Winnow observed.
 	Status *ResourceLifecycleStatusApplyConfiguration `json:"status,omitempty"`

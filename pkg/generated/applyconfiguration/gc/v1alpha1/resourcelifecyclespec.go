@@ -12,11 +12,13 @@ import (
 // ResourceLifecycleSpecApplyConfiguration represents a declarative configuration of the ResourceLifecycleSpec type for use
 // with apply.
 //
-// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, or both. Expressions are in CEL, with the
+// ResourceLifecycleSpec says when the objects of the resource have finished, what they refer to, and whether they need what they control.
+// Set finished, references or dependents: Independent, or several of them. What is unset stays as it is built in. Expressions are in CEL, with the
 // libraries and cost limits of a ValidatingAdmissionPolicy, and have one variable: object. If an expression fails for an object, or has the
 // wrong type, then Winnow does not delete the object.
 type ResourceLifecycleSpecApplyConfiguration struct {
-	// finished says whether, how and when an object has finished. If unset, objects do not finish. Set finished, references or both.
+	// finished says whether, how and when an object has finished. If unset, the built-in expressions apply, or objects
+	// do not finish.
 	Finished *FinishedExpressionsApplyConfiguration `json:"finished,omitempty"`
 	// references say which ConfigMaps and Secrets the objects of the resource use. If unset, an object uses everything of its namespace
 	// whose name is in it. If set, they must be complete: a rule with after: Unused deletes what is named nowhere. What an object names
@@ -26,11 +28,15 @@ type ResourceLifecycleSpecApplyConfiguration struct {
 	// number of seconds, a string such as "1h", or null if it does not. Winnow then deletes the object at that time too, if a
 	// policy matches it. If unset, the controller deletes no object.
 	NativeTTL *string `json:"nativeTTL,omitempty"`
-	// dependents says when to delete a finished object whose controller is of this resource. With LeaveToOwner (the default),
+	// dependents says when to delete an object whose controller is of this resource. With LeaveToOwner (the default),
 	// it is left to its owner, unless a rule says dependents: AfterOwnerFinished and the owner has finished. With Independent,
 	// it is deleted as if it had no owner. Use Independent only if the controller never reads the result of such an object, and
-	// never creates it again.
+	// never creates it again, but for those that needs names.
 	Dependents *gcv1alpha1.LifecycleDependents `json:"dependents,omitempty"`
+	// needs is an expression for the names of what an object of the resource controls and still needs, with dependents: Independent: a
+	// string, or a list of strings. An empty string is no name. These are left to it. For example
+	// "object.?status.active.orValue([]).map(run, run.name)". If unset, it needs nothing.
+	Needs *string `json:"needs,omitempty"`
 }
 
 // ResourceLifecycleSpecApplyConfiguration constructs a declarative configuration of the ResourceLifecycleSpec type for use with
@@ -73,5 +79,13 @@ func (b *ResourceLifecycleSpecApplyConfiguration) WithNativeTTL(value string) *R
 // If called multiple times, the Dependents field is set to the value of the last call.
 func (b *ResourceLifecycleSpecApplyConfiguration) WithDependents(value gcv1alpha1.LifecycleDependents) *ResourceLifecycleSpecApplyConfiguration {
 	b.Dependents = &value
+	return b
+}
+
+// WithNeeds sets the Needs field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Needs field is set to the value of the last call.
+func (b *ResourceLifecycleSpecApplyConfiguration) WithNeeds(value string) *ResourceLifecycleSpecApplyConfiguration {
+	b.Needs = &value
 	return b
 }
