@@ -69,6 +69,16 @@ type ServedResource struct {
 	Similar string
 	// Endless is set if it is not known when the objects have finished, because the resource has no lifecycle.
 	Endless bool
+	// TakesAlong is which data goes with the objects when they are deleted, and how to keep it; empty if nothing is known of any.
+	TakesAlong string
+}
+
+// DataLoss returns the warning about objects of a resource that take data along; empty if nothing is known of any.
+func (s ServedResource) DataLoss(resource string) string {
+	if s.TakesAlong == "" {
+		return ""
+	}
+	return fmt.Sprintf("whoever deletes objects of %s also deletes %s", resource, s.TakesAlong)
 }
 
 // Ineffective says of a lifecycle of the resource what has no effect, and why; empty if all of it has. wholly is set if nothing has.

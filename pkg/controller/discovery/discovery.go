@@ -207,6 +207,9 @@ func (f *Follower) Served(resource string) gc.ServedResource {
 		_, err := t.For(resource)
 		out.Endless = err == nil && !t.Finishes(resource)
 	}
+	if out.Refusal == "" {
+		out.TakesAlong = kinds.TakesAlong(resource)
+	}
 	return out
 }
 

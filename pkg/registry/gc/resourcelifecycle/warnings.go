@@ -49,10 +49,16 @@ func (r *REST) warnings(ctx context.Context, l *gc.ResourceLifecycle) []string {
 	for i, r := range l.Spec.References {
 		written = append(written, schemas.Expression{Field: at.Child("references").Index(i).Child("names"), Text: r.Names})
 	}
+	if l.Spec.Needs != "" {
+		written = append(written, schemas.Expression{Field: at.Child("needs"), Text: l.Spec.Needs})
+	}
 	if l.Spec.NativeTTL != "" {
 		written = append(written, schemas.Expression{Field: at.Child("nativeTTL"), Text: l.Spec.NativeTTL})
 	}
 	out := r.schemas.Misfits(ctx, schemas.Use{Resources: []string{l.Name}, Expressions: written})
+	if loss := served.DataLoss(l.Name); loss != "" && l.Spec.Finished != nil {
+		out = slices.Insert(out, 0, loss)
+	}
 	if ineffective != "" {
 		out = slices.Insert(out, 0, ineffective)
 	}

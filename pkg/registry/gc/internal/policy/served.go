@@ -25,8 +25,8 @@ type NamedResources func() (sets.Set[string], error)
 type NamedResource struct {
 	Resource string
 	Field    *field.Path
-	// Finished says that only finished objects of the resource matter.
-	Finished bool
+	// Finished says that only finished objects of the resource matter. Kept says that none are deleted.
+	Finished, Kept bool
 }
 
 // NamedIn returns the resources that the field of a rule or of a ceiling names.
@@ -47,10 +47,23 @@ func NamedByRules(spec *gc.CleanupPolicySpec) []NamedResource {
 		named := NamedIn(spec.Rules[i].Resources, field.NewPath("spec", "rules").Index(i))
 		for j := range named {
 			named[j].Finished = spec.Rules[i].After == "" || spec.Rules[i].After == gc.AfterFinished
+			named[j].Kept = keeps(&spec.Rules[i])
 		}
 		out = append(out, named...)
 	}
 	return out
+}
+
+// keeps reports whether a rule deletes nothing.
+func keeps(r *gc.CleanupRule) bool {
+	if r.Capacity != nil {
+		return false
+	}
+	if r.TTL == nil {
+		return true
+	}
+	_, never, err := r.TTL.Parse()
+	return err == nil && never
 }
 
 // namesResources compares the resources that policies name with those that the cluster serves.
@@ -88,11 +101,15 @@ func (n namesResources) refused(p, old Policy) field.ErrorList {
 }
 
 // warnings returns a line for each resource that the cluster does not serve, or whose objects never finish although only finished ones
-// matter.
+// matter, and one for each whose objects take data along when they are deleted.
 func (n namesResources) warnings(p Policy) []string {
 	var out []string
 	for _, r := range n.in(p) {
-		switch served := n.served(r.Resource); {
+		served := n.served(r.Resource)
+		if loss := served.DataLoss(r.Resource); loss != "" && !r.Kept {
+			out = append(out, fmt.Sprintf("%s: %s", r.Field, loss))
+		}
+		switch {
 		case served.Missing:
 			out = append(out, fmt.Sprintf("%s: %s", r.Field, served.Unserved(r.Resource)))
 		case served.Endless && r.Finished:

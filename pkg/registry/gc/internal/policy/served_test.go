@@ -25,6 +25,16 @@ func created(resources ...string) *gc.CleanupPolicy {
 	return p
 }
 
+// kept is naming for a rule with a TTL, an hour if it is nil.
+func kept(ttl *gc.TTL, resources ...string) *gc.CleanupPolicy {
+	p := naming(resources...)
+	if ttl == nil {
+		ttl = new(gc.TTL("1h"))
+	}
+	p.Spec.Rules[1].TTL = ttl
+	return p
+}
+
 // TestNamed: a policy cannot begin to name what Winnow cannot delete, and is warned of what the cluster does not serve.
 func TestNamed(t *testing.T) {
 	n := namesResources{
@@ -34,6 +44,7 @@ func TestNamed(t *testing.T) {
 				"widget.example.com":  {Missing: true, Similar: "widgets.example.com"},
 				"runs.example.com":    {Missing: true},
 				"endless.example.com": {Endless: true},
+				"disks.example.com":   {TakesAlong: "their claims; to keep these, do that"},
 			}[resource]
 		},
 		kind: "CleanupPolicy",
@@ -56,7 +67,12 @@ func TestNamed(t *testing.T) {
 			"spec.rules[1].resources[0]: endless.example.com have no lifecycle, so Winnow does not know when they have finished and deletes none; " +
 				"write a ResourceLifecycle, or set after: Created",
 		}},
-		"need not finish": {p: created("endless.example.com")},
+		"takes data along": {p: kept(nil, "disks.example.com"), warnings: []string{
+			"spec.rules[1].resources[0]: whoever deletes objects of disks.example.com also deletes their claims; to keep these, do that",
+		}},
+		"would take data along": {p: kept(new(gc.TTLNever), "disks.example.com")},
+		"takes none of its own": {p: kept(new(gc.TTL("1h")), "widgets.example.com")},
+		"need not finish":       {p: created("endless.example.com")},
 		"a typo": {p: naming("widget.example.com"), warnings: []string{
 			`spec.rules[1].resources[0]: the cluster does not serve widget.example.com; this applies as soon as it does. Did you mean "widgets.example.com"?`,
 		}},
