@@ -15,9 +15,9 @@ import (
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 )
 
-// coverOwner covers the resource of the controller of a record, if it is known when objects of that resource have finished.
+// coverOwner covers the resource of the controller of a record, if what happens to the record depends on the controller.
 func (e *Engine) coverOwner(rec *record, now time.Time) {
-	if k := e.observedOwner(rec); k != nil && k.Finishes && !rec.ns.covers(k.Resource) {
+	if k := e.observedOwner(rec); k != nil && k.DecidesAsOwner() && !rec.ns.covers(k.Resource) {
 		e.updateCoverage(rec.ns, rec.ns.named, now)
 	}
 }
@@ -96,7 +96,7 @@ func (e *Engine) updateCoverage(ns *namespace, named sets.Set[string], now time.
 	resources := sets.New(e.kinds.WithOwners(named.UnsortedList()...)...)
 	if len(named) > 0 {
 		for kind := range ns.owners {
-			if k := e.kinds.ForOwner(kind); k != nil && k.Finishes {
+			if k := e.kinds.ForOwner(kind); k != nil && k.DecidesAsOwner() {
 				resources.Insert(k.Resource)
 			}
 		}

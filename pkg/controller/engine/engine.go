@@ -169,9 +169,10 @@ func (e *Engine) Finisher(owner *lifecycle.Owner) lifecycle.Finisher {
 	if k == nil {
 		return lifecycle.Finisher{}
 	}
-	out := lifecycle.Finisher{Resource: k.Resource, Finishes: k.Finishes, Independent: k.Independent}
+	out := lifecycle.Finisher{Resource: k.Resource, Finishes: k.Finishes, Independent: k.Independent, HasNeeds: k.HasNeeds}
 	if rec := e.records.get(owner.UID); rec != nil && rec.Resource == k.Resource {
 		out.Known, out.Namespace, out.Finished, out.FinishedAt, out.Doubt = true, rec.Namespace, rec.Finished, rec.FinishedAt(), rec.Doubt()
+		out.Needs = rec.Needs()
 	}
 	return out
 }

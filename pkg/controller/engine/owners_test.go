@@ -7,8 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/kinds"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
 )
 
@@ -50,5 +54,58 @@ func TestDependentsCountFromTheLaterEnd(t *testing.T) {
 	w.decided("other", policy.Delete, policy.ReasonOverCapacity) // It is the older one now.
 	if s := w.candidate("first").Status; s.Since == nil || !s.Since.Time.Equal(w.now) || !s.DueTime.Time.Equal(w.now.Add(time.Hour)) {
 		t.Errorf("it counts since %v, and is due at %v", s.Since, s.DueTime)
+	}
+}
+
+// TestIndependentDependents: what a lifecycle declares independent goes before its owner, but for what the owner says that it needs. A
+// built-in lifecycle releases only what has finished.
+func TestIndependentDependents(t *testing.T) {
+	const sweeps = "sweeps.example.com"
+	sweep := func(needs bool, independent lifecycle.Independence) *kinds.Kind {
+		return &kinds.Kind{
+			Resource: sweeps, GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Sweep"},
+			Independent: independent, HasNeeds: needs,
+		}
+	}
+	hour := testbuilders.Now.Add(-time.Hour)
+	owner := func(needs ...string) *lifecycle.Fact {
+		return &lifecycle.Fact{Resource: sweeps, Namespace: testbuilders.Home, Name: "s", UID: testbuilders.UID("s"), Needs: needs}
+	}
+	failing := owner()
+	failing.Failed = "spec.needs: no such key"
+	for name, tc := range map[string]struct {
+		kind              *kinds.Kind
+		owner             *lifecycle.Fact // nil if it is not observed
+		finished, running policy.Reason
+	}{
+		"it needs nothing":            {sweep(false, lifecycle.Independent), nil, policy.ReasonExpired, policy.ReasonStillRunning},
+		"built in":                    {sweep(false, lifecycle.FinishedIndependent), nil, policy.ReasonExpired, policy.ReasonLeftToOwner},
+		"it is not seen":              {sweep(true, lifecycle.FinishedIndependent), nil, policy.ReasonLeftToOwner, policy.ReasonLeftToOwner},
+		"it says that it needs other": {sweep(true, lifecycle.FinishedIndependent), owner("b"), policy.ReasonExpired, policy.ReasonLeftToOwner},
+		"it says that it needs this":  {sweep(true, lifecycle.FinishedIndependent), owner("b", "done"), policy.ReasonLeftToOwner, policy.ReasonLeftToOwner},
+		"it is in doubt":              {sweep(true, lifecycle.Independent), failing, policy.ReasonLeftToOwner, policy.ReasonLeftToOwner},
+		"no lifecycle":                {sweep(false, lifecycle.Dependent), nil, policy.ReasonOwnerActive, policy.ReasonStillRunning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("r", "0s").For(gc.ResourceJobs).Labelled("app", "x").AfterCreated()))
+			w.SetKinds(table(t, "", tc.kind), w.now)
+			w.StartObserving(tc.kind)
+			child := func(name string) *testbuilders.JobBuilder {
+				return testbuilders.Job(name).Label("app", "x").Created(hour).ControlledBy("example.com/v1", "Sweep", "s")
+			}
+			w.upsert(child("done").Complete(hour).Fact(), child("running").Fact())
+			if observed := w.Coverage()[sweeps] != nil; observed != tc.kind.HasNeeds {
+				t.Errorf("the owner's resource is observed: %v", observed)
+			}
+			if tc.owner != nil {
+				w.upsert(tc.owner)
+			}
+			w.listCovered()
+			for name, want := range map[string]policy.Reason{"done": tc.finished, "running": tc.running} {
+				if _, d := w.decide(w.records.get(testbuilders.UID(name)), w.now); d.Reason != want {
+					t.Errorf("%s: %+v, want %s", name, d, want)
+				}
+			}
+		})
 	}
 }

@@ -49,7 +49,7 @@ func Compress(f *lifecycle.Fact) *Compact {
 // isRare reports whether a fact has any field for which Compact has none.
 func isRare(f *lifecycle.Fact) bool {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
-	return annotated || f.Deadline.Set != 0 || f.Terminating || f.Uncounted || f.Doubt != "" || f.Failed != "" || f.Contradictory
+	return annotated || f.Deadline.Set != 0 || f.Terminating || f.Uncounted || len(f.Needs) > 0 || f.Doubt != "" || f.Failed != "" || f.Contradictory
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.
@@ -89,6 +89,14 @@ func (k *Compact) Doubt() string {
 		return ""
 	}
 	return cmp.Or(k.full.Failed, k.full.Doubt)
+}
+
+// Needs are the names of what the object controls and needs.
+func (k *Compact) Needs() []string {
+	if k.full == nil {
+		return nil
+	}
+	return k.full.Needs
 }
 
 // Deadline is the zero value once the object has finished.

@@ -21,8 +21,8 @@ type Source struct {
 	ID, Text string
 }
 
-// Custom returns the kind of a resource that a cluster may serve or not. Without a lifecycle, its objects do not finish, and only their
-// metadata is read.
+// Custom returns the kind of a resource that a cluster may serve or not. Without a compiled lifecycle, its objects do not finish, and
+// only their metadata is read.
 func Custom(gvk schema.GroupVersionKind, plural string, l *lifecycle.Compiled, source Source) *Kind {
 	k := &Kind{Resource: ResourceName(plural, gvk.Group), GroupVersionKind: gvk, Plural: plural, Source: source}
 	if l == nil {
@@ -42,7 +42,7 @@ func Custom(gvk schema.GroupVersionKind, plural string, l *lifecycle.Compiled, s
 		}
 		return k
 	}
-	k.Finishes, k.Independent, k.Fields, k.fact = true, l.Independent(), l.Fields(), from(l.Fact)
+	k.Finishes, k.HasNeeds, k.Fields, k.fact = l.Finishes(), l.Needs(), l.Fields(), from(l.Fact)
 	k.New = func() runtime.Object {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)

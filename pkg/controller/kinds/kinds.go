@@ -44,9 +44,10 @@ type Kind struct {
 	// New returns an empty object.
 	New func() runtime.Object
 
-	// Finishes says that it is known when objects of the kind have finished. Independent says that what they control is independent of
-	// them; see gc.LifecycleIndependent.
-	Finishes, Independent bool
+	// Finishes says that it is known when objects of the kind have finished. HasNeeds says that they may need some of what they control
+	// although it is independent of them.
+	Finishes, HasNeeds bool
+	Independent        lifecycle.Independence
 	// Fields are the paths of an object that its lifecycle reads besides the metadata, as expressions.Union returns them.
 	Fields [][]string
 	// Source is empty for the kinds of Builtin, which never change.
@@ -180,6 +181,9 @@ func (k *Kind) Fact(object any) (*lifecycle.Fact, error) {
 	}
 	return k.fact(object)
 }
+
+// DecidesAsOwner reports whether the state of an object of the kind decides what may happen to what it controls.
+func (k *Kind) DecidesAsOwner() bool { return k.Finishes || k.HasNeeds }
 
 // Deletable reports whether policies can name the resource.
 func (k *Kind) Deletable() bool { return k.fact != nil }

@@ -47,6 +47,9 @@ func outcome(f *lifecycle.Fact) string {
 	default:
 		out += " at " + f.FinishedAt.Format("15:04")
 	}
+	if len(f.Needs) > 0 {
+		out += fmt.Sprintf(", needs %v", f.Needs)
+	}
 	if f.NativeTTL != nil {
 		out += ", TTL " + f.NativeTTL.String()
 	}

@@ -61,15 +61,30 @@ func (c *Catalog) Kind(s Served, user *gc.ResourceLifecycle, before *Table) *Kin
 	if k := Builtin().kinds[resource]; k != nil {
 		return k
 	}
-	l := user
-	if l == nil || l.Spec.Finished == nil && gc.Unreadable(&l.ObjectMeta) == "" { // It only says what the objects refer to.
-		l = c.builtin[resource]
-	}
+	l := c.withBuiltin(user, resource)
 	source := sourceOf(s, l)
 	if k := before.kinds[resource]; k != nil && k.Source == source && k.Plural == s.Plural && k.GroupVersionKind == s.GroupVersionKind {
 		return k
 	}
 	return newKind(s, l, source)
+}
+
+// withBuiltin returns the lifecycle of users, with what it leaves as it is built in.
+func (c *Catalog) withBuiltin(user *gc.ResourceLifecycle, resource string) *gc.ResourceLifecycle {
+	builtin := c.builtin[resource]
+	switch {
+	case user == nil:
+		return builtin
+	case user.Spec.Finished != nil, gc.Unreadable(&user.ObjectMeta) != "":
+		return user
+	case user.Spec.Dependents != gc.LifecycleIndependent: // It only says what the objects refer to.
+		return builtin
+	case builtin == nil:
+		return user
+	}
+	out := user.DeepCopy()
+	out.Spec.Finished, out.Spec.NativeTTL = builtin.Spec.Finished, builtin.Spec.NativeTTL
+	return out
 }
 
 // sourceOf returns what makes the kind of a resource what it is. A generation is part of it, so that an edited lifecycle makes another
@@ -98,10 +113,18 @@ func newKind(s Served, l *gc.ResourceLifecycle, source Source) *Kind {
 	if err != nil {
 		return unreadable(s, source, fmt.Sprintf("ResourceLifecycle %s: %v", l.Name, err))
 	}
-	return Custom(s.GroupVersionKind, s.Plural, compiled, source)
+	k := Custom(s.GroupVersionKind, s.Plural, compiled, source)
+	switch {
+	case l.Spec.Dependents != gc.LifecycleIndependent:
+	case l.UID == "": // A built-in lifecycle knows what the usual controller makes, and nothing of what else somebody puts under it.
+		k.Independent = lifecycle.FinishedIndependent
+	default:
+		k.Independent = lifecycle.Independent
+	}
+	return k
 }
 
-// CompileLifecycle compiles a stored lifecycle; nil if its objects do not finish. It fails if the lifecycle could not have passed
+// CompileLifecycle compiles a stored lifecycle; nil if nothing of the objects but their metadata matters. It fails if the lifecycle could not have passed
 // validation, for example because a newer version wrote it.
 func CompileLifecycle(l *gc.ResourceLifecycle, kind schema.GroupKind) (*lifecycle.Compiled, error) {
 	if why := gc.Unreadable(&l.ObjectMeta); why != "" {
@@ -110,7 +133,7 @@ func CompileLifecycle(l *gc.ResourceLifecycle, kind schema.GroupKind) (*lifecycl
 	if _, err := references.Declared(l.Spec.References); err != nil {
 		return nil, err
 	}
-	if l.Spec.Finished == nil {
+	if l.Spec.Finished == nil && l.Spec.Needs == "" {
 		return nil, nil
 	}
 	return lifecycle.Compile(l.Name, kind, &l.Spec)

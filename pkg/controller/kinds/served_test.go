@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 )
 
 func served(group, version, kind, plural string) Served {
@@ -75,6 +77,10 @@ func TestCatalogTables(t *testing.T) {
 		"a lifecycle that says only what is referred to": {
 			first, lifecyclesOf(stored(runs, "Done", 1), referring(workflows, 1, toSecret("'a'")), referring(secrets, 1)), "", "",
 			"workflows.argoproj.io runs.example.com secrets",
+		},
+		"a lifecycle that says only what is independent": {
+			first, lifecyclesOf(stored(runs, "Done", 1), independent(secrets, "")), secrets, "generation 1 of ResourceLifecycle secrets",
+			"workflows.argoproj.io runs.example.com",
 		},
 		"a lifecycle no longer says when objects finish": {
 			first, lifecyclesOf(referring(runs, 2, toSecret("'a'"))), runs, "runs.example.com, which the cluster serves in example.com/v1,", "workflows.argoproj.io",
@@ -180,6 +186,50 @@ func TestUnreadableLifecycles(t *testing.T) {
 		f, err := k.Fact(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "r", ResourceVersion: "1"}})
 		if err != nil || !strings.HasPrefix(f.Failed, why) || f.Finished || !k.Finishes {
 			t.Errorf("got %+v, %v; want it to fail because %s", f, err, why)
+		}
+	}
+}
+
+// independent is a ResourceLifecycle of a user that says of no object when it has finished.
+func independent(name, needs string) *gc.ResourceLifecycle {
+	return &gc.ResourceLifecycle{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 1},
+		Spec:       gc.ResourceLifecycleSpec{Dependents: gc.LifecycleIndependent, Needs: needs},
+	}
+}
+
+// TestIndependentKinds: a lifecycle without finished says whether objects need what they control, and leaves the rest as it is built in.
+func TestIndependentKinds(t *testing.T) {
+	c, err := NewCatalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflows := served("argoproj.io", "v1alpha1", "Workflow", "workflows")
+	crons := served("argoproj.io", "v1alpha1", "CronWorkflow", "cronworkflows")
+	runs := served("example.com", "v1", "Run", "runs")
+	newer := independent("runs.example.com", "")
+	gc.MarkUnreadable(newer, errors.New("a newer version wrote it"))
+	for name, tc := range map[string]struct {
+		served      Served
+		user        *gc.ResourceLifecycle
+		finishes    bool
+		independent lifecycle.Independence
+		needs       bool
+	}{
+		"built in, it finishes":                {workflows, nil, true, lifecycle.Dependent, false},
+		"built in, it does not":                {crons, nil, false, lifecycle.FinishedIndependent, true},
+		"of a user":                            {runs, independent("runs.example.com", ""), false, lifecycle.Independent, false},
+		"of a user, but for some":              {runs, independent("runs.example.com", "'a'"), false, lifecycle.Independent, true},
+		"besides what is built in":             {workflows, independent("workflows.argoproj.io", ""), true, lifecycle.Independent, false},
+		"instead of what is built in":          {crons, independent("cronworkflows.argoproj.io", ""), false, lifecycle.Independent, false},
+		"only what is referred to":             {crons, referring("cronworkflows.argoproj.io", 1, toSecret("'a'")), false, lifecycle.FinishedIndependent, true},
+		"a finish instead of what is built in": {crons, stored("cronworkflows.argoproj.io", "Done", 1), true, lifecycle.Dependent, false},
+		"it cannot be read":                    {runs, newer, true, lifecycle.Dependent, false},
+		"nothing":                              {runs, nil, false, lifecycle.Dependent, false},
+	} {
+		k := c.Kind(tc.served, tc.user, NewTable())
+		if k.Finishes != tc.finishes || k.Independent != tc.independent || k.HasNeeds != tc.needs {
+			t.Errorf("%s: finishes %v, independent %v, needs %v", name, k.Finishes, k.Independent, k.HasNeeds)
 		}
 	}
 }

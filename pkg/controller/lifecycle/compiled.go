@@ -20,31 +20,35 @@ import (
 type Compiled struct {
 	resource            string
 	kind                schema.GroupKind
-	when, succeeded, at *expressions.Expression
+	when, succeeded, at *expressions.Expression // nil if the objects do not finish
 	nativeTTL           *expressions.Expression // nil if no object has a native TTL
-	dependents          gc.LifecycleDependents
+	needs               *expressions.Expression // nil if no object needs anything that is independent of it
 	fields              [][]string
 }
 
-// Compile compiles the lifecycle of a resource whose objects are of this kind. spec.Finished must be set.
+// Compile compiles the lifecycle of a resource whose objects are of this kind.
 func Compile(resource string, kind schema.GroupKind, spec *gc.ResourceLifecycleSpec) (*Compiled, error) {
-	c := &Compiled{resource: resource, kind: kind, dependents: spec.Dependents}
-	for _, e := range []struct {
-		field, text string
-		result      expressions.Result
-		into        **expressions.Expression
-	}{
-		{fieldWhen, spec.Finished.When, expressions.Bool, &c.when},
-		{fieldSucceeded, spec.Finished.Succeeded, expressions.Bool, &c.succeeded},
-		{fieldAt, spec.Finished.At, expressions.Time, &c.at},
-		{fieldNativeTTL, spec.NativeTTL, expressions.Duration, &c.nativeTTL},
-	} {
-		if e.text == "" && e.field == fieldNativeTTL {
-			continue
-		}
+	c := &Compiled{resource: resource, kind: kind}
+	type field struct {
+		name, text string
+		result     expressions.Result
+		into       **expressions.Expression
+	}
+	var fields []field
+	if f := spec.Finished; f != nil {
+		fields = append(fields, field{fieldWhen, f.When, expressions.Bool, &c.when},
+			field{fieldSucceeded, f.Succeeded, expressions.Bool, &c.succeeded}, field{fieldAt, f.At, expressions.Time, &c.at})
+	}
+	if spec.NativeTTL != "" {
+		fields = append(fields, field{fieldNativeTTL, spec.NativeTTL, expressions.Duration, &c.nativeTTL})
+	}
+	if spec.Needs != "" {
+		fields = append(fields, field{fieldNeeds, spec.Needs, expressions.Names, &c.needs})
+	}
+	for _, e := range fields {
 		compiled, err := expressions.Stored(e.text, e.result)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.field, err)
+			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
 		*e.into = compiled
 		c.fields = expressions.Union(c.fields, compiled.Fields())
@@ -58,13 +62,17 @@ const (
 	fieldSucceeded = "spec.finished.succeeded"
 	fieldAt        = "spec.finished.at"
 	fieldNativeTTL = "spec.nativeTTL"
+	fieldNeeds     = "spec.needs"
 )
 
 // Fields returns the paths of the object that the expressions read, as expressions.Union returns them.
 func (c *Compiled) Fields() [][]string { return c.fields }
 
-// Independent reports whether finished objects that an object of this resource controls count as objects without an owner.
-func (c *Compiled) Independent() bool { return c.dependents == gc.LifecycleIndependent }
+// Finishes reports whether objects of the resource finish.
+func (c *Compiled) Finishes() bool { return c.when != nil }
+
+// Needs reports whether an object of the resource may need something that is independent of it otherwise.
+func (c *Compiled) Needs() bool { return c.needs != nil }
 
 // Fact reduces an object that has at least Fields and MetadataFields.
 func (c *Compiled) Fact(object *unstructured.Unstructured) (*Fact, error) {
@@ -72,7 +80,12 @@ func (c *Compiled) Fact(object *unstructured.Unstructured) (*Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.evaluate(f, expressions.NewObject(object.Object, expressions.LifecycleBudget)); err != nil {
+	evaluated := expressions.NewObject(object.Object, expressions.LifecycleBudget)
+	err = c.evaluateNeeds(f, evaluated)
+	if err == nil && c.when != nil {
+		err = c.evaluate(f, evaluated)
+	}
+	if err != nil {
 		f.Failed = truncate(err.Error(), maxFailedLength)
 	}
 	return f, nil
@@ -92,6 +105,43 @@ func FromUnstructured(resource string, kind schema.GroupKind, object *unstructur
 
 // maxFailedLength bounds the length of Failed, which may repeat values of the object.
 const maxFailedLength = 512
+
+// evaluateNeeds sets the names of what the object needs.
+func (c *Compiled) evaluateNeeds(f *Fact, object *expressions.Object) error {
+	if c.needs == nil {
+		return nil
+	}
+	names, err := c.needs.Names(object)
+	if err == nil {
+		f.Needs, err = appendNames(nil, names)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", fieldNeeds, err)
+	}
+	return nil
+}
+
+// appendNames appends a string, or all strings of a list, except empty ones.
+func appendNames(out []string, names any) ([]string, error) {
+	switch names := names.(type) {
+	case nil:
+		return out, nil
+	case string:
+		if names != "" {
+			out = append(out, names)
+		}
+		return out, nil
+	case []any:
+		for _, name := range names {
+			var err error
+			if out, err = appendNames(out, name); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%T is neither a name nor a list of names", names)
+}
 
 // evaluate sets the finish and the native TTL of a fact if no expression fails. Otherwise it sets nothing.
 func (c *Compiled) evaluate(f *Fact, object *expressions.Object) error {

@@ -5,6 +5,7 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,7 +145,6 @@ func TestCompileErrors(t *testing.T) {
 
 func TestCompiledReads(t *testing.T) {
 	spec := runLifecycle()
-	spec.Dependents = gc.LifecycleIndependent
 	c, err := lifecycle.Compile("runs.example.com", kindRun, &spec)
 	if err != nil {
 		t.Fatal(err)
@@ -152,13 +152,47 @@ func TestCompiledReads(t *testing.T) {
 	if got, want := fmt.Sprint(c.Fields()), "[[spec ttl] [status at] [status phase]]"; got != want {
 		t.Errorf("reads %s, want %s", got, want)
 	}
-	if !c.Independent() {
-		t.Error("its dependents are left to it")
+	if !c.Finishes() || c.Needs() {
+		t.Error("it does not finish, or needs something")
 	}
 	bad := run(nil, nil)
 	bad.SetResourceVersion("x")
 	if f, err := c.Fact(bad); err == nil {
 		t.Errorf("a resource version that is no number became %d", f.ResourceVersion)
+	}
+}
+
+// TestCompiledNeeds: what an object needs of what it controls, also if objects of the resource do not finish.
+func TestCompiledNeeds(t *testing.T) {
+	for needs, want := range map[string]struct {
+		names  []string
+		failed string // how it begins
+	}{
+		"object.?status.active.orValue([]).map(a, a.name)": {[]string{"x", "y"}, ""},
+		"object.status.last":                        {[]string{"x"}, ""},
+		"[dyn(object.status.last), dyn(['z', ''])]": {[]string{"x", "z"}, ""},
+		"object.?status.none.orValue('')":           {nil, ""},
+		"object.status.none":                        {nil, "spec.needs: "},
+		"object.status":                             {nil, "spec.needs: "},
+		"[1]":                                       {nil, "spec.needs: "},
+	} {
+		c, err := lifecycle.Compile("runs.example.com", kindRun, &gc.ResourceLifecycleSpec{Dependents: gc.LifecycleIndependent, Needs: needs})
+		if err != nil {
+			if want.failed != "" {
+				continue // It is refused when it is written.
+			}
+			t.Fatal(err)
+		}
+		f, err := c.Fact(run(nil, map[string]any{
+			"last": "x", "active": []any{map[string]any{"name": "x"}, map[string]any{"name": "y"}},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Finishes() || f.Finished || !slices.Equal(f.Needs, want.names) || !strings.HasPrefix(f.Failed, want.failed) ||
+			(f.Failed == "") != (want.failed == "") {
+			t.Errorf("%s: needs %v, failed %q, finished %v", needs, f.Needs, f.Failed, f.Finished)
+		}
 	}
 }
 

@@ -53,6 +53,8 @@ type Fact struct {
 	// Failed is why an expression of the lifecycle failed; empty if none did. Then it is not known whether the object has finished, and
 	// Finished is not set.
 	Failed string
+	// Needs are the names of what the object controls and needs although that is independent of it otherwise; see Independence.
+	Needs []string
 
 	// Usage is not part of the object, so it is set when policies are asked.
 	Usage Usage

@@ -38,6 +38,18 @@ const (
 	OwnerUnknown
 )
 
+// Independence says what an object may control and not need; see gc.LifecycleIndependent.
+type Independence uint8
+
+const (
+	// Dependent: it needs what it controls.
+	Dependent Independence = iota
+	// FinishedIndependent: it needs nothing that has finished.
+	FinishedIndependent
+	// Independent: it needs nothing.
+	Independent
+)
+
 // Ownership is the state of the controller of an object.
 type Ownership struct {
 	State OwnerState
@@ -64,6 +76,7 @@ var lasting = map[schema.GroupKind]bool{
 	{Kind: "Service"}:                    false,
 	{Kind: "Endpoints"}:                  false,
 	{Kind: "Node"}:                       false,
+	{Kind: "PersistentVolumeClaim"}:      false,
 }
 
 // Owners looks up observed controllers by UID, because a name may be used again.
@@ -79,9 +92,11 @@ type Finisher struct {
 	// Resource is the name that policies use; empty if the cluster does not serve it.
 	Resource string
 	// Finishes says that it is known when objects of the resource have finished.
-	Finishes bool
-	// Independent says that what such an object controls is independent of it; see gc.LifecycleIndependent.
-	Independent bool
+	Finishes    bool
+	Independent Independence
+	// HasNeeds says that the object may need something in spite of Independent: what Needs names.
+	HasNeeds bool
+	Needs    []string
 	// Known says that the object itself is known, by its UID.
 	Known     bool
 	Namespace string
@@ -108,22 +123,32 @@ func OwnershipOf(f *Fact, owners Owners) Ownership {
 		return Ownership{State: stateOfCronJob(f, owners)}
 	}
 	owner := owners.Finisher(c)
-	if owner.Independent {
-		return Ownership{}
-	}
-	if !owner.Finishes {
-		if _, ok := lasting[c.GroupKind]; ok {
-			return Ownership{State: OwnerRunning}
-		}
-		return Ownership{State: OwnerUnknown, Detail: owner.unknown(c)}
-	}
+	independent := owner.Independent == Independent || owner.Independent == FinishedIndependent && f.Finished
 	switch {
-	case !owner.Known || owner.Namespace != f.Namespace:
+	case independent && !owner.HasNeeds:
+		return Ownership{}
+	case independent || owner.Finishes:
+		return owner.ownership(f, independent)
+	case owner.Independent == FinishedIndependent:
+		return Ownership{State: OwnerRunning}
+	}
+	if _, ok := lasting[c.GroupKind]; ok {
+		return Ownership{State: OwnerRunning}
+	}
+	return Ownership{State: OwnerUnknown, Detail: owner.unknown(c)}
+}
+
+// ownership is OwnershipOf for a controller that must be known. independent says that it needs f only if it says so.
+func (o *Finisher) ownership(f *Fact, independent bool) Ownership {
+	switch {
+	case !o.Known || o.Namespace != f.Namespace:
 		return Ownership{State: OwnerAbsent}
-	case owner.Doubt != "":
-		return Ownership{State: OwnerInDoubt, Detail: c.String() + " is in doubt: " + owner.Doubt}
-	case owner.Finished:
-		return Ownership{State: OwnerFinished, FinishedAt: owner.FinishedAt}
+	case o.Doubt != "":
+		return Ownership{State: OwnerInDoubt, Detail: f.Controller.String() + " is in doubt: " + o.Doubt}
+	case independent && !slices.Contains(o.Needs, f.Name):
+		return Ownership{}
+	case o.Finished:
+		return Ownership{State: OwnerFinished, FinishedAt: o.FinishedAt}
 	}
 	return Ownership{State: OwnerRunning}
 }

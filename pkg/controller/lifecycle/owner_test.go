@@ -31,7 +31,7 @@ func (o observed) Finisher(owner *lifecycle.Owner) lifecycle.Finisher {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Group: "tekton.dev", Kind: "TaskRun"}:
 		out.Finishes = true
 	case schema.GroupKind{Group: "example.com", Kind: "Sweep"}:
-		out.Independent = true
+		out.Independent = lifecycle.Independent
 	case schema.GroupKind{Group: "gone.example.com", Kind: "Sweep"}:
 		return lifecycle.Finisher{}
 	}
@@ -129,6 +129,7 @@ func TestWhatLivingControllersControl(t *testing.T) {
 		{"v1", "Service", lifecycle.OwnerRunning, lifecycle.OwnerRunning},
 		{"v1", "Endpoints", lifecycle.OwnerRunning, lifecycle.OwnerRunning},
 		{"v1", "Node", lifecycle.OwnerRunning, lifecycle.OwnerRunning},
+		{"v1", "PersistentVolumeClaim", lifecycle.OwnerRunning, lifecycle.OwnerRunning},
 		{"batch/v1", "CronJob", lifecycle.OwnerRunning, lifecycle.OwnerNone},
 	} {
 		running := testbuilders.Pod("a").ControlledBy(c.apiVersion, c.kind, "c").Fact()
