@@ -68,7 +68,7 @@ func (o *keepOptions) annotations(now time.Time) (map[string]*string, error) {
 	if !until.After(now) {
 		return nil, fmt.Errorf("%s is past", until.Format(time.RFC3339))
 	}
-	return map[string]*string{gc.AnnotationKeepUntil: new(until.UTC().Format(time.RFC3339))}, nil
+	return map[string]*string{gc.AnnotationKeepUntil: new(gc.WholeSecond(until).UTC().Format(time.RFC3339))}, nil
 }
 
 // end returns when the object is no longer kept.

@@ -198,7 +198,7 @@ func TestMarksAreReserved(t *testing.T) {
 	for want, unused := range map[string]string{
 		"Too many":                   "{" + strings.Join(many, ",") + "}",
 		"must be of type date-time":  `{"a": "yesterday"}`,
-		"may not be more than 20":    `{"a": "2026-11-25T12:00:00.123456789Z"}`,
+		"may not be more than 30":    `{"a": "2026-11-25T12:00:00.1234567890Z"}`,
 		"must be of type date-time:": `{"a": 7}`,
 		"unused in body must be of ": `"a"`,
 	} {

@@ -83,6 +83,14 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
+// WholeSecond rounds a time up to a second, the precision of times in the API. A time that is shown is never before the real one.
+func WholeSecond(t time.Time) time.Time {
+	if down := t.Truncate(time.Second); down.Before(t) {
+		return down.Add(time.Second)
+	}
+	return t
+}
+
 // FormatDuration formats a duration for ParseDuration, in whole seconds: "7d", "1h30m".
 func FormatDuration(d time.Duration) string {
 	var out strings.Builder

@@ -96,7 +96,7 @@ func (l *loop) finish(ctx context.Context, order *deletion.Order, answer deleter
 		if !order.Fact.Finished {
 			since, at = "createdAt", order.Fact.Created
 		}
-		logger.Info("Deleted", since, at.UTC().Format(time.RFC3339), "due", order.Due.UTC().Format(time.RFC3339),
+		logger.Info("Deleted", since, at.UTC().Format(time.RFC3339Nano), "due", order.Due.UTC().Format(time.RFC3339Nano),
 			"delay", fmt.Sprintf("%.3fs", now.Sub(order.Due).Seconds()))
 	case deletion.NotFound, deletion.Conflict, deletion.Released:
 		logger.V(2).Info(not, "outcome", answer.Outcome.String(), "detail", answer.Detail)

@@ -35,7 +35,7 @@ func (e *Engine) candidate(rec *record, alone bool) gc.CleanupCandidate {
 		State:   states[d.Action],
 		Reason:  string(d.Reason),
 		Message: d.Sentence(),
-		Outcome: f.Outcome, DueTime: timeOrNil(d.At), Finalizers: f.Finalizers, ObservedTime: timeOrNil(e.watches.HeardAt(f.Resource)),
+		Outcome: f.Outcome, DueTime: timeOrNil(gc.WholeSecond(d.At)), Finalizers: f.Finalizers, ObservedTime: timeOrNil(e.watches.HeardAt(f.Resource)),
 		Owner: e.candidateOwner(f), Limits: candidateLimits(rec, alone),
 	}
 	if out.Status.State == gc.CandidateNone {
@@ -63,7 +63,7 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, preview bool, s *gc
 		s.DecidedBy, s.PropagationPolicy = &name, decider.Propagation
 	}
 	after, since := standing.Since()
-	s.After, s.Since = after, timeOrNil(since)
+	s.After, s.Since = after, timeOrNil(gc.WholeSecond(since))
 	s.TTL = standing.EffectiveTTL(votes, &ns.bounds)
 	s.Policies = append(e.unreadablePolicies(ns), standing.Consider(&e.asked.matches, policy.Asked{
 		Own: ns.voters, Previews: ns.previews, Cluster: ns.clusterVoters, ClusterPreviews: ns.clusterPreviews,

@@ -4,8 +4,6 @@
 package engine
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -25,7 +23,7 @@ func (e *Engine) holdsToReport(ns *namespace, sums report.Sums, ps *policyState)
 		listed := gc.PolicyHold{ID: h.ID, Namespace: ns.name, Why: h.Why}
 		if !h.Since.IsZero() {
 			// Rounded up, because an object that finished within the second may be a member.
-			listed.Since = &metav1.Time{Time: h.Since.Add(time.Second - 1).Truncate(time.Second)}
+			listed.Since = &metav1.Time{Time: gc.WholeSecond(h.Since)}
 		}
 		listed.Objects, listed.Resources = sums.Waiting(h, ps.compiled, ps.stored.UID)
 		if h.Owner != ps.stored.UID {

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
 // Marks say since when objects of a namespace are unused. They are stored, so that these times outlive this process. Several of them, with
@@ -84,8 +86,8 @@ func (ns *namespace) mark(rec *record, now time.Time) time.Time {
 	if created := rec.Created(); since.Before(created) {
 		since = created
 	}
-	if latest := now.Add(time.Second - 1).Truncate(time.Second); since.After(latest) { // Otherwise it would never be due.
-		since = latest
+	if since.After(now.Add(freshness.ClockSkew)) { // Otherwise it would never be due. The clock of another replica may be ahead.
+		since = now
 	}
 	return since
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -45,17 +46,27 @@ func TestMarksFollowTheUse(t *testing.T) {
 	}
 }
 
-// TestMarksAreNotOlderThanTheUse: stored times have no fractions of a second, and are not before the object became unused. What was never
-// seen in use is unused at once.
+// TestMarksAreNotOlderThanTheUse: stored times are exact, so that nothing goes a fraction of a second early. What was never seen in use is
+// unused since it was first seen.
 func TestMarksAreNotOlderThanTheUse(t *testing.T) {
 	w := newUnusedWorld(t)
 	w.now = w.now.Add(300 * time.Millisecond)
 	w.configMaps("a", "never")
 	w.use("a")
 	w.unuse("a")
-	w.wantMarks(marks("", "a", -time.Second, "never", time.Duration(0)))
+	w.wantMarks(marks("", "a", -300*time.Millisecond, "never", -300*time.Millisecond))
 	w.store()
 	w.wantMarks()
+	due := testbuilders.Now.Add(24*time.Hour + 300*time.Millisecond)
+	for _, name := range []string{"a", "never"} {
+		w.pass(due.Add(-1).Sub(w.now))
+		w.decided(name, policy.Wait, policy.ReasonNotDue)
+		if shown := w.Engine.candidate(w.records.get(w.facts[name].UID), true).Status.DueTime; shown.Before(new(metav1.NewTime(due))) {
+			t.Errorf("%s is due at %v, and %v is shown", name, due, shown)
+		}
+	}
+	w.pass(1)
+	w.takes("a", "never")
 }
 
 // TestMarksSurviveARestart: what is stored counts, and is not written again.
@@ -99,6 +110,7 @@ func TestMarksOfOthers(t *testing.T) {
 	}{
 		"of another namespace":         {[]Marks{elsewhere}, 0},
 		"of before the creation":       {[]Marks{marks("1", "a", 1000*time.Hour)}, old},
+		"of a clock that is ahead":     {[]Marks{marks("1", "a", -30*time.Second)}, -30 * time.Second},
 		"of the future":                {[]Marks{marks("1", "a", -1000*time.Hour)}, 0},
 		"twice, with the latest first": {[]Marks{later, marks("1", "a", 30*time.Hour)}, time.Hour},
 		"twice, with the latest last":  {[]Marks{marks("1", "a", 30*time.Hour), later}, time.Hour},

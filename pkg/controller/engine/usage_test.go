@@ -369,10 +369,7 @@ func (s *usageRun) check(t *rapid.T) {
 		case s.used(i):
 			o.since, o.seenInUse = time.Time{}, true
 		case o.since.IsZero() && s.known():
-			o.since = s.now.Truncate(time.Second)
-			if o.seenInUse {
-				o.since = wholeSecond(s.now)
-			}
+			o.since = s.now
 		}
 		want := s.expected(i, o)
 		if got := rec.decision(); got.Action != want.Action || got.Reason != want.Reason || !got.At.Equal(want.At) {
@@ -382,11 +379,4 @@ func (s *usageRun) check(t *rapid.T) {
 			t.Fatalf("%s is unused since %s, the mark says %s, and nothing will change that", o.fact.Name, o.since, m)
 		}
 	}
-}
-
-func wholeSecond(t time.Time) time.Time {
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		return whole.Add(time.Second)
-	}
-	return t
 }

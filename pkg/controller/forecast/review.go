@@ -177,7 +177,7 @@ func (r *review) answer(a *account) gc.CleanupReviewStatus {
 	for _, v := range r.sample {
 		o := gc.ReviewedObject{Resource: v.Resource, Name: v.Name(), Rule: v.By.Rule, Reason: string(v.Reason)}
 		if v.State == gc.CandidateWaiting {
-			o.DueTime = new(metav1.NewTime(v.At))
+			o.DueTime = new(metav1.NewTime(gc.WholeSecond(v.At)))
 		}
 		s.Sample = append(s.Sample, o)
 	}

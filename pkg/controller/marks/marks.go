@@ -26,7 +26,7 @@ const field = "unused"
 func encode(m *engine.Marks) *unstructured.Unstructured {
 	unused := make(map[string]any, len(m.Unused))
 	for uid, since := range m.Unused {
-		unused[string(uid)] = since.UTC().Format(time.RFC3339)
+		unused[string(uid)] = since.UTC().Format(time.RFC3339Nano) // An object must not become older by a restart.
 	}
 	object := named(m.NamespacedName)
 	object.Object[field] = unused

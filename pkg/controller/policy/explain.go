@@ -159,7 +159,7 @@ func (s *Standing) format(a answer) string {
 	case s.since().IsZero() || a.at.Before(s.Created):
 		return ""
 	}
-	return a.at.UTC().Format(time.RFC3339)
+	return gc.WholeSecond(a.at).UTC().Format(time.RFC3339)
 }
 
 // Adjustments returns what changes the answer of the votes, in this order.

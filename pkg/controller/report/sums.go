@@ -151,7 +151,7 @@ func (s *Sum) Fill(r *Report) {
 	r.Candidates, r.Due, r.Held = s.candidates, s.due, s.held
 	r.HeldByReason, r.AwaitingByReason = sorted(s.heldByReason), sorted(s.awaitingByReason)
 	if !s.next.IsZero() {
-		at := metav1.NewTime(s.next)
+		at := metav1.NewTime(gc.WholeSecond(s.next))
 		r.NextDeletion = &at
 	}
 }

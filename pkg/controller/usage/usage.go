@@ -45,7 +45,7 @@ type source struct {
 type object[T comparable] struct {
 	of    T
 	id    Object
-	since int64 // when it became unused, in Unix seconds; 0 if it is in use, or if that is not known
+	since int64 // when it became unused, in Unix nanoseconds; 0 if it is in use, or if that is not known
 	// seenInUse is set if something was seen to refer to the object.
 	seenInUse bool
 	links     [2]links[T]
@@ -178,7 +178,7 @@ func (t *Tracker[T]) Add(of T, id Object, since, now time.Time) {
 	}
 	o := &object[T]{of: of, id: id}
 	if !since.IsZero() {
-		o.since = wholeSecond(since)
+		o.since = since.UnixNano()
 	}
 	t.objects[of] = o
 	for i, key := range id.places() {
@@ -229,22 +229,13 @@ func (t *Tracker[T]) Has(of T) bool { return t.objects[of] != nil }
 // Adopt says that an object has been unused since a time, as another replica, or this one before it started, has observed it. It reports
 // whether that changes anything: what is in use now is not unused, and what was seen in use is unused since it was seen for the last time.
 func (t *Tracker[T]) Adopt(of T, since time.Time) bool {
-	o, at := t.objects[of], wholeSecond(since)
+	o, at := t.objects[of], since.UnixNano()
 	switch {
 	case o == nil, t.use(o) == references.Used, o.since == at, o.seenInUse && (o.since == 0 || at < o.since):
 		return false
 	}
 	o.since = at
 	return true
-}
-
-// wholeSecond returns a time in Unix seconds, rounded up, so that nothing is deleted too early. Like all times of Kubernetes, those since
-// when objects are unused have no fractions.
-func wholeSecond(t time.Time) int64 {
-	if t.Nanosecond() > 0 {
-		return t.Unix() + 1
-	}
-	return t.Unix()
 }
 
 // Usage returns the usage of an object.
@@ -255,7 +246,7 @@ func (t *Tracker[T]) Usage(of T) lifecycle.Usage {
 	}
 	var out lifecycle.Usage
 	if o.since != 0 {
-		out.Since = time.Unix(o.since, 0).UTC()
+		out.Since = time.Unix(0, o.since).UTC()
 	}
 	switch use := t.use(o); {
 	case use == references.Used:
@@ -272,7 +263,7 @@ func (t *Tracker[T]) Look(id Object, now time.Time) lifecycle.Usage {
 	case use == references.Used:
 		return lifecycle.Usage{State: lifecycle.InUse}
 	case use == references.Unused && t.Known():
-		return lifecycle.Usage{State: lifecycle.Unused, Since: time.Unix(firstKnown(now), 0).UTC()}
+		return lifecycle.Usage{State: lifecycle.Unused, Since: now.Round(0).UTC()}
 	}
 	return lifecycle.Usage{}
 }
@@ -323,17 +314,10 @@ func (t *Tracker[T]) refresh(o *object[T], now time.Time) {
 	case use == references.Used:
 		o.since, o.seenInUse = 0, true
 	case use != references.Unused || o.since != 0 || !t.Known():
-	case o.seenInUse:
-		o.since = wholeSecond(now)
 	default:
-		o.since = firstKnown(now)
+		o.since = now.UnixNano()
 	}
 }
-
-// firstKnown returns since when an object counts as unused that was never seen in use, in Unix seconds. It may have been unused for long,
-// so the time is not rounded up: what a new policy without any delay makes due is due at once, because of the policy, and not because time
-// passes. Otherwise no hold would apply.
-func firstKnown(now time.Time) int64 { return now.Unix() }
 
 // sourceChanged returns the objects that are affected by a change of the sources, which has also changed references.
 func (t *Tracker[T]) sourceChanged(keys []references.Key, wasKnown bool, now time.Time) Changed[T] {

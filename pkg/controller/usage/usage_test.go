@@ -77,10 +77,7 @@ func (n *naive) refresh(now time.Time) {
 		case use == references.Used:
 			o.since, o.seenInUse = time.Time{}, true
 		case use == references.Unused && n.known() && o.since.IsZero():
-			o.since = now.Truncate(time.Second)
-			if o.seenInUse {
-				o.since = rounded(now)
-			}
+			o.since = now
 		}
 	}
 }
@@ -216,7 +213,7 @@ func TestTracker(t *testing.T) {
 				}
 				o := &naiveObject{Object: Object{To: tos[i%2], Namespace: namespaces[i/2%2], Name: names[i/4]}}
 				if rapid.Bool().Draw(t, "marked") {
-					o.since = rounded(now.Add(-time.Hour))
+					o.since = now.Add(-time.Hour)
 				}
 				model.objects[i] = o
 				tr.Add(i, o.Object, o.since, now)
@@ -230,7 +227,7 @@ func TestTracker(t *testing.T) {
 			},
 			"adopt": func(t *rapid.T) {
 				i := rapid.IntRange(0, 5).Draw(t, "object")
-				at := rounded(now.Add(-time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds ago")) * time.Second))
+				at := now.Add(-time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds ago")) * time.Second)
 				o := model.objects[i]
 				adopts := o != nil && model.use(o) != references.Used && !o.since.Equal(at) && (!o.seenInUse || !o.since.IsZero() && at.After(o.since))
 				if adopts {
@@ -295,14 +292,6 @@ func TestExplain(t *testing.T) {
 	}
 	set("widgets.example.com", "shop", "w", references.Reference{To: references.Secrets, Namespace: "shop", Name: references.All})
 	say("any", "widgets.example.com/w may refer to everything in the namespace")
-}
-
-// rounded returns the next whole second.
-func rounded(t time.Time) time.Time {
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		return whole.Add(time.Second)
-	}
-	return t
 }
 
 // TestManySources: what is said of each object that is held does not take longer if there are many resources.

@@ -151,7 +151,7 @@ func testCheckHost(t *testing.T, c *testcluster.Cluster) {
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=999")
 	check("") // a newer one, before the replicas are replaced
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=0")
-	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have 3; run `)
+	check(`CustomResourceDefinition "storedcleanuppolicies.internal.gc.winnow.dev" has revision 0 and must have 4; run `)
 	kubectl("annotate", "--overwrite", definition, revisionAnnotation+"=3")
 	kubectl("delete", binding)
 	check(`this version of Winnow: ValidatingAdmissionPolicyBinding "storage.internal.gc.winnow.dev" is missing; run `)
