@@ -83,7 +83,7 @@ func (e *Engine) clearChanges(ns *namespace) {
 // do: the record waits until all of them are assessed, which they are together.
 func (rec *record) changeElsewhere() (approval.Change, bool) {
 	for _, p := range rec.memberships() {
-		if p.ceiling != nil && p.member.Over() {
+		if p.ceiling != nil && !p.ceiling.policy.Suspend && p.member.Over() {
 			for ns := range p.ceiling.pending {
 				return ns.changes[len(ns.changes)-1], true
 			}

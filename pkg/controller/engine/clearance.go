@@ -44,13 +44,16 @@ func (e *Engine) updateClearance(rec *record, before policy.Decision, p *policy.
 	if h := rec.hold(); h != nil && (h.Owner == "" || ns.hasEmptyHold()) {
 		e.holdsToCheck.Insert(ns) // p may become the owner of h, or an empty hold may end because p is a new policy for rec.
 	}
+	if rec.clearance == cleared && rec.policy != nil && rec.policy.UID != p.UID && ns.stopped(p) {
+		e.setClearance(rec, uncleared) // What another policy was cleared to delete is due by p only once the stop ends.
+	}
 	if rec.clearance == uncleared {
-		e.tryToClear(rec, before, p)
+		e.tryToClear(rec, before, p, d)
 	}
 }
 
-// tryToClear clears a due record unless a change has to be assessed first. before is the decision that was replaced.
-func (e *Engine) tryToClear(rec *record, before policy.Decision, p *policy.Policy) {
+// tryToClear clears a due record unless a change has to be assessed first. p decides d, which replaces before.
+func (e *Engine) tryToClear(rec *record, before policy.Decision, p *policy.Policy, d policy.Decision) {
 	ns := rec.ns
 	switch {
 	case len(ns.changes) > 0:
@@ -59,7 +62,7 @@ func (e *Engine) tryToClear(rec *record, before policy.Decision, p *policy.Polic
 		}
 	case ns.stopped(p): // Stays uncleared: the change that ends the stop makes the record due, and is assessed then.
 	default:
-		if c, elsewhere := rec.changeElsewhere(); elsewhere {
+		if c, elsewhere := rec.changeElsewhere(); elsewhere && d.Reason == policy.ReasonOverCeiling {
 			e.recordChange(ns, c)
 		} else {
 			e.setClearance(rec, cleared)

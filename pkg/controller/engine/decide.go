@@ -54,7 +54,8 @@ func (e *Engine) resolve(rec *record) policy.Standing {
 
 // limitsOn returns the ceilings and guardrails that apply to the matched record.
 func (e *Engine) limitsOn(rec *record) policy.Limits {
-	return policy.Limits{Counted: rec.ns.hasCeiling(rec.Resource), Over: rec.overCeiling(), Bounds: &rec.ns.bounds}
+	over, suspended := rec.overCeilings()
+	return policy.Limits{Counted: rec.ns.hasCeiling(rec.Resource), Over: over, OverSuspended: suspended, Bounds: &rec.ns.bounds}
 }
 
 // decide returns who decides for a record, and what, before holds are applied.
@@ -82,15 +83,20 @@ func byLimit(reason policy.Reason) bool {
 	return reason == policy.ReasonOverCapacity || reason == policy.ReasonOverCeiling
 }
 
-// explain returns the decision for a record with its detail. It needs no current time: at any time since which a record is due, and at any
-// time at all if it is not due, the decision is the same.
+// explain returns the decision for a record with its detail.
 func (e *Engine) explain(rec *record) policy.Decision {
-	var at time.Time
-	if rec.decision().Due() {
-		at = rec.at.time()
-	}
+	at := decidedAt(rec.decision())
 	r, d := e.decide(rec, at)
 	return e.withUsage(rec, e.applyHolds(rec, r, d, at))
+}
+
+// decidedAt returns a time at which a decision is the same as now: since when the object is due, or any time if it is not. If a ceiling
+// decides, the policies do not want the object gone yet, and if they decide, it is due since they do.
+func decidedAt(d policy.Decision) time.Time {
+	if d.Due() {
+		return d.At
+	}
+	return time.Time{}
 }
 
 // applyHolds replaces a Delete by a Hold, and a SetDeadline by a HoldDeadline, if anything prevents the request now. Other decisions stay
@@ -130,10 +136,11 @@ func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision,
 	return d
 }
 
-// holdQuotaDelete replaces a Delete by a Hold if quotas are in doubt, and the record is due only because of percentOfQuota.
+// holdQuotaDelete replaces a Delete of a policy by a Hold if quotas are in doubt, and the record is due only because of percentOfQuota. What
+// a ceiling takes does not depend on quotas.
 func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
 	doubt := e.quotaDoubt(rec.ns)
-	if doubt == "" || d.Action != policy.Delete {
+	if doubt == "" || d.Action != policy.Delete || d.Reason == policy.ReasonOverCeiling {
 		return d
 	}
 	sure := e.decideWithoutQuotas(rec, s, now)
@@ -143,10 +150,11 @@ func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decis
 	return sure
 }
 
-// decideWithoutQuotas returns the decision for a record if percentOfQuota limits nothing.
+// decideWithoutQuotas returns the decision of the policies for a record if percentOfQuota limits nothing. A ceiling does not decide in their
+// place, because it is not known that they do not want the record gone.
 func (e *Engine) decideWithoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
 	limits := e.limitsOn(rec)
-	limits.QuotasInDoubt = true
+	limits.QuotasInDoubt, limits.Over = true, nil
 	_, d := s.Decide(limits, now)
 	return rec.withOverSince(d)
 }

@@ -42,20 +42,21 @@ func (e *Engine) candidate(rec *record, alone bool) gc.CleanupCandidate {
 		out.Status.DueTime = nil // It may be the time of a deadline.
 	}
 	if rec.ns.excluded() == "" {
-		e.explainVotes(rec, p, preview, &out.Status)
+		e.explainVotes(rec, p, d, preview, &out.Status)
 	}
 	return out
 }
 
-// explainVotes adds what the policies say about a record. p decides; preview says that it is a Preview policy.
-func (e *Engine) explainVotes(rec *record, p *policy.Policy, preview bool, s *gc.CleanupCandidateStatus) {
+// explainVotes adds what the policies say about a record. p decides d; preview says that it is a Preview policy.
+func (e *Engine) explainVotes(rec *record, p *policy.Policy, d policy.Decision, preview bool, s *gc.CleanupCandidateStatus) {
 	ns, standing, votes := rec.ns, e.resolve(rec), e.asked.matches.Votes
+	limits, at := e.limitsOn(rec), decidedAt(d)
 	decider := rec.resolution()
 	if preview {
 		if i := slices.IndexFunc(e.asked.matches.Previews, func(v policy.Vote) bool { return v.Policy == p }); i >= 0 {
 			v := e.asked.matches.Previews[i]
 			standing, votes = standing.With(v), []policy.Vote{v}
-			decider, _ = standing.Decide(e.limitsOn(rec), time.Time{})
+			decider, _ = standing.Decide(limits, at)
 		}
 	}
 	if decider.Policy != nil && decider.Policy.Name != "" {
@@ -68,7 +69,7 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, preview bool, s *gc
 	s.Policies = append(e.unreadablePolicies(ns), standing.Consider(&e.asked.matches, policy.Asked{
 		Own: ns.voters, Previews: ns.previews, Cluster: ns.clusterVoters, ClusterPreviews: ns.clusterPreviews,
 	})...)
-	s.Adjustments = standing.Adjustments(e.limitsOn(rec))
+	s.Adjustments = standing.Adjustments(limits, at)
 	if preview {
 		s.Message += "; nothing is deleted, because the policy is in Preview mode"
 	}
@@ -84,7 +85,7 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, preview bool, s *gc
 		s.Message += fmt.Sprintf(". When it is due, it will be held (%s): %s", reason, detail)
 		return
 	}
-	s.Message += ". " + standing.Extension(&ns.bounds)
+	s.Message += ". " + standing.Extension(limits)
 }
 
 // unreadablePolicies returns the policies of a namespace that cannot be read.

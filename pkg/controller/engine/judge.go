@@ -67,8 +67,13 @@ func (e *Engine) evaluate(rec *record, now time.Time) {
 	e.apply(rec, r, d, now)
 }
 
-// reapply applies the decision for a due record again, because only holds have changed.
+// reapply applies the decision for a due record again, because only holds have changed. One of a ceiling is made again, because the record
+// does not store PassesAt.
 func (e *Engine) reapply(rec *record, now time.Time) {
+	if rec.rule == nil {
+		e.evaluate(rec, now)
+		return
+	}
 	d := policy.Decision{Action: policy.Delete, Reason: reasons[rec.deleteReason], At: rec.at.time()}
 	if d.Reason == policy.ReasonActiveDeadline {
 		d.Action, d.Ends = policy.SetDeadline, true
@@ -121,6 +126,7 @@ func (e *Engine) evaluatePreviews(rec *record, now time.Time) time.Time {
 		for _, v := range e.asked.matches.Previews {
 			with := standing.With(v)
 			r, d := with.Decide(e.limitsOn(rec), now)
+			next.addTime(d.PassesAt)
 			if r.Policy != v.Policy || !d.Candidate() && d.Action != policy.SetDeadline {
 				continue
 			}

@@ -84,12 +84,12 @@ func (e *simulation) assess(c simChange) {
 	for _, key := range sortedPolicies(due) {
 		uids := due[key]
 		if !affected[key.Namespace] { // But a hold elsewhere may have ended for some of them.
-			e.clearUnheld(uids)
+			e.clearUnheld(key.Policy, uids)
 			continue
 		}
 		f := &simBatch{decider: key.Policy, uid: e.uidOf(key.Policy), namespace: key.Namespace, wide: c.in(e, key.Namespace)}
 		for _, uid := range uids {
-			if !e.cleared[uid] && e.under[uid] == nil {
+			if e.cleared[uid] == "" && e.under[uid] == nil {
 				f.uids = append(f.uids, uid)
 			}
 		}
@@ -121,7 +121,7 @@ func (e *simulation) assess(c simChange) {
 		switch {
 		case total || inNamespace[f.namespace] > e.limits(f.namespace).objects:
 			e.hold(f, total && len(f.wide) > 0 && f.decider.Namespace == "")
-		case e.clear(f.uids):
+		case e.clear(f.decider, f.uids):
 			counts := append(f.reach(), types.UID(f.namespace))
 			for _, key := range counts {
 				e.recent[string(key)] = append(e.recent[string(key)], simAssessed{e.Now, len(f.uids)})
@@ -202,14 +202,14 @@ func (e *simulation) sum(key string) int {
 	return n
 }
 
-// clear marks objects as cleared, unless their deletion is stopped: then the change that ends the stop makes them due. It reports whether
-// it cleared any.
-func (e *simulation) clear(uids []types.UID) bool {
+// clear marks objects that a policy decides for as cleared, unless their deletion is stopped: then the change that ends the stop makes them
+// due. It reports whether it cleared any.
+func (e *simulation) clear(decider model.PolicyRef, uids []types.UID) bool {
 	answers := e.Answers()
 	stopped := true
 	for _, uid := range uids {
 		if r := answers[uid].Reason; r != string(policy.ReasonSuspended) && r != string(policy.ReasonPolicyUnreadable) {
-			e.cleared[uid], stopped = true, false
+			e.cleared[uid], stopped = e.uidOf(decider), false
 		}
 	}
 	return !stopped
@@ -233,7 +233,7 @@ func (e *simulation) affected(due map[model.PolicyInNamespace][]types.UID) map[s
 		for _, uid := range uids {
 			a := answers[uid]
 			stopped := a.Reason == string(policy.ReasonSuspended) || a.Reason == string(policy.ReasonPolicyUnreadable)
-			if strings.HasPrefix(a.By, "ceiling=") && !e.cleared[uid] && e.under[uid] == nil && !stopped {
+			if strings.HasPrefix(a.By, "ceiling=") && e.cleared[uid] == "" && e.under[uid] == nil && !stopped {
 				out[key.Namespace] = true
 			}
 		}
@@ -293,32 +293,38 @@ func (e *simulation) rulesOf(name string) string {
 func (e *simulation) clearDue() {
 	due := e.DueBy()
 	e.forgetNotDue(due)
-	for _, uids := range due {
-		e.clearUnheld(uids)
+	for key, uids := range due {
+		e.clearUnheld(key.Policy, uids)
 	}
 }
 
-// clearUnheld clears the objects that are not held.
-func (e *simulation) clearUnheld(uids []types.UID) {
+// clearUnheld clears the objects that a policy decides for and that are not held.
+func (e *simulation) clearUnheld(decider model.PolicyRef, uids []types.UID) {
 	for _, uid := range uids {
 		if e.under[uid] == nil {
-			e.clear([]types.UID{uid})
+			e.clear(decider, []types.UID{uid})
 		}
 	}
 }
 
-// forgetNotDue forgets the clearances of objects that are no longer due, and ends holds without members. While the clock is in doubt, or a
+// forgetNotDue forgets the clearances of objects that are no longer due, or for which another policy decides and is stopped, and ends holds
+// without members. While the clock is in doubt, or a
 // namespace is unknown, it is not known which objects are not due.
 func (e *simulation) forgetNotDue(due map[model.PolicyInNamespace][]types.UID) {
 	e.cover()
 	still := map[types.UID]bool{}
-	for _, uids := range due {
+	for key, uids := range due {
 		for _, uid := range uids {
 			still[uid] = true
+			if by := e.uidOf(key.Policy); e.cleared[uid] != "" && e.cleared[uid] != by {
+				if e.cleared[uid] = by; e.stopped([]types.UID{uid}) {
+					delete(e.cleared, uid)
+				}
+			}
 		}
 	}
 	e.searchAdopted(due)
-	maps.DeleteFunc(e.cleared, func(uid types.UID, _ bool) bool { return !still[uid] })
+	maps.DeleteFunc(e.cleared, func(uid, _ types.UID) bool { return !still[uid] })
 	maps.DeleteFunc(e.under, func(uid types.UID, _ *simHold) bool {
 		rec := e.leader.records.get(uid)
 		return !still[uid] && (rec == nil || !e.clockInDoubt && e.known(rec.Namespace))

@@ -238,8 +238,10 @@ func (e *simulation) approve(t *rapid.T) {
 			}
 			delete(e.under, uid)
 			other := e.candidate(uid, key, func(of *simHold) bool { return of.ID != h.ID })
-			if e.cleared[uid] = other == nil; other != nil {
+			if other != nil {
 				e.under[uid] = other
+			} else {
+				e.cleared[uid] = e.uidOf(key.Policy)
 			}
 		}
 	}

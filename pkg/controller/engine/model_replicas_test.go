@@ -111,10 +111,10 @@ func (e *simulation) changeLeader(t *rapid.T) {
 	e.resetPaces(true)
 	if fresh || !caughtUp {
 		e.adoptAll(t, fresh)
-		e.cleared = map[types.UID]bool{}
+		e.cleared = map[types.UID]types.UID{}
 		for rec := range e.leader.records.all() {
 			if rec.clearance == cleared {
-				e.cleared[rec.UID()] = true
+				e.cleared[rec.UID()] = rec.policy.UID
 			}
 		}
 		e.clearDue()

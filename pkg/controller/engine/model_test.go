@@ -39,8 +39,9 @@ type simulation struct {
 	heldNotDue sets.Set[types.UID]
 	version    int
 	budget     int // of the engines, in objects; 0 for any number
-	// cleared are the objects that are due and need no approval. under has the hold of each object that is held.
-	cleared map[types.UID]bool
+	// cleared are the objects that are due and need no approval, with the policies that decide for them. under has the hold of each object
+	// that is held.
+	cleared map[types.UID]types.UID
 	under   map[types.UID]*simHold
 	holds   []*simHold
 	// recent is what recent changes made due, by namespace and by the UID of a cluster policy.
@@ -61,7 +62,7 @@ const (
 
 func newEngine(t *rapid.T) *simulation {
 	e := &simulation{
-		World: model.Draw(t), cleared: map[types.UID]bool{}, under: map[types.UID]*simHold{}, recent: map[string][]simAssessed{},
+		World: model.Draw(t), cleared: map[types.UID]types.UID{}, under: map[types.UID]*simHold{}, recent: map[string][]simAssessed{},
 		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
 	}
 	e.budget = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "budget")

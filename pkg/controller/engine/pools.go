@@ -329,13 +329,19 @@ func (rec *record) findMembership(next *int, is func(*pool) bool) *membership {
 	return nil
 }
 
-// overCeiling returns the policy of the first ceiling that the record is over; nil if there is none.
-func (rec *record) overCeiling() *policy.Policy {
+// overCeilings returns the policy of the first ceiling that the record is over, of those whose policies are not suspended and of those whose
+// are; nil if there is none.
+func (rec *record) overCeilings() (running, suspended *policy.Policy) {
 	memberships := rec.memberships()
 	for i := range memberships {
-		if m := &memberships[i]; m.ceiling != nil && !m.ceiling.policy.Preview && m.member.Over() {
-			return m.ceiling.policy
+		m := &memberships[i]
+		switch {
+		case m.ceiling == nil, m.ceiling.policy.Preview, !m.member.Over():
+		case !m.ceiling.policy.Suspend:
+			return m.ceiling.policy, suspended
+		case suspended == nil:
+			suspended = m.ceiling.policy
 		}
 	}
-	return nil
+	return nil, suspended
 }

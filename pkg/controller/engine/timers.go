@@ -25,6 +25,7 @@ func (e *Engine) setTimer(rec *record, at time.Time) {
 func (e *Engine) nextEvaluation(rec *record, d policy.Decision, now time.Time) earliest {
 	next := earliest{}
 	next.add(d)
+	next.addTime(d.PassesAt)
 	next.addTime(rec.recountAt())
 	if d.Action != policy.Hold && d.Action != policy.HoldDeadline {
 		return next

@@ -133,6 +133,8 @@ type Decision struct {
 	// At is when the object became or becomes due; zero if that is never, or not known. With SetDeadline and HoldDeadline, it is when the
 	// object ends by its new deadline.
 	At time.Time
+	// PassesAt is set if a ceiling decides: from then on the policies want the object gone themselves, and decide. Zero if that is never.
+	PassesAt time.Time
 	// Deadline is the new deadline with SetDeadline; zero removes it. Ends is set, also with HoldDeadline, if the object has run for longer
 	// already, so that the deadline would end it at once.
 	Deadline time.Duration
@@ -159,7 +161,7 @@ func (d Decision) Held(reason Reason, detail string) Decision {
 	if d.Action == SetDeadline {
 		action = HoldDeadline
 	}
-	return Decision{Action: action, Reason: reason, Detail: detail, At: d.At, Ends: d.Ends}
+	return Decision{Action: action, Reason: reason, Detail: detail, At: d.At, PassesAt: d.PassesAt, Ends: d.Ends}
 }
 
 // Due reports whether the object is past its time and not yet gone.
@@ -169,9 +171,10 @@ func (d Decision) Due() bool { return d.Action == Hold || d.Action == Delete || 
 type Limits struct {
 	// Counted is set if a ceiling counts the objects of this resource in this namespace.
 	Counted bool
-	// Over is the first cluster policy by name with a ceiling that the object is above; nil if there is none.
-	Over   *Policy
-	Bounds *Bounds
+	// Over is the first cluster policy by name with a ceiling that the object is above, of those that are not suspended, and OverSuspended
+	// the first of those that are; nil if there is none.
+	Over, OverSuspended *Policy
+	Bounds              *Bounds
 	// QuotasInDoubt is set if quotas are not observed reliably, so that percentOfQuota deletes nothing.
 	QuotasInDoubt bool
 }
@@ -184,7 +187,7 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 	if s.by.Policy == nil && !limits.Counted {
 		return Resolution{}, Decision{Action: Ignore, Reason: ReasonNoPolicy}
 	}
-	r, a := s.answer(limits)
+	r, a := s.answer(limits, now)
 	switch excluded := s.excluded(); {
 	case excluded == ReasonLeftToOwner:
 		return r, Decision{Action: Ignore, Reason: excluded, Detail: s.Controller.String()}
@@ -193,11 +196,21 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 	case s.Terminating:
 		return r, Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(s.Fact)}
 	case r.Policy == nil:
-		return r, Decision{Action: Keep, Reason: ReasonUnderCeiling}
+		return r, Decision{Action: Keep, Reason: ReasonUnderCeiling, Detail: limits.suspendedDetail()}
 	case a.never:
 		return r, Decision{Action: Keep, Reason: ReasonNever}
 	}
-	return r, s.decideCandidate(a, now)
+	d := s.decideCandidate(a, now)
+	d.PassesAt = a.passesAt
+	return r, d
+}
+
+// suspendedDetail names the suspended policy with a ceiling that the object is above; empty if there is none.
+func (l *Limits) suspendedDetail() string {
+	if l.OverSuspended == nil {
+		return ""
+	}
+	return l.OverSuspended.title() + ", whose ceiling it is over, is suspended"
 }
 
 // decideCandidate decides for a candidate with an answer that is not never.
@@ -229,17 +242,21 @@ type answer struct {
 	at     time.Time
 	never  bool
 	reason Reason
+	// passesAt is Decision.PassesAt.
+	passesAt time.Time
 }
 
 // laterThan reports whether a is after o. Never is later than any time.
 func (a answer) laterThan(o answer) bool { return !o.never && (a.never || a.at.After(o.at)) }
 
-// answer returns the answer that applies: the latest of the votes, replaced by the native TTL, adjusted by the annotations, and cut
-// to the guardrails of the namespace.
-func (s *Standing) answer(limits Limits) (Resolution, answer) { return s.adjust(limits, nil) }
+// answer returns the answer that applies at now: the latest of the votes, replaced by the native TTL, adjusted by the annotations, and cut
+// to the guardrails of the namespace. Unless the object is due by that, a ceiling that the object is above decides instead.
+func (s *Standing) answer(limits Limits, now time.Time) (Resolution, answer) {
+	return s.adjust(limits, now, nil)
+}
 
 // adjust is answer, and adds each step after the votes to a trace.
-func (s *Standing) adjust(limits Limits, t *trace) (Resolution, answer) {
+func (s *Standing) adjust(limits Limits, now time.Time, t *trace) (Resolution, answer) {
 	r, a := s.by, s.latest
 	if limits.QuotasInDoubt {
 		a = s.latestWithoutQuotas
@@ -247,22 +264,40 @@ func (s *Standing) adjust(limits Limits, t *trace) (Resolution, answer) {
 	if r.Policy != nil {
 		r, a = s.adjustVotes(r, a, limits, t)
 	}
-	ended := s.EndedAt()
-	if limits.Over != nil && a.laterThan(answer{at: ended}) {
+	raised := s.raise(a, limits)
+	t.add("guardrails.minTTL", limits.Bounds.minTTLPolicy, a, raised)
+	if taken, takes := s.taken(raised, limits, now); takes {
 		r = Resolution{Policy: limits.Over, Propagation: metav1.DeletePropagationBackground}
-		over := answer{at: ended, reason: ReasonOverCeiling}
-		t.add("guardrails.ceilings", limits.Over.Name, a, over)
-		a = over
+		t.add("guardrails.ceilings", limits.Over.Name, raised, taken)
+		raised = taken
 	}
 	if s.Propagation != "" {
 		r.Propagation = s.Propagation
 	}
-	raised := limits.Bounds.applyMinTTL(a, s.since())
-	t.add("guardrails.minTTL", limits.Bounds.minTTLPolicy, a, raised)
-	if !raised.never && raised.at.Before(ended) { // It was counted from the creation, and the object or its controller ran for longer.
-		raised.at = ended
-	}
 	return r, raised
+}
+
+// raise returns the answer that is not before minTTL, nor before the end: it may be counted from the creation, and the object or its
+// controller may have run for longer.
+func (s *Standing) raise(a answer, limits Limits) answer {
+	a = limits.Bounds.applyMinTTL(a, s.since())
+	if ended := s.EndedAt(); !a.never && a.at.Before(ended) {
+		a.at = ended
+	}
+	return a
+}
+
+// taken returns the answer of the ceiling that the object is above, and whether it takes the place of that of the policies at now. It does
+// not if the policies want the object gone already, even if they are suspended.
+func (s *Standing) taken(policies answer, limits Limits, now time.Time) (answer, bool) {
+	if limits.Over == nil {
+		return answer{}, false
+	}
+	out := s.raise(answer{at: s.EndedAt(), reason: ReasonOverCeiling}, limits)
+	if !policies.never {
+		out.passesAt = policies.at
+	}
+	return out, policies.laterThan(out) && policies.laterThan(answer{at: now})
 }
 
 // adjustVotes applies the native TTL, the annotations and maxTTL to the answer of the votes.

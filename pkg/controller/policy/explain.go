@@ -162,10 +162,10 @@ func (s *Standing) format(a answer) string {
 	return gc.WholeSecond(a.at).UTC().Format(time.RFC3339)
 }
 
-// Adjustments returns what changes the answer of the votes, in this order.
-func (s *Standing) Adjustments(limits Limits) []gc.CandidateAdjustment {
+// Adjustments returns what changes the answer of the votes at now, in this order.
+func (s *Standing) Adjustments(limits Limits, now time.Time) []gc.CandidateAdjustment {
 	t := &trace{standing: s}
-	s.adjust(limits, t)
+	s.adjust(limits, now, t)
 	return t.adjustments
 }
 
@@ -213,7 +213,7 @@ func (s *Standing) EffectiveTTL(votes []Vote, b *Bounds) gc.TTL {
 		within[i].Over = false
 	}
 	byTime := Resolve(s.Object, within)
-	_, a := byTime.answer(Limits{Bounds: b})
+	_, a := byTime.answer(Limits{Bounds: b}, time.Time{})
 	_, since := byTime.Since()
 	switch {
 	case a.never:
@@ -227,18 +227,35 @@ func (s *Standing) EffectiveTTL(votes []Vote, b *Bounds) gc.TTL {
 // WhenDue returns why the object will be held when it is due; empty if nothing is known that will hold it.
 func (s *Standing) WhenDue() (Reason, string) { return s.hold() }
 
-// Extension says how to keep the object for longer.
-func (s *Standing) Extension(b *Bounds) string {
+// Extension says how to keep an object that waits for longer.
+func (s *Standing) Extension(limits Limits) string {
+	b := limits.Bounds
 	switch {
+	case limits.Over != nil:
+		return "No annotation protects it from the ceiling of " + limits.Over.title() + ": only a larger ceiling keeps it longer"
 	case s.NativeTTL != nil:
 		return "Its own spec sets its TTL: change that to keep it longer"
 	case s.annotationTTL == gc.AnnotationIgnore:
 		return "Its policies ignore annotations: only a policy can keep it longer"
+	case !s.extends(ttl{never: true}, limits):
+		return "No annotation keeps it longer: guardrails.maxTTL of " + b.maxTTLPolicy + " limits that to " + b.maxTTL.String()
 	case b.maxTTL.never:
 		return "To keep it longer, annotate it with " + gc.AnnotationTTL
+	case !b.forbidNever:
+		return fmt.Sprintf("To keep it longer, annotate it with %s; guardrails.maxTTL of %s limits that to %s, unless it says never",
+			gc.AnnotationTTL, b.maxTTLPolicy, b.maxTTL)
 	}
 	return fmt.Sprintf("To keep it longer, annotate it with %s; guardrails.maxTTL of %s limits that to %s",
 		gc.AnnotationTTL, b.maxTTLPolicy, b.maxTTL)
+}
+
+// extends reports whether an annotation with a TTL would keep the object for longer.
+func (s *Standing) extends(own ttl, limits Limits) bool {
+	annotated := *s
+	annotated.annotations.ttl = &own
+	_, before := s.answer(limits, time.Time{})
+	_, after := annotated.answer(limits, time.Time{})
+	return after.laterThan(before)
 }
 
 // Sentence says why, to people.
@@ -257,7 +274,7 @@ var summaries = map[Reason]string{
 	ReasonNotFinished:             "It has not finished",
 	ReasonInUse:                   "It is in use",
 	ReasonLeftToOwner:             "It is left to its owner, and goes with it",
-	ReasonUnderCeiling:            "Only a ceiling counts it, and it is not over the ceiling",
+	ReasonUnderCeiling:            "Only a ceiling counts it, and does not take it",
 	ReasonNever:                   "It is kept without a time limit",
 	ReasonNotDue:                  "It is kept until it is due",
 	ReasonExpired:                 "Its TTL has ended",

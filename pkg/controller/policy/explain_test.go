@@ -311,14 +311,14 @@ func TestAdjustments(t *testing.T) {
 			want: []string{"guardrails.maxTTL of limits: never to 10m0s"}},
 		"minTTL": {fact: job("j").Fact(), ttl: "0s", bounds: new(guard(gc.Guardrails{MinTTL: new(gc.TTL("10m"))})),
 			want: []string{"guardrails.minTTL of limits: 0s to 10m0s"}},
-		"a ceiling": {fact: job("j").Fact(), over: true, want: []string{"guardrails.ceilings of c-ceiling: 1h0m0s to 0s"}},
-		"a ceiling changes nothing for what is due anyway": {fact: job("j").Fact(), ttl: "0s", over: true},
+		"a ceiling": {fact: job("j").Fact(), ttl: "2h", over: true, want: []string{"guardrails.ceilings of c-ceiling: 2h0m0s to 0s"}},
+		"a ceiling changes nothing for what is due anyway": {fact: job("j").Fact(), ttl: "1h", over: true},
 		"all of them": {
 			fact: job("j").NativeTTL(60).TTL("2h").Fact(), over: true,
 			bounds: new(guard(gc.Guardrails{MinTTL: new(gc.TTL("5m")), MaxTTL: new(gc.TTL("90m"))})),
 			want: []string{
 				"TTL of the object: 1h0m0s to 1m0s", ttl + ": 1m0s to 2h0m0s", "guardrails.maxTTL of limits: 2h0m0s to 1h30m0s",
-				"guardrails.ceilings of c-ceiling: 1h30m0s to 0s", "guardrails.minTTL of limits: 0s to 5m0s",
+				"guardrails.ceilings of c-ceiling: 1h30m0s to 5m0s",
 			},
 		},
 		"not finished yet": {fact: testbuilders.Job("j").TTL("2h").Fact(), want: []string{ttl + ":  to "}},
@@ -343,7 +343,7 @@ func TestAdjustments(t *testing.T) {
 			standing := policy.Resolve(policy.Object{Fact: c.fact}, m.Votes)
 			var got []string
 			last := ""
-			for _, a := range standing.Adjustments(limits) {
+			for _, a := range standing.Adjustments(limits, now) {
 				source := a.Source
 				if a.Policy != "" {
 					source += " of " + a.Policy
@@ -399,23 +399,52 @@ func TestEffectiveTTL(t *testing.T) {
 	}
 }
 
+// TestExtension: no explanation advises an annotation that cannot help.
 func TestExtension(t *testing.T) {
-	bounds := limited(t, gc.Guardrails{MaxTTL: new(gc.TTL("30d"))})
+	bounds := func(minTTL, maxTTL gc.TTL, allowNever bool) *policy.Bounds {
+		out := limited(t, gc.Guardrails{MinTTL: &minTTL, MaxTTL: &maxTTL, AllowNever: &allowNever})
+		return &out
+	}
+	ceiling, err := policy.CompileCluster(cluster(func(*gc.ClusterCleanupPolicySpec) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const annotate = "To keep it longer, annotate it with gc.winnow.dev/ttl"
 	for name, c := range map[string]struct {
 		fact   *lifecycle.Fact
 		mode   gc.AnnotationTTLMode
 		bounds *policy.Bounds
+		over   *policy.Policy
 		want   string
 	}{
-		"an annotation":       {job("j").Fact(), gc.AnnotationExtendOnly, &policy.NoBounds, "To keep it longer, annotate it with gc.winnow.dev/ttl"},
-		"up to a guardrail":   {job("j").Fact(), gc.AnnotationAny, &bounds, "To keep it longer, annotate it with gc.winnow.dev/ttl; guardrails.maxTTL of limits limits that to 30d"},
-		"ignored":             {job("j").Fact(), gc.AnnotationIgnore, &bounds, "Its policies ignore annotations: only a policy can keep it longer"},
-		"a TTL of the object": {job("j").NativeTTL(60).Fact(), gc.AnnotationAny, &bounds, "Its own spec sets its TTL: change that to keep it longer"},
+		"an annotation": {job("j").Fact(), gc.AnnotationExtendOnly, &policy.NoBounds, nil, annotate},
+		"up to a guardrail": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "30d", false), nil,
+			annotate + "; guardrails.maxTTL of limits limits that to 30d"},
+		"up to a guardrail that allows never": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "30d", true), nil,
+			annotate + "; guardrails.maxTTL of limits limits that to 30d, unless it says never"},
+		"not beyond a guardrail": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "90m", false), nil,
+			"No annotation keeps it longer: guardrails.maxTTL of limits limits that to 1h30m"},
+		"not beyond two guardrails": {job("j").Fact(), gc.AnnotationAny, bounds("3h", "150m", false), nil,
+			"No annotation keeps it longer: guardrails.maxTTL of limits limits that to 2h30m"},
+		"beyond a guardrail, with never": {job("j").Fact(), gc.AnnotationAny, bounds("0s", "90m", true), nil,
+			annotate + "; guardrails.maxTTL of limits limits that to 1h30m, unless it says never"},
+		"ignored": {job("j").Fact(), gc.AnnotationIgnore, bounds("0s", "30d", false), nil,
+			"Its policies ignore annotations: only a policy can keep it longer"},
+		"a TTL of the object": {job("j").NativeTTL(7200).Fact(), gc.AnnotationAny, &policy.NoBounds, nil,
+			"Its own spec sets its TTL: change that to keep it longer"},
+		"a ceiling": {job("j").NativeTTL(7200).Fact(), gc.AnnotationAny, bounds("90m", "30d", true), ceiling,
+			`No annotation protects it from the ceiling of ClusterCleanupPolicy "c": only a larger ceiling keeps it longer`},
+		"a ceiling that takes it when its policy does": {job("j").Fact(), gc.AnnotationAny, bounds("2h", "30d", true), ceiling,
+			`No annotation protects it from the ceiling of ClusterCleanupPolicy "c": only a larger ceiling keeps it longer`},
 	} {
 		var m policy.Matches
 		m.Ask(c.fact, []*policy.Policy{compiled(t, testbuilders.Policy("p").Default("2h").Annotations(c.mode))}, nil, nil, nil)
 		standing := policy.Resolve(policy.Object{Fact: c.fact}, m.Votes)
-		if got := standing.Extension(c.bounds); got != c.want {
+		limits := policy.Limits{Bounds: c.bounds, Counted: c.over != nil, Over: c.over}
+		if _, d := standing.Decide(limits, now); d.Action != wait {
+			t.Fatalf("%s: %+v, and only what waits has an extension", name, d)
+		}
+		if got := standing.Extension(limits); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}

@@ -21,7 +21,7 @@ type effectiveAnswer struct {
 }
 
 // effectiveAnswer applies everything that adjusts the answer, in the order of docs/semantics.md. An object without votes is never deleted,
-// unless a ceiling decides.
+// unless a ceiling decides. A ceiling decides only as long as the policies do not want the object gone.
 func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 	out := effectiveAnswer{moment: moment{never: true}}
 	if len(c.votes[f.UID]) > 0 {
@@ -31,16 +31,17 @@ func (c *recomputation) effectiveAnswer(f *lifecycle.Fact) effectiveAnswer {
 		}
 		out.moment = c.annotated(f, out.moment)
 		out.moment = c.notAfterMaxTTL(f, out.moment)
+		out.moment = c.notBeforeMinTTL(f, out.moment)
 	}
-	atOnce := moment{at: c.endedAt(f)}
-	if ceiling, over := c.ceilings[f.UID]; over && atOnce.before(out.moment) {
+	atOnce := c.notBeforeMinTTL(f, moment{at: c.endedAt(f)})
+	wanted := !moment{at: c.Now}.before(out.moment)
+	if ceiling, over := c.ceilings[f.UID]; over && !wanted && atOnce.before(out.moment) {
 		out = effectiveAnswer{moment: atOnce, policy: ceiling, by: "ceiling=" + ceiling.Name, reason: "OverCeiling",
 			propagation: metav1.DeletePropagationBackground}
 	}
 	if f.Propagation != "" { // A DELETE with another policy would remove the finalizers.
 		out.propagation = f.Propagation
 	}
-	out.moment = later(c.notBeforeMinTTL(f, out.moment), moment{at: c.endedAt(f)})
 	return out
 }
 
@@ -143,12 +144,12 @@ func (c *recomputation) notAfterMaxTTL(f *lifecycle.Fact, m moment) moment {
 	return m
 }
 
-// notBeforeMinTTL raises the answer to the largest minTTL.
+// notBeforeMinTTL raises the answer to the largest minTTL, and to the end of the object or its controller.
 func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 	for _, p := range c.enforcedIn(f.Namespace) {
 		if g := p.cluster.Guardrails; g != nil && g.MinTTL != nil {
 			m = later(m, after(c.sinceWhen(f), g.MinTTL))
 		}
 	}
-	return m
+	return later(m, moment{at: c.endedAt(f)})
 }

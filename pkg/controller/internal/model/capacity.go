@@ -23,7 +23,7 @@ type recomputation struct {
 	votes map[types.UID][]vote
 	// overLimit are, by object, the policies whose pools are full of newer objects.
 	overLimit map[types.UID]map[PolicyRef]bool
-	// ceilings are, by object, the first cluster policy by name that has it over a ceiling.
+	// ceilings are, by object, the first cluster policy by name that has it over a ceiling, and is not suspended.
 	ceilings map[types.UID]PolicyRef
 }
 
@@ -135,7 +135,7 @@ func (c *recomputation) quota(namespace, resource string) (int, bool) {
 // countCeilings finds the objects over the shares of their namespaces in ceilings.
 func (c *recomputation) countCeilings() {
 	for _, p := range c.clusterWide() {
-		if !readable(p) || p.spec.Mode != gc.ModeEnforce || p.cluster.Guardrails == nil {
+		if !readable(p) || p.spec.Mode != gc.ModeEnforce || p.spec.Suspend || p.cluster.Guardrails == nil {
 			continue
 		}
 		for _, ceiling := range p.cluster.Guardrails.Ceilings {
