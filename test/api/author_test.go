@@ -339,8 +339,7 @@ func TestNamespaceAdminAndClusterPolicies(t *testing.T) {
 	})
 }
 
-// TestRightsOnWhatWasReached: who may delete Pods alone may neither drop nor replace a rule that keeps Jobs, and may delete the policy if
-// RBAC says so.
+// TestRightsOnWhatWasReached: who may delete Pods alone may neither drop nor replace a rule that keeps Jobs, nor delete the policy.
 func TestRightsOnWhatWasReached(t *testing.T) {
 	forEachKind(t, func(t *testing.T, p scope) {
 		who := p.writer("author", false, "delete pods", "list pods", "delete "+p.plural+".gc.winnow.dev")
@@ -362,7 +361,8 @@ func TestRightsOnWhatWasReached(t *testing.T) {
 			metav1.PatchOptions{},
 		)
 		p.refusedFor("a label", err)
-		p.refusedFor("its deletion", who.Delete(t.Context(), p.called("kept"), metav1.DeleteOptions{}))
+		err = who.Delete(t.Context(), p.called("kept"), metav1.DeleteOptions{})
+		p.refusedFor("its deletion", err, "delete jobs.batch", "list jobs.batch")
 	})
 }
 

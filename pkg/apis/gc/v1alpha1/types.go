@@ -14,7 +14,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type CleanupPolicy struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. A policy cannot have finalizers.
+	// metadata is the standard object metadata. A policy can have neither finalizers nor owners.
 	// +optional
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -108,7 +108,7 @@ type CleanupPolicySpec struct {
 type ClusterCleanupPolicy struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. A policy cannot have finalizers.
+	// metadata is the standard object metadata. A policy can have neither finalizers nor owners.
 	// +optional
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,14 +18,14 @@ import (
 func ValidateClusterCleanupPolicy(p *gc.ClusterCleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, meta)
-	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
+	errs = append(errs, validateTies("policies", p.ObjectMeta, metav1.ObjectMeta{}, meta)...)
 	return append(errs, validateClusterSpec(&p.Spec, nil, field.NewPath("spec"))...)
 }
 
 // ValidateClusterCleanupPolicyUpdate checks a cluster policy that replaces another; the generic registry checks its
 // metadata.
 func ValidateClusterCleanupPolicyUpdate(p, old *gc.ClusterCleanupPolicy) field.ErrorList {
-	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	errs := validateTies("policies", p.ObjectMeta, old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, validateClusterSpec(&p.Spec, old.Spec.Defaults(), field.NewPath("spec"))...)
 }
 

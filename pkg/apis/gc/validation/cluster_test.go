@@ -139,18 +139,13 @@ func TestInvalidClusterPolicy(t *testing.T) {
 	}
 }
 
-// TestClusterMetadata has no namespace, and no finalizers but those that were there.
+// TestClusterMetadata has no namespace, and no finalizers and owners but those that were there.
 func TestClusterMetadata(t *testing.T) {
 	wrong := clusterPolicy()
 	wrong.Namespace, wrong.Finalizers = "team-a", []string{"example.com/mine"}
-	errs := ValidateClusterCleanupPolicy(wrong)
-	if len(errs) != 2 || errs[0].Field != "metadata.namespace" || errs[1].Field != "metadata.finalizers[0]" {
-		t.Errorf("got %v", errs)
-	}
-	if errs := ValidateClusterCleanupPolicyUpdate(wrong, wrong); len(errs) > 0 {
-		t.Errorf("an unchanged finalizer: %v", errs)
-	}
-	if errs := ValidateClusterCleanupPolicyUpdate(wrong, clusterPolicy()); len(errs) != 1 {
-		t.Errorf("an added finalizer: %v", errs)
-	}
+	wrong.OwnerReferences = []metav1.OwnerReference{owner("a")}
+	ties := []string{"metadata.finalizers[0]: Forbidden", "metadata.ownerReferences[0]: Forbidden: policies cannot have owners"}
+	checkErrors(t, ValidateClusterCleanupPolicy(wrong), append([]string{"metadata.namespace: Forbidden"}, ties...))
+	checkErrors(t, ValidateClusterCleanupPolicyUpdate(wrong, wrong), nil)
+	checkErrors(t, ValidateClusterCleanupPolicyUpdate(wrong, clusterPolicy()), ties)
 }

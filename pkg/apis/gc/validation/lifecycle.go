@@ -23,29 +23,14 @@ const maxExpressionLength = 4096
 func ValidateResourceLifecycle(l *gc.ResourceLifecycle) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&l.ObjectMeta, false, lifecycleName, meta)
-	errs = append(errs, validateFinalizers("lifecycles", l.Finalizers, nil, meta.Child("finalizers"))...)
-	errs = append(errs, validateOwners(l.OwnerReferences, nil, meta.Child("ownerReferences"))...)
+	errs = append(errs, validateTies("lifecycles", l.ObjectMeta, metav1.ObjectMeta{}, meta)...)
 	return append(errs, validateLifecycleSpec(&l.Spec, nil, field.NewPath("spec"))...)
 }
 
 // ValidateResourceLifecycleUpdate checks a lifecycle that replaces another; the generic registry checks its metadata.
 func ValidateResourceLifecycleUpdate(l, old *gc.ResourceLifecycle) field.ErrorList {
-	errs := validateFinalizers("lifecycles", l.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
-	errs = append(errs, validateOwners(l.OwnerReferences, old.OwnerReferences, field.NewPath("metadata", "ownerReferences"))...)
+	errs := validateTies("lifecycles", l.ObjectMeta, old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, validateLifecycleSpec(&l.Spec, &old.Spec, field.NewPath("spec"))...)
-}
-
-// validateOwners refuses new owners. The garbage collector would delete the lifecycle together with them, without checking the permissions
-// that the deletion of a lifecycle needs.
-func validateOwners(owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i := range owners {
-		if !slices.ContainsFunc(old, func(o metav1.OwnerReference) bool { return o.UID == owners[i].UID }) {
-			errs = append(errs, field.Forbidden(path.Index(i),
-				"lifecycles cannot have owners: the garbage collector would delete the lifecycle without checking permissions; remove it"))
-		}
-	}
-	return errs
 }
 
 // ValidateResourceLifecycleStatus checks the status of a lifecycle.

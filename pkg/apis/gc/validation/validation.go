@@ -25,14 +25,20 @@ const maxTTLLength = 32
 func ValidateCleanupPolicy(p *gc.CleanupPolicy) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, meta)
-	errs = append(errs, validateFinalizers("policies", p.Finalizers, nil, meta.Child("finalizers"))...)
+	errs = append(errs, validateTies("policies", p.ObjectMeta, metav1.ObjectMeta{}, meta)...)
 	return append(errs, validateSpec(&p.Spec, nil, allOfNamespace, field.NewPath("spec"))...)
 }
 
 // ValidateCleanupPolicyUpdate checks a policy that replaces another; the generic registry checks its metadata.
 func ValidateCleanupPolicyUpdate(p, old *gc.CleanupPolicy) field.ErrorList {
-	errs := validateFinalizers("policies", p.Finalizers, old.Finalizers, field.NewPath("metadata", "finalizers"))
+	errs := validateTies("policies", p.ObjectMeta, old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, validateSpec(&p.Spec, &old.Spec, allOfNamespace, field.NewPath("spec"))...)
+}
+
+// validateTies refuses new finalizers and owners.
+func validateTies(kind string, is, was metav1.ObjectMeta, path *field.Path) field.ErrorList {
+	errs := validateFinalizers(kind, is.Finalizers, was.Finalizers, path.Child("finalizers"))
+	return append(errs, validateOwners(kind, is.OwnerReferences, was.OwnerReferences, path.Child("ownerReferences"))...)
 }
 
 // validateFinalizers refuses new finalizers, because the deletion of a namespace or of the storage deletes what is stored without
@@ -43,6 +49,19 @@ func validateFinalizers(kind string, finalizers, old []string, path *field.Path)
 		if !slices.Contains(old, f) {
 			errs = append(errs, field.Forbidden(path.Index(i), fmt.Sprintf(
 				"%s cannot have finalizers: nothing would wait for %q when the namespace or the storage is deleted; remove it", kind, f)))
+		}
+	}
+	return errs
+}
+
+// validateOwners refuses new owners. The garbage collector would delete the object together with them, without checking the permissions that
+// the deletion needs.
+func validateOwners(kind string, owners, old []metav1.OwnerReference, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range owners {
+		if !slices.ContainsFunc(old, func(o metav1.OwnerReference) bool { return o.UID == owners[i].UID }) {
+			errs = append(errs, field.Forbidden(path.Index(i), kind+" cannot have owners: "+
+				"the garbage collector would delete the object without checking permissions; remove the owner"))
 		}
 	}
 	return errs

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -269,6 +270,10 @@ func TestInvalid(t *testing.T) {
 			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", Finalizers: []string{"example.com/mine"}}},
 			refused{"metadata.finalizers[0]", field.ErrorTypeForbidden, "remove it"},
 		},
+		"owner": {
+			&gc.CleanupPolicy{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "team-a", OwnerReferences: []metav1.OwnerReference{owner("a")}}},
+			refused{"metadata.ownerReferences[0]", field.ErrorTypeForbidden, "remove the owner"},
+		},
 	} {
 		errs := ValidateCleanupPolicy(tc.policy)
 		if len(errs) != 1 {
@@ -320,10 +325,14 @@ func selecting(op metav1.LabelSelectorOperator, values ...string) func(*gc.Clean
 	}
 }
 
-// TestFinalizersOnUpdate keeps what is there, so that it can be taken off, and refuses more.
-func TestFinalizersOnUpdate(t *testing.T) {
+func owner(name string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: types.UID(name)}
+}
+
+// TestTiesOnUpdate keeps the finalizers and owners that are there, so that they can be taken off, and refuses more.
+func TestTiesOnUpdate(t *testing.T) {
 	old := policy()
-	old.Finalizers = []string{"example.com/old"}
+	old.Finalizers, old.OwnerReferences = []string{"example.com/old"}, []metav1.OwnerReference{owner("old")}
 	if errs := ValidateCleanupPolicyUpdate(old, old); len(errs) > 0 {
 		t.Errorf("an unchanged finalizer: %v", errs)
 	}
@@ -331,10 +340,8 @@ func TestFinalizersOnUpdate(t *testing.T) {
 		t.Errorf("a removed finalizer: %v", errs)
 	}
 	added := old.DeepCopy()
-	added.Finalizers = append(added.Finalizers, "example.com/new")
-	if errs := ValidateCleanupPolicyUpdate(added, old); len(errs) != 1 || errs[0].Field != "metadata.finalizers[1]" {
-		t.Errorf("an added finalizer: %v", errs)
-	}
+	added.Finalizers, added.OwnerReferences = append(added.Finalizers, "example.com/new"), append(added.OwnerReferences, owner("new"))
+	checkErrors(t, ValidateCleanupPolicyUpdate(added, old), []string{"metadata.finalizers[1]: Forbidden", "metadata.ownerReferences[1]: Forbidden"})
 }
 
 func TestOneErrorForEachField(t *testing.T) {

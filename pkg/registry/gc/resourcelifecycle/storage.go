@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -155,7 +156,7 @@ func (r *REST) Delete(
 	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
 	f := r.newForecast(options.DryRun)
-	deleted, now, err := r.Store.Delete(ctx, name, f.onDelete(permission.OnCreate(r.check, validate)), options)
+	deleted, now, err := r.Store.Delete(ctx, name, f.onDelete(permission.OnDelete(r.checkDelete, validate)), options)
 	if err == nil {
 		f.warn(ctx)
 	}
@@ -166,23 +167,36 @@ func (r *REST) Delete(
 func (r *REST) DeleteCollection(
 	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions,
 ) (runtime.Object, error) {
-	return r.Store.DeleteCollection(ctx, permission.OnCreate(r.check, validate), options, list)
+	return r.Store.DeleteCollection(ctx, permission.OnDelete(r.checkDelete, validate), options, list)
 }
 
-// check requires the permissions to list and delete all objects of the resource, if the spec changes or goes. Somebody who declares that
-// running objects have finished makes the policies of others delete them. The same holds for ConfigMaps and Secrets, if the lifecycle says
-// which of them are in use, or has said so.
+// check requires the permissions to list and delete all objects of the resource, if the spec changes. Somebody who declares that running
+// objects have finished makes the policies of others delete them. The same holds for ConfigMaps and Secrets, if the lifecycle says which of
+// them are in use, or has said so.
 func (r *REST) check(ctx context.Context, object, old runtime.Object) error {
 	l := object.(*gc.ResourceLifecycle)
 	if before, ok := old.(*gc.ResourceLifecycle); ok && before.Generation == l.Generation {
 		return nil
 	}
+	return r.require(ctx, permission.Write, l, old)
+}
+
+// checkDelete requires the same permissions as check, because what still runs by this lifecycle may have finished by the built-in one.
+func (r *REST) checkDelete(ctx context.Context, object runtime.Object) error {
+	l, ok := object.(*gc.ResourceLifecycle)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("cannot tell what the deletion of %T makes due", object))
+	}
+	return r.require(ctx, permission.Delete, l, nil)
+}
+
+func (r *REST) require(ctx context.Context, do string, l *gc.ResourceLifecycle, old runtime.Object) error {
 	const anyNamespace = ""
 	resources := sets.New(l.Name)
-	if refers(object) || refers(old) {
+	if refers(l) || refers(old) {
 		resources.Insert(gc.ResourceConfigMaps, gc.ResourceSecrets)
 	}
-	return r.permissions.Require(ctx, l.Name, permission.ToDelete(resources, anyNamespace), func(who string, _ []string) string {
+	return r.permissions.Require(ctx, do, l.Name, permission.ToDelete(resources, anyNamespace), func(who string, _ []string) string {
 		return fmt.Sprintf("it says when policies may delete objects that %q cannot list and delete", who)
 	})
 }

@@ -29,6 +29,12 @@ import (
 // that on this one object. For gc.ResourceAll it is that on all resources of all groups.
 type Permission struct{ Verb, Resource, Namespace, Name string }
 
+// What users do with objects, as errors call it.
+const (
+	Write  = "write"
+	Delete = "delete"
+)
+
 // ToDelete returns the permissions to list and delete all objects of resources in a namespace.
 func ToDelete(resources sets.Set[string], namespace string) sets.Set[Permission] {
 	all := sets.New[Permission]()
@@ -40,7 +46,7 @@ func ToDelete(resources sets.Set[string], namespace string) sets.Set[Permission]
 	return all
 }
 
-// Checker checks permissions for writes of objects of one resource.
+// Checker checks permissions for writes and deletions of objects of one resource.
 type Checker struct {
 	authorizer.Authorizer
 	Resource schema.GroupResource
@@ -48,10 +54,10 @@ type Checker struct {
 	Noun string
 }
 
-// Require refuses a write of an object whose user lacks any of these permissions. why returns what the missing ones, as lines for a shell,
-// are needed for.
+// Require refuses to let a user do something with an object, such as to write it, if the user lacks any of these permissions. why returns
+// what the missing ones, as lines for a shell, are needed for.
 func (c Checker) Require(
-	ctx context.Context, name string, needed sets.Set[Permission], why func(user string, missing []string) string,
+	ctx context.Context, do, name string, needed sets.Set[Permission], why func(user string, missing []string) string,
 ) error {
 	if len(needed) == 0 {
 		return nil
@@ -67,8 +73,8 @@ func (c Checker) Require(
 	case len(missing) == 0:
 		return nil
 	}
-	return apierrors.NewForbidden(c.Resource, name, fmt.Errorf("%q may not write this %s: %s. Missing permissions: %s",
-		who.GetName(), c.Noun, why(who.GetName(), missing), strings.Join(missing, "; ")))
+	return apierrors.NewForbidden(c.Resource, name, fmt.Errorf("%q may not %s this %s: %s. Missing permissions: %s",
+		who.GetName(), do, c.Noun, why(who.GetName(), missing), strings.Join(missing, "; ")))
 }
 
 // Missing checks all permissions concurrently and returns those that the user lacks, as sorted lines for a shell.
@@ -126,8 +132,13 @@ func (p Permission) of(who user.Info) authorizer.Attributes {
 func OnCreate(
 	check func(ctx context.Context, object, old runtime.Object) error, then rest.ValidateObjectFunc,
 ) rest.ValidateObjectFunc {
+	return OnDelete(func(ctx context.Context, object runtime.Object) error { return check(ctx, object, nil) }, then)
+}
+
+// OnDelete calls check and then what follows.
+func OnDelete(check, then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, object runtime.Object) error {
-		if err := check(ctx, object, nil); err != nil || then == nil {
+		if err := check(ctx, object); err != nil || then == nil {
 			return err
 		}
 		return then(ctx, object)

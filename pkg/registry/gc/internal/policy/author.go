@@ -17,13 +17,15 @@ import (
 	"github.com/winnow-dev/winnow/pkg/registry/gc/internal/permission"
 )
 
-// author checks that users do not write policies that delete what these users may not delete themselves. Otherwise everybody who may write
-// a policy could use the permissions of Winnow.
+// author checks that users neither write policies that delete what these users may not delete themselves, nor delete policies that keep it.
+// Otherwise everybody who may write a policy could use the permissions of Winnow.
 type author struct {
 	permission.Checker
 	kind string
-	// reach and status are as in Kind; old is nil for a new policy. deadlines returns the resources that either gives deadlines.
+	// reach and status are as in Kind; old is nil for a new policy. freed returns the resources of which objects may be deleted because the
+	// policy is gone. deadlines returns the resources that either policy gives deadlines.
 	reach     func(p, old Policy) (sets.Set[string], error)
+	freed     func(Policy) (sets.Set[string], error)
 	deadlines func(p, old Policy) sets.Set[string]
 	status    func(p Policy) *gc.CleanupPolicyStatus
 }
@@ -47,9 +49,26 @@ func (a author) check(ctx context.Context, object, before runtime.Object) error 
 	return a.demand(ctx, p, needed.Union(a.rightsToApprove(p, old)))
 }
 
+// checkDelete requires the permissions to list and delete everything that the policy keeps, as a change to an empty spec does: what it
+// keeps, suspends or guards may be deleted once it is gone.
+func (a author) checkDelete(ctx context.Context, object runtime.Object) error {
+	p, ok := object.(Policy)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("cannot tell what the deletion of %T makes due", object))
+	}
+	freed, err := a.freed(p)
+	if err != nil {
+		return apierrors.NewServiceUnavailable(err.Error())
+	}
+	needed := permission.ToDelete(freed, p.GetNamespace())
+	return a.Require(ctx, permission.Delete, p.GetName(), needed, func(who string, _ []string) string {
+		return fmt.Sprintf("without it, objects may be deleted that %q cannot list and delete", who)
+	})
+}
+
 // demand refuses a write whose user lacks any of these permissions.
 func (a author) demand(ctx context.Context, p Policy, needed sets.Set[permission.Permission]) error {
-	return a.Require(ctx, p.GetName(), needed, func(who string, missing []string) string {
+	return a.Require(ctx, permission.Write, p.GetName(), needed, func(who string, missing []string) string {
 		only := func(verb string) bool {
 			return !slices.ContainsFunc(missing, func(line string) bool { return !strings.HasPrefix(line, "kubectl auth can-i "+verb+" ") })
 		}

@@ -36,11 +36,12 @@ type asking struct {
 
 func (a *asking) author() author {
 	reach := func(p, _ Policy) (sets.Set[string], error) { return Reach(&p.(*gc.CleanupPolicy).Spec), nil }
+	freed := func(p Policy) (sets.Set[string], error) { return reach(p, nil) }
 	deadlines := func(p, _ Policy) sets.Set[string] { return Deadlines(&p.(*gc.CleanupPolicy).Spec) }
 	status := func(p Policy) *gc.CleanupPolicyStatus { return &p.(*gc.CleanupPolicy).Status }
 	return author{
 		permission.Checker{Authorizer: authorizer.AuthorizerFunc(a.authorize), Resource: gc.Resource("cleanuppolicies"), Noun: "policy"},
-		"CleanupPolicy", reach, deadlines, status,
+		"CleanupPolicy", reach, freed, deadlines, status,
 	}
 }
 

@@ -62,17 +62,12 @@ func (o *forecastWarnings) onUpdate(then rest.ValidateObjectUpdateFunc) rest.Val
 	}
 }
 
-// onDelete makes no forecast if the stored policy cannot be decoded.
 func (o *forecastWarnings) onDelete(then rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
-		if then != nil {
-			if err := then(ctx, obj); err != nil {
-				return err
-			}
+		if err := then(ctx, obj); err != nil {
+			return err
 		}
-		if p, ok := obj.(Policy); ok {
-			o.ask(ctx, p, nil)
-		}
+		o.ask(ctx, obj.(Policy), nil)
 		return nil
 	}
 }

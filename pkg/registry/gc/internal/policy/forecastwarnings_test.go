@@ -129,26 +129,14 @@ func approves(id string) func(context.Context, *forecastWarnings, error) error {
 	}
 }
 
-// TestNobodyForecasts: a server without a controller, a deletion without admission, and one of what cannot be decoded.
+// TestNobodyForecasts: a server without a controller.
 func TestNobodyForecasts(t *testing.T) {
 	ctx, w := testpolicy.Request("")
 	silent := (&REST{author: (&asking{}).author(), advise: advice}).forecastWarnings(nil)
 	if err := errors.Join(creates(ctx, silent, nil), updates(1, 2)(ctx, silent, nil), deletes(ctx, silent, nil)); err != nil {
 		t.Error(err)
 	}
-	o := (&REST{forecast: func(context.Context, gc.PolicyChange) gc.PolicyForecast {
-		return gc.PolicyForecast{Lines: []string{"due"}}
-	}}).forecastWarnings(nil)
-	if err := o.onDelete(nil)(ctx, nil); err != nil {
-		t.Error(err)
-	}
-	if o.warn(ctx, nil); len(w.Texts) != 0 {
-		t.Errorf("warned of %q", w.Texts)
-	}
-	if err := o.onDelete(nil)(ctx, generation(1)); err != nil {
-		t.Error(err)
-	}
-	if o.warn(ctx, nil); !slices.Equal(w.Texts, []string{"due"}) {
+	if silent.warn(ctx, nil); !slices.Equal(w.Texts, []string{"advice on 2"}) {
 		t.Errorf("warned of %q", w.Texts)
 	}
 }

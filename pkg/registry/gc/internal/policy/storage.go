@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -52,6 +53,15 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 		others, err := named()
 		return reached.Union(others), err
 	}
+	freed := func(p Policy) (sets.Set[string], error) {
+		switch {
+		case gc.Unreadable(p) != "": // It holds whatever it could select.
+			return sets.New(gc.ResourceAll), nil
+		case kind.Defaults(p.(P)).Mode == gc.ModePreview:
+			return nil, nil
+		}
+		return reach(kind.NewFunc().(P), p)
+	}
 	deadlines := func(p, old Policy) sets.Set[string] {
 		given := Deadlines(kind.Defaults(p.(P)))
 		if before, ok := old.(P); ok {
@@ -72,7 +82,7 @@ func NewStorage[P Policy, S any](kind Kind[P, S], scheme *runtime.Scheme, option
 			named: resources,
 			author: author{
 				permission.Checker{Authorizer: authorizer, Resource: gc.Resource(kind.Resource), Noun: "policy"},
-				kind.Name, reach, deadlines, statusOf,
+				kind.Name, reach, freed, deadlines, statusOf,
 			},
 		},
 		Status: status,
@@ -126,7 +136,7 @@ func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObje
 	return updated, created, err
 }
 
-// Delete deletes a policy.
+// Delete deletes a policy, if the user may delete what the policy keeps.
 func (r *REST) Delete(
 	ctx context.Context,
 	name string,
@@ -134,9 +144,16 @@ func (r *REST) Delete(
 	options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
 	forecastWarnings := r.forecastWarnings(options.DryRun)
-	deleted, now, err := r.Store.Delete(ctx, name, forecastWarnings.onDelete(validate), options)
+	deleted, now, err := r.Store.Delete(ctx, name, forecastWarnings.onDelete(permission.OnDelete(r.author.checkDelete, validate)), options)
 	forecastWarnings.warn(ctx, err)
 	return deleted, now, err
+}
+
+// DeleteCollection deletes policies as Delete does, but without a forecast: a request waits for one forecast only.
+func (r *REST) DeleteCollection(
+	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions,
+) (runtime.Object, error) {
+	return r.Store.DeleteCollection(ctx, permission.OnDelete(r.author.checkDelete, validate), options, list)
 }
 
 func (r *REST) forecastWarnings(dryRun []string) *forecastWarnings {
