@@ -781,7 +781,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupPolicy(ref common.ReferenceCallback) com
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. A policy cannot have finalizers.",
+							Description: "metadata is the standard object metadata. A policy can have neither finalizers nor owners.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1426,7 +1426,7 @@ func schema_pkg_apis_gc_v1alpha1_ClusterCleanupPolicy(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. A policy cannot have finalizers.",
+							Description: "metadata is the standard object metadata. A policy can have neither finalizers nor owners.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},

@@ -21,7 +21,7 @@ import (
 // resources that its rules name. Winnow deletes each object on time and respects its finalizers and owners.
 type CleanupPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. A policy cannot have finalizers.
+	// metadata is the standard object metadata. A policy can have neither finalizers nor owners.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what to keep. An empty spec is valid and does nothing.
 	Spec *CleanupPolicySpecApplyConfiguration `json:"spec,omitempty"`

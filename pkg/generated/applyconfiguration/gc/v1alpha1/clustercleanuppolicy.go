@@ -21,7 +21,7 @@ import (
 // namespace matches, set limits for all policies there, and stop all deletions.
 type ClusterCleanupPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. A policy cannot have finalizers.
+	// metadata is the standard object metadata. A policy can have neither finalizers nor owners.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what to keep in the selected namespaces, and which limits apply there.
 	Spec *ClusterCleanupPolicySpecApplyConfiguration `json:"spec,omitempty"`
