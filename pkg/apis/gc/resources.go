@@ -22,14 +22,39 @@ const (
 	ResourceForm = `name the resource as "resource.group", for example "workflows.argoproj.io"`
 )
 
-// neverResources are resources, kinds and short names, in lower case, that are too dangerous to delete. They are those of Kubernetes and of
-// Winnow: a custom resource may have the same name in a group of its own.
-var neverResources = sets.New(
-	"namespaces", "namespace", "ns",
-	"nodes", "node", "no",
-	"persistentvolumes", "persistentvolume", "pv",
-	"persistentvolumeclaims", "persistentvolumeclaim", "pvc",
-	"serviceaccounts", "serviceaccount", "sa",
+// neverGroups are API groups whose resources policies cannot name: permissions, API machinery, other aggregated servers, and Winnow's own.
+// A group with a longer name, such as "snapshot.metrics.k8s.io", is another group.
+var neverGroups = sets.New(
+	"rbac.authorization.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io",
+	"flowcontrol.apiserver.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
+	GroupName, "internal."+GroupName,
+)
+
+// neverResources are the resources of other groups that are too dangerous to delete, or cluster-scoped. Each line has the plural, the
+// kind in lower case and the short name, which people write too. A custom resource may have the same name in a group of its own.
+var neverResources = map[string]sets.Set[string]{
+	"": sets.New(
+		"namespaces", "namespace", "ns",
+		"nodes", "node", "no",
+		"persistentvolumes", "persistentvolume", "pv",
+		"persistentvolumeclaims", "persistentvolumeclaim", "pvc",
+		"serviceaccounts", "serviceaccount", "sa",
+	),
+	"apps":                sets.New("controllerrevisions", "controllerrevision"),
+	"certificates.k8s.io": sets.New("certificatesigningrequests", "certificatesigningrequest", "csr", "clustertrustbundles", "clustertrustbundle"),
+	"coordination.k8s.io": sets.New("leases", "lease"),
+	"node.k8s.io":         sets.New("runtimeclasses", "runtimeclass"),
+	"scheduling.k8s.io":   sets.New("priorityclasses", "priorityclass", "pc"),
+	"storage.k8s.io": sets.New(
+		"storageclasses", "storageclass", "sc",
+		"csidrivers", "csidriver", "csinodes", "csinode",
+		"volumeattachments", "volumeattachment",
+		"volumeattributesclasses", "volumeattributesclass", "vac",
+	),
+}
+
+// neverNames are the names of resources that are never deleted, for names without a group.
+var neverNames = sets.New(
 	"roles", "role", "rolebindings", "rolebinding",
 	"clusterroles", "clusterrole", "clusterrolebindings", "clusterrolebinding",
 	"customresourcedefinitions", "customresourcedefinition", "crds", "crd",
@@ -40,10 +65,6 @@ var neverResources = sets.New(
 	"mutatingadmissionpolicybindings", "mutatingadmissionpolicybinding",
 	"validatingadmissionpolicies", "validatingadmissionpolicy",
 	"validatingadmissionpolicybindings", "validatingadmissionpolicybinding",
-	"leases", "lease",
-	"events", "event", "ev",
-	"storageclasses", "storageclass", "sc",
-	"priorityclasses", "priorityclass", "pc",
 	"cleanuppolicies", "cleanuppolicy", "cup",
 	"clustercleanuppolicies", "clustercleanuppolicy", "ccup",
 	"resourcelifecycles", "resourcelifecycle", "rlc",
@@ -53,20 +74,19 @@ var neverResources = sets.New(
 	"storedclustercleanuppolicies", "storedclustercleanuppolicy",
 	"storedresourcelifecycles", "storedresourcelifecycle",
 	"usagemarks",
-)
+).Union(allOf(neverResources))
 
-// neverGroups are API groups whose resources policies cannot name: permissions, API machinery, cluster-scoped kinds, other aggregated
-// servers, and Winnow's own.
-var neverGroups = []string{
-	"rbac.authorization.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io",
-	"coordination.k8s.io", "events.k8s.io", "storage.k8s.io", "scheduling.k8s.io", "node.k8s.io", "certificates.k8s.io",
-	"flowcontrol.apiserver.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
-	GroupName, "internal." + GroupName,
+func allOf(resources map[string]sets.Set[string]) sets.Set[string] {
+	all := sets.New[string]()
+	for _, names := range resources {
+		all = all.Union(names)
+	}
+	return all
 }
 
 // coreResources are the resources without a group that can be named.
 var coreResources = sets.New(
-	ResourcePods, "configmaps", "endpoints", "limitranges", "podtemplates", "replicationcontrollers", "secrets", "services",
+	ResourcePods, ResourceEvents, "configmaps", "endpoints", "limitranges", "podtemplates", "replicationcontrollers", "secrets", "services",
 )
 
 // observedResources are not deleted, because decisions on other objects depend on them: CronJobs own Jobs, and quotas are limits.
@@ -118,27 +138,29 @@ func canonicalResource(r string) string {
 // isNever reports whether a name is one of a resource that is never deleted, or another spelling of it.
 func isNever(r, canonical string) bool {
 	resource, group, _ := strings.Cut(canonical, ".")
-	written := strings.ToLower(strings.TrimSpace(r))
-	if slices.ContainsFunc(neverGroups, func(never string) bool {
-		return strings.HasSuffix("."+group, "."+never) || strings.HasPrefix(written, never+"/")
-	}) {
+	if neverGroups.Has(group) || neverResources[group].Has(resource) || group == "" && neverNames.Has(resource) {
 		return true
 	}
-	return group == "" && neverResources.Has(resource) || strings.Contains(written, "/") && neverResources.HasAny(words(written)...)
+	written := strings.ToLower(strings.TrimSpace(r)) // Perhaps with an apiVersion, such as "v1/nodes".
+	before, _, slashed := strings.Cut(written, "/")
+	return slashed && (neverGroups.Has(before) || neverNames.HasAny(words(written)...))
 }
 
-// meantResource returns jobs.batch or pods for another spelling of it ("Job", "batch/v1", "pods.v1", "po"), or empty.
+// meantResource returns jobs.batch, pods or events for another spelling of it ("Job", "batch/v1", "pods.v1", "po"), or empty. The API serves
+// Events in two groups, and they are the same objects.
 func meantResource(r string) string {
 	words := words(strings.ToLower(r))
 	words = slices.DeleteFunc(words, func(w string) bool { return apiVersion.MatchString(w) || w == "core" })
-	allOf := func(known ...string) bool {
+	allIn := func(known ...string) bool {
 		return len(words) > 0 && sets.New(known...).HasAll(words...)
 	}
 	switch {
-	case allOf("job", "jobs", "batch"):
+	case allIn("job", "jobs", "batch"):
 		return ResourceJobs
-	case allOf("pod", "pods", "po"):
+	case allIn("pod", "pods", "po"):
 		return ResourcePods
+	case r != ResourceEvents && (allIn("event", "events", "ev") || canonicalResource(r) == "events.events.k8s.io"):
+		return ResourceEvents
 	}
 	return ""
 }

@@ -52,6 +52,8 @@ const MaxNumber = math.MaxInt32
 const (
 	ResourceJobs = "jobs.batch"
 	ResourcePods = "pods"
+	// ResourceEvents are deleted only some time after their creation, because they never finish.
+	ResourceEvents = "events"
 	// ResourceConfigMaps and ResourceSecrets are what can be unused. Secrets are read by their metadata alone.
 	ResourceConfigMaps = "configmaps"
 	ResourceSecrets    = "secrets"

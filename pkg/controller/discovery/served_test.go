@@ -202,6 +202,7 @@ func TestAbout(t *testing.T) {
 func TestUndiscovered(t *testing.T) {
 	for group, unknown := range map[string]bool{
 		"example.com": true, "storage.example.com": true, "metrics.k8s.io": false, "custom.metrics.k8s.io": false, gc.GroupName: false,
+		"x.metrics.k8s.io": true, "x." + gc.GroupName: true,
 	} {
 		c := (&cluster{}).serve("batch", "v1", "jobs").serve(group, "v1", "things").stale(group, "v1")
 		found, err := (&Reader{Discovery: c}).read(t.Context(), nil)

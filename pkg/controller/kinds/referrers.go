@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -192,12 +192,15 @@ func (r *Referrer) declare(user *gc.ResourceLifecycle) {
 	r.Reader = reader
 }
 
+// neverRefer are groups, compared whole: anybody may define custom resources in a group whose name only ends like one of them.
+var neverRefer = sets.New(
+	gc.GroupName, "internal."+gc.GroupName, "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
+)
+
 // NeverRefers reports whether no resource of a group refers to ConfigMaps or Secrets: those of Winnow itself, and metrics. Their servers
 // may be unavailable, that of Winnow whenever it starts.
 func NeverRefers(group string) bool {
-	return slices.ContainsFunc([]string{gc.GroupName, "metrics.k8s.io"}, func(never string) bool {
-		return group == never || strings.HasSuffix(group, "."+never)
-	})
+	return neverRefer.Has(group)
 }
 
 // ofKubernetes reports whether a resource is one of Kubernetes itself. Those that refer to ConfigMaps or Secrets have a Reader, as a test

@@ -73,6 +73,8 @@ func TestWhatMayRefer(t *testing.T) {
 		"policies":                              {listed(gc.GroupName, "v1alpha1", "CleanupPolicy", "cleanuppolicies"), ""},
 		"policies as they are stored":           {listed("internal."+gc.GroupName, "v1", "StoredCleanupPolicy", "storedcleanuppolicies"), ""},
 		"a group whose name ends like Winnow's": {listed("not"+gc.GroupName, "v1", "Run", "runs"), "runs.not" + gc.GroupName},
+		"a group below Winnow's":                {listed("x."+gc.GroupName, "v1", "Run", "runs"), "runs.x." + gc.GroupName},
+		"a group below metrics":                 {listed("x.metrics.k8s.io", "v1", "Run", "runs"), "runs.x.metrics.k8s.io"},
 		"a group whose name begins so":          {listed(gc.GroupName+".example.com", "v1", "Run", "runs"), "runs." + gc.GroupName + ".example.com"},
 		"metrics":                               {listed("metrics.k8s.io", "v1beta1", "PodMetrics", "pods"), ""},
 		"other metrics":                         {listed("custom.metrics.k8s.io", "v1beta2", "MetricValueList", "services"), ""},

@@ -128,10 +128,10 @@ func compileRule(r *gc.CleanupRule) (*Rule, error) {
 	return out, checkAfter(r, out.selector)
 }
 
-// checkAfter returns an error about a rule that does not count from the finish and has what validation would refuse.
+// checkAfter returns an error about what validation would refuse with this trigger.
 func checkAfter(r *gc.CleanupRule, selector labels.Selector) error {
 	if r.After == "" || r.After == gc.AfterFinished {
-		return nil
+		return checkFinishing("resources", r.Resources)
 	}
 	if err := checkUnused(r); err != nil {
 		return err
@@ -141,6 +141,14 @@ func checkAfter(r *gc.CleanupRule, selector labels.Selector) error {
 	if !named || !selects || r.TTL == nil || r.Outcome != "" || r.Capacity != nil || r.ActiveDeadline != nil {
 		return fmt.Errorf("after: %s needs resources, a selector or matchConditions, and ttl, and no outcome, capacity or activeDeadline",
 			r.After)
+	}
+	return nil
+}
+
+// checkFinishing returns an error about objects that never finish.
+func checkFinishing(field string, resources []string) error {
+	if slices.Contains(resources, gc.ResourceEvents) {
+		return fmt.Errorf("%s: %q never finish", field, gc.ResourceEvents)
 	}
 	return nil
 }
@@ -256,7 +264,8 @@ func (c *Cluster) compileCeilings(g *gc.Guardrails) (errs []error) {
 		if len(resources) == 0 {
 			resources = defaultResources
 		}
-		errs = append(errs, checkResources(fmt.Sprintf("ceilings[%d].resources", i), resources))
+		field := fmt.Sprintf("ceilings[%d].resources", i)
+		errs = append(errs, checkResources(field, resources), checkFinishing(field, resources))
 		for _, resource := range resources {
 			if g.Ceilings[i].MaxObjects == nil {
 				errs = append(errs, fmt.Errorf("ceilings[%d].maxObjects is missing", i))

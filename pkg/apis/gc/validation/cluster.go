@@ -84,7 +84,7 @@ func validateCeilings(ceilings []gc.Ceiling, path *field.Path) field.ErrorList {
 	bounded := sets.New[string]()
 	for i := range ceilings {
 		path, named := path.Index(i), resources(ceilings[i].Resources)
-		errs = append(errs, validateResources(ceilings[i].Resources, refuseResource, allInCeiling, path.Child("resources"))...)
+		errs = append(errs, validateResources(ceilings[i].Resources, refuseInCeiling, allInCeiling, path.Child("resources"))...)
 		if twice := sets.List(named.Intersection(bounded)); len(twice) > 0 {
 			err := field.Duplicate(path.Child("resources"), strings.Join(twice, ", "))
 			err.Detail = "another ceiling of this policy names the same resource; name it in only one of them"

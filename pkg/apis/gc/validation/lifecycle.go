@@ -47,7 +47,10 @@ func lifecycleName(name string, prefix bool) []string {
 	if why := gc.ResourceRefusal(name); why != "" {
 		return []string{why}
 	}
-	if name == gc.ResourceSecrets {
+	switch name {
+	case gc.ResourceEvents:
+		return []string{"Events never finish; to delete old ones, use a rule with after: Created"}
+	case gc.ResourceSecrets:
 		return []string{"Secrets do not finish, and Winnow reads only their metadata; to delete old ones, use a rule with after: Created or " +
 			"after: Unused"}
 	}

@@ -29,6 +29,29 @@ func resources(named []string) sets.Set[string] {
 	return out
 }
 
+// refusalsAfter returns what refuses the resources of a rule.
+func refusalsAfter(after gc.After) func(string, *field.Path) *field.Error {
+	switch after {
+	case gc.AfterUnused:
+		return refuseUnlessUnused
+	case gc.AfterCreated:
+		return refuseResource
+	}
+	return refuseUnlessFinishing("set after: Created in the rule")
+}
+
+// refuseUnlessFinishing refuses Events too, and says what to do instead.
+func refuseUnlessFinishing(instead string) func(string, *field.Path) *field.Error {
+	return func(resource string, path *field.Path) *field.Error {
+		if resource == gc.ResourceEvents {
+			return field.Invalid(path, resource, "Events never finish; "+instead)
+		}
+		return refuseResource(resource, path)
+	}
+}
+
+var refuseInCeiling = refuseUnlessFinishing("a ceiling counts finished objects only")
+
 // refuseResource returns why no policy can name a resource; nil if one can.
 func refuseResource(resource string, path *field.Path) *field.Error {
 	if reason := gc.ResourceRefusal(resource); reason != "" {

@@ -6,6 +6,7 @@ package validation
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -31,6 +32,25 @@ func TestResourcesOfRulesAndCeilings(t *testing.T) {
 			checkErrors(t, validateResources(c.resources, refuseResource, c.noWildcard, field.NewPath("resources")), c.want)
 		})
 	}
+}
+
+// TestEvents: they can be deleted only some time after their creation.
+func TestEvents(t *testing.T) {
+	of := func(change func(*gc.CleanupRule)) *gc.CleanupPolicy {
+		r := gc.CleanupRule{Name: "events", Resources: []string{"events"}, TTL: ttl("1h"), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}
+		change(&r)
+		p := policy()
+		p.Spec.Rules = []gc.CleanupRule{r}
+		return p
+	}
+	const never = `spec.rules[0].resources[0]: Invalid value: "events": Events never finish; set after: Created in the rule`
+	checkErrors(t, ValidateCleanupPolicy(of(func(r *gc.CleanupRule) { r.After = gc.AfterCreated })), nil)
+	checkErrors(t, ValidateCleanupPolicy(of(func(*gc.CleanupRule) {})), []string{never})
+	checkErrors(t, ValidateCleanupPolicy(of(func(r *gc.CleanupRule) { r.After = gc.AfterFinished })), []string{never})
+	checkErrors(t, ValidateCleanupPolicy(of(func(r *gc.CleanupRule) { r.After = gc.AfterUnused })), []string{"spec.rules[0].resources[0]: Unsupported value"})
+	checkErrors(t, ValidateClusterCleanupPolicy(clusterPolicy(func(s *gc.ClusterCleanupPolicySpec) {
+		s.Guardrails.Ceilings = []gc.Ceiling{{Resources: []string{"events"}, MaxObjects: number(5)}}
+	})), []string{`spec.guardrails.ceilings[0].resources[0]: Invalid value: "events": Events never finish; a ceiling counts finished objects only`})
 }
 
 // TestAllResources is for what is said of "*" in each place.

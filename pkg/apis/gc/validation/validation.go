@@ -107,11 +107,7 @@ func validateRuleName(name string, seen sets.Set[string], path *field.Path) fiel
 
 func validateRule(rule *gc.CleanupRule, accepted sets.Set[string], noWildcard string, path *field.Path) field.ErrorList {
 	after, needsTTL := rulesAfter[rule.After]
-	refuse := refuseResource
-	if rule.After == gc.AfterUnused {
-		refuse = refuseUnlessUnused
-	}
-	errs := validateResources(rule.Resources, refuse, noWildcard, path.Child("resources"))
+	errs := validateResources(rule.Resources, refusalsAfter(rule.After), noWildcard, path.Child("resources"))
 	errs = append(errs, validateSelector(rule.Selector, path.Child("selector"))...)
 	errs = append(errs, validateConditions(rule.MatchConditions, accepted, path.Child("matchConditions"))...)
 	errs = append(errs, validateSecretConditions(rule, path.Child("matchConditions"))...)

@@ -43,7 +43,7 @@ func readableAfter(r gc.CleanupRule) bool {
 		return len(r.Resources) > 0 && r.Resources[0] != gc.ResourceAll && selects && r.TTL != nil && r.Outcome == "" && r.Capacity == nil &&
 			r.ActiveDeadline == nil
 	}
-	return oneOf(r.After, "", gc.AfterFinished)
+	return oneOf(r.After, "", gc.AfterFinished) && all(r.Resources, finishes)
 }
 
 func readableLimits(r gc.CleanupRule) bool {
@@ -72,7 +72,8 @@ func readableGuardrails(g *gc.Guardrails) bool {
 		readableNumber(g.MaxDeletionsPerMinute, 1, gc.MaxNumber) &&
 		(g.HoldAbove == nil || readableNumber(g.HoldAbove.Objects, 0, gc.MaxNumber) && readableNumber(g.HoldAbove.Total, 0, gc.MaxNumber)) &&
 		all(g.Ceilings, func(c gc.Ceiling) bool {
-			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource)
+			return c.MaxObjects != nil && readableNumber(c.MaxObjects, 0, gc.MaxNumber) && all(c.Resources, readableResource) &&
+				all(c.Resources, finishes)
 		})
 }
 
@@ -100,6 +101,8 @@ func readableSelector(s *metav1.LabelSelector) bool {
 }
 
 func readableResource(r string) bool { return gc.ResourceRefusal(r) == "" }
+
+func finishes(r string) bool { return r != "events" }
 
 func oneOf[T comparable](value T, known ...T) bool { return slices.Contains(known, value) }
 
