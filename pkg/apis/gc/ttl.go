@@ -27,10 +27,12 @@ const MaxDuration = 10 * 365 * 24 * time.Hour
 // TTLExample is the end of messages about invalid durations.
 const TTLExample = `use for example "30m", "1h30m", "7d", or "0s" to delete immediately`
 
-var durationUnits = []struct {
+type durationUnit struct {
 	suffix byte
 	unit   time.Duration
-}{
+}
+
+var durationUnits = []durationUnit{
 	{'w', 7 * 24 * time.Hour},
 	{'d', 24 * time.Hour},
 	{'h', time.Hour},

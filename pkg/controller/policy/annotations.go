@@ -25,10 +25,7 @@ func readAnnotations(f *lifecycle.Fact) annotations {
 	if f.TTL != nil {
 		own, err := parseTTL(gc.TTL(*f.TTL))
 		if err != nil {
-			out.malformed = fmt.Sprintf("annotation %s: %q %v; %s", gc.AnnotationTTL, *f.TTL, err, gc.TTLExample)
-			if meant := gc.TTL(*f.TTL).Meant(); meant != "" {
-				out.malformed = fmt.Sprintf("annotation %s: %q %v; did you mean %q?", gc.AnnotationTTL, *f.TTL, err, meant)
-			}
+			out.malformed = malformedTTL(*f.TTL, err)
 		} else {
 			out.ttl = &own
 		}
@@ -36,12 +33,36 @@ func readAnnotations(f *lifecycle.Fact) annotations {
 	if f.KeepUntil != nil {
 		until, err := time.Parse(time.RFC3339, *f.KeepUntil)
 		if err != nil {
-			out.malformed = fmt.Sprintf("annotation %s: %q is not a time like \"2026-01-02T15:04:05Z\"", gc.AnnotationKeepUntil, *f.KeepUntil)
+			out.malformed = malformedKeepUntil(*f.KeepUntil)
 		} else {
 			out.keepUntil = until
 		}
 	}
 	return out
+}
+
+func malformedTTL(text string, err error) string {
+	at := "annotation " + gc.AnnotationTTL
+	if until := gc.MeantTime(text); until != "" {
+		return fmt.Sprintf("%s: %q is a date, not a duration; did you mean %s=%s?", at, text, gc.AnnotationKeepUntil, until)
+	}
+	if meant := gc.TTL(text).Meant(); meant != "" {
+		return fmt.Sprintf("%s: %q %v; did you mean %q?", at, text, err, meant)
+	}
+	return fmt.Sprintf("%s: %q %v; %s", at, text, err, gc.TTLExample)
+}
+
+func malformedKeepUntil(text string) string {
+	malformed := fmt.Sprintf("annotation %s: %q is not a time like \"2026-01-02T15:04:05Z\"", gc.AnnotationKeepUntil, text)
+	if meant := gc.MeantTime(text); meant != "" {
+		return fmt.Sprintf("%s; did you mean %q?", malformed, meant)
+	}
+	for _, ttl := range []gc.TTL{gc.TTL(text), gc.TTL(text).Meant()} {
+		if _, _, err := ttl.Parse(); err == nil {
+			return fmt.Sprintf("%s; did you mean %s=%s?", malformed, gc.AnnotationTTL, ttl)
+		}
+	}
+	return malformed
 }
 
 // annotate applies the object's annotations as annotationTTL allows; keep-until only lengthens. The reason does not change.

@@ -245,6 +245,10 @@ func validateText(ttl gc.TTL, path *field.Path, example string) field.ErrorList 
 	if err == nil {
 		return nil
 	}
+	if until := gc.MeantTime(string(ttl)); until != "" {
+		return field.ErrorList{field.Invalid(path, ttl, fmt.Sprintf("is a date, not a duration%s; to keep an object until a date, annotate it with %s=%s",
+			example, gc.AnnotationKeepUntil, until))}
+	}
 	detail := err.Error() + example
 	if meant := ttl.Meant(); meant != "" {
 		detail += fmt.Sprintf("; did you mean %q?", meant)

@@ -334,10 +334,10 @@ func TestTiesOnUpdate(t *testing.T) {
 	old := policy()
 	old.Finalizers, old.OwnerReferences = []string{"example.com/old"}, []metav1.OwnerReference{owner("old")}
 	if errs := ValidateCleanupPolicyUpdate(old, old); len(errs) > 0 {
-		t.Errorf("an unchanged finalizer: %v", errs)
+		t.Errorf("unchanged: %v", errs)
 	}
 	if errs := ValidateCleanupPolicyUpdate(policy(), old); len(errs) > 0 {
-		t.Errorf("a removed finalizer: %v", errs)
+		t.Errorf("removed: %v", errs)
 	}
 	added := old.DeepCopy()
 	added.Finalizers, added.OwnerReferences = append(added.Finalizers, "example.com/new"), append(added.OwnerReferences, owner("new"))
