@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,12 +65,32 @@ func (s *store) translateStatus(ctx context.Context, status metav1.Status, at ta
 		return apierrors.NewTimeoutError("the cluster's API did not answer in time", wait)
 	case hasCause(&status, corev1.NamespaceTerminatingCause):
 		return namespaceTerminating(s.groupResource, at.location)
+	case status.Code == http.StatusForbidden && quotaText(status.Message) != "":
+		return s.overQuota(quotaText(status.Message), at)
 	case status.Code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "namespaces":
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, at.namespace)
 	}
 	klog.FromContext(ctx).
 		Error(apierrors.FromObject(&status), "The cluster's API refused a request of the storage", "resource", s.table.resource)
 	return s.refusal(status.Code, at)
+}
+
+// quotaText returns what the admission of quotas says about a request that it refuses, without the object; empty if that is not what the
+// message of an error is about. There is no other sign of it.
+func quotaText(message string) string {
+	_, text, _ := strings.Cut(message, " is forbidden: ")
+	for _, begin := range []string{"exceeded quota: ", "status unknown for quota: ", "insufficient quota "} {
+		if strings.HasPrefix(text, begin) {
+			return text
+		}
+	}
+	return ""
+}
+
+// overQuota returns the error of a write that a ResourceQuota does not allow. The ResourceQuota counts the objects of the host.
+func (s *store) overQuota(text string, at target) error {
+	counted := HostResource(s.groupResource).GroupResource().String()
+	return apierrors.NewForbidden(s.groupResource, at.name, errors.New(strings.ReplaceAll(text, counted, s.groupResource.String())))
 }
 
 func (s *store) refusal(code int32, at target) error {

@@ -90,7 +90,7 @@ func storeAt(t *testing.T, url string) *store {
 	return newStore(host, podCodec(), served, "Pod", "/pods/", true, newPod)
 }
 
-// The host's messages name its internal resources; none of its words may reach the client.
+// The host's messages name its internal resources; none of these names may reach the client, and of the words only those about a quota.
 func TestHostErrorsAreTranslated(t *testing.T) {
 	const secret = `storedpods.internal.gc.winnow.dev "name" said so`
 	terminating := &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}
@@ -106,10 +106,19 @@ func TestHostErrorsAreTranslated(t *testing.T) {
 			"key not found", "get update delete"},
 		"namespace not found": {metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{Kind: "namespaces", Name: "ns"}}, apierrors.IsNotFound,
 			`namespaces "ns" not found`, ""},
-		"not installed":           {metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound}, storage.IsInternalError, "the storage of pods.example.org is not installed in the cluster", ""},
-		"unauthorized":            {metav1.Status{Code: 401, Reason: metav1.StatusReasonUnauthorized}, storage.IsInternalError, "credentials", ""},
-		"forbidden":               {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden}, storage.IsInternalError, "a right is missing", ""},
-		"namespace terminating":   {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Details: terminating}, apierrors.IsForbidden, "namespace ns because it is being terminated", ""},
+		"not installed":         {metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound}, storage.IsInternalError, "the storage of pods.example.org is not installed in the cluster", ""},
+		"unauthorized":          {metav1.Status{Code: 401, Reason: metav1.StatusReasonUnauthorized}, storage.IsInternalError, "credentials", ""},
+		"forbidden":             {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden}, storage.IsInternalError, "a right is missing", ""},
+		"namespace terminating": {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Details: terminating}, apierrors.IsForbidden, "namespace ns because it is being terminated", ""},
+		"over a quota": {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: `storedpods.internal.gc.winnow.dev "name" is forbidden: ` +
+			`exceeded quota: small, requested: count/storedpods.internal.gc.winnow.dev=1, used: count/storedpods.internal.gc.winnow.dev=3, ` +
+			`limited: count/storedpods.internal.gc.winnow.dev=3`}, apierrors.IsForbidden, `pods.example.org "name" is forbidden: exceeded quota: small, ` +
+			`requested: count/pods.example.org=1, used: count/pods.example.org=3, limited: count/pods.example.org=3`, "create get update delete"},
+		"a quota that nobody has counted": {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: `storedpods.internal.gc.winnow.dev "name" is ` +
+			`forbidden: status unknown for quota: small, resources: count/storedpods.internal.gc.winnow.dev`}, apierrors.IsForbidden,
+			"status unknown for quota: small, resources: count/pods.example.org", ""},
+		"a webhook that speaks of quotas": {metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden,
+			Message: `admission webhook "q" denied the request: exceeded quota: storedpods`}, storage.IsInternalError, "a right is missing", ""},
 		"expired":                 {metav1.Status{Code: 410, Reason: metav1.StatusReasonExpired}, apierrors.IsResourceExpired, "too old", ""},
 		"too large":               {metav1.Status{Code: 413, Reason: metav1.StatusReasonRequestEntityTooLarge}, apierrors.IsRequestEntityTooLargeError, `pods.example.org "name" is too large`, "create get update delete"},
 		"invalid":                 {metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid}, storage.IsInternalError, `does not take pods.example.org "name"`, "create get update delete"},
@@ -120,7 +129,9 @@ func TestHostErrorsAreTranslated(t *testing.T) {
 		"version from the future": {metav1.Status{Code: 504, Reason: metav1.StatusReasonTimeout, Details: tooLarge}, storage.IsTooLargeResourceVersion, "Too large resource version", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.status.Message = secret
+			if c.status.Message == "" {
+				c.status.Message = secret
+			}
 			s := failingHost(t, c.status)
 			for operation, err := range operations(t.Context(), s) {
 				if c.onlyFor != "" && !strings.Contains(c.onlyFor, operation) {
