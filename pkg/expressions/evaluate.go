@@ -124,6 +124,9 @@ func (e *Expression) Names(o *Object) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if size(value, o.budget) > o.budget { // Macros can make lists that are larger than any memory.
+		return nil, e.failed(ErrOutOfBudget)
+	}
 	switch out := native(value).(type) {
 	case nil, string, []any, map[string]any:
 		return out, nil
@@ -176,6 +179,8 @@ func (e *Expression) evaluate(want Result, o *Object) (ref.Val, error) {
 	if o.budget == 0 {
 		return nil, e.failed(ErrOutOfBudget)
 	}
+	m := &meter{slots: e.slots, values: make([]ref.Val, len(e.slots)), left: o.budget}
+	o.activation[meterVariable] = m
 	value, details, err := e.program.Eval(o.activation)
 	var cost *uint64
 	if details != nil {
@@ -187,10 +192,10 @@ func (e *Expression) evaluate(want Result, o *Object) (ref.Val, error) {
 		if err == nil {
 			err = fmt.Errorf("%w: its cost is not known", ErrOutOfBudget)
 		}
-	case *cost > o.budget:
+	case m.over, *cost > m.left:
 		o.budget, err = 0, ErrOutOfBudget
 	default:
-		o.budget -= *cost
+		o.budget = m.left - *cost
 	}
 	if err != nil {
 		return nil, e.failed(err)

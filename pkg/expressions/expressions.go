@@ -61,7 +61,7 @@ var environments = sync.OnceValues(func() (*environment.EnvSet, error) {
 func environmentsOver(object *cel.Type, declared ...*apiservercel.DeclType) (*environment.EnvSet, error) {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), // The variable is always there.
-		EnvOptions:        []cel.EnvOption{cel.Variable(variable, object)},
+		EnvOptions:        append(meterOptions(), cel.Variable(variable, object)),
 		DeclTypes:         declared,
 	}, environment.StrictCostOpt)
 }
@@ -72,6 +72,7 @@ type Expression struct {
 	result  Result
 	program cel.Program
 	fields  [][]string
+	slots   []slot // of metered arguments
 }
 
 // New compiles an expression that a user writes. It accepts only what the previous minor version of Kubernetes knows as well, so that a
@@ -111,18 +112,27 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(text)
+	parsed, issues := env.Parse(text)
+	if issues != nil {
+		return nil, errors.New("compilation failed: " + issues.String())
+	}
+	if err := checkPatterns(parsed.NativeRep()); err != nil {
+		return nil, fmt.Errorf("compilation failed: %w", err)
+	}
+	ast, issues := env.Check(parsed)
 	if issues != nil {
 		return nil, errors.New("compilation failed: " + issues.String())
 	}
 	if err := checkType(ast.OutputType(), result); err != nil {
 		return nil, err
 	}
-	program, err := env.Program(ast, cel.CostLimit(budgetOf(result)))
+	e := &Expression{text: text, result: result, fields: fieldsOf(ast.NativeRep().Expr())}
+	e.slots = meterCalls(ast.NativeRep())
+	e.program, err = env.Program(ast, cel.CostLimit(budgetOf(result)), cel.CostTracking(costs{}))
 	if err != nil {
 		return nil, fmt.Errorf("program instantiation failed: %w", err)
 	}
-	return &Expression{text: text, result: result, program: program, fields: fieldsOf(ast.NativeRep().Expr())}, nil
+	return e, nil
 }
 
 // checkType returns an error if no value of the type can be a result. The words are those of ValidatingAdmissionPolicy.

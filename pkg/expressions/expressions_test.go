@@ -284,6 +284,8 @@ func TestFields(t *testing.T) {
 		"{'a': object.spec.b}.a == 1 && object.spec.bc == 1":                                                      "[[spec b] [spec bc]]",
 		"{object.spec.b: 1}.size() == 1":                                                                          "[[spec b]]",
 		"object.spec.list.exists(object, object.a == 1)":                                                          "[[a] [spec list]]",
+		"[1].exists(object, has(.object.spec.a) && .object.spec['b'] == 1)":                                       "[[spec a] [spec b]]",
+		".object.metadata.name == 'a'":                                                                            "[[metadata name]]",
 		"(object.spec.a ? object.spec.b : object.spec.c).d == 1":                                                  "[[spec a] [spec b] [spec c]]",
 		"object.metadata.name.startsWith('a')":                                                                    "[[metadata name]]",
 		"object.metadata.labels['a/b'] == 'c' && 'd' in object.metadata.annotations":                              "[[metadata annotations] [metadata labels a/b]]",

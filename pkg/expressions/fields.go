@@ -5,6 +5,7 @@ package expressions
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -30,11 +31,11 @@ func collect(e ast.Expr, read *[][]string) {
 }
 
 // pathOf returns the path of an expression that only selects fields of the object, one after the other. The variable of a macro may hide
-// the object. Then a path that is not read is returned in addition to what the macro iterates over, which does no harm.
+// the object, which is still read as .object there. A path that is read of such a variable is returned too, which does no harm.
 func pathOf(e ast.Expr) ([]string, bool) {
 	operand, key, ok := selected(e)
 	if !ok {
-		return []string{}, e.Kind() == ast.IdentKind && e.AsIdent() == variable
+		return []string{}, e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == variable
 	}
 	path, ok := pathOf(operand)
 	return append(path, key), ok
