@@ -67,6 +67,7 @@ var measurements = []struct {
 	{"served", measureServed},
 	{"tenant", measureTenant},
 	{"candidates", measureCandidates},
+	{"etiquette", measureEtiquette},
 }
 
 func main() {
@@ -98,6 +99,9 @@ func dispatch(ctx context.Context, args []string) error {
 	selection := flags.String("run", "", "measure only what this regular expression matches of: "+strings.Join(names(), ", "))
 	o.addFlags(flags)
 	_ = flags.Parse(args) // ends the process on an error
+	if o.rounds < 1 || o.rounds%2 == 0 {
+		return fmt.Errorf("-rounds=%d: give an odd number, so that the median is one of the rounds", o.rounds)
+	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q: only flags are taken, see --help", flags.Arg(0))
 	}
@@ -120,8 +124,8 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 		&o.rounds,
 		"rounds",
 		5,
-		"expiry, throughput, concurrency, lateness, tenant, candidates: how often it is repeated, in turn with what stands beside; who goes "+
-			"first changes",
+		"expiry, throughput, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in turn with what stands "+
+			"beside; who goes first changes",
 	)
 	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(
