@@ -63,15 +63,22 @@ programs: ## Fetch or build the programs of the test cluster, once for each vers
 NOBROWSER = $(shell hack/chromium.sh 2>&1 >/dev/null || true)
 
 .PHONY: test
-test: test-unit test-e2e ## Run all tests
-	@why="$(NOBROWSER)"; if [ "$$why" ]; then echo "The tests of the page are left out. $$why"; else $(MAKE) --no-print-directory test-browser; fi
+test: test-unit test-e2e ## Run all tests; the last line says what is left out
+	@if [ -z "$(NOBROWSER)" ]; then $(MAKE) --no-print-directory test-browser; fi
+	@left=(); race="$(NORACE)"; browser="$(NOBROWSER)"; \
+	if [ "$$race" ]; then left+=("the race detector, because $$race."); fi; \
+	if [ "$$browser" ]; then left+=("the tests of the page. $$browser"); fi; \
+	if (($${#left[@]})); then echo "All tests passed that ran. Left out: $${left[*]}"; else echo "All tests passed. Nothing was left out."; fi
 
 # Random tests of "make test" try the same cases each time, so that what fails was broken by a change. "make test-long" tries others.
 test-unit: export RAPID_SEED ?= 1
 
 .PHONY: test-unit
 test-unit: programs ## Run unit and integration tests and fuzz seeds, with the race detector for packages with locks if there is a C compiler
-	@why="$(NORACE)"; if [ "$$why" ]; then echo "The tests run without the race detector: $$why."; fi
+	@why="$(NORACE)"; if [ "$$why" ]; then \
+		echo "The tests run without the race detector: $$why."; \
+		if [ "$${CI:-}" = true ]; then echo "CI must have a C compiler." >&2; exit 1; fi; \
+	fi
 	$(GO_TEST) $(PURE)
 	$(GO_TEST) $(if $(NORACE),,-race) $(OTHERS)
 	cd test/monitoring && $(GO_TEST) ./...
