@@ -5,17 +5,23 @@
 # Makes the serving certificate of Winnow in clusters without cert-manager: the Secret that the Pods wait for. It also holds
 # the certificate authority, which artifacts/register.sh gives to kube-apiserver.
 #
-# Run it again to renew. Needs openssl, and kubectl with the rights to write the Secret and the APIService and to restart the
-# Deployment. The key of the authority is deleted, so that nobody can sign another certificate with it. DAYS is how long
-# both are valid. Once they have expired, policies cannot be read and no namespace of the cluster can be deleted.
+# Run it again to renew. Needs winnow-apiserver ("make build", or WINNOW is its path), and kubectl with the rights to write the
+# Secret and the APIService and to restart the Deployment. The key of the authority is not kept, so that nobody can sign another
+# certificate with it. DAYS is how long both are valid. Once they have expired, policies cannot be read and no namespace of the
+# cluster can be deleted.
 set -o errexit -o nounset -o pipefail
 
+winnow="${WINNOW:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/bin/winnow-apiserver}"
 days="${DAYS:-3650}"
 namespace=winnow-system
 secret=winnow-serving-cert
 name="winnow.${namespace}.svc"
 apiservice=v1alpha1.gc.winnow.dev
 
+command -v "${winnow}" >/dev/null || {
+  echo "there is no ${winnow}: run make build, or set WINNOW to the path of a winnow-apiserver" >&2
+  exit 1
+}
 work="$(mktemp -d)"
 trap 'rm -rf "${work}"' EXIT
 cd "${work}"
@@ -29,14 +35,7 @@ trust() {
   fi
 }
 
-openssl req -x509 -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days "${days}" -sha256 \
-  -subj "/CN=winnow-ca" -addext "keyUsage=critical,keyCertSign" -keyout ca.key -out ca.crt
-openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
-  -subj "/CN=${name}" -keyout tls.key -out tls.csr
-printf 'subjectAltName=DNS:%s\nextendedKeyUsage=serverAuth\nkeyUsage=critical,digitalSignature\n' "${name}" >extensions
-openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days "${days}" -sha256 \
-  -extfile extensions -out tls.crt
-rm ca.key
+"${winnow}" certificates --dir . --days "${days}" "${name}"
 
 renewed="$(kubectl get secret "${secret}" --namespace "${namespace}" --ignore-not-found --output name)"
 # Replicas change over one after the other: until the last has, kube-apiserver accepts the old authority too.

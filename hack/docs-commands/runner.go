@@ -103,7 +103,7 @@ func (r *runner) open(ctx context.Context, c *cluster.Cluster, root string) (err
 	}
 	path := strings.Join([]string{filepath.Dir(c.KubectlPath()), filepath.Join(root, "bin"), os.Getenv("PATH")}, string(os.PathListSeparator))
 	r.shell, err = startShell(ctx, r.folder, append(os.Environ(), "PATH="+path, "HOME="+r.folder, "TZ=UTC", "KUBECONFIG="+c.Kubeconfig(),
-		"CLONE="+root, "DOCS_COMMANDS="+self, etcdVariable+"="+string(etcd)))
+		"CLONE="+root, "WINNOW="+filepath.Join(root, "bin", "winnow-apiserver"), "DOCS_COMMANDS="+self, etcdVariable+"="+string(etcd)))
 	return err
 }
 

@@ -37,16 +37,22 @@ type installation struct {
 
 func newInstallation(t *testing.T, c *cluster.Cluster) *installation {
 	t.Helper()
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Fatal("install openssl: artifacts/certificates.sh needs it, and nothing else shows that it works")
-	}
 	i := &installation{t: t, cluster: c, dir: t.TempDir(), instead: map[string]string{}}
 	if err := os.CopyFS(filepath.Join(i.dir, "artifacts"), os.DirFS("../../artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Dir(i.binary()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := winnow.Build(t.Context(), i.binary(), false, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	i.deleteNamespaces()
 	return i
 }
+
+// binary is where artifacts/certificates.sh looks for Winnow.
+func (i *installation) binary() string { return filepath.Join(i.dir, "bin", "winnow-apiserver") }
 
 // documented are the commands of the first block below a heading.
 func (i *installation) documented(heading string) []string {
@@ -168,7 +174,7 @@ func (i *installation) startWinnow() *winnow.Server {
 			flags = append(flags, arg)
 		}
 	}
-	server, err := winnow.Start(i.t.Context(), i.cluster, winnow.Options{Flags: flags, Installed: i.writeCertificate()})
+	server, err := winnow.Start(i.t.Context(), i.cluster, winnow.Options{Flags: flags, Binary: i.binary(), Installed: i.writeCertificate()})
 	if err != nil {
 		i.t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ const (
 	apiService = "v1alpha1.gc.winnow.dev"
 )
 
-// build builds winnow-apiserver of the module that the working directory is in.
-func build(ctx context.Context, path string, race bool, progress io.Writer) error {
+// Build builds winnow-apiserver of the module that the working directory is in.
+func Build(ctx context.Context, path string, race bool, progress io.Writer) error {
 	args := []string{"build", "-tags", "grpcnotrace", "-o", path, "-ldflags", "-X " + module + "/pkg/version.version=v0.0.0-test"}
 	if race {
 		args = append(args, "-race")

@@ -108,7 +108,7 @@ func (s *Server) prepare(ctx context.Context) (err error) {
 	}
 	if s.options.Binary == "" {
 		s.options.Binary = filepath.Join(s.cluster.Dir, "winnow-apiserver")
-		if err := build(ctx, s.options.Binary, s.options.Race, s.options.Progress); err != nil {
+		if err := Build(ctx, s.options.Binary, s.options.Race, s.options.Progress); err != nil {
 			return err
 		}
 	}

@@ -84,6 +84,12 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	certificates := newCertificatesCommand()
+	usage := &cobra.Command{} // Its functions, instead of those of cmd, which print the flags of the server.
+	certificates.SetUsageFunc(usage.UsageFunc())
+	certificates.SetHelpFunc(usage.HelpFunc())
+	cmd.AddCommand(certificates)
 	return cmd
 }
 
