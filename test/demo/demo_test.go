@@ -162,11 +162,11 @@ func (d *demo) endedWell(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left in the temporary folder: %v %v", left, err)
 	}
-	processes, err := exec.Command("ps", "-eo", "args").Output()
+	running, err := commandLines()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(processes)) {
+	for _, line := range running {
 		if strings.Contains(line, d.dir) {
 			t.Errorf("still running: %s", line)
 		}
