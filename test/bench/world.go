@@ -88,6 +88,11 @@ func (w *world) newNamespace(ctx context.Context, name string, ttl v1alpha1.TTL)
 	if err != nil || ttl == "" {
 		return err
 	}
+	return w.newPolicy(ctx, name, ttl)
+}
+
+// newPolicy creates a policy for what is finished in a namespace.
+func (w *world) newPolicy(ctx context.Context, ns string, ttl v1alpha1.TTL) error {
 	client, err := versioned.NewForConfig(w.cluster.RESTConfig())
 	if err != nil {
 		return err
@@ -96,7 +101,7 @@ func (w *world) newNamespace(ctx context.Context, name string, ttl v1alpha1.TTL)
 		ObjectMeta: metav1.ObjectMeta{Name: "bench"},
 		Spec:       v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl},
 	}
-	_, err = client.GcV1alpha1().CleanupPolicies(name).Create(ctx, policy, metav1.CreateOptions{})
+	_, err = client.GcV1alpha1().CleanupPolicies(ns).Create(ctx, policy, metav1.CreateOptions{})
 	return err
 }
 
