@@ -108,10 +108,11 @@ func topAs(t *testing.T, kubeconfig string, out *os.File, args ...string) (stdou
 // the terminal is as before when the command ends. The user may read one namespace, and top only reads.
 func TestTopWhileABacklogDrains(t *testing.T) {
 	t.Parallel()
+	const slowly = 20 // deletions a minute, so that the backlog is not gone before it was seen to drain
 	g := newGroup()
 	ns := g.namespace(t)
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{
-		Guardrails:       &v1alpha1.Guardrails{MaxDeletionsPerMinute: new(int64(120))},
+		Guardrails:       &v1alpha1.Guardrails{MaxDeletionsPerMinute: new(int64(slowly))},
 		TTLAfterFinished: ttl("1d"),
 	})
 	user := "top-" + ns
@@ -177,6 +178,7 @@ func TestTopWhileABacklogDrains(t *testing.T) {
 	w.resize(t, 40, 3)
 	sees(3, `(?m)^NAMESPACE +CANDIDATES +DUE *`)
 	w.resize(t, 120, 30)
+	g.change(t, `{"guardrails":{"maxDeletionsPerMinute":6000}}`)
 	sees(30, ns+` +13 +0 +0 +10/10 \(100%\) +[0-9]+/min +in `)
 	if all := strings.Join(w.frame(), "\n"); strings.Contains(all, "Due [") {
 		t.Errorf("there is a bar without a backlog: %s", all)
