@@ -84,7 +84,7 @@ func TestCandidatesAnnounceTheDeletes(t *testing.T) {
 	for i, ns := range namespaces {
 		expectDeletions(t, ns, due[i]...)
 	}
-	settle(t, 3*time.Second)
+	afterwards(t, 0)
 	for i, ns := range namespaces {
 		expectDeletions(t, ns, due[i]...)
 		announced[i].check(t, ns)

@@ -70,7 +70,7 @@ func TestCapacityPerLabel(t *testing.T) {
 	createPolicy(t, ns, "p", jobsLimited(v1alpha1.Capacity{MaxObjects: new(int64(2)), Per: v1alpha1.CapacityPerLabel, LabelKey: "model"}))
 	want := allBut(2, "p/jobs", a, b)
 	expectDeletions(t, ns, want...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 }
 
@@ -108,7 +108,7 @@ func TestCapacityMinAge(t *testing.T) {
 	want = allBut(5, "p/jobs", all)
 	expectDeletions(t, ns, want...)
 	setLimit(8)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 }
 
@@ -129,7 +129,7 @@ func TestPercentOfQuota(t *testing.T) {
 	waitJobs(t, ns, 30)
 	setQuota(t, ns, 100)
 	shuffledJobs(t, ns, 20, named("more"))
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 
 	must(t, kube.CoreV1().ResourceQuotas(ns).Delete(t.Context(), "q", metav1.DeleteOptions{}))
@@ -140,7 +140,7 @@ func TestPercentOfQuota(t *testing.T) {
 		t.Errorf("condition: %+v", c)
 	}
 	shuffledJobs(t, ns, 20, named("most"))
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 	waitJobs(t, ns, 70)
 }

@@ -43,7 +43,7 @@ func TestCeiling(t *testing.T) {
 		return isHeld(s, namespaces[2], 2610) &&
 			counts(s, v1alpha1.CeilingStatus{Resource: "jobs.batch", Objects: 3210, MaxObjects: 600, Over: 2610})
 	})
-	settle(t, time.Second)
+	afterwards(t, 0)
 	for _, ns := range namespaces {
 		expectDeletions(t, ns)
 	}
@@ -111,12 +111,12 @@ func TestCeilingCounts(t *testing.T) {
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{Guardrails: ceilingOf(3, "jobs.batch")})
 	want := []string{"jobs/older-native ceiling=" + string(g), "jobs/older-never ceiling=" + string(g)}
 	expectDeletions(t, ns, want...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 	g.change(t, `{"guardrails":{"ceilings":[{"resources":["jobs.batch"],"maxObjects":1}]}}`)
 	want = append(want, "jobs/young-none ceiling="+string(g), "jobs/young-never ceiling="+string(g))
 	expectDeletions(t, ns, want...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 	g.change(t, `{"guardrails":{"ceilings":[{"resources":["jobs.batch"],"maxObjects":0}]}}`)
 	expectDeletions(t, ns, append(want, "jobs/kept ceiling="+string(g))...)
@@ -165,7 +165,7 @@ func TestCeilingDoesNotCountWhatItDeleted(t *testing.T) {
 	kubectl("delete", "pod", "p2", "--wait")
 	finish("p4", 1)
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 3 && s.Due == 1 }) // p1, p3, p4
-	settle(t, time.Second)
+	afterwards(t, 0)
 	taken("p3")
 	finish("p5", 5)
 	taken("p3", "p4")
@@ -217,7 +217,7 @@ func TestPodCeiling(t *testing.T) {
 				want = append(want, fmt.Sprintf("pods/%s ceiling=%s", name, g))
 			}
 			expectDeletions(t, ns, want...)
-			settle(t, time.Second)
+			afterwards(t, 0)
 			expectDeletions(t, ns, want...)
 		})
 	}

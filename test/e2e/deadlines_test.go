@@ -98,10 +98,10 @@ func testHeldDeadlines(t *testing.T) {
 	for i := range 4 {
 		createJob(t, ns, job(fmt.Sprint("old-", i), runningForever))
 	}
-	settle(t, 3*time.Second)
+	afterwards(t, 2*time.Second) // The Jobs have run for longer than their deadline by then.
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{ActiveDeadline: ttl("1s")})
 	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 4) })
-	settle(t, 2*time.Second)
+	afterwards(t, 0)
 	expectDeadlines(t, ns, map[string]string{})
 	approve(t, status)
 	want := map[string]string{}

@@ -81,7 +81,7 @@ func TestRecreateLoop(t *testing.T) {
 	if c := status.Conditions[0]; !strings.Contains(c.Message, "RecreateLoop") || !strings.Contains(c.Message, "jobs.batch/again") {
 		t.Errorf("condition: %+v", c)
 	}
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 	_, err := kube.BatchV1().Jobs(ns).Get(t.Context(), "again", metav1.GetOptions{})
 	must(t, err)

@@ -53,7 +53,7 @@ func TestGuardrails(t *testing.T) {
 				c.decider = "ceiling=" + string(g)
 			}
 			if c.after == nothing {
-				settle(t, 6*time.Second)
+				afterwards(t, 6*time.Second)
 			}
 			expectDeletions(t, ns, allBut(c.keep, c.decider, all)...)
 			expectSoonAfter(t, ns, all, c.after)
@@ -134,7 +134,7 @@ func TestClusterDefaults(t *testing.T) {
 	fresh := g.namespace(t)
 	finish(t, createJob(t, fresh, job("fresh", unmanaged)), time.Now())
 	expectDeletions(t, fresh, "jobs/fresh "+decider)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, outside, "jobs/plain "+decider)
 	expectDeletions(t, own, "jobs/plain "+decider)
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Deleted == 4 && s.Candidates == 0 })
@@ -151,7 +151,7 @@ func TestClusterPreview(t *testing.T) {
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool {
 		return s.Candidates == 8 && s.Due == 4 && s.Deleted == 0 && s.Conditions[0].Reason == "Previewing"
 	})
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	expectDeletions(t, other)
 }

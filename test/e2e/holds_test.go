@@ -49,10 +49,10 @@ func TestHeldAbove(t *testing.T) {
 		t.Errorf("no %q and no 5000 in the condition: %s", command, message)
 	}
 	refuseApproval(t, ns, "0"+id[1:]+"0")
-	settle(t, time.Second)
+	afterwards(t, 0)
 
 	restart(t, func() { labelNamespace(t, labelled, groupLabel, string(g)) })
-	settle(t, 2*time.Second)
+	afterwards(t, 0)
 	heldUnseen := func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, labelled, 10) }
 	g.waitStatus(t, heldUnseen)
 	if now := waitStatus(t, ns, "p", held); now.Holds[0].ID != id {
@@ -142,7 +142,7 @@ func TestHoldOfAllNamespaces(t *testing.T) {
 		metav1.PatchOptions{}, "status")
 	must(t, err)
 	status := g.waitStatus(t, held)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	for ns := range all {
 		expectDeletions(t, ns)
 	}
@@ -172,7 +172,7 @@ func TestHoldIsNotSplit(t *testing.T) {
 			return len(s.Holds) == 1 && s.Holds[0].ID == status.Holds[0].ID && s.Holds[0].Policy == ns+"/p"
 		})
 	}
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	approve(t, status)
 	waitJobs(t, ns, 0)
@@ -196,7 +196,7 @@ func TestEditsCountTogether(t *testing.T) {
 		}
 	}
 	waitStatus(t, ns, "p5", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 1) })
-	settle(t, time.Second)
+	afterwards(t, 0)
 	waitJobs(t, ns, 1)
 }
 
@@ -249,7 +249,7 @@ func TestHoldUndone(t *testing.T) {
 	if again.Holds[0].ID == first {
 		t.Errorf("two holds with the id %s", first)
 	}
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	approve(t, again)
 	waitJobs(t, ns, 0)
@@ -264,7 +264,7 @@ func TestHoldAfterDeletedPolicy(t *testing.T) {
 	createPolicy(t, ns, "keep", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("never")})
 	all := finishedJobs(t, ns, 10)
 	g.govern(t, v1alpha1.ClusterCleanupPolicySpec{TTLAfterFinished: ttl("0s"), Guardrails: holdAbove(5)})
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	must(t, gc.CleanupPolicies(ns).Delete(t.Context(), "keep", metav1.DeleteOptions{}))
 	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
@@ -276,7 +276,7 @@ func TestHoldAfterDeletedPolicy(t *testing.T) {
 	}
 	decider := string(g) + "/default"
 	expectDeletions(t, other, allBut(0, decider, finishedJobs(t, other, 3))...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	approve(t, status)
 	expectDeletions(t, ns, allBut(0, decider, all)...)
@@ -295,7 +295,7 @@ func TestHoldAfterLabel(t *testing.T) {
 	g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return len(s.Holds) == 0 && s.Candidates == 0 })
 	labelNamespace(t, ns, groupLabel, string(g))
 	status := g.waitStatus(t, func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	approve(t, status)
 	expectDeletions(t, ns, allBut(0, string(g)+"/default", all)...)
@@ -313,7 +313,7 @@ func TestHoldAfterQuota(t *testing.T) {
 	waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Candidates == 10 && s.Due == 0 })
 	setQuota(t, ns, 4)
 	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 8) })
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	approve(t, status)
 	expectDeletions(t, ns, allBut(2, "p/jobs", all)...)
@@ -350,7 +350,7 @@ func TestHoldAfterSuspend(t *testing.T) {
 		t.Errorf("held by %s, and the stop ended by %s", status.Holds[0].Why, cause)
 	}
 	expectDeletions(t, few, allBut(0, "p/default", going)...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, many)
 	approve(t, status)
 	expectDeletions(t, many, allBut(0, "p/default", waiting)...)

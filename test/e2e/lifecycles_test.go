@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,13 +70,13 @@ func TestAllResources(t *testing.T) {
 		Rules: []v1alpha1.CleanupRule{{Name: "all", Resources: []string{internal.ResourceAll}, TTL: ttl("1s")}},
 	})
 	expectDeletions(t, ns, want...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 
 	createLifecycle(t, without, "object.status.at") // Now the other resource finishes too.
 	want = append(want, "vises/old "+string(g)+"/all")
 	expectDeletions(t, ns, want...)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns, want...)
 	waitObjects(t, client, r, ns, "runs")
 	waitJobs(t, ns, 1)
@@ -124,7 +123,7 @@ spec:
 	if id := status.Holds[0].ID; !strings.Contains(warnings, told) || !strings.Contains(warnings, "approved-hold="+id) {
 		t.Errorf("the hold is %s, and the warning %q", id, warnings)
 	}
-	settle(t, time.Second)
+	afterwards(t, 0)
 	expectDeletions(t, ns)
 	approve(t, status)
 	expectDeletions(t, ns, want...)
@@ -167,7 +166,7 @@ func TestStorageVersionIsMigrated(t *testing.T) {
 	setVersions(t, client, newer)
 	finished(t, client, newer, ns, "e")
 	candidates(5)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	candidates(5)
 
 	changePolicy(t, ns, "p", `{"rules": [{"name": "all", "ttl": "1s", "resources": ["`+older.Name()+`"]}]}`)

@@ -6,6 +6,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
+	"github.com/winnow-dev/winnow/test/winnow"
 )
 
 func newNamespace(t *testing.T) string {
@@ -225,8 +229,58 @@ func waitJobs(t *testing.T, ns string, n int) {
 	})
 }
 
-// settle lets Winnow do what it should not do, for as long as a second look needs.
-func settle(t *testing.T, d time.Duration) {
+// afterwards waits until Winnow has deleted, in another namespace, what became due after d from now, and what became due after that. By then
+// it has handled all earlier events, and every namespace had its turn: what it has not deleted by now, it keeps.
+func afterwards(t *testing.T, d time.Duration) {
 	t.Helper()
-	_ = wait.PollUntilContextTimeout(t.Context(), d, d, false, func(context.Context) (bool, error) { return true, nil })
+	ns := newNamespace(t)
+	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("0s"), Rules: []v1alpha1.CleanupRule{{
+		Name: "later", Selector: matching(map[string]string{"due": "later"}),
+		TTL: ttl(v1alpha1.TTL(fmt.Sprintf("%ds", int(math.Ceil(d.Seconds()))))),
+	}}})
+	begin := time.Now().Truncate(time.Second).Add(time.Second) // Finish times are in whole seconds.
+	var want []string
+	if d > 0 {
+		finish(t, createJob(t, ns, job("later", unmanaged, jobLabel("due", "later"))), begin)
+		want = append(want, "jobs/later p/later")
+		expectDeletions(t, ns, want...)
+	}
+	for _, name := range []string{"first", "second"} {
+		finish(t, createJob(t, ns, job(name, unmanaged)), time.Now())
+		want = append(want, "jobs/"+name+" p/default")
+		expectDeletions(t, ns, want...)
+	}
 }
+
+// expireReadings waits until no reading that was taken before allows a DELETE any more; see freshness.For.
+func expireReadings(t *testing.T) {
+	t.Helper()
+	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, time.Second, false, func(context.Context) (bool, error) { return true, nil })
+}
+
+// moreReadings waits until a replica has taken n more readings with a result, or with any if result is empty.
+func moreReadings(t *testing.T, r *winnow.Replica, result string, n float64) {
+	t.Helper()
+	until := -1.0
+	eventually(t, func(ctx context.Context) string {
+		metrics, err := r.Get(ctx, "/metrics")
+		if err != nil {
+			return err.Error()
+		}
+		taken := 0.0
+		for _, match := range readings.FindAllStringSubmatch(metrics, -1) {
+			if count, err := strconv.ParseFloat(match[2], 64); err == nil && (result == "" || match[1] == result) {
+				taken += count
+			}
+		}
+		if until < 0 {
+			until = taken + n
+		}
+		if taken < until {
+			return fmt.Sprintf("%v readings %s, want %v", taken, result, until)
+		}
+		return ""
+	})
+}
+
+var readings = regexp.MustCompile(`(?m)^winnow_readings_total\{result="(\w+)"\} (\S+)$`)

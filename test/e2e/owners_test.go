@@ -49,7 +49,7 @@ func TestPodsOfAJob(t *testing.T) {
 				t.Errorf("succeeded: %d, failed: %d; want %d and 0", done.Status.Succeeded, done.Status.Failed, completions)
 			}
 			if dependents == v1alpha1.DependentsWithOwner {
-				settle(t, 2*time.Second)
+				afterwards(t, 2*time.Second)
 				expectDeletions(t, ns)
 				return
 			}

@@ -57,7 +57,7 @@ func TestExtensionWins(t *testing.T) {
 		t.Fatalf("%d of %d Jobs were extended in time: there was no race", len(kept), n)
 	}
 	waitJobs(t, ns, len(kept))
-	settle(t, 2*time.Second)
+	afterwards(t, 0)
 	for name := range jobNames(t, ns) {
 		delete(kept, name)
 	}
@@ -104,7 +104,7 @@ func stopStorm(t *testing.T, ns string, stop func() time.Time) {
 	waitFirstDeletion(t, ns, n)
 	acknowledged := stop()
 
-	settle(t, 3*time.Second)
+	afterwards(t, 3*time.Second)
 	left := len(jobNames(t, ns))
 	if left < 200 {
 		t.Fatalf("%d of %d Jobs were left at the stop: too few to tell", left, n)
@@ -121,7 +121,7 @@ func stopStorm(t *testing.T, ns string, stop func() time.Time) {
 		t.Errorf("%d DELETEs were started more than a second after the answer", late)
 	}
 	t.Logf("%d of %d Jobs were left, the last DELETE was started %v after the answer", left, n, last)
-	settle(t, time.Second)
+	afterwards(t, 0)
 	if now := len(jobNames(t, ns)); now != left {
 		t.Errorf("%d Jobs were left, and now %d", left, now)
 	}

@@ -69,7 +69,7 @@ func testUnusedUsedAgain(t *testing.T) {
 	first := unusedSince(t, ns, "configmaps/again")
 	createPod(t, ns, mounting("user", "again"))
 	waitReason(t, ns, "configmaps/again", "InUse", "pods/user refers to it")
-	settle(t, time.Until(first.Add(keep+time.Second))) // It would have been deleted by now.
+	afterwards(t, time.Until(first.Add(keep))) // It would have been deleted by now.
 	expectDeletions(t, ns)
 	ended := deletePod(t, ns, "user")
 	if since := unusedSince(t, ns, "configmaps/again"); since.Before(ended.Truncate(time.Second)) || since.After(ended.Add(10*time.Second)) {
@@ -104,7 +104,7 @@ func testUnusedHeldAbove(t *testing.T) {
 		}
 		change(ns)
 		status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return isHeld(s, ns, 10) })
-		settle(t, time.Second)
+		afterwards(t, 0)
 		expectDeletions(t, ns)
 		approve(t, status)
 		expectDeletions(t, ns, want...)
