@@ -80,7 +80,7 @@ func failingHost(t *testing.T, status metav1.Status) *store {
 	return storeAt(t, server.URL)
 }
 
-func storeAt(t *testing.T, url string) *store {
+func storeAt(t testing.TB, url string) *store {
 	t.Helper()
 	host, err := NewHost(&rest.Config{Host: url}, "ns")
 	if err != nil {
