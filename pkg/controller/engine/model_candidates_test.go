@@ -74,7 +74,7 @@ func (e *simulation) checkCandidate(t *rapid.T, uid types.UID, c *gc.CleanupCand
 	if c.Status.DueTime != nil && !at.IsZero() {
 		due = c.Status.DueTime.Time
 	}
-	if c.Status.State != state || c.Status.Reason != reason || !due.Equal(at) {
+	if c.Status.State != state || c.Status.Reason != reason || !due.Equal(gc.WholeSecond(at)) {
 		t.Fatalf("%s is %s (%s) at %v, want %s (%s) at %v", uid, c.Status.State, c.Status.Reason, due, state, reason, at)
 	}
 	if by != "" && c.Status.DecidedBy == nil {

@@ -95,7 +95,7 @@ var sumCases = map[string]sumCase{
 	"kept for ever":  {own, []counted{job("x", keep)}, Report{Candidates: 1}, 0},
 	"not due":        {own, []counted{job("x", wait(2*time.Hour)), job("y", wait(time.Hour))}, Report{Candidates: 2, NextDeletion: in(time.Hour)}, 0},
 	"without a time": {own, []counted{job("x", policy.Decision{Action: policy.Wait})}, Report{Candidates: 1}, 0},
-	"due":            {own, []counted{job("x", del), job("y", del), job("z", wait(1))}, Report{Candidates: 3, Due: 2, NextDeletion: in(1)}, 2},
+	"due":            {own, []counted{job("x", del), job("y", del), job("z", wait(1))}, Report{Candidates: 3, Due: 2, NextDeletion: in(time.Second)}, 2}, // Rounded up.
 	"held": {own, []counted{pod("x", hold(policy.ReasonHeld, "h")), job("y", del)}, Report{
 		Candidates: 2, Due: 2, Held: 1,
 		HeldByReason: []Group{{Reason: policy.ReasonHeld, Detail: "h", Object: "pods/x", Count: 1}},
