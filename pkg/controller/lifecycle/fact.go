@@ -77,8 +77,7 @@ type Fact struct {
 	// zero if ScheduledBy says that the name contains the time, because parsing the name takes time.
 	Scheduled   time.Time
 	ScheduledBy ScheduledBy
-	// Applied is what applied the object and would create it again, such as `Argo CD app "web"`. It is empty if nothing did, and for an
-	// object with a controller, because only the controller would create it again.
+	// Applied is which control plane placed the object here and would create it again, such as `Argo CD app "web"`; empty if none would.
 	Applied string
 	// Propagation is the policy that the object's finalizers ask for; a DELETE with another policy would remove them. Empty if any will do.
 	Propagation metav1.DeletionPropagation
@@ -94,7 +93,8 @@ type Owner struct {
 	UID  types.UID
 }
 
-// MetadataFields returns the paths of the metadata that facts need. Other annotations and managedFields can be large.
+// MetadataFields returns the paths of the metadata that facts need. Other annotations can be large. Of managedFields,
+// which are large too, only the managers are needed, and only if NeedsManagers.
 func MetadataFields() [][]string {
 	var out [][]string
 	for _, field := range []string{
@@ -102,10 +102,8 @@ func MetadataFields() [][]string {
 	} {
 		out = append(out, []string{"metadata", field})
 	}
-	for _, key := range []string{
-		gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline, corev1.MirrorPodAnnotationKey,
-		argoTrackingID, argoHook, helmRelease + "name", helmRelease + "namespace",
-	} {
+	keys := []string{gc.AnnotationTTL, gc.AnnotationKeepUntil, gc.AnnotationActiveDeadline, corev1.MirrorPodAnnotationKey}
+	for _, key := range append(keys, annotationsOfMarks...) {
 		out = append(out, []string{"metadata", "annotations", key})
 	}
 	return out
@@ -125,7 +123,7 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 	f := &Fact{
 		Resource: resource, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: rv,
 		Labels: labels.Set(m.Labels), Created: m.CreationTimestamp.Time, Terminating: m.DeletionTimestamp != nil,
-		TTL: annotation(m, gc.AnnotationTTL), KeepUntil: annotation(m, gc.AnnotationKeepUntil),
+		TTL: annotation(m, gc.AnnotationTTL), KeepUntil: annotation(m, gc.AnnotationKeepUntil), Applied: AppliedBy(kind, m),
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
 		gv, err := schema.ParseGroupVersion(c.APIVersion)
@@ -133,8 +131,6 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 			gv.Group = c.APIVersion
 		}
 		f.Controller = &Owner{GroupKind: schema.GroupKind{Group: gv.Group, Kind: c.Kind}, Name: c.Name, UID: c.UID}
-	} else {
-		f.Applied = AppliedBy(kind, m)
 	}
 	orphan, foreground := slices.Contains(m.Finalizers, finalizerOrphan), slices.Contains(m.Finalizers, finalizerForeground)
 	switch {

@@ -17,50 +17,67 @@ import (
 
 // Partial decodes some fields of an object from JSON, and skips the others without building anything of them: an object may have a
 // megabyte, and few of its fields are read.
-type Partial struct{ fields fieldSet }
+type Partial struct {
+	fields fieldSet
+	// withManagers are the fields of what may have a mark that needs them: see lifecycle.NeedsManagers.
+	withManagers fieldSet
+}
 
-// fieldSet are the fields of a JSON object that are decoded. If the value is nil, the whole field is.
+// fieldSet are the fields of a JSON object that are decoded. If the value is nil, the whole field is. The fields of each element of an array
+// stand under elements.
 type fieldSet map[string]fieldSet
+
+const elements = "[]"
 
 // NewPartial returns a decoder of the fields that expressions read, of what facts and reflectors need of the metadata, and of the kind of
 // the object. The fields of several expressions may be given one after the other.
 func NewPartial(fields ...[][]string) *Partial {
-	p := &Partial{fields: fieldSet{}}
+	p := &Partial{fields: fieldSet{}, withManagers: fieldSet{}}
 	others := [][]string{{"apiVersion"}, {"kind"}, {"metadata", "annotations", metav1.InitialEventsAnnotationKey}}
 	for _, paths := range append(fields, lifecycle.MetadataFields(), others) {
 		for _, path := range paths {
-			p.add(path)
+			p.fields, p.withManagers = p.fields.add(path), p.withManagers.add(path)
 		}
 	}
+	p.withManagers = p.withManagers.add([]string{"metadata", "managedFields", elements, "manager"})
 	return p
 }
 
 // add adds a path to the fields. An empty path is the whole object.
-func (p *Partial) add(path []string) {
+func (fields fieldSet) add(path []string) fieldSet {
 	if len(path) == 0 {
-		p.fields = nil
+		return nil
 	}
-	at := p.fields
+	at := fields
 	for i, key := range path {
 		below, ok := at[key]
 		switch {
 		case at == nil || ok && below == nil:
-			return // All of it is decoded already.
+			return fields // All of it is decoded already.
 		case i == len(path)-1:
 			at[key] = nil
-			return
+			return fields
 		case !ok:
 			below = fieldSet{}
 			at[key] = below
 		}
 		at = below
 	}
+	return fields
+}
+
+// of returns the fields of what is encoded.
+func (p *Partial) of(data []byte) fieldSet {
+	if lifecycle.NeedsManagers(data) {
+		return p.withManagers
+	}
+	return p.fields
 }
 
 // Decode decodes an object. The syntax of what it skips is not checked.
 func (p *Partial) Decode(data []byte) (*unstructured.Unstructured, error) {
 	s := &scanner{data: data}
-	object, err := s.decode(p.fields)
+	object, err := s.decode(p.of(data))
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +86,7 @@ func (p *Partial) Decode(data []byte) (*unstructured.Unstructured, error) {
 
 // DecodeList decodes the objects of a list in the same way, and its other fields whole.
 func (p *Partial) DecodeList(data []byte) (*unstructured.UnstructuredList, error) {
+	fields := p.of(data)
 	s, list := &scanner{data: data}, &unstructured.UnstructuredList{Object: map[string]any{}}
 	err := s.object(func(key []byte) (err error) {
 		if string(key) != "items" {
@@ -76,7 +94,7 @@ func (p *Partial) DecodeList(data []byte) (*unstructured.UnstructuredList, error
 			return err
 		}
 		return s.array(func() error {
-			object, err := s.decode(p.fields)
+			object, err := s.decode(fields)
 			if err == nil {
 				list.Items = append(list.Items, *object)
 			}
@@ -137,6 +155,15 @@ func (s *scanner) decode(fields fieldSet) (*unstructured.Unstructured, error) {
 // value decodes the fields of the value that follows. A value that is no object is decoded whole, as expressions fail for it. Of two fields
 // with the same key the last one counts.
 func (s *scanner) value(fields fieldSet) (any, error) {
+	if each, ok := fields[elements]; ok && s.next() == '[' {
+		all := []any{}
+		err := s.array(func() error {
+			element, err := s.value(each)
+			all = append(all, element)
+			return err
+		})
+		return all, err
+	}
 	if fields != nil && s.next() == '{' {
 		out := map[string]any{}
 		return out, s.object(func(key []byte) (err error) {

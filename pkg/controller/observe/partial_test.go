@@ -189,6 +189,10 @@ func TestPartialMetadata(t *testing.T) {
 		"by Helm": func(m *metav1.ObjectMeta) {
 			m.Annotations["meta.helm.sh/release-name"], m.Annotations["meta.helm.sh/release-namespace"] = "web", "team-a"
 		},
+		"by Helm, with its trace": func(m *metav1.ObjectMeta) {
+			m.Annotations["meta.helm.sh/release-name"], m.Annotations["meta.helm.sh/release-namespace"] = "web", "team-a"
+			m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{Manager: "helm", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)})
+		},
 		"by Flux": func(m *metav1.ObjectMeta) {
 			m.Labels["kustomize.toolkit.fluxcd.io/name"], m.Labels["kustomize.toolkit.fluxcd.io/namespace"] = "web", "team-a"
 		},

@@ -142,13 +142,15 @@ func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.C
 	if c == nil {
 		return object, nil
 	}
+	managedFields := m.GetManagedFields()
 	if !expressions.Overlap(c.Fields(), "metadata", "managedFields") {
-		m.SetManagedFields(nil) // No fact needs them, and to convert them takes almost as long as all else.
+		m.SetManagedFields(nil) // To convert them takes almost as long as all else.
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, err
 	}
+	m.SetManagedFields(managedFields)
 	content["apiVersion"], content["kind"] = r.Kind.GroupVersionKind.ToAPIVersionAndKind()
 	return wrap(object, c.Evaluate(content)), nil
 }

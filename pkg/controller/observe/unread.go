@@ -107,8 +107,12 @@ func stripUnread(to, data []byte, kinds map[string]unread) ([]byte, bool) {
 // field is unread; otherwise it has the unread fields of the field. If others is in the map, every field that is not listed is unread.
 type unread map[protowire.Number]unread
 
-// others is the key for all fields that are not listed. read is the value for a field that is read in full.
-const others protowire.Number = 0
+// others is the key for all fields that are not listed. read is the value for a field that is read in full. ifMarked is the key in a field
+// of the metadata that is read only if what stands before it has a mark: see lifecycle.NeedsManagers.
+const (
+	others   protowire.Number = 0
+	ifMarked protowire.Number = -1
+)
 
 var read = unread{}
 
@@ -129,7 +133,7 @@ var (
 		"CronJob": unreadCronJob, "CronJobList": {2: unreadCronJob},
 		"Pod": unreadPod, "PodList": {2: unreadPod},
 	}
-	unreadMetadata  = unread{17: nil} // managedFields
+	unreadMetadata  = unread{17: {1: read, others: nil, ifMarked: nil}} // all of managedFields but the managers
 	unreadCondition = unread{
 		3: nil, 5: nil, 6: nil, // lastProbeTime, reason, message
 	}
@@ -161,6 +165,7 @@ var (
 
 // leave appends a message without its unread fields.
 func leave(to, message []byte, without unread) ([]byte, error) {
+	start := len(to)
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
@@ -168,7 +173,11 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 		}
 		one := message[:n]
 		message = message[n:]
-		switch inner := without.of(number); {
+		inner := without.of(number)
+		if _, conditional := inner[ifMarked]; conditional && !lifecycle.NeedsManagers(to[start:]) {
+			continue
+		}
+		switch {
 		case inner == nil:
 		case len(inner) == 0 || kind != protowire.BytesType:
 			to = append(to, one...)

@@ -60,9 +60,9 @@ func decoded(t testing.TB, by runtime.Decoder, data []byte) runtime.Object {
 
 // blank removes all unread fields.
 func blank(object runtime.Object) {
+	blankManagedFields(object)
 	switch o := object.(type) {
 	case *batchv1.Job:
-		o.ManagedFields = nil
 		s := &o.Spec
 		s.Selector, s.Template, s.CompletionMode, s.PodFailurePolicy, s.SuccessPolicy, s.Scheduling = nil, corev1.PodTemplateSpec{}, nil, nil, nil, nil
 		o.Status.CompletedIndexes, o.Status.UncountedTerminatedPods, o.Status.FailedIndexes = "", nil, nil
@@ -71,9 +71,9 @@ func blank(object runtime.Object) {
 			c.LastProbeTime, c.Reason, c.Message = metav1.Time{}, "", ""
 		}
 	case *batchv1.CronJob:
-		o.ManagedFields, o.Spec = nil, batchv1.CronJobSpec{}
+		o.Spec = batchv1.CronJobSpec{}
 	case *corev1.Pod:
-		o.ManagedFields, o.Spec = nil, corev1.PodSpec{
+		o.Spec = corev1.PodSpec{
 			RestartPolicy: o.Spec.RestartPolicy, ActiveDeadlineSeconds: o.Spec.ActiveDeadlineSeconds,
 		}
 		s := &o.Status
@@ -88,6 +88,24 @@ func blank(object runtime.Object) {
 	}
 }
 
+// blankManagedFields removes all of managedFields but the managers, and these too if no mark needs them.
+func blankManagedFields(object runtime.Object) {
+	m, ok := object.(metav1.Object)
+	if _, quota := object.(*corev1.ResourceQuota); !ok || quota {
+		return
+	}
+	var managers []metav1.ManagedFieldsEntry
+	for _, f := range m.GetManagedFields() {
+		managers = append(managers, metav1.ManagedFieldsEntry{Manager: f.Manager})
+	}
+	if m.GetLabels()[fluxMark] == "" {
+		managers = nil
+	}
+	m.SetManagedFields(managers)
+}
+
+const fluxMark = "kustomize.toolkit.fluxcd.io/name"
+
 func pointers[T any](all []T) []*T {
 	var out []*T
 	for i := range all {
@@ -101,9 +119,12 @@ func TestStripUnread(t *testing.T) {
 	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs)
 	for _, empty := range []runtime.Object{&batchv1.Job{}, &batchv1.CronJob{}, &corev1.Pod{}, &corev1.ResourceQuota{}} {
 		full := 0
-		for range 300 {
+		for i := range 300 {
 			object := empty.DeepCopyObject()
 			filler.Fill(object)
+			if m := object.(metav1.Object); i%2 == 0 {
+				m.SetLabels(map[string]string{fluxMark: "apps", fluxMark + "space": "flux-system"})
+			}
 			data := encoded(t, object)
 			before := bytes.Clone(data)
 			got, want := decoded(t, stripped, data), decoded(t, whole, data)
@@ -129,8 +150,10 @@ func TestStrippedFacts(t *testing.T) {
 	for _, object := range []runtime.Object{
 		testbuilders.Job("a").Label("app", "train").Complete(testbuilders.Now).Obj(),
 		testbuilders.Pod("b").Label("app", "train").Obj(),
+		testbuilders.Job("c").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "kustomize-controller").Obj(),
+		testbuilders.Job("d").Label(fluxMark, "a").Label(fluxMark+"space", "b").Managers("kube-controller-manager", "controller").Obj(),
 	} {
-		want, err := Reduce(kindOf(object), object)
+		want, err := Reduce(kindOf(object), decoded(t, whole, encoded(t, object)))
 		if err != nil {
 			t.Fatal(err)
 		}

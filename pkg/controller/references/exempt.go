@@ -65,7 +65,6 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 		"konghq.com/credential":                        "Kong finds it by label",
 		"external-secrets.io/type=webhook":             "External Secrets finds it by label",
 		"strimzi.io/cluster":                           "Strimzi finds it by name",
-		"applyset.kubernetes.io/part-of":               "kubectl applied it with an ApplySet",
 		"applyset.kubernetes.io/id":                    "kubectl keeps in it what an ApplySet has",
 		"kapp.k14s.io/is-app":                          "kapp keeps in it what an app has",
 		"kapp.k14s.io/is-app-change":                   "kapp keeps in it what an app has",
@@ -76,7 +75,6 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 		"openpolicyagent.org/data":                     "Open Policy Agent finds it by label",
 		"generate.kyverno.io/clone-source":             "it is copied to other namespaces",
 		"eck.k8s.elastic.co/owner-kind":                "Elastic Cloud on Kubernetes finds it by name",
-		"kapp.k14s.io/app":                             "kapp applied it",
 	},
 	annotations: map[string]string{
 		"control-plane.alpha.kubernetes.io/leader":           "it elects a leader",
@@ -87,7 +85,6 @@ var exempt = struct{ types, names, labels, annotations map[string]string }{
 		"kubed.appscode.com/sync":                            "it is copied to other namespaces",
 		"kubernetes.io/service-account.name":                 "it is the token of a ServiceAccount",
 		"cert-manager.io/allow-direct-injection":             "cert-manager injects it",
-		"config.k8s.io/owning-inventory":                     "kpt or Config Sync applied it",
 		"helm.sh/resource-policy=keep":                       "Helm must keep it",
 		"argocd.argoproj.io/sync-options":                    "it has options of Argo CD",
 		"kustomize.toolkit.fluxcd.io/prune=disabled":         "Flux must keep it",
@@ -115,7 +112,7 @@ func Exempt(kind schema.GroupKind, m *metav1.ObjectMeta, secretType string) stri
 	if why := marked(m.Annotations, exempt.annotations); why != "" {
 		return why
 	}
-	if tool := lifecycle.AppliedBy(kind, m); tool != "" {
+	if tool := lifecycle.MarkedBy(kind, m); tool != "" { // A copy of a mark is enough here, because in doubt an object is used.
 		return tool + " applied it"
 	}
 	return ""

@@ -442,7 +442,7 @@ type CleanupRule struct {
 	// +k8s:optional
 	PropagationPolicy DeletionPropagation `json:"propagationPolicy,omitempty"`
 	// managedElsewhere says what happens to objects that something outside of this cluster placed here and would create
-	// again, such as Argo CD, Flux or Helm. Hold (the default) keeps them. Delete deletes them like any other object.
+	// again, such as Argo CD, Helm or MultiKueue. Hold (the default) keeps them. Delete deletes them like any other object.
 	// +optional
 	// +k8s:optional
 	ManagedElsewhere ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`

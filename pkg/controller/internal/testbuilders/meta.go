@@ -99,6 +99,16 @@ func (b meta[B]) OwnedBy(apiVersion, kind, name string) B {
 	return b.builder
 }
 
+// Managers adds field managers.
+func (b meta[B]) Managers(names ...string) B {
+	for _, name := range names {
+		b.ManagedFields = append(b.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: name, Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`),
+		})
+	}
+	return b.builder
+}
+
 // Finalizer adds finalizers.
 func (b meta[B]) Finalizer(names ...string) B {
 	b.Finalizers = append(b.Finalizers, names...)
