@@ -1388,7 +1388,7 @@ func schema_pkg_apis_gc_v1alpha1_CleanupRule(ref common.ReferenceCallback) commo
 					},
 					"managedElsewhere": {
 						SchemaProps: spec.SchemaProps{
-							Description: "managedElsewhere says what happens to objects that something outside of this cluster placed here and would create again, such as Argo CD, Flux or Helm. Hold (the default) keeps them. Delete deletes them like any other object.\n\nPossible enum values:\n - `\"Delete\"` deletes them like any other object.\n - `\"Hold\"` keeps them.",
+							Description: "managedElsewhere says what happens to objects that something outside of this cluster placed here and would create again, such as Argo CD, Helm or MultiKueue. Hold (the default) keeps them. Delete deletes them like any other object.\n\nPossible enum values:\n - `\"Delete\"` deletes them like any other object.\n - `\"Hold\"` keeps them.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Hold"},
