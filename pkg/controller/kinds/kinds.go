@@ -218,6 +218,18 @@ func (t *Table) Finishes(resource string) bool {
 // Finishing returns the resources that finish, sorted.
 func (t *Table) Finishing() []string { return t.finishing }
 
+// Needing returns the resources whose objects may need some of what is independent of them, sorted.
+func (t *Table) Needing() []string {
+	var out []string
+	for resource, k := range t.kinds {
+		if k.HasNeeds {
+			out = append(out, resource)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Deletable returns the resources that policies can name, sorted.
 func (t *Table) Deletable() []string {
 	var out []string

@@ -84,6 +84,7 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 		resources.Insert(s.kinds.Finishing()...)
 	}
 	resources.Insert(o.Resources...)
+	resources.Insert(s.kinds.Needing()...) // They decide on what they control.
 	if resources.Has(gc.ResourceJobs) {
 		resources.Insert(kinds.CronJobs)
 	}
