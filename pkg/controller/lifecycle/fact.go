@@ -168,11 +168,11 @@ func truncate(v string, length int) string {
 	return strings.ToValidUTF8(v[:length], "") + "..."
 }
 
-// finish records the end of the execution. A time before the object's creation is not trusted: it is a mistake, or somebody wants the
-// object deleted early.
+// finish records the end of the execution; doubt is why it is not known when that was. A time before the creation counts as the creation:
+// clocks differ, a backup was restored, or somebody wants the object deleted early.
 func (f *Fact) finish(outcome gc.Outcome, at time.Time, doubt string) {
-	f.Finished, f.Outcome, f.FinishedAt, f.Doubt, f.Deadline = true, outcome, at, doubt, Deadline{}
 	if doubt == "" && at.Before(f.Created) {
-		f.Doubt = "its finish time " + at.UTC().Format(time.RFC3339) + " is before its creation"
+		at = f.Created
 	}
+	f.Finished, f.Outcome, f.FinishedAt, f.Doubt, f.Deadline = true, outcome, at, doubt, Deadline{}
 }

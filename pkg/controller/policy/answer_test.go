@@ -348,8 +348,6 @@ func TestDoubtMeansKeep(t *testing.T) {
 	}{
 		"a finish time that is missing": {testbuilders.Job("j").Failed(time.Time{}).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"its condition Failed has no transition time"},
-		"a finish time before the creation": {job("j").Created(now).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
-			"its finish time 2026-03-01T11:00:00Z is before its creation"},
 		"a Pod of which nobody knows when it finished": {testbuilders.Pod("j").Phase(corev1.PodFailed).Fact(), answer{hold, policy.ReasonFinishTimeUnknown, "p/default", ""},
 			"neither a container nor a condition says when it finished"},
 		"an expression that fails": {failedToRead(func(*lifecycle.Fact) {}), answer{hold, policy.ReasonExpressionError, "p/default", ""},

@@ -250,9 +250,6 @@ func drawObject(t *rapid.T) modelObject {
 		o.untilFromFinish = rapid.SampledFrom([]int{-100, 0, 59, 60, 600, 3600, 100000, 500000000}).Draw(t, "until")
 		o.keepUntil = "soon"
 	}
-	if o.doubtful {
-		o.sinceFinish = 86400 * 2 // Before the creation.
-	}
 	return o
 }
 
@@ -302,9 +299,7 @@ func shape[B shaped[B]](b B, o modelObject, until string, fact func(B) *lifecycl
 	if o.label != "" {
 		b.Label("app", o.label)
 	}
-	if !o.doubtful {
-		b.Created(testbuilders.Now.Add(-20 * 365 * 24 * time.Hour))
-	}
+	b.Created(testbuilders.Now.Add(-20 * 365 * 24 * time.Hour))
 	if o.hasTTL {
 		b.TTL(o.ttl)
 	}
@@ -317,7 +312,11 @@ func shape[B shaped[B]](b B, o modelObject, until string, fact func(B) *lifecycl
 	if o.terminating {
 		b.Terminating()
 	}
-	return fact(b)
+	f := fact(b)
+	if o.doubtful && o.finished {
+		f.FinishedAt, f.Doubt = time.Time{}, "nobody says when it finished"
+	}
+	return f
 }
 
 func realPolicy(name string, p modelPolicy) *testbuilders.PolicyBuilder {
