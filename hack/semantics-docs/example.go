@@ -95,10 +95,10 @@ func (o *object) describeRun(add func(ok bool, format string, args ...any)) {
 	case "":
 		add(o.Started == "", "runs")
 		add(o.Started != "", "started %s", o.Started)
-	case "unknown":
-		add(true, "finish time unknown")
 	default:
-		add(true, "finished %s", o.Finished)
+		seen, unknown := strings.CutPrefix(o.Finished, "first seen ")
+		add(!unknown, "finished %s", o.Finished)
+		add(unknown, "first seen finished %s, and does not say when", seen)
 	}
 }
 

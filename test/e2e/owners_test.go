@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,33 +126,13 @@ func TestJobsOfACronJob(t *testing.T) {
 	expectDeletions(t, ns, "jobs/nightly-0 p/default", "jobs/nightly-1 p/default", "jobs/nightly-2 p/default")
 }
 
-// TestEvictedPod: a Pod that was evicted before any container reported its end finished when it was disrupted; one of which
-// nothing tells the end is kept.
+// TestEvictedPod: a Pod that was evicted before any container reported its end finished when it was disrupted.
 func TestEvictedPod(t *testing.T) {
 	t.Parallel()
 	ns := newNamespace(t)
-	evicted := time.Now().Add(-time.Hour).Truncate(time.Second)
-	for name, conditions := range map[string][]corev1.PodCondition{
-		"evicted": {{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(evicted)}},
-		"unknown": nil,
-	} {
-		p := createPod(t, ns, pod(name, func(p *corev1.Pod) { p.Spec.SchedulerName = "none" })) // Nobody else writes its status.
-		p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Conditions: conditions}
-		_, err := kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
-		must(t, err)
-	}
+	failPod(t, ns, "evicted", corev1.PodStatus{Reason: "Evicted", Conditions: []corev1.PodCondition{
+		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+	}})
 	createPolicy(t, ns, "p", v1alpha1.CleanupPolicySpec{TTLAfterFinished: ttl("2s")})
-	status := waitStatus(t, ns, "p", func(s *v1alpha1.CleanupPolicyStatus) bool { return s.Held == 2 && s.Candidates == 2 })
-	// The eviction lies before the creation, so it is not believed either.
-	if !strings.Contains(status.Conditions[0].Message, "FinishTimeUnknown") {
-		t.Errorf("condition: %s", status.Conditions[0].Message)
-	}
-	p, err := kube.CoreV1().Pods(ns).Get(t.Context(), "evicted", metav1.GetOptions{})
-	must(t, err)
-	p.Status.Conditions[0].LastTransitionTime = metav1.Now()
-	_, err = kube.CoreV1().Pods(ns).UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
-	must(t, err)
 	expectDeletions(t, ns, "pods/evicted p/default")
-	_, err = kube.CoreV1().Pods(ns).Get(context.WithoutCancel(t.Context()), "unknown", metav1.GetOptions{})
-	must(t, err)
 }

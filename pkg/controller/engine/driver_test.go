@@ -52,6 +52,9 @@ func (d *driver) finish(step func() (more bool)) {
 // observed returns the facts of an object with the results of match conditions, as an observer does.
 func (d *driver) observed(f *lifecycle.Fact) *facts.Compact {
 	read := *f
+	if f.FirstSeen != nil { // Objects do not say that.
+		read.FinishedAt, read.Doubt, read.FirstSeen = time.Time{}, f.FirstSeen.Why, nil
+	}
 	read.Conditions = d.Conditions()[f.Resource][f.Namespace].Evaluate(model.Content(f))
 	return facts.Compress(&read)
 }

@@ -70,6 +70,7 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, d policy.Decision, 
 		Own: ns.voters, Previews: ns.previews, Cluster: ns.clusterVoters, ClusterPreviews: ns.clusterPreviews,
 	})...)
 	s.Adjustments = standing.Adjustments(limits, at)
+	explainCount(rec, &standing, s)
 	if preview {
 		s.Message += "; nothing is deleted, because the policy is in Preview mode"
 	}
@@ -86,6 +87,20 @@ func (e *Engine) explainVotes(rec *record, p *policy.Policy, d policy.Decision, 
 		return
 	}
 	s.Message += ". " + standing.Extension(limits)
+}
+
+// explainCount says why no ceiling counts a record although there is one, and where its finish time comes from if it does not say that itself.
+func explainCount(rec *record, standing *policy.Standing, s *gc.CleanupCandidateStatus) {
+	if s.Reason == string(policy.ReasonUnderCeiling) && !rec.inCeiling() {
+		why := "its finish time is in the future"
+		if reason, detail := standing.WhenDue(); reason != "" {
+			why = detail
+		}
+		s.Message = "No policy matches it, and no ceiling counts it: " + why
+	}
+	if after, _ := standing.Since(); after == gc.AfterFinished && standing.FirstSeen != nil {
+		s.Message += "; " + standing.FirstSeen.Why + ", so it counts from when Winnow first saw it finished"
+	}
 }
 
 // unreadablePolicies returns the policies of a namespace that cannot be read.

@@ -11,18 +11,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/winnow-dev/winnow/pkg/controller/freshness"
 )
 
-// Marks say since when objects of a namespace are unused. They are stored, so that these times outlive this process. Several of them, with
-// different names, share the objects of a namespace.
+// Marks say since when objects of a namespace are unused, or finished if they do not say so themselves. They are stored, so that these
+// times outlive this process. Several of them, with different names, share the objects of a namespace.
 type Marks struct {
 	types.NamespacedName
 	// ResourceVersion is that of the stored object; empty if there is none yet.
 	ResourceVersion string
 	Unused          map[types.UID]time.Time
+	Finished        map[types.UID]FinishMark
 }
+
+// Len is how many marks there are.
+func (m *Marks) Len() int { return len(m.Unused) + len(m.Finished) }
 
 // MaxMarks is how many objects one Marks has at most, so that it can be stored.
 const MaxMarks = 5000
@@ -46,6 +48,7 @@ func (e *Engine) SetMarks(m *Marks, now time.Time) {
 	}
 	e.asked.rec = nil
 	e.judgeEach(adopted, now)
+	e.adoptFinishMarks(ns, m.Finished, now)
 	e.checkHolds(now)
 }
 
@@ -83,13 +86,7 @@ func (ns *namespace) mark(rec *record, now time.Time) time.Time {
 	if since.IsZero() {
 		return since
 	}
-	if created := rec.Created(); since.Before(created) {
-		since = created
-	}
-	if since.After(now.Add(freshness.ClockSkew)) { // Otherwise it would never be due. The clock of another replica may be ahead.
-		since = now
-	}
-	return since
+	return believable(since, rec.Created(), now)
 }
 
 // marksChanged notes that other marks may have to be stored for a namespace than are.
@@ -105,8 +102,7 @@ func (e *Engine) TakeUnmarked() []string {
 }
 
 // MarksToStore returns the marks of a namespace that must be stored because they differ from those that are. Marks without objects must be
-// deleted. It reports whether they are known: it is not known what is unused before everything is listed, and until then the marks that
-// are stored may still be needed.
+// deleted. It reports whether all are known: before everything is listed, the marks that are stored may still be needed.
 //
 // What is stored is what SetMarks and RemoveMarks have said last. If that is out of date, the resource version is too.
 func (e *Engine) MarksToStore(namespace string) (out []*Marks, known bool) {
@@ -114,24 +110,57 @@ func (e *Engine) MarksToStore(namespace string) (out []*Marks, known bool) {
 	switch {
 	case ns == nil:
 		return nil, true
-	case !e.marksKnown(ns):
+	case !e.marksListed:
 		return nil, false
-	case len(ns.unused) == 0 && len(ns.marks) == 0:
+	case len(ns.unused) == 0 && len(ns.firstSeen) == 0 && len(ns.marks) == 0:
 		return nil, true
+	case !ns.marksFinishes() && !e.usesKnown(ns):
+		return nil, false // This may go on for long.
 	}
-	wanted := e.wantedMarks(ns)
+	unused, usesKnown := e.wantedUnused(ns)
+	finished, finishesKnown := e.wantedFinishMarks(ns)
 	var changed []*Marks
 	for _, name := range slices.Sorted(maps.Keys(ns.marks)) {
-		if m, same := ns.marks[name].keep(wanted); !same || len(m.Unused) == 0 {
+		stored := ns.marks[name]
+		m := &Marks{NamespacedName: stored.NamespacedName, ResourceVersion: stored.ResourceVersion}
+		var sameUses, sameFinishes bool
+		m.Unused, sameUses = keep(stored.Unused, unused, time.Time.Equal)
+		m.Finished, sameFinishes = keep(stored.Finished, finished, FinishMark.equal)
+		if !sameUses || !sameFinishes || m.Len() == 0 {
 			changed = append(changed, m)
 		}
 	}
-	return ns.addMarks(changed, wanted), true
+	return ns.addMarks(changed, unused, finished), usesKnown && finishesKnown
 }
 
-// marksKnown reports whether it is known which objects of a namespace are unused.
-func (e *Engine) marksKnown(ns *namespace) bool {
-	if !e.marksListed || e.unlisted(ns) != "" || len(ns.unused) > 0 && !e.usage.Known() {
+// wantedUnused returns since when the objects of a namespace are unused, and reports whether that is known. Until it is, it returns what is
+// stored.
+func (e *Engine) wantedUnused(ns *namespace) (out map[types.UID]time.Time, known bool) {
+	out = map[types.UID]time.Time{}
+	if !e.usesKnown(ns) {
+		for _, m := range ns.marks {
+			for uid, since := range m.Unused {
+				if since.After(out[uid]) {
+					out[uid] = since
+				}
+			}
+		}
+		return out, false
+	}
+	if len(ns.unused) == 0 {
+		return out, true
+	}
+	for _, rec := range ns.records {
+		if since := e.usage.Usage(rec).Since; !since.IsZero() {
+			out[rec.UID()] = since
+		}
+	}
+	return out, true
+}
+
+// usesKnown reports whether it is known which objects of a namespace are unused.
+func (e *Engine) usesKnown(ns *namespace) bool {
+	if e.unlisted(ns) != "" || len(ns.unused) > 0 && !e.usage.Known() {
 		return false
 	}
 	for resource := range ns.unused {
@@ -142,59 +171,56 @@ func (e *Engine) marksKnown(ns *namespace) bool {
 	return true
 }
 
-// wantedMarks returns since when the objects of a namespace are unused.
-func (e *Engine) wantedMarks(ns *namespace) map[types.UID]time.Time {
-	out := map[types.UID]time.Time{}
-	if len(ns.unused) == 0 {
-		return out
-	}
-	for _, rec := range ns.records {
-		if since := e.usage.Usage(rec).Since; !since.IsZero() {
-			out[rec.UID()] = since
-		}
-	}
-	return out
-}
-
-// keep returns m with the wanted objects alone, which it removes from wanted, and reports whether that is what m is. Each object stays
-// where it is stored.
-func (m *Marks) keep(wanted map[types.UID]time.Time) (out *Marks, same bool) {
-	out, same = &Marks{m.NamespacedName, m.ResourceVersion, map[types.UID]time.Time{}}, true
-	for uid, since := range m.Unused {
+// keep returns the stored marks that are wanted, as they are wanted, and reports whether that is what is stored. It removes them from
+// wanted. So each object stays where it is stored.
+func keep[M any](stored, wanted map[types.UID]M, equal func(M, M) bool) (out map[types.UID]M, same bool) {
+	out, same = map[types.UID]M{}, true
+	for uid, mark := range stored {
 		want, ok := wanted[uid]
 		if ok {
-			out.Unused[uid] = want
+			out[uid] = want
 			delete(wanted, uid)
 		}
-		same = same && ok && want.Equal(since)
+		same = same && ok && equal(want, mark)
 	}
 	return out, same
 }
 
 // addMarks adds objects to the first marks of a namespace that have room. changed are those that must be stored anyway.
-func (ns *namespace) addMarks(changed []*Marks, objects map[types.UID]time.Time) []*Marks {
-	for number := 0; len(objects) > 0; number++ {
+func (ns *namespace) addMarks(changed []*Marks, unused map[types.UID]time.Time, finished map[types.UID]FinishMark) []*Marks {
+	for number := 0; len(unused)+len(finished) > 0; number++ {
 		name := fmt.Sprint("marks-", number)
 		i := slices.IndexFunc(changed, func(m *Marks) bool { return m.Name == name })
-		m := &Marks{NamespacedName: types.NamespacedName{Namespace: ns.name, Name: name}, Unused: map[types.UID]time.Time{}}
+		m := &Marks{
+			NamespacedName: types.NamespacedName{Namespace: ns.name, Name: name},
+			Unused:         map[types.UID]time.Time{}, Finished: map[types.UID]FinishMark{},
+		}
 		switch stored := ns.marks[name]; {
 		case i >= 0:
 			m = changed[i]
-		case stored != nil && len(stored.Unused) >= MaxMarks:
+		case stored != nil && stored.Len() >= MaxMarks:
 			continue
 		case stored != nil:
-			m.ResourceVersion, m.Unused = stored.ResourceVersion, maps.Clone(stored.Unused)
+			m.ResourceVersion = stored.ResourceVersion
+			maps.Copy(m.Unused, stored.Unused)
+			maps.Copy(m.Finished, stored.Finished)
 		}
-		for uid, since := range objects {
-			if len(m.Unused) >= MaxMarks {
-				break
-			}
-			m.Unused[uid] = since
-			delete(objects, uid)
-		}
+		move(m.Unused, unused, MaxMarks-m.Len())
+		move(m.Finished, finished, MaxMarks-m.Len())
 		if i < 0 {
 			changed = append(changed, m)
 		}
 	}
 	return changed
+}
+
+// move moves at most so many marks.
+func move[M any](to, from map[types.UID]M, most int) {
+	for uid, mark := range from {
+		if most--; most < 0 {
+			return
+		}
+		to[uid] = mark
+		delete(from, uid)
+	}
 }

@@ -24,6 +24,7 @@ func TestNamedCases(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			e := &simulation{World: c.World}
+			e.storeDrawn()
 			e.leader = e.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1})
 			for _, f := range c.World.Objects {
 				got := model.Answer{Action: model.Ignore}
@@ -96,6 +97,7 @@ func (e *simulation) caseMakesDue(t *testing.T, c model.Case) {
 		return
 	}
 	before := &simulation{World: c.Before}
+	before.storeDrawn()
 	after := &simulation{World: c.World, leader: before.startWith(Config{HoldAbove: -1, HoldAboveTotal: -1}), version: before.version}
 	after.follower, after.leader.config.HoldAbove = after.leader, 0
 	for name := range after.Namespaces {

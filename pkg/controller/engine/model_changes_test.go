@@ -74,6 +74,7 @@ func (f *simBatch) reach() []types.UID {
 
 // assess finds the objects that are due and not cleared, and holds them if they exceed the limit of a namespace or of all namespaces.
 func (e *simulation) assess(c simChange) {
+	e.date()
 	due := e.DueBy()
 	e.forgetNotDue(due)
 	affected := e.affected(due)
@@ -291,6 +292,8 @@ func (e *simulation) rulesOf(name string) string {
 
 // clearDue is called after anything but a change by people: objects that become due need no approval.
 func (e *simulation) clearDue() {
+	e.cover()
+	e.date()
 	due := e.DueBy()
 	e.forgetNotDue(due)
 	for key, uids := range due {

@@ -62,6 +62,7 @@ func (e *simulation) startWith(c Config) *driver {
 	t.ReplacePolicies(e.Policies, e.next(), e.Now)
 	t.ReplaceClusterPolicies(e.ClusterPolicies, e.next(), e.Now)
 	t.ReplaceCronJobs(e.CronJobs, e.Now)
+	e.listMarks(t)
 	var quotas []*Quota
 	for _, q := range e.Quotas {
 		quotas = append(quotas, QuotaOf(q))
@@ -81,7 +82,8 @@ func (e *simulation) startWith(c Config) *driver {
 func (e *simulation) follow() {
 	e.follower = e.start()
 	e.follower.Follow()
-	e.caughtUp = e.sameClearances()
+	e.date()
+	e.caughtUp = e.sameClearances() // And the same dates; see checkFollower.
 	e.heldNotDue = sets.KeySet(e.under)
 	for _, uids := range e.DueBy() {
 		e.heldNotDue.Delete(uids...)
@@ -105,6 +107,7 @@ func (e *simulation) changeLeader(t *rapid.T) {
 	if e.leader = e.follower; fresh {
 		e.leader = e.start()
 	}
+	e.date()
 	caughtUp := e.caughtUp         // follow sets it for the next follower.
 	e.recent = e.windows(e.leader) // The follower may have started after some of these changes.
 	e.leader.Lead()
@@ -255,7 +258,7 @@ func (e *simulation) adoptAll(t *rapid.T, fresh bool) {
 
 // checkFollower compares the decisions of the follower with those of the leader, because the follower may become leader at any time.
 func (e *simulation) checkFollower(t *rapid.T) {
-	if e.caughtUp = e.caughtUp || e.sameClearances(); !e.caughtUp {
+	if e.caughtUp = e.sameDates(t) && (e.caughtUp || e.sameClearances()); !e.caughtUp {
 		return
 	}
 	for _, f := range e.Objects {

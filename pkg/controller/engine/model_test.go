@@ -52,6 +52,7 @@ type simulation struct {
 	clockInDoubt bool
 	paces        map[string]*simPace
 	usages       map[types.UID]lifecycle.Usage // of all objects that there were
+	simMarks
 }
 
 // holdAboveByDefault and holdAboveTotalByDefault are low, so that a few objects are enough for a hold.
@@ -65,8 +66,10 @@ func newEngine(t *rapid.T) *simulation {
 		World: model.Draw(t), cleared: map[types.UID]types.UID{}, under: map[types.UID]*simHold{}, recent: map[string][]simAssessed{},
 		rules: map[string]string{}, limitsBefore: map[string]simLimits{}, paces: map[string]*simPace{},
 	}
+	e.storeDrawn()
 	e.budget = rapid.SampledFrom([]int{0, 3, 1}).Draw(t, "budget")
 	e.leader = e.start()
+	e.date()
 	e.follow()
 	e.assess(simChange{start: true})
 	return e
@@ -103,6 +106,7 @@ func (e *simulation) run(t *rapid.T) {
 		"watch":          e.watch,
 		"finalizers":     e.finalizers,
 		"candidates":     e.candidates,
+		"marks":          e.storeMarks,
 		"":               e.checkAll,
 	})
 }

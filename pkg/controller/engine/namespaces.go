@@ -68,6 +68,8 @@ type namespace struct {
 	formerCeilings []*ceiling
 	// formerHoldAbove is the strictest limit since the first of changes, so that a change cannot avoid a limit by removing it.
 	formerHoldAbove policy.HoldAbove
+	// firstSeen are the records whose finish is marked.
+	firstSeen sets.Set[*record]
 	// marks are those that are stored, by name.
 	marks map[string]*Marks
 	// copiedClearances are the clearances of objects that are yet to be added to a Snapshot.

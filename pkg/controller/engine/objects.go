@@ -42,11 +42,11 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	changed := rec == nil || rec.Finished != compact.Finished || !rec.SameAnnotations(compact)
 	switch {
 	case rec == nil:
-		rec = e.insert(ns, compact, now)
+		rec = e.insert(ns, ns.dated(nil, compact, now), now)
 	case rec.ResourceVersion > compact.ResourceVersion, rec.ResourceVersion == compact.ResourceVersion && !rec.addsResults(compact):
 		return
 	default:
-		e.update(rec, compact)
+		e.update(rec, ns.dated(rec, compact, now))
 	}
 	ns.noteLimit(compact)
 	if changed {
@@ -66,6 +66,7 @@ func (e *Engine) insert(ns *namespace, compact *facts.Compact, now time.Time) *r
 	e.counts[rec.counted()]++
 	ns.addRecord(rec)
 	rec.countDeadlineSet(1)
+	e.countFirstSeen(rec, true)
 	e.link(rec)
 	e.track(rec, now)
 	if c := ns.copiedClearances[compact.UID()]; c != uncleared {
@@ -76,10 +77,16 @@ func (e *Engine) insert(ns *namespace, compact *facts.Compact, now time.Time) *r
 
 // update replaces the state of a record by a newer one.
 func (e *Engine) update(rec *record, compact *facts.Compact) {
-	e.unlink(rec)
 	if rec.extra != nil {
 		rec.extra.retry.Updated()
 	}
+	e.replace(rec, compact)
+}
+
+// replace replaces what is known of an object.
+func (e *Engine) replace(rec *record, compact *facts.Compact) {
+	e.unlink(rec)
+	e.countFirstSeen(rec, false)
 	if !rec.FinishedAt().Equal(compact.FinishedAt()) {
 		e.leave(rec) // Pools and lanes order records by finish time, so rec must be inserted anew.
 		e.queue.Remove(&rec.ns.lane, rec)
@@ -89,6 +96,7 @@ func (e *Engine) update(rec *record, compact *facts.Compact) {
 	rec.Compact, e.asked.rec = *compact, nil
 	e.recount(rec, before)
 	rec.countDeadlineSet(1)
+	e.countFirstSeen(rec, true)
 	e.link(rec)
 }
 
@@ -114,6 +122,7 @@ func (e *Engine) drop(rec *record, now time.Time) {
 	e.queue.Remove(&rec.ns.lane, rec)
 	e.unlink(rec)
 	e.untrack(rec)
+	e.countFirstSeen(rec, false)
 	rec.setDue(false)
 	rec.countDeadline(-1)
 	rec.countDeadlineSet(-1)

@@ -183,9 +183,9 @@ func (rec *record) Before(other *record) bool {
 	if kept := rec.keptByAnnotation(); kept != other.keptByAnnotation() {
 		return !kept
 	}
-	x, y := rec.FinishedAt(), other.FinishedAt()
-	if !x.Equal(y) {
-		return x.Before(y)
+	x, y := rec.FinishedAt().UnixMicro(), other.FinishedAt().UnixMicro() // As pools compare them.
+	if x != y {
+		return x < y
 	}
 	return rec.UID() > other.UID() // The reverse of the rank in pools, so that the last in rank is deleted first.
 }
@@ -219,6 +219,17 @@ func (rec *record) keptByAnnotation() bool {
 	memberships := rec.memberships()
 	for i := range memberships {
 		if memberships[i].member.KeptByAnnotation {
+			return true
+		}
+	}
+	return false
+}
+
+// inCeiling reports whether a ceiling of an enforcing policy counts the object.
+func (rec *record) inCeiling() bool {
+	memberships := rec.memberships()
+	for i := range memberships {
+		if c := memberships[i].ceiling; c != nil && !c.policy.Preview {
 			return true
 		}
 	}

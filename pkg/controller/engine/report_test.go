@@ -35,7 +35,7 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 		testbuilders.Job("going").Complete(w.now.Add(-time.Hour)).Terminating().Finalizer("example.com/f").Fact(),
 		podOf("running", "left").Fact(),
 	)
-	w.counts("p", counts{candidates: 8, due: 5, held: 3})
+	w.counts("p", counts{candidates: 8, due: 4, held: 2})
 	w.counts("q", counts{candidates: 1})
 	p, q := w.report("p"), w.report("q")
 	if at := p.NextDeletion; at == nil || !at.Time.Equal(w.now.Add(30*time.Minute)) {
@@ -47,15 +47,14 @@ func TestReportCountsWhatThePolicyDecides(t *testing.T) {
 	if p.LastDeletion != nil || p.Unreadable != nil || p.Excluded != "" || p.DoesNothing || p.Stored.Name != "p" {
 		t.Errorf("got %+v", p)
 	}
-	w.holds("p", report.Group{Reason: policy.ReasonFinishTimeUnknown, Detail: "its condition Complete has no transition time", Object: "jobs.batch/old", Count: 1},
-		report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-malformed")).Detail, Object: "jobs.batch/malformed", Count: 2})
+	w.holds("p", report.Group{Reason: policy.ReasonInvalidAnnotation, Detail: w.explain(w.records.get("uid-malformed")).Detail, Object: "jobs.batch/malformed", Count: 2})
 	want := []report.Group{{Reason: policy.ReasonTerminating, Detail: `waits for finalizers ["example.com/f"]`, Object: "jobs.batch/going", Count: 1}}
 	if !slices.Equal(p.AwaitingByReason, want) {
 		t.Errorf("awaits %+v", p.AwaitingByReason)
 	}
 	totals := w.Totals(w.now)
-	held := map[policy.Reason]int{policy.ReasonFinishTimeUnknown: 1, policy.ReasonInvalidAnnotation: 2}
-	if totals.Objects != 11 || totals.Timers != 3 || totals.Ready != 1 || !maps.Equal(totals.Held[gc.ResourceJobs], held) {
+	held := map[policy.Reason]int{policy.ReasonInvalidAnnotation: 2}
+	if totals.Objects != 11 || totals.Timers != 4 || totals.Ready != 1 || !maps.Equal(totals.Held[gc.ResourceJobs], held) {
 		t.Errorf("totals %+v", totals)
 	}
 }

@@ -264,7 +264,7 @@ func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
 	c.changes, c.recent = slices.Clone(ns.changes), slices.Clone(ns.recent)
 	c.formerHoldAbove, c.bounds = ns.formerHoldAbove, ns.bounds
-	c.conditions = maps.Clone(ns.conditions)
+	c.conditions, c.marks = maps.Clone(ns.conditions), maps.Clone(ns.marks)
 	for _, h := range ns.holds {
 		if h != nil {
 			h = h.Clone()

@@ -114,7 +114,8 @@ func (w *unusedWorld) wantMarks(want ...Marks) {
 		w.Fatal("the marks are not known")
 	}
 	same := func(a *Marks, b Marks) bool {
-		return a.NamespacedName == b.NamespacedName && a.ResourceVersion == b.ResourceVersion && maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal)
+		return a.NamespacedName == b.NamespacedName && a.ResourceVersion == b.ResourceVersion &&
+			maps.EqualFunc(a.Unused, b.Unused, time.Time.Equal) && maps.EqualFunc(a.Finished, b.Finished, FinishMark.equal)
 	}
 	if !slices.EqualFunc(got, want, same) {
 		w.Fatalf("got these marks to store: %v\nwant %v", dereferenced(got), want)
@@ -151,7 +152,7 @@ func (w *unusedWorld) write(m *Marks) {
 	if m.ResourceVersion != present {
 		w.Fatalf("%s has resource version %q, got a write over %q", m.Name, present, m.ResourceVersion)
 	}
-	if len(m.Unused) == 0 {
+	if m.Len() == 0 {
 		delete(w.stored, m.NamespacedName)
 		w.RemoveMarks(m.NamespacedName)
 		return

@@ -49,7 +49,8 @@ func Compress(f *lifecycle.Fact) *Compact {
 // isRare reports whether a fact has any field for which Compact has none.
 func isRare(f *lifecycle.Fact) bool {
 	annotated := f.TTL != nil || f.KeepUntil != nil || f.Endless || f.Applied != ""
-	return annotated || f.Deadline.Set != 0 || f.Terminating || f.Uncounted || len(f.Needs) > 0 || f.Doubt != "" || f.Failed != "" || f.Contradictory
+	rare := f.Terminating || f.Uncounted || f.Doubt != "" || f.FirstSeen != nil || f.Failed != "" || f.Contradictory
+	return annotated || rare || f.Deadline.Set != 0 || len(f.Needs) > 0
 }
 
 // seconds returns a time as seconds since 1970, and whether they represent it exactly.
@@ -97,6 +98,28 @@ func (k *Compact) Needs() []string {
 		return nil
 	}
 	return k.full.Needs
+}
+
+// Undated reports whether the object has finished at a time that it does not say, and WithFirstSeen has not set the time yet.
+func (k *Compact) Undated() bool { return k.full != nil && k.full.Finished && k.full.Doubt != "" }
+
+// FirstSeen is set if FinishedAt is when Winnow first saw the object finished; see lifecycle.Fact.
+func (k *Compact) FirstSeen() *lifecycle.FirstSeen {
+	if k.full == nil {
+		return nil
+	}
+	return k.full.FirstSeen
+}
+
+// WithFirstSeen returns the fact of an object that does not say when it finished, with when Winnow first saw it finished.
+func (k *Compact) WithFirstSeen(at time.Time, seen lifecycle.FirstSeen) *Compact {
+	out, full := *k, *k.full
+	if full.Doubt != "" {
+		seen.Why = full.Doubt
+	}
+	full.FinishedAt, full.Doubt, full.FirstSeen = at, "", &seen
+	out.full = &full
+	return &out
 }
 
 // Deadline is the zero value once the object has finished.

@@ -48,8 +48,11 @@ type Fact struct {
 	Finished   bool
 	Outcome    gc.Outcome
 	FinishedAt time.Time
-	// Doubt is why FinishedAt cannot be trusted; empty if it can.
+	// Doubt is why the object does not say when it finished; empty if it does. FinishedAt is zero then. It is only so until the engine
+	// counts from when it first saw the object finished, and sets FinishedAt and FirstSeen instead.
 	Doubt string
+	// FirstSeen is set if FinishedAt is when Winnow first saw the object finished. This is not part of the object.
+	FirstSeen *FirstSeen
 	// Failed is why an expression of the lifecycle failed; empty if none did. Then it is not known whether the object has finished, and
 	// Finished is not set.
 	Failed string
@@ -91,6 +94,15 @@ type Owner struct {
 	schema.GroupKind
 	Name string
 	UID  types.UID
+}
+
+// FirstSeen is where the finish time of an object comes from that does not say when it finished.
+type FirstSeen struct {
+	// Why is the Doubt of the object.
+	Why string
+	// Version is the resource version of the state that was seen first. Marks of an earlier state than After are of an earlier run: it is
+	// that of the last state without this doubt; 0 if none was seen.
+	Version, After uint64
 }
 
 // MetadataFields returns the paths of the metadata that facts need. Other annotations can be large. Of managedFields,

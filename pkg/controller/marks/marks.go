@@ -1,11 +1,12 @@
 // Copyright 2026 The Winnow Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package marks stores since when ConfigMaps and Secrets are unused, in the cluster's own API; see artifacts/storage.
+// Package marks stores since when ConfigMaps and Secrets are unused, and objects finished that do not say so themselves, in the cluster's own API; see artifacts/storage.
 package marks
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,19 +21,36 @@ var Resource = schema.GroupVersionResource{Group: "internal.gc.winnow.dev", Vers
 
 const kind = "UsageMarks"
 
-// field has since when objects are unused, by their UIDs.
-const field = "unused"
+// The fields have marks by the UIDs of objects. fieldUnused is always there, because versions of Winnow that know no other field require it.
+const (
+	fieldUnused   = "unused"
+	fieldFinished = "finished"
+	fieldSince    = "since"
+	fieldVersion  = "resourceVersion"
+)
 
 func encode(m *engine.Marks) *unstructured.Unstructured {
 	unused := make(map[string]any, len(m.Unused))
 	for uid, since := range m.Unused {
-		unused[string(uid)] = since.UTC().Format(time.RFC3339Nano) // An object must not become older by a restart.
+		unused[string(uid)] = encodeTime(since)
 	}
 	object := named(m.NamespacedName)
-	object.Object[field] = unused
+	object.Object[fieldUnused] = unused
+	if len(m.Finished) > 0 {
+		finished := make(map[string]any, len(m.Finished))
+		for uid, mark := range m.Finished {
+			finished[string(uid)] = map[string]any{
+				fieldSince: encodeTime(mark.Since), fieldVersion: strconv.FormatUint(mark.Version, 10),
+			}
+		}
+		object.Object[fieldFinished] = finished
+	}
 	object.SetResourceVersion(m.ResourceVersion)
 	return object
 }
+
+// encodeTime keeps fractions of seconds: an object must not become older by a restart.
+func encodeTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 func named(name types.NamespacedName) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -49,19 +67,51 @@ func Decode(object *unstructured.Unstructured) (*engine.Marks, error) {
 		NamespacedName:  types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 		ResourceVersion: object.GetResourceVersion(),
 	}
+	unused, err := decode(object, fieldUnused, decodeTime)
+	if err != nil {
+		return out, err
+	}
+	var finished map[types.UID]engine.FinishMark
+	if object.Object[fieldFinished] != nil {
+		if finished, err = decode(object, fieldFinished, decodeFinish); err != nil {
+			return out, err
+		}
+	}
+	out.Unused, out.Finished = unused, finished
+	return out, nil
+}
+
+func decode[M any](object *unstructured.Unstructured, field string, decode func(any) (M, bool)) (map[types.UID]M, error) {
 	stored, ok := object.Object[field].(map[string]any)
 	if !ok {
-		return out, fmt.Errorf("%s of UsageMarks %q is %T, not a map", field, out.NamespacedName, object.Object[field])
+		return nil, fmt.Errorf("%s of UsageMarks %q is %T, not a map", field, title(object), object.Object[field])
 	}
-	unused := make(map[types.UID]time.Time, len(stored))
+	out := make(map[types.UID]M, len(stored))
 	for uid, value := range stored {
-		text, _ := value.(string)
-		since, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return out, fmt.Errorf("%s of UsageMarks %q has %v for %q, not a time", field, out.NamespacedName, value, uid)
+		if out[types.UID(uid)], ok = decode(value); !ok {
+			return nil, fmt.Errorf("%s of UsageMarks %q has %v for %q, not a time", field, title(object), value, uid)
 		}
-		unused[types.UID(uid)] = since
 	}
-	out.Unused = unused
 	return out, nil
+}
+
+func title(object *unstructured.Unstructured) string {
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
+func decodeTime(value any) (time.Time, bool) {
+	text, _ := value.(string)
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil
+}
+
+func decodeFinish(value any) (out engine.FinishMark, ok bool) {
+	stored, _ := value.(map[string]any)
+	if out.Since, ok = decodeTime(stored[fieldSince]); !ok {
+		return out, false
+	}
+	text, _ := stored[fieldVersion].(string)
+	version, err := strconv.ParseUint(text, 10, 64)
+	out.Version = version
+	return out, err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -63,9 +64,21 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%d objects take %d bytes", objects, len(body))
 		}
 	}
+	finished := of("team-a", "marks-0", "7", 0)
+	finished.Finished = map[types.UID]engine.FinishMark{}
+	for i := range engine.MaxMarks {
+		uid := types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
+		finished.Finished[uid] = engine.FinishMark{Since: noon.Add(time.Duration(i)*time.Second + 123456789), Version: math.MaxUint64}
+	}
+	body := encoded(t, finished)
+	if got, err := decoded(t, body); err != nil || !cmp.Equal(got, finished) || len(body) > 700_000 {
+		t.Errorf("%d bytes: %v %s", len(body), err, cmp.Diff(finished, got))
+	}
 	local := of("team-a", "marks-0", "", 0)
+	local.Finished = map[types.UID]engine.FinishMark{"b": {Since: noon.Add(500_000_000), Version: 12}}
 	local.Unused["a"] = noon.Add(123456789).In(time.FixedZone("", 3600))
-	want := `{"apiVersion":"internal.gc.winnow.dev/v1alpha1","kind":"UsageMarks","metadata":{"name":"marks-0","namespace":"team-a"},` +
+	want := `{"apiVersion":"internal.gc.winnow.dev/v1alpha1","finished":{"b":{"resourceVersion":"12","since":"2026-11-25T12:00:00.5Z"}},` +
+		`"kind":"UsageMarks","metadata":{"name":"marks-0","namespace":"team-a"},` +
 		`"unused":{"a":"2026-11-25T12:00:00.123456789Z"}}`
 	if got := string(encoded(t, local)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -81,16 +94,28 @@ func TestUnreadable(t *testing.T) {
 		{`{"unused": ["a"]}`, "is []interface {}, not a map"},
 		{`{"unused": {"a": "2026-11-25T12:00:00Z", "b": "yesterday"}}`, `has yesterday for "b", not a time`},
 		{`{"unused": {"a": "2026-11-25T12:00:00Z", "b": 7}}`, `has 7 for "b", not a time`},
+		{`{"unused": {}, "finished": "yesterday"}`, "is string, not a map"},
+		{`{"unused": {}, "finished": {"a": "2026-11-25T12:00:00Z"}}`, `has 2026-11-25T12:00:00Z for "a", not a time`},
+		{`{"unused": {}, "finished": {"a": {"since": "2026-11-25T12:00:00Z", "resourceVersion": "x"}}}`, `not a time`},
 	} {
 		body := `{"metadata": {"namespace": "team-a", "name": "marks-0", "resourceVersion": "7"}, ` + strings.TrimPrefix(c.stored, "{")
 		m, err := decoded(t, []byte(strings.Replace(body, ", }", "}", 1)))
-		if err == nil || !strings.Contains(err.Error(), `UsageMarks "team-a/marks-0" `+c.want) {
+		if err == nil || !strings.Contains(err.Error(), `UsageMarks "team-a/marks-0" `) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.stored, err, c.want)
 		}
 		want := &engine.Marks{NamespacedName: types.NamespacedName{Namespace: "team-a", Name: "marks-0"}, ResourceVersion: "7"}
 		if !cmp.Equal(m, want) {
 			t.Errorf("%s: %s", c.stored, cmp.Diff(want, m))
 		}
+	}
+}
+
+// TestMarksOfEarlierVersions had no fractions, and only ConfigMaps and Secrets.
+func TestMarksOfEarlierVersions(t *testing.T) {
+	m, err := decoded(t, []byte(`{"metadata": {"namespace": "team-a", "name": "marks-0", "resourceVersion": "7"},
+		"unused": {"a": "2026-11-25T12:00:00Z"}}`))
+	if err != nil || len(m.Finished) != 0 || !m.Unused["a"].Equal(noon) {
+		t.Errorf("got %+v, %v", m, err)
 	}
 }
 
@@ -118,7 +143,8 @@ func TestDefinition(t *testing.T) {
 	}
 	version := crd.Spec.Versions[0]
 	if crd.Spec.Names.Kind != kind || version.Name != Resource.Version || crd.Spec.Scope != "Namespaced" ||
-		version.Schema.OpenAPIV3Schema.Properties[field].MaxProperties != engine.MaxMarks {
+		version.Schema.OpenAPIV3Schema.Properties[fieldUnused].MaxProperties != engine.MaxMarks ||
+		version.Schema.OpenAPIV3Schema.Properties[fieldFinished].MaxProperties != engine.MaxMarks {
 		t.Errorf("got %+v", crd)
 	}
 }

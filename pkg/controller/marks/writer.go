@@ -86,7 +86,7 @@ func (w *Writer) flushNamespace(ctx context.Context, namespace string) bool {
 
 // write stores marks when the budget allows it, and reports whether that need not be tried again.
 func (w *Writer) write(ctx context.Context, m *engine.Marks) bool {
-	if w.budget.WaitN(ctx, 1+len(m.Unused)/perWrite) != nil {
+	if w.budget.WaitN(ctx, 1+m.Len()/perWrite) != nil {
 		return false
 	}
 	switch err := w.store(ctx, m); {
@@ -103,7 +103,7 @@ func (w *Writer) write(ctx context.Context, m *engine.Marks) bool {
 		metrics.UsageMarksWrites.WithLabelValues("failed").Inc()
 		if now := w.clock.Now(); now.Sub(w.logged) >= logEvery {
 			w.logged = now
-			klog.FromContext(ctx).Error(err, "Cannot store since when objects are unused, trying again", "marks", m.NamespacedName)
+			klog.FromContext(ctx).Error(err, "Cannot store since when objects are unused or finished, trying again", "marks", m.NamespacedName)
 		}
 	}
 	return false
@@ -119,7 +119,7 @@ func (w *Writer) store(ctx context.Context, m *engine.Marks) error {
 	client := w.client.Resource(Resource).Namespace(m.Namespace)
 	var err error
 	switch {
-	case len(m.Unused) == 0:
+	case m.Len() == 0:
 		err = client.Delete(ctx, m.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{ResourceVersion: ptr.To(m.ResourceVersion)},
 		})

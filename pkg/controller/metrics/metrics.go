@@ -72,8 +72,8 @@ var (
 		Label{Name: "kind", Values: []string{"status", "event"}}, result("ok", "failed", "dropped"))
 	// UsageMarksWrites counts the writes of usage marks.
 	UsageMarksWrites = counterVec("winnow_usage_marks_writes_total",
-		"Writes that store since when ConfigMaps and Secrets are unused. There was a conflict if the stored object or its namespace "+
-			"had changed in the meantime.",
+		"Writes that store since when ConfigMaps and Secrets are unused, or objects finished that do not say so. There was a conflict if "+
+			"the stored object or its namespace had changed in the meantime.",
 		result("ok", "conflict", "failed"))
 )
 

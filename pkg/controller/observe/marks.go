@@ -45,7 +45,7 @@ func (o *Observer) awaitMarks(ctx context.Context, stored dynamic.ResourceInterf
 		}
 		if now := err.Error(); now != last && ctx.Err() == nil {
 			last = now
-			klog.FromContext(ctx).Error(err, "Cannot store since when objects are unused: these times will be lost when Winnow restarts")
+			klog.FromContext(ctx).Error(err, "Cannot store since when objects are unused or finished: these times will be lost when Winnow restarts")
 		}
 		select {
 		case <-ctx.Done():
@@ -65,7 +65,7 @@ func (o *Observer) marksSink() *sink[*engine.Marks] {
 			}
 			m, err := marks.Decode(stored)
 			if err != nil {
-				klog.Background().Error(err, "Ignored since when objects are unused")
+				klog.Background().Error(err, "Ignored since when objects are unused or finished")
 			}
 			return m, nil
 		},

@@ -446,6 +446,8 @@ func TestAfterCreated(t *testing.T) {
 		"of no time":  {lifecycle.Fact{Labels: selected}, 0, hold, policy.ReasonFinishTimeUnknown, time.Time{}},
 		"can finish":  {lifecycle.Fact{Labels: selected, Created: finished, Finishes: true}, 0, hold, policy.ReasonStillRunning, now},
 		"in doubt":    {lifecycle.Fact{Labels: selected, Created: finished, Failed: "no such key"}, 0, hold, policy.ReasonExpressionError, time.Time{}},
+		"not dated":   {lifecycle.Fact{Labels: selected, Created: finished, Finishes: true, Finished: true, Doubt: "?"}, 0, remove, policy.ReasonExpired, now},
+		"first seen":  {lifecycle.Fact{Labels: selected, Created: finished, Finishes: true, Finished: true, FinishedAt: now.Add(time.Hour), FirstSeen: &lifecycle.FirstSeen{}}, 0, remove, policy.ReasonExpired, now},
 		"annotated":   {lifecycle.Fact{Labels: selected, Created: finished, TTL: new("3h")}, 0, wait, policy.ReasonNotDue, finished.Add(3 * time.Hour)},
 		"being owned": {lifecycle.Fact{Labels: selected, Created: finished, Controller: deployment}, lifecycle.OwnerUnknown, hold, policy.ReasonOwnerActive, now},
 		"deleted":     {lifecycle.Fact{Labels: selected, Created: finished, Terminating: true}, 0, await, policy.ReasonTerminating, time.Time{}},

@@ -281,7 +281,11 @@ func (s *Standing) adjust(limits Limits, now time.Time, t *trace) (Resolution, a
 // controller may have run for longer.
 func (s *Standing) raise(a answer, limits Limits) answer {
 	a = limits.Bounds.applyMinTTL(a, s.since())
-	if ended := s.EndedAt(); !a.never && a.at.Before(ended) {
+	ended := s.EndedAt()
+	if s.FirstSeen != nil { // It finished some time before it was first seen.
+		ended = s.Owner.FinishedAt
+	}
+	if !a.never && a.at.Before(ended) {
 		a.at = ended
 	}
 	return a

@@ -182,7 +182,7 @@ func (s *Standing) unclear() (reason Reason, detail string) {
 		return ReasonExpressionError, s.Failed
 	case s.doubt.reason != "":
 		return s.doubt.reason, s.doubt.detail
-	case s.Doubt != "":
+	case s.Doubt != "" && s.after != gc.AfterCreated:
 		return ReasonFinishTimeUnknown, s.Doubt
 	case s.after == gc.AfterCreated && s.Created.IsZero():
 		return ReasonFinishTimeUnknown, "it has no creation time"

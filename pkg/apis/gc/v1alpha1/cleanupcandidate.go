@@ -63,7 +63,7 @@ type CleanupCandidateStatus struct {
 	//
 	// If it is held for a reason of its own, so that no limit counts it:
 	//  - ExpressionError: an expression of a lifecycle or a match condition failed
-	//  - FinishTimeUnknown: it cannot be told when it finished
+	//  - FinishTimeUnknown: it cannot be told since when it is a candidate
 	//  - InvalidAnnotation: an annotation cannot be read
 	//  - ReferrersUnknown: not everything is known that may refer to it
 	//  - StillRunning: the TTL counts from its creation, and it has not finished

@@ -108,8 +108,8 @@ type FinishedExpressions struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=4096
 	Succeeded string `json:"succeeded"`
-	// at is an expression for when the object finished: a timestamp, an RFC 3339 string, or null if that is not known. Winnow
-	// does not delete an object whose finish time is not known. For example "object.status.finishedAt".
+	// at is an expression for when the object finished: a timestamp, an RFC 3339 string, or null if the object does not
+	// say. Such an object counts from when Winnow first saw it finished. For example "object.status.finishedAt".
 	// +required
 	// +k8s:required
 	// +k8s:maxLength=4096

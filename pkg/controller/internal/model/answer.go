@@ -151,5 +151,8 @@ func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 			m = later(m, after(c.sinceWhen(f), g.MinTTL))
 		}
 	}
+	if f.FirstSeen != nil { // What does not say when it finished has finished some time before it was first seen.
+		return later(m, moment{at: c.notBeforeOwner(f, m.at)})
+	}
 	return later(m, moment{at: c.endedAt(f)})
 }

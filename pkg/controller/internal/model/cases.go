@@ -78,7 +78,7 @@ type object struct {
 	Unused                  string // When a ConfigMap became unused; empty if something refers to it.
 	ReferrersUnknown        bool
 	Count                   int
-	Finished                string // Empty while it runs; "unknown" if the time is not known.
+	Finished                string // Empty while it runs; after "first seen", when Winnow saw it finished that does not say when.
 	Outcome                 gc.Outcome
 	Created                 string // A day ago if empty.
 	Started                 string // Of an object that runs.

@@ -193,9 +193,8 @@ func (o *object) finish(f *lifecycle.Fact) {
 	if o.Outcome != "" {
 		f.Outcome = o.Outcome
 	}
-	if o.Finished == "unknown" {
-		f.Doubt = "nothing tells when it finished"
-		return
+	if seen, unknown := strings.CutPrefix(o.Finished, "first seen "); unknown {
+		f.FirstSeen, o.Finished = &lifecycle.FirstSeen{Why: "nothing tells when it finished", Version: 1}, seen
 	}
 	f.FinishedAt = must(moments(o.Finished))
 }

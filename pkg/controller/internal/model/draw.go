@@ -184,9 +184,8 @@ func drawFinish(t *rapid.T, f *lifecycle.Fact, now time.Time) {
 		return // It runs.
 	}
 	f.Finished, f.Outcome = true, pick(t, gc.OutcomeSucceeded, gc.OutcomeFailed)
-	if rarely(t, 12) {
-		f.Doubt = "nothing tells when it finished"
-		return
+	if rarely(t, 8) {
+		f.FirstSeen = &lifecycle.FirstSeen{Why: "nothing tells when it finished", Version: f.ResourceVersion}
 	}
 	f.FinishedAt = now.Add(-pick(t, drawnAges...))
 }

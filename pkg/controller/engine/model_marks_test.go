@@ -1,0 +1,152 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
+)
+
+// Marks in TestEngine: some objects do not say when they finished. They count from when each replica first saw them finished, or from the
+// time that is stored. The World has the times of the leader.
+
+// simMarks are the marks that are stored, and what each replica must count from.
+type simMarks struct {
+	stored map[types.NamespacedName]*Marks
+	dates  map[*driver]map[types.UID]simDate
+}
+
+// simDate is since when an object is finished that does not say so itself. It is zero for any other object. after is the resource version
+// of the last state that the replica saw of which this was not so.
+type simDate struct {
+	at    time.Time
+	after uint64
+}
+
+// storeDrawn stores the marks of the drawn objects.
+func (e *simulation) storeDrawn() {
+	e.stored, e.dates = map[types.NamespacedName]*Marks{}, map[*driver]map[types.UID]simDate{}
+	for _, f := range e.Objects {
+		if f.FirstSeen == nil {
+			continue
+		}
+		name := types.NamespacedName{Namespace: f.Namespace, Name: "marks-0"}
+		if e.stored[name] == nil {
+			e.stored[name] = &Marks{NamespacedName: name, ResourceVersion: e.next(), Finished: map[types.UID]FinishMark{}}
+		}
+		e.stored[name].Finished[f.UID] = FinishMark{f.FinishedAt, f.ResourceVersion}
+	}
+}
+
+// listMarks lists what is stored.
+func (e *simulation) listMarks(t *driver) {
+	for _, m := range e.stored {
+		t.SetMarks(m, e.Now)
+	}
+	t.MarksListed(sets.KeySet(e.stored))
+}
+
+// date finds out what each replica counts from, and sets the finish times of the World to those of the leader.
+func (e *simulation) date() {
+	for _, t := range []*driver{e.leader, e.follower} {
+		if t != nil {
+			e.dateFor(t)
+		}
+	}
+	for i, f := range e.Objects {
+		if f.FirstSeen == nil {
+			continue
+		}
+		dated := *f
+		dated.FinishedAt = e.Now
+		if d := e.dates[e.leader][f.UID]; !d.at.IsZero() {
+			dated.FinishedAt = d.at
+		}
+		e.Objects[i] = &dated
+	}
+}
+
+func (e *simulation) dateFor(t *driver) {
+	before, dates := e.dates[t], map[types.UID]simDate{}
+	for _, f := range e.Objects {
+		rec := t.records.get(f.UID)
+		if rec == nil {
+			continue
+		}
+		d := before[f.UID]
+		switch {
+		case f.FirstSeen == nil:
+			d = simDate{after: rec.ResourceVersion}
+		case d.at.IsZero():
+			if d.at = e.Now; e.marked(f.UID, d.after) {
+				d.at = e.stored[types.NamespacedName{Namespace: f.Namespace, Name: "marks-0"}].Finished[f.UID].Since
+			}
+		}
+		dates[f.UID] = d
+	}
+	e.dates[t] = dates
+}
+
+// marked reports whether a mark is stored for an object, of a state that is newer than a resource version.
+func (e *simulation) marked(uid types.UID, after uint64) bool {
+	for _, m := range e.stored {
+		if f, ok := m.Finished[uid]; ok {
+			return f.Version > after
+		}
+	}
+	return false
+}
+
+// storeMarks stores what the leader wants to be stored, which both replicas observe.
+func (e *simulation) storeMarks(*rapid.T) {
+	e.both(e.stepAll)
+	for _, name := range model.DrawnNamespaces {
+		changed, _ := e.leader.MarksToStore(name)
+		for _, m := range changed {
+			if m.Len() == 0 {
+				delete(e.stored, m.NamespacedName)
+				e.both(func(t *driver) { t.RemoveMarks(m.NamespacedName) })
+				continue
+			}
+			m.ResourceVersion = e.next()
+			e.stored[m.NamespacedName] = m
+			e.both(func(t *driver) { e.observeMarks(t, m) })
+		}
+	}
+	e.clearDue()
+}
+
+func (e *simulation) observeMarks(t *driver, m *Marks) {
+	t.SetMarks(m, e.Now)
+	for uid, f := range m.Finished {
+		if d, ok := e.dates[t][uid]; ok && !d.at.IsZero() && f.Version > d.after {
+			d.at = f.Since
+			e.dates[t][uid] = d
+		}
+	}
+}
+
+// sameDates reports whether both replicas count from the same times, which they do once marks are stored. It fails unless the follower
+// counts from the times that it must count from.
+func (e *simulation) sameDates(t *rapid.T) bool {
+	same := true
+	for _, f := range e.Objects {
+		if f.FirstSeen == nil {
+			continue
+		}
+		want, ok := e.dates[e.follower][f.UID]
+		if rec := e.follower.records.get(f.UID); ok && !rec.FinishedAt().Equal(want.at) {
+			t.Fatalf("a follower counts %s from %s, want %s", f.UID, rec.FinishedAt(), want.at)
+		}
+		if leads, known := e.dates[e.leader][f.UID]; known != ok || known && !leads.at.Equal(want.at) {
+			same = false
+		}
+	}
+	return same
+}
