@@ -17,8 +17,8 @@ type FinishedExpressionsApplyConfiguration struct {
 	// succeeded is an expression for whether the outcome is Succeeded; otherwise it is Failed. For example
 	// "object.status.phase == 'Succeeded'".
 	Succeeded *string `json:"succeeded,omitempty"`
-	// at is an expression for when the object finished: a timestamp, an RFC 3339 string, or null if that is not known. Winnow
-	// does not delete an object whose finish time is not known. For example "object.status.finishedAt".
+	// at is an expression for when the object finished: a timestamp, an RFC 3339 string, or null if the object does not
+	// say. Such an object counts from when Winnow first saw it finished. For example "object.status.finishedAt".
 	At *string `json:"at,omitempty"`
 }
 
