@@ -40,13 +40,14 @@ func (e *Engine) object(rec *record) policy.Object {
 	return policy.Object{Fact: &e.asked.fact, Owner: lifecycle.OwnershipOf(&e.asked.fact, e), Recreated: rec.flags.has(recreated)}
 }
 
-// resolve matches a record, and combines the votes on it. Each vote says whether the record is over the limit of its pool.
+// resolve matches a record, and combines the votes on it. Each vote says whether its pool counts the record, and whether that is over
+// the limit.
 func (e *Engine) resolve(rec *record) policy.Standing {
 	e.match(rec)
 	next := 0
 	for _, votes := range [][]policy.Vote{e.asked.matches.Votes, e.asked.matches.Previews} {
 		for i := range votes {
-			votes[i].Over = rec.over(votes[i], &next)
+			votes[i].Counted, votes[i].Over = rec.inPool(votes[i], &next)
 		}
 	}
 	return policy.Resolve(e.object(rec), e.asked.matches.Votes)
@@ -136,8 +137,8 @@ func (e *Engine) holdDelete(rec *record, r policy.Resolution, d policy.Decision,
 	return d
 }
 
-// holdQuotaDelete replaces a Delete of a policy by a Hold if quotas are in doubt, and the record is due only because of percentOfQuota. What
-// a ceiling takes does not depend on quotas.
+// holdQuotaDelete replaces a Delete of a policy by a Hold if quotas are in doubt, and the record is due only because of percentOfQuota.
+// What a ceiling takes does not depend on quotas.
 func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decision, now time.Time) policy.Decision {
 	doubt := e.quotaDoubt(rec.ns)
 	if doubt == "" || d.Action != policy.Delete || d.Reason == policy.ReasonOverCeiling {
@@ -150,8 +151,8 @@ func (e *Engine) holdQuotaDelete(rec *record, s *policy.Standing, d policy.Decis
 	return sure
 }
 
-// decideWithoutQuotas returns the decision of the policies for a record if percentOfQuota limits nothing. A ceiling does not decide in their
-// place, because it is not known that they do not want the record gone.
+// decideWithoutQuotas returns the decision of the policies for a record if percentOfQuota limits nothing. A ceiling does not decide in
+// their place, because it is not known that they do not want the record gone.
 func (e *Engine) decideWithoutQuotas(rec *record, s *policy.Standing, now time.Time) policy.Decision {
 	limits := e.limitsOn(rec)
 	limits.QuotasInDoubt, limits.Over = true, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -359,5 +360,58 @@ func TestPreviewsOfJobsAndPods(t *testing.T) {
 		if len(previews) != 1 || previews[0].decision.Action != policy.Delete {
 			t.Errorf("%s: previews %+v", name, previews)
 		}
+	}
+}
+
+// TestOutsideCapacity: what a limit by number leaves out is kept, and the explanation says why no limit counts it.
+func TestOutsideCapacity(t *testing.T) {
+	perOwner := testbuilders.Rule("owners", "").WithoutTTL().Keeping(1)
+	perOwner.Capacity().Per = gc.CapacityPerOwner
+	perLabel := testbuilders.Rule("branches", "").WithoutTTL().Keeping(1)
+	perLabel.Capacity().Per, perLabel.Capacity().LabelKey = gc.CapacityPerLabel, "branch"
+	all := testbuilders.Rule("all", "").WithoutTTL().Keeping(1)
+	x := func() *testbuilders.JobBuilder {
+		return testbuilders.Job("x").Complete(testbuilders.Now.Add(-time.Hour))
+	}
+	for name, c := range map[string]struct {
+		rule *testbuilders.RuleBuilder
+		x    *testbuilders.JobBuilder
+		want string
+	}{
+		"no controller": {perOwner, x(), `it has no controller, and rule "owners" of CleanupPolicy "p" counts the objects of each controller`},
+		"no label":      {perLabel, x(), `it has no label "branch", and rule "branches" of CleanupPolicy "p" counts the objects of each value`},
+		"an unknown controller": {all, x().ControlledBy("example.com/v1", "Thing", "t"),
+			"OwnerActive: Thing/t is of a kind that Winnow does not observe"},
+		"no finish time":         {all, testbuilders.Job("x").Complete(time.Time{}), "FinishTimeUnknown: "},
+		"a malformed annotation": {all, x().TTL("2 hours"), "InvalidAnnotation: annotation gc.winnow.dev/ttl"},
+		"an annotation":          {all, x().TTL("1d"), `its annotations keep it longer than rule "all" of CleanupPolicy "p" may`},
+		"a finish in the future": {all, testbuilders.Job("x").Complete(testbuilders.Now.Add(time.Hour)), "it counts from its finish, which is in the future: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testbuilders.Policy("p").Rules(c.rule))
+			w.upsert(c.x.Fact())
+			w.decided("x", policy.Keep, policy.ReasonOutsideCapacity)
+			if got, want := w.candidate("x").Status.Message, "It is kept, because no limit counts it: "+c.want; !strings.HasPrefix(got, want) {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			w.counts("p", counts{candidates: 1})
+			w.policy(testbuilders.Policy("q").Default("never"))
+			w.decided("x", policy.Keep, policy.ReasonNever)
+		})
+	}
+}
+
+// TestAConditionThatFailsHoldsForever: whether a rule that keeps objects forever matches is not known if its condition fails.
+func TestAConditionThatFailsHoldsForever(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Default("1h").Rules(testbuilders.Rule("keep", "never").If("object.metadata.labels.app == 'x'")))
+	f := job(2*time.Hour, "bare")
+	w.withVersions(f)
+	w.facts[f.Name] = f
+	w.Upsert(w.observed(f), w.now)
+	w.decided("bare", policy.Hold, policy.ReasonExpressionError)
+	w.counts("p", counts{candidates: 1, due: 1, held: 1})
+	s := w.candidate("bare").Status
+	if s.State != gc.CandidateHeld || s.TTL != "" || s.Policies[0].KeepsUntil != "" || !strings.Contains(s.Message, `match condition "c0" of rule "keep"`) {
+		t.Errorf("got %+v", s)
 	}
 }

@@ -302,14 +302,14 @@ func (rec *record) findPool(k poolKey, next *int) *pool {
 	return rec.ns.pools[k]
 }
 
-// over reports whether the record is over the limit of a vote; see findMembership for next.
-func (rec *record) over(v policy.Vote, next *int) bool {
+// inPool reports whether the pool of a vote counts the record, and whether the record is over its limit; see findMembership for next.
+func (rec *record) inPool(v policy.Vote, next *int) (counted, over bool) {
 	if !hasCapacity(v) || len(rec.memberships()) == 0 {
-		return false
+		return false, false
 	}
 	k := limitKeyOf(v)
 	m := rec.findMembership(next, func(p *pool) bool { return p.limitKey == k })
-	return m != nil && m.member.Over()
+	return m != nil, m != nil && m.member.Over()
 }
 
 // findMembership returns the record's membership in a pool; nil if there is none. The search begins at the index *next, which becomes the
@@ -329,8 +329,8 @@ func (rec *record) findMembership(next *int, is func(*pool) bool) *membership {
 	return nil
 }
 
-// overCeilings returns the policy of the first ceiling that the record is over, of those whose policies are not suspended and of those whose
-// are; nil if there is none.
+// overCeilings returns the policy of the first ceiling that the record is over, of those whose policies are not suspended, and of those
+// whose policies are; nil if there is none.
 func (rec *record) overCeilings() (running, suspended *policy.Policy) {
 	memberships := rec.memberships()
 	for i := range memberships {

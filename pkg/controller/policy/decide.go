@@ -49,6 +49,7 @@ const (
 	ReasonLeftToOwner             Reason = "LeftToOwner"
 	ReasonUnderCeiling            Reason = "UnderCeiling"
 	ReasonNever                   Reason = "Never"
+	ReasonOutsideCapacity         Reason = "OutsideCapacity"
 	ReasonNotDue                  Reason = "NotDue"
 	ReasonExpired                 Reason = "Expired"
 	ReasonOverCapacity            Reason = "OverCapacity"
@@ -96,6 +97,7 @@ var Reasons = []Reason{
 	ReasonLeftToOwner,
 	ReasonUnderCeiling,
 	ReasonNever,
+	ReasonOutsideCapacity,
 	ReasonNotDue,
 	ReasonExpired,
 	ReasonOverCapacity,
@@ -188,6 +190,7 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 		return Resolution{}, Decision{Action: Ignore, Reason: ReasonNoPolicy}
 	}
 	r, a := s.answer(limits, now)
+	failed, why := s.failed()
 	switch excluded := s.excluded(); {
 	case excluded == ReasonLeftToOwner:
 		return r, Decision{Action: Ignore, Reason: excluded, Detail: s.Controller.String()}
@@ -195,14 +198,24 @@ func (s *Standing) Decide(limits Limits, now time.Time) (Resolution, Decision) {
 		return r, Decision{Action: Ignore, Reason: excluded}
 	case s.Terminating:
 		return r, Decision{Action: Await, Reason: ReasonTerminating, Detail: terminatingDetail(s.Fact)}
+	case failed != "":
+		return r, Decision{Action: Hold, Reason: failed, Detail: why}
 	case r.Policy == nil:
 		return r, Decision{Action: Keep, Reason: ReasonUnderCeiling, Detail: limits.suspendedDetail()}
 	case a.never:
-		return r, Decision{Action: Keep, Reason: ReasonNever}
+		return r, s.decideNever()
 	}
 	d := s.decideCandidate(a, now)
 	d.PassesAt = a.passesAt
 	return r, d
+}
+
+// decideNever decides for a candidate with the answer never.
+func (s *Standing) decideNever() Decision {
+	if s.outside.Rule == nil || s.unlimited {
+		return Decision{Action: Keep, Reason: ReasonNever}
+	}
+	return Decision{Action: Keep, Reason: ReasonOutsideCapacity, Detail: s.whyOutside()}
 }
 
 // suspendedDetail names the suspended policy with a ceiling that the object is above; empty if there is none.

@@ -46,7 +46,7 @@ func (s *Standing) consider(p *Policy, m *Matches, replaced bool) gc.ConsideredP
 		return out
 	}
 	for _, v := range slices.Concat(m.Votes, m.Previews) {
-		if v.Policy == p {
+		if v.Policy == p && v.doubt.reason == "" {
 			out.KeepsUntil = s.format(v.answer(&s.Object))
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Standing) Since() (gc.After, time.Time) {
 // EffectiveTTL returns how long the object is kept by time, whatever limits by count say; empty if that is not known. votes are those that
 // the Standing combines.
 func (s *Standing) EffectiveTTL(votes []Vote, b *Bounds) gc.TTL {
-	if len(votes) == 0 {
+	if failed, _ := s.failed(); failed != "" || len(votes) == 0 {
 		return ""
 	}
 	within := slices.Clone(votes)
@@ -258,6 +258,27 @@ func (s *Standing) extends(own ttl, limits Limits) bool {
 	return after.laterThan(before)
 }
 
+// whyOutside returns why no pool counts the object, although a rule limits only the number.
+func (s *Standing) whyOutside() string {
+	out := &Vote{Policy: s.outside.Policy, Rule: s.outside.Rule}
+	reason, detail := s.hold()
+	if detail == "" {
+		detail = summaries[reason]
+	}
+	_, inPool := out.Rule.Capacity.PoolKey(s.Fact)
+	switch {
+	case reason != "":
+		return fmt.Sprintf("%s: %s", reason, detail)
+	case !inPool && out.Rule.Capacity.per == gc.CapacityPerOwner:
+		return "it has no controller, and " + out.title() + " counts the objects of each controller"
+	case !inPool:
+		return fmt.Sprintf("it has no label %q, and %s counts the objects of each value", out.Rule.Capacity.labelKey, out.title())
+	case s.annotations.ttl != nil || !s.annotations.keepUntil.IsZero():
+		return "its annotations keep it longer than " + out.title() + " may"
+	}
+	return "it counts from its finish, which is in the future: " + s.FinishedAt.UTC().Format(time.RFC3339)
+}
+
 // Sentence says why, to people.
 func (d Decision) Sentence() string {
 	if d.Detail == "" {
@@ -276,6 +297,7 @@ var summaries = map[Reason]string{
 	ReasonLeftToOwner:             "It is left to its owner, and goes with it",
 	ReasonUnderCeiling:            "Only a ceiling counts it, and does not take it",
 	ReasonNever:                   "It is kept without a time limit",
+	ReasonOutsideCapacity:         "It is kept, because no limit counts it",
 	ReasonNotDue:                  "It is kept until it is due",
 	ReasonExpired:                 "Its TTL has ended",
 	ReasonOverCapacity:            "It is over a limit by count: newer objects fill the limit",

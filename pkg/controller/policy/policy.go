@@ -176,8 +176,8 @@ func (p *Policy) DoesNothing() bool {
 type Vote struct {
 	Policy *Policy
 	Rule   *Rule
-	// Over is set if the object is above the limit of its pool.
-	Over bool
+	// Counted is set if a pool counts the object, and Over if the object is above the limit of the pool.
+	Counted, Over bool
 
 	doubt doubt
 }

@@ -29,6 +29,10 @@ type Standing struct {
 	by     Resolution
 	// latestWithoutQuotas is the latest answer if percentOfQuota limits nothing.
 	latestWithoutQuotas answer
+	// unlimited is set if a vote keeps the object forever, and limits no number. outside is the first vote that limits only the number, and
+	// whose pool does not count the object; empty if there is none.
+	unlimited bool
+	outside   Resolution
 	// annotationTTL is the strictest of the votes.
 	annotationTTL gc.AnnotationTTLMode
 	// withOwner is set if any vote leaves the object to its owner.
@@ -96,6 +100,7 @@ func (s *Standing) add(v *Vote) {
 	}
 	s.addDeadline(v, first)
 	s.addAnswer(v, first)
+	s.addLimit(v)
 }
 
 // addAnswer adds the answer of a vote.
@@ -106,6 +111,17 @@ func (s *Standing) addAnswer(v *Vote, first bool) {
 	}
 	if first || s.decides(v, a) {
 		s.latest, s.by = a, Resolution{Policy: v.Policy, Rule: v.Rule, Propagation: v.Rule.propagation}
+	}
+}
+
+// addLimit adds whether a vote limits anything for the object.
+func (s *Standing) addLimit(v *Vote) {
+	switch {
+	case !v.Rule.ttl.never:
+	case v.Rule.Capacity == nil:
+		s.unlimited = true
+	case !v.Counted && s.outside.Rule == nil:
+		s.outside = Resolution{Policy: v.Policy, Rule: v.Rule}
 	}
 }
 
@@ -175,13 +191,20 @@ func (s *Standing) leftToOwner() bool {
 	return false
 }
 
+// failed returns why it is not known which rule decides, or whether the object has finished; empty if both are known.
+func (s *Standing) failed() (reason Reason, detail string) {
+	if s.Failed != "" {
+		return ReasonExpressionError, s.Failed
+	}
+	return s.doubt.reason, s.doubt.detail
+}
+
 // unclear returns why it is not known when the object is due; empty if it is known.
 func (s *Standing) unclear() (reason Reason, detail string) {
+	if reason, detail := s.failed(); reason != "" {
+		return reason, detail
+	}
 	switch {
-	case s.Failed != "":
-		return ReasonExpressionError, s.Failed
-	case s.doubt.reason != "":
-		return s.doubt.reason, s.doubt.detail
 	case s.Doubt != "" && s.after != gc.AfterCreated:
 		return ReasonFinishTimeUnknown, s.Doubt
 	case s.after == gc.AfterCreated && s.Created.IsZero():

@@ -53,7 +53,8 @@ type CleanupCandidateStatus struct {
 	// If it is kept:
 	//  - NotDue: until dueTime
 	//  - Never: forever, by a TTL of "never" or because nothing limits its time
-	//  - UnderCeiling: no policy matches it, and the ceilings that count it have room
+	//  - OutsideCapacity: its rule limits only how many objects are kept, and does not count this one. The message says why
+	//  - UnderCeiling: no policy matches it, and the ceilings that count it have room, or are of suspended policies
 	//
 	// If it is due:
 	//  - Expired: its TTL has ended

@@ -177,8 +177,8 @@ type ClusterCleanupPolicySpec struct {
 	// +k8s:validation:maxLength=32
 	// +k8s:validation:pattern="^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 	ActiveDeadline *TTL `json:"activeDeadline,omitempty"`
-	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
-	// has a vote where other policies match, so it keeps what it kept before.
+	// suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as
+	// held. It still has a vote where other policies match, so it keeps what it kept before. Its other guardrails apply.
 	// +optional
 	// +k8s:optional
 	Suspend bool `json:"suspend,omitempty"`

@@ -21,7 +21,8 @@ import (
 type recomputation struct {
 	*World
 	votes map[types.UID][]vote
-	// overLimit are, by object, the policies whose pools are full of newer objects.
+	// pooled are, by object, the policies whose pools count it, and overLimit those whose pools are full of newer objects.
+	pooled    map[types.UID]map[PolicyRef]bool
 	overLimit map[types.UID]map[PolicyRef]bool
 	// ceilings are, by object, the first cluster policy by name that has it over a ceiling, and is not suspended.
 	ceilings map[types.UID]PolicyRef
@@ -29,11 +30,12 @@ type recomputation struct {
 
 func (w *World) recomputation(previewed PolicyRef) *recomputation {
 	c := &recomputation{
-		World: w, votes: map[types.UID][]vote{}, overLimit: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
+		World: w, votes: map[types.UID][]vote{}, pooled: map[types.UID]map[PolicyRef]bool{},
+		overLimit: map[types.UID]map[PolicyRef]bool{}, ceilings: map[types.UID]PolicyRef{},
 	}
 	for _, f := range w.Objects {
 		c.votes[f.UID] = w.votesOn(f, previewed)
-		c.overLimit[f.UID] = map[PolicyRef]bool{}
+		c.pooled[f.UID], c.overLimit[f.UID] = map[PolicyRef]bool{}, map[PolicyRef]bool{}
 	}
 	c.countPools()
 	c.countCeilings()
@@ -95,6 +97,7 @@ func (c *recomputation) countPools() {
 			if !ok || f.NativeTTL != nil || !c.counts(f) || c.keptByAnnotation(f) {
 				continue
 			}
+			c.pooled[f.UID][v.policy] = true
 			if limit, ok := c.limit(v.capacity, f); ok {
 				members[p], limits[p] = append(members[p], f), limit
 			}

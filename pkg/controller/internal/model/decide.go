@@ -59,12 +59,30 @@ func (c *recomputation) decideUnstopped(f *lifecycle.Fact) verdict {
 	switch {
 	case f.Terminating:
 		return say(Await, "Terminating", time.Time{})
+	case f.Failed != "", c.conditionFailed(f):
+		return say(Hold, "ExpressionError", time.Time{})
 	case len(c.votes[f.UID]) == 0 && !overCeiling:
 		return say(Keep, "UnderCeiling", time.Time{})
 	case s.never:
-		return say(Keep, "Never", time.Time{})
+		return say(Keep, c.reasonForNever(f), time.Time{})
 	}
 	return c.decideCandidate(f, s, say)
+}
+
+// reasonForNever returns why an object is kept forever: OutsideCapacity if all votes that keep it limit the number of objects, and the pool
+// of one does not count it.
+func (c *recomputation) reasonForNever(f *lifecycle.Fact) string {
+	reason := "Never"
+	for _, v := range c.votes[f.UID] {
+		switch m, _ := c.answerOf(v, f); {
+		case !m.never:
+		case v.capacity == nil:
+			return "Never"
+		case !c.pooled[f.UID][v.policy]:
+			reason = "OutsideCapacity"
+		}
+	}
+	return reason
 }
 
 // decideCandidate returns what would happen to a candidate that is not kept forever.
@@ -72,8 +90,6 @@ func (c *recomputation) decideCandidate(
 	f *lifecycle.Fact, s effectiveAnswer, say func(action, reason string, at time.Time) verdict,
 ) verdict {
 	switch {
-	case f.Failed != "", c.conditionFailed(f):
-		return say(Hold, "ExpressionError", time.Time{})
 	case f.Doubt != "":
 		return say(Hold, "FinishTimeUnknown", time.Time{})
 	case c.usageUnknown(f) && f.Usage.Since.IsZero():

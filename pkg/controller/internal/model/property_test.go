@@ -293,6 +293,7 @@ func TestDrawnWorldsHaveEverything(t *testing.T) {
 		"SetDeadline ActiveDeadline": true, "SetDeadline ActiveDeadlineWithdrawn": true, "HoldDeadline Suspended": true,
 		"Ignore NamespaceUnknown": true, "Ignore NamespaceTerminating": true, "Ignore NamespaceProtected": true, "Ignore NoPolicy": true,
 		"Ignore NotFinished": true, "Ignore LeftToOwner": true, "Await Terminating": true, "Keep UnderCeiling": true, "Keep Never": true,
+		"Keep OutsideCapacity": true,
 		"Hold ExpressionError": true, "Wait NotDue": true, "Hold InvalidAnnotation": true, "Hold OwnerActive": true, "Hold Uncounted": true,
 		"Hold ManagedElsewhere": true, "Hold RecreateLoop": true, "Hold PolicyUnreadable": true, "Hold Suspended": true,
 		"Delete Expired": true, "Delete OverCapacity": true, "Delete OverCeiling": true,
