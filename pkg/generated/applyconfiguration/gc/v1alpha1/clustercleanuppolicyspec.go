@@ -35,8 +35,8 @@ type ClusterCleanupPolicySpecApplyConfiguration struct {
 	// fail with DeadlineExceeded. Winnow sets it only for Jobs without a controller or of a CronJob, and for Pods without a
 	// controller. Write a duration of at least one second, for example "6h". If unset, Winnow ends nothing.
 	ActiveDeadline *gcv1alpha1.TTL `json:"activeDeadline,omitempty"`
-	// suspend stops this policy: while it is true, the policy deletes nothing, and shows its due objects as held. It still
-	// has a vote where other policies match, so it keeps what it kept before.
+	// suspend stops this policy: while it is true, the policy and its ceilings delete nothing, and it shows its due objects as
+	// held. It still has a vote where other policies match, so it keeps what it kept before. Its other guardrails apply.
 	Suspend *bool `json:"suspend,omitempty"`
 	// annotationTTL says what the annotations gc.winnow.dev/ttl and gc.winnow.dev/keep-until on an object can do. ExtendOnly
 	// (the default) lets them only extend the time that the policy sets. Any lets gc.winnow.dev/ttl shorten it too. Ignore
