@@ -5,6 +5,7 @@ package approval
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"time"
 
@@ -23,6 +24,8 @@ type Batch struct {
 	Changes Changes
 	// Objects is the number of objects, Overdue how many of these were due while the previous controller still ran.
 	Objects, Overdue int
+	// UIDs are those of the objects; nil if none of them can have become due by an earlier change.
+	UIDs iter.Seq[types.UID]
 	// Unreported is how many objects of the policy, in all namespaces, were due while the previous controller still ran although its last
 	// status did not count them. It matters only if the changes are unseen.
 	Unreported int
@@ -111,12 +114,12 @@ func (b *assessed) wide() int {
 
 // count adds the batch to the windows, so that it counts together with later changes.
 func (b *assessed) count(recent Recent, now time.Time) {
-	b.Recent.Add(b.Objects, now)
+	b.Recent.Add(b.Objects, b.Limits.Objects.remembers(b.UIDs), now)
 	for uid := range b.reach() {
 		if recent[uid] == nil {
 			recent[uid] = &Window{}
 		}
-		recent[uid].Add(b.Objects, now)
+		recent[uid].Add(b.Objects, b.Limits.Total.remembers(b.UIDs), now)
 	}
 }
 
@@ -137,14 +140,14 @@ func (b *assessed) reach() sets.Set[types.UID] {
 
 // sumObjects finds the batches that exceed the limit of their namespace, together with the batches of all policies there.
 func sumObjects(all []*assessed, now time.Time) {
-	n := map[string]int{}
+	n := map[string]int{} // beyond those that count already
 	for _, b := range all {
 		if !b.shown.Unseen {
-			n[b.Namespace] += b.Objects
+			n[b.Namespace] += b.Recent.With(b.Objects, b.UIDs, now) - b.Recent.Sum(now)
 		}
 	}
 	for _, b := range all {
-		if n[b.Namespace] > 0 {
+		if !b.shown.Unseen {
 			b.overObjects = b.Limits.Objects.exceeded(n[b.Namespace] + b.Recent.Sum(now))
 		}
 	}
@@ -159,13 +162,11 @@ func sumTotal(all []*assessed, recent Recent, now time.Time) {
 		}
 		for uid := range b.reach() {
 			limitTotal(limits, uid, b.Limits.Total)
-			n[uid] += b.Objects
+			n[uid] += recent[uid].With(b.Objects, b.UIDs, now) - recent[uid].Sum(now)
 		}
 	}
 	for uid := range n {
-		if w := recent[uid]; w != nil {
-			n[uid] += w.Sum(now)
-		}
+		n[uid] += recent[uid].Sum(now)
 	}
 	for _, b := range all {
 		for uid := range b.reach() {

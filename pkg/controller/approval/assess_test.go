@@ -48,7 +48,7 @@ func (b *Batch) allowing(set policy.HoldAbove) *Batch {
 }
 
 func (b *Batch) after(objects int, ago time.Duration) *Batch {
-	b.Recent.Add(objects, testbuilders.Now.Add(-ago))
+	b.Recent.Add(objects, nil, testbuilders.Now.Add(-ago))
 	return b
 }
 
@@ -91,7 +91,7 @@ func assess(t *testing.T, cases map[string]assessCase) {
 		t.Run(name, func(t *testing.T) {
 			recent := Recent{}
 			for uid, ago := range c.recent {
-				recent[uid] = &Window{{At: testbuilders.Now.Add(-ago), Objects: 6}}
+				recent[uid] = &Window{Counts: []Count{{At: testbuilders.Now.Add(-ago), Objects: 6}}}
 			}
 			got := Assess(c.batches, recent, testbuilders.Now)
 			if len(got) != len(c.want) {
@@ -315,7 +315,7 @@ func TestAssessCounts(t *testing.T) {
 		"unseen":                          {of("a", 10, unseen).overdue(10, 10).byCluster("c"), 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			recent := Recent{"gone": &Window{{At: old, Objects: 3}}}
+			recent := Recent{"gone": &Window{Counts: []Count{{At: old, Objects: 3}}}}
 			Assess([]*Batch{c.batch}, recent, testbuilders.Now)
 			if got := c.batch.Recent.Sum(testbuilders.Now); got != c.window {
 				t.Errorf("%d objects count in the namespace, want %d", got, c.window)

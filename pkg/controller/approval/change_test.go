@@ -52,28 +52,6 @@ func TestJoinOldest(t *testing.T) {
 	}
 }
 
-// TestWindow: objects that a change made due count for ten minutes.
-func TestWindow(t *testing.T) {
-	one := &Window{}
-	one.Add(1, testbuilders.Now)
-	if one.Add(0, testbuilders.Now); len(*one) != 1 || one.Sum(testbuilders.Now) != 1 {
-		t.Errorf("counts are %v, want one of one object", *one)
-	}
-	if one.Add(2, testbuilders.Now.Add(WindowLength)); len(*one) != 1 {
-		t.Errorf("counts are %v, and the first one should be forgotten", *one)
-	}
-	for after, want := range map[time.Duration]int{
-		0: 5, 5*time.Minute - 1: 5, 5 * time.Minute: 3, 10*time.Minute - 1: 3, 10 * time.Minute: 0,
-	} {
-		w := &Window{}
-		w.Add(2, testbuilders.Now.Add(-5*time.Minute))
-		w.Add(3, testbuilders.Now)
-		if got := w.Sum(testbuilders.Now.Add(after)); got != want {
-			t.Errorf("%d objects after %s, want %d", got, after, want)
-		}
-	}
-}
-
 // TestRecord: a change replaces the earlier one of the same policy, and keeps since when the changes of the namespace wait.
 func TestRecord(t *testing.T) {
 	first, later := testbuilders.Now, testbuilders.Now.Add(time.Minute)

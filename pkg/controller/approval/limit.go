@@ -5,7 +5,10 @@ package approval
 
 import (
 	"fmt"
+	"iter"
 	"math"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/policy"
@@ -51,6 +54,14 @@ func (l Limit) exceeded(objects int) *Limit {
 		return &l
 	}
 	return nil
+}
+
+// remembers returns the objects for which a window needs to know whether they count already: those given, or none if there is no limit.
+func (l Limit) remembers(uids iter.Seq[types.UID]) iter.Seq[types.UID] {
+	if l.max == math.MaxInt {
+		return nil
+	}
+	return uids
 }
 
 // stricter reports whether l is lower than o. Equal limits have the same order on every replica.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/controller/approval"
@@ -155,10 +156,18 @@ func (e *Engine) batchesOf(ns *namespace, changes approval.Changes) []*batch {
 }
 
 func (e *Engine) newBatch(ns *namespace, p *policy.Policy, changes approval.Changes) *batch {
-	return &batch{ns: ns, policy: p, Batch: approval.Batch{
+	b := &batch{ns: ns, policy: p, Batch: approval.Batch{
 		Namespace: ns.name, Policy: p.UID, Cluster: p.Cluster != nil, Approvals: &e.policyState(p.NamespacedName).Approvals,
 		Changes: changes, Limits: e.holdLimits(ns), Recent: &ns.recent,
 	}}
+	b.UIDs = func(yield func(types.UID) bool) {
+		for _, rec := range b.records {
+			if !yield(rec.UID()) {
+				return
+			}
+		}
+	}
+	return b
 }
 
 // holdLimits returns the limits for the changes of a namespace. A limit that was removed since the first of the changes still applies.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/internal/model"
@@ -21,10 +22,11 @@ import (
 
 // Which objects must wait for approval, computed without the engine: which objects a change made due, and when a hold ends.
 
-// simAssessed counts the objects that a change made due and that needed no approval.
+// simAssessed are the objects that a change made due and that needed no approval. others counts those that nobody remembers.
 type simAssessed struct {
-	at      time.Time
-	objects int
+	at     time.Time
+	uids   []types.UID
+	others int
 }
 
 // simChange is what people changed. wide is the UID of a cluster policy, and empty for any other change. start stands for all cluster
@@ -80,7 +82,7 @@ func (e *simulation) assess(c simChange) {
 	affected := e.affected(due)
 	var all []*simBatch
 	skipped := map[string]bool{}
-	inNamespace, inAll := map[string]int{}, map[types.UID]int{}
+	inNamespace, inAll := map[string][]types.UID{}, map[types.UID][]types.UID{}
 	most := map[types.UID]int{}
 	for _, key := range sortedPolicies(due) {
 		uids := due[key]
@@ -99,33 +101,34 @@ func (e *simulation) assess(c simChange) {
 			continue
 		}
 		all = append(all, f)
-		inNamespace[f.namespace] += len(f.uids)
+		inNamespace[f.namespace] = append(inNamespace[f.namespace], f.uids...)
 		for _, uid := range f.reach() {
-			inAll[uid] += len(f.uids)
+			inAll[uid] = append(inAll[uid], f.uids...)
 			total := e.limits(f.namespace).total
 			if before, ok := most[uid]; len(f.uids) > 0 && (!ok || total < before) {
 				most[uid] = total
 			}
 		}
 	}
-	for namespace, n := range inNamespace {
-		inNamespace[namespace] = n + e.sum(namespace)
+	sums := map[string]int{}
+	for namespace, uids := range inNamespace {
+		sums[namespace] = e.sum(namespace, uids)
 	}
-	for uid, n := range inAll {
-		inAll[uid] = n + e.sum(string(uid))
+	for uid, uids := range inAll {
+		sums[string(uid)] = e.sum(string(uid), uids)
 	}
 	for _, f := range all {
 		if len(f.uids) == 0 {
 			continue
 		}
-		total := slices.ContainsFunc(f.reach(), func(uid types.UID) bool { return inAll[uid] > most[uid] })
+		total := slices.ContainsFunc(f.reach(), func(uid types.UID) bool { return sums[string(uid)] > most[uid] })
 		switch {
-		case total || inNamespace[f.namespace] > e.limits(f.namespace).objects:
+		case total || sums[f.namespace] > e.limits(f.namespace).objects:
 			e.hold(f, total && len(f.wide) > 0 && f.decider.Namespace == "")
 		case e.clear(f.decider, f.uids):
 			counts := append(f.reach(), types.UID(f.namespace))
 			for _, key := range counts {
-				e.recent[string(key)] = append(e.recent[string(key)], simAssessed{e.Now, len(f.uids)})
+				e.recent[string(key)] = append(e.recent[string(key)], simAssessed{at: e.Now, uids: f.uids})
 			}
 		}
 	}
@@ -192,15 +195,16 @@ func sortedPolicies[V any](of map[model.PolicyInNamespace]V) []model.PolicyInNam
 	return slices.SortedFunc(maps.Keys(of), func(a, b model.PolicyInNamespace) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
-// sum returns how many objects changes of the last ten minutes made due.
-func (e *simulation) sum(key string) int {
-	n := 0
+// sum returns how many objects changes of the last ten minutes made due, and one that makes these due now. Each counts once.
+func (e *simulation) sum(key string, uids []types.UID) int {
+	n, all := 0, sets.New(uids...)
 	for _, w := range e.recent[key] {
 		if e.Now.Before(w.at.Add(10 * time.Minute)) {
-			n += w.objects
+			n += w.others
+			all.Insert(w.uids...)
 		}
 	}
-	return n
+	return n + all.Len()
 }
 
 // clear marks objects that a policy decides for as cleared, unless their deletion is stopped: then the change that ends the stop makes them

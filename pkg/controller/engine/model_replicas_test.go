@@ -90,11 +90,11 @@ func (e *simulation) follow() {
 	}
 	e.follower.recent = approval.Recent{}
 	for uid, w := range e.leader.recent {
-		e.follower.recent[uid] = new(slices.Clone(*w))
+		e.follower.recent[uid] = new(w.Clone())
 	} // A new replica would not know these counts, but the test compares everything else.
 	for name, ns := range e.leader.namespaces {
 		if other := e.follower.namespaces[name]; other != nil {
-			other.recent = slices.Clone(ns.recent)
+			other.recent = ns.recent.Clone()
 		}
 	}
 }
@@ -174,18 +174,25 @@ func (e *simulation) writeStatus() {
 // windows returns what recent changes made due according to an engine, as far as it still counts.
 func (e *simulation) windows(t *driver) map[string][]simAssessed {
 	out := map[string][]simAssessed{}
-	add := func(key string, w approval.Window) {
-		for _, of := range w {
-			if e.Now.Before(of.At.Add(approval.WindowLength)) {
-				out[key] = append(out[key], simAssessed{of.At, of.Objects})
+	add := func(key string, w *approval.Window) {
+		for _, of := range w.Counts {
+			if of.Objects == 0 || !e.Now.Before(of.At.Add(approval.WindowLength)) {
+				continue
 			}
+			a := simAssessed{at: of.At, others: of.Objects}
+			for uid, at := range w.Counted {
+				if at.Equal(of.At) {
+					a.uids, a.others = append(a.uids, uid), a.others-1
+				}
+			}
+			out[key] = append(out[key], a)
 		}
 	}
 	for name, ns := range t.namespaces {
-		add(name, ns.recent)
+		add(name, &ns.recent)
 	}
 	for uid, w := range t.recent {
-		add(string(uid), *w)
+		add(string(uid), w)
 	}
 	return out
 }
@@ -293,7 +300,7 @@ func (e *simulation) sameClearances() bool {
 		out := map[string]int{}
 		for key, assessments := range all {
 			for _, of := range assessments {
-				out[fmt.Sprint(key, of.at)] += of.objects
+				out[fmt.Sprint(key, of.at)] += len(of.uids) + of.others
 			}
 		}
 		return out

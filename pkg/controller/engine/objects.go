@@ -106,6 +106,10 @@ func (e *Engine) remove(rec *record, now time.Time) {
 		rec.extra.removedInFlight = true
 	}
 	accepted, setBefore := rec.accepted(), rec.ns.deadlinesSet
+	rec.ns.recent.Forget(rec.UID())
+	for _, w := range e.recent {
+		w.Forget(rec.UID())
+	}
 	e.drop(rec, now)
 	e.uncoverDeadlines(rec.ns, setBefore, now)
 	if accepted != nil {

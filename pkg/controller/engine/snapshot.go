@@ -70,7 +70,7 @@ func (e *Engine) BeginSnapshot(change Proposal, maxFacts int, spent func(work in
 	s.Engine.kinds, s.Engine.copiedUsages = e.kinds, map[types.UID]lifecycle.Usage{}
 	s.Engine.fresh, s.Engine.writes, s.Engine.lastRun = e.fresh.WhatIsListed(), e.writes, e.lastRun
 	for uid, w := range e.recent {
-		s.Engine.recent[uid] = new(slices.Clone(*w))
+		s.Engine.recent[uid] = new(w.Clone())
 	}
 	for _, ps := range e.clusterPolicies {
 		s.Engine.clusterPolicies = append(s.Engine.clusterPolicies, s.Engine.copyPolicy(ps))
@@ -262,7 +262,7 @@ func (e *Engine) copyPolicy(ps *policyState) *policyState {
 func (s *Snapshot) copyNamespace(ns *namespace, now time.Time) {
 	c := s.Engine.namespace(ns.name)
 	c.known, c.terminating, c.protected, c.labels = ns.known, ns.terminating, ns.protected, ns.labels
-	c.changes, c.recent = slices.Clone(ns.changes), slices.Clone(ns.recent)
+	c.changes, c.recent = slices.Clone(ns.changes), ns.recent.Clone()
 	c.formerHoldAbove, c.bounds = ns.formerHoldAbove, ns.bounds
 	c.conditions, c.marks = maps.Clone(ns.conditions), maps.Clone(ns.marks)
 	for _, h := range ns.holds {
