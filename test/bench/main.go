@@ -40,7 +40,7 @@ type options struct {
 
 	policies, namespaces int
 	kinds, custom        int
-	candidates           int
+	candidates, large    int
 	settle               time.Duration
 
 	unusedNamespaces, podEvents int
@@ -68,6 +68,7 @@ var measurements = []struct {
 	{"tenant", measureTenant},
 	{"candidates", measureCandidates},
 	{"etiquette", measureEtiquette},
+	{"large", measureLarge},
 }
 
 func main() {
@@ -140,6 +141,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.unusedNamespaces, "unused-namespaces", 10_000, "unused: namespaces, each with 10 Pods and 20 ConfigMaps and Secrets")
 	flags.IntVar(&o.podEvents, "pod-events", 2000, "unused: Pods that are updated, created and deleted each time")
 	flags.IntVar(&o.candidates, "candidates", 100_000, "candidates: how many there are")
+	flags.IntVar(&o.large, "large", 300, "large: ConfigMaps of a megabyte")
 	flags.Var(&o.throughput, "throughput", "throughput, concurrency: how many Jobs expire together; several numbers with commas between")
 	flags.BoolVar(
 		&o.apart,

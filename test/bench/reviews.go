@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/generated/clientset/versioned"
@@ -18,6 +20,13 @@ import (
 // reviewClients review at the same time.
 const reviewClients = 20
 
+// reviewClient returns the client of a user of its own, because one user can have only a few reviews that wait.
+func (w *world) reviewClient(i int) (versioned.Interface, error) {
+	config := rest.CopyConfig(w.cluster.RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprint("client-", i), Groups: []string{user.SystemPrivilegedGroup}}
+	return versioned.NewForConfig(config)
+}
+
 // measureReviews measures reviews of a draft that would delete all candidates within an hour, and how late Jobs of another namespace go
 // while many clients review it, and while nobody does, in turn.
 func (w *world) measureReviews(ctx context.Context, o options, r *report) error {
@@ -25,7 +34,7 @@ func (w *world) measureReviews(ctx context.Context, o options, r *report) error 
 	if err != nil {
 		return err
 	}
-	review := func(ctx context.Context) error {
+	review := func(ctx context.Context, client versioned.Interface) error {
 		ttl := v1alpha1.TTL("1h")
 		draft := &v1alpha1.CleanupReview{
 			ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: v1alpha1.CleanupPolicySpec{TTLAfterFinished: &ttl},
@@ -42,7 +51,7 @@ func (w *world) measureReviews(ctx context.Context, o options, r *report) error 
 	var alone []anew
 	for round := range o.rounds {
 		r.progress("reviews: %d of %d ...", round+1, o.rounds)
-		one, err := anewOf(ctx, w.replica().Process.Pid(), "review", func() error { return review(ctx) })
+		one, err := anewOf(ctx, w.replica().Process.Pid(), "review", func() error { return review(ctx, client) })
 		if err != nil {
 			return err
 		}
@@ -61,10 +70,14 @@ func (w *world) measureReviews(ctx context.Context, o options, r *report) error 
 	beside, err := w.expireBeside(ctx, o, r, "reviews", func(ctx context.Context) (int, error) {
 		var total atomic.Int64
 		clients, ctx := errgroup.WithContext(ctx)
-		for range reviewClients {
+		for i := range reviewClients {
+			as, err := w.reviewClient(i)
+			if err != nil {
+				return 0, err
+			}
 			clients.Go(func() error {
 				for {
-					if err := review(ctx); err != nil {
+					if err := review(ctx, as); err != nil {
 						return err
 					}
 					total.Add(1)
