@@ -34,6 +34,8 @@ const (
 	knownMost, listedMost = 50_000, 20_000
 	// atOnce is how many forecasts run concurrently. Each may use a whole processor.
 	atOnce = 2
+	// pagesAtOnce is how many pages all forecasts and reviews together read at the same time, so that their memory is bounded.
+	pagesAtOnce = 2
 )
 
 const (
@@ -63,6 +65,7 @@ type Forecaster struct {
 
 // New returns a Forecaster.
 func New(c Config) *Forecaster {
+	c.Client = c.Client.Apart(pagesAtOnce)
 	return &Forecaster{
 		Config: c, knownMost: knownMost, listedMost: listedMost, reviewKnownMost: reviewKnownMost,
 		reviewTimeout: reviewTimeout, reviewListTimeout: reviewListTimeout, slots: make(chan struct{}, atOnce),

@@ -301,7 +301,7 @@ func TestLifecycleBounds(t *testing.T) {
 		"refused": {
 			phase: "Done", most: 4, err: errors.New("no right"),
 			want: []string{`more objects may be due than were counted: runs.example.com cannot be listed: ` +
-				`Get "http://cluster.test/apis/example.com/v1/namespaces/team-a/runs?limit=500": no right`},
+				`Get "http://cluster.test/apis/example.com/v1/namespaces/team-a/runs?limit=16": no right`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
@@ -94,13 +94,14 @@ func (l *lister) readNamespace(ctx context.Context, resource, namespace string, 
 	if err != nil {
 		return err
 	}
-	pages := pager.New(pager.ListPageFunc(l.Client.Lister(observe.NewReading(kind, l.conditionsOf), namespace)))
-	pages.FullListIfExpired = false
-	which := metav1.ListOptions{FieldSelector: kind.Ended}
+	which := kind.Ended
 	if l.running {
-		which = metav1.ListOptions{}
+		which = ""
 	}
-	return pages.EachListItem(ctx, which, func(object runtime.Object) error { return l.add(kind, object, wanted) })
+	reading := observe.NewReading(kind, l.conditionsOf)
+	return l.Client.EachPage(ctx, reading, namespace, which, func(page runtime.Object, _ metav1.ListInterface) error {
+		return meta.EachListItem(page, func(object runtime.Object) error { return l.add(kind, object, wanted) })
+	})
 }
 
 func (l *lister) conditionsOf(resource string) map[string]*lifecycle.Conditions {

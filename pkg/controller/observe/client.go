@@ -28,6 +28,7 @@ type Client struct {
 	metadata metadata.Interface
 	config   *rest.Config
 	http     *http.Client
+	pages    pageSlots
 }
 
 // NewClient makes a Client.
@@ -43,11 +44,30 @@ func NewClient(c *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{metadata: bare, config: c, http: transport}, nil
+	return &Client{metadata: bare, config: c, http: transport, pages: newPageSlots(pagesAtOnce)}, nil
 }
 
-// Lister returns what lists the objects of a namespace, or of all namespaces.
+// Apart returns a Client that reads up to so many pages at the same time, besides those of c.
+func (c *Client) Apart(pages int) *Client {
+	apart := *c
+	apart.pages = newPageSlots(pages)
+	return &apart
+}
+
+// EachPage lists the objects of a namespace, or of all namespaces, and calls do with each page before it requests the next one. No more
+// pages than a Client may read at once are in memory at the same time.
+func (c *Client) EachPage(
+	ctx context.Context, r Reading, namespace, fieldSelector string, do func(page runtime.Object, m metav1.ListInterface) error,
+) error {
+	return eachPage(ctx, c.pages, selecting(c.Lister(r, namespace), fieldSelector), pageSize, do)
+}
+
+// Lister returns what lists the objects of a namespace, or of all namespaces. Its pages are bounded by bytes.
 func (c *Client) Lister(r Reading, namespace string) cache.ListWithContextFunc {
+	return bounded(c.lister(r, namespace))
+}
+
+func (c *Client) lister(r Reading, namespace string) cache.ListWithContextFunc {
 	if r.content == bare {
 		return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.metadata.Resource(r.Kind.GroupVersionResource()).Namespace(namespace).List(ctx, options)

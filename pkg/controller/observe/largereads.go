@@ -17,7 +17,7 @@ type largeReads struct{ http.RoundTripper }
 func (l largeReads) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = &readAhead{ReadCloser: resp.Body}
+		resp.Body = measure(r, &readAhead{ReadCloser: resp.Body})
 	}
 	return resp, err
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/iotest"
 
@@ -36,7 +37,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.R
 func TestLargeReads(t *testing.T) {
 	body, more := net.Pipe()
 	counted := &countedReads{Reader: body}
-	resp, err := largeReads{answering{&http.Response{Body: counted}}}.RoundTrip(nil)
+	resp, err := largeReads{answering{&http.Response{Body: counted}}}.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
 	}

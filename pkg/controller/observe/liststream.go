@@ -40,6 +40,7 @@ type listStream struct {
 	lister  cache.ListWithContextFunc
 	watcher cache.WatchFuncWithContext
 	report  func(context.Context, error) // whether the resource can be observed
+	pages   pageSlots
 	kind    *kinds.Kind
 	listed  func() // called when a list has ended or failed, and when the stream has
 	begin   func() List
@@ -59,7 +60,7 @@ func (s *listStream) listWatch() *cache.ListWatch {
 // list lists all objects page by page, where the API server cannot stream lists, and returns a list without them. The options are those
 // of a reflector that wants to be served from the watch cache, where one answer may have all objects.
 func (s *listStream) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	version, err := eachFacts(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	version, err := eachFacts(ctx, s.pages, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		l, err := s.lister(ctx, options)
 		s.answered(ctx, err, options.Continue == "")
 		return l, err
@@ -217,9 +218,9 @@ const pageSize = 500
 
 // eachFacts lists objects page by page, as they were at one resource version, and returns that version.
 func eachFacts(
-	ctx context.Context, list cache.ListWithContextFunc, kind *kinds.Kind, add func([]*facts.Compact),
+	ctx context.Context, pages pageSlots, list cache.ListWithContextFunc, kind *kinds.Kind, add func([]*facts.Compact),
 ) (resourceVersion string, err error) {
-	err = eachPage(ctx, list, pageSize, func(l runtime.Object, m metav1.ListInterface) error {
+	err = eachPage(ctx, pages, list, pageSize, func(l runtime.Object, m metav1.ListInterface) error {
 		resourceVersion = m.GetResourceVersion()
 		page := make([]*facts.Compact, 0, meta.LenList(l))
 		err := meta.EachListItem(l, func(object runtime.Object) error {
@@ -243,23 +244,36 @@ func eachFacts(
 
 // eachPage lists objects, at most so many at a time, and calls do with each page before it requests the next one.
 func eachPage(
-	ctx context.Context, list cache.ListWithContextFunc, most int64, do func(page runtime.Object, m metav1.ListInterface) error,
+	ctx context.Context, pages pageSlots, list cache.ListWithContextFunc, most int64,
+	do func(page runtime.Object, m metav1.ListInterface) error,
 ) error {
 	options := metav1.ListOptions{Limit: most}
 	for {
-		page, err := list(ctx, options)
-		if err != nil {
+		next, err := onePage(ctx, pages, list, options, do)
+		if err != nil || next == "" {
 			return err
 		}
-		m, err := meta.ListAccessor(page)
-		if err != nil {
-			return err
-		}
-		if err := do(page, m); err != nil {
-			return err
-		}
-		if options.Continue = m.GetContinue(); options.Continue == "" {
-			return nil
-		}
+		options.Continue = next
 	}
+}
+
+// onePage is eachPage for one page. It returns what the next one is requested with; empty if there is none.
+func onePage(
+	ctx context.Context, pages pageSlots, list cache.ListWithContextFunc, options metav1.ListOptions,
+	do func(page runtime.Object, m metav1.ListInterface) error,
+) (next string, err error) {
+	done, err := pages.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	page, err := list(ctx, options)
+	if err != nil {
+		return "", err
+	}
+	m, err := meta.ListAccessor(page)
+	if err != nil {
+		return "", err
+	}
+	return m.GetContinue(), do(page, m)
 }

@@ -123,7 +123,7 @@ func (s *scripted) observed(t *testing.T) []string {
 	utilruntime.ErrorHandlers = nil // The handlers wait in real time, which would be decades in the time of synctest.
 	synctest.Test(t, func(t *testing.T) {
 		stream := &listStream{
-			lister: s.list, watcher: s.watch, now: time.Now,
+			lister: s.list, watcher: s.watch, pages: newPageSlots(1), now: time.Now,
 			report: func(ctx context.Context, err error) {
 				if ctx.Err() == nil && (err != nil || s.failing) {
 					s.logf("report: %v", err)

@@ -216,6 +216,7 @@ func (o *Observer) startReflector(r *reflection, reading Reading) {
 		return
 	}
 	stream := o.newListStream(k, list, watch)
+	stream.pages = o.Client.pages
 	r.done.Go(func() {
 		var reflector sync.WaitGroup
 		runReflector(r.ctx, &reflector, k.Resource, stream.listWatch(), nil, o.factSink(k, stream))
@@ -265,7 +266,7 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	defer func() { merge.End(complete, o.Clock.Now()) }()
 	list, retry := o.Client.Lister(NewReading(k, o.Tracker.Conditions), namespace), time.Second
 	for ctx.Err() == nil {
-		_, err := eachFacts(ctx, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
+		_, err := eachFacts(ctx, o.Client.pages, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {
 			return
 		}

@@ -278,7 +278,7 @@ func TestListsANamespaceBesideTheWatch(t *testing.T) {
 	o.tracks(4)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(listed) != 2 || listed[0].Limit != pageSize || listed[0].Continue != "" || listed[0].ResourceVersion != "" ||
+	if len(listed) != 2 || listed[0].Limit != firstPage || listed[0].Continue != "" || listed[0].ResourceVersion != "" ||
 		listed[1].Continue != "next" {
 		t.Errorf("listed %+v", listed)
 	}

@@ -36,7 +36,7 @@ func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add fun
 		list, sizes, err = c.listSized(ctx, r, namespace, options)
 		return list, err
 	}
-	return eachPage(ctx, sized, largePage, func(list runtime.Object, m metav1.ListInterface) error {
+	return eachPage(ctx, c.pages, bounded(sized), largePage, func(list runtime.Object, m metav1.ListInterface) error {
 		page, at := Page{Remaining: ptr.Deref(m.GetRemainingItemCount(), 0)}, -1
 		err := meta.EachListItem(list, func(object runtime.Object) error {
 			at++
@@ -60,7 +60,7 @@ func (c *Client) Pages(ctx context.Context, r Reading, namespace string, add fun
 // listSized lists like Lister, and returns the size of each object as it was sent.
 func (c *Client) listSized(ctx context.Context, r Reading, namespace string, options metav1.ListOptions) (runtime.Object, []int, error) {
 	if r.content != wholeObject {
-		list, err := c.Lister(r, namespace)(ctx, options)
+		list, err := c.lister(r, namespace)(ctx, options)
 		return list, nil, err
 	}
 	client, err := c.restFor(r, "")

@@ -166,17 +166,10 @@ func (r *UsageReader) list(ctx context.Context, namespace string) (*references.I
 	return index, group.Wait()
 }
 
-// wholePage is how many objects EachReferring lists at a time if they are read whole: anybody may create large custom resources.
-const wholePage = 100
-
 // EachReferring calls do with what each object of a resource refers to, in one namespace or with "" in all.
 func (c *Client) EachReferring(ctx context.Context, k *kinds.Referrer, namespace string, do func([]engine.Referring)) error {
-	reading, most, unstructuredOf := ReferrerReading(k), int64(pageSize), unstructuredFrom(k)
-	if reading.content == wholeObject && !reading.typed() {
-		most = wholePage
-	}
-	list := selecting(c.Lister(reading, namespace), k.FieldSelector)
-	return eachPage(ctx, list, most, func(page runtime.Object, _ metav1.ListInterface) error {
+	unstructuredOf := unstructuredFrom(k)
+	return c.EachPage(ctx, ReferrerReading(k), namespace, k.FieldSelector, func(page runtime.Object, _ metav1.ListInterface) error {
 		return meta.EachListItem(page, func(object runtime.Object) error {
 			u, err := unstructuredOf(object)
 			if err != nil {

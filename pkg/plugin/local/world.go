@@ -14,11 +14,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
@@ -148,17 +148,18 @@ func (w *World) listOne(ctx context.Context, c *Cluster, r observe.Reading, lock
 			}
 		})
 	}
-	pages := pager.New(pager.ListPageFunc(c.objects.Lister(r, w.options.Namespace)))
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+	return c.objects.EachPage(ctx, r, w.options.Namespace, "", func(page runtime.Object, _ metav1.ListInterface) error {
 		lock.Lock()
 		defer lock.Unlock()
-		switch object := object.(type) {
-		case *batchv1.CronJob:
-			w.cronJobs = append(w.cronJobs, object)
-		case *corev1.ResourceQuota:
-			w.quotas = append(w.quotas, engine.QuotaOf(object))
-		}
-		return nil
+		return apimeta.EachListItem(page, func(object runtime.Object) error {
+			switch object := object.(type) {
+			case *batchv1.CronJob:
+				w.cronJobs = append(w.cronJobs, object)
+			case *corev1.ResourceQuota:
+				w.quotas = append(w.quotas, engine.QuotaOf(object))
+			}
+			return nil
+		})
 	})
 }
 
