@@ -7,12 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/user"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 const (
@@ -22,8 +21,8 @@ const (
 	// the cluster does not write what is the same, and answers with the resourceVersion of before.
 	replacesAnnotation    = "internal.gc.winnow.dev/replaces"
 	descriptionAnnotation = "kubernetes.io/description"
-	barrierDescription    = "This is not a policy. While objects are due, Winnow updates this object to check that its watch of policies is " +
-		"up to date. Winnow creates it again when you delete it."
+	barrierDescription    = "This is not a policy. While objects are due, and when policies are listed, Winnow updates this object to check that " +
+		"its watch of policies is up to date. Winnow creates it again when you delete it."
 
 	// barrierAttempts bounds how often a write is repeated because somebody else wrote or deleted the Barrier in between.
 	barrierAttempts = 3
@@ -33,18 +32,21 @@ const (
 // reports them in this order. So whoever has seen the resourceVersion of a write of the Barrier on such a watch has seen every write that
 // was acknowledged before the write of the Barrier began.
 //
-// Served requests never show a Barrier. In its place, a watch by this server itself gets a bookmark at once; all others get only the
-// bookmarks of the host, so that two writes a second do not wake every informer.
+// Served requests never show a Barrier. In its place, a watch by this server itself, or by its watch cache, gets a bookmark at once; all
+// others get only a bookmark from time to time, so that two writes a second do not wake every informer.
 type Barrier struct {
 	table table
 	at    location
+
+	lock sync.Mutex // held during a write
 	// version is the resourceVersion of the last write, empty when it is not known or when there is no such object.
 	version string
 }
 
-// Barrier returns the Barrier of a served resource, whose objects are of this kind.
+// Barrier returns the Barrier of a served resource, whose objects are of this kind. All who ask share it, so that they do not conflict.
 func (h *Host) Barrier(served schema.GroupResource, kind string, namespaced bool) *Barrier {
-	return &Barrier{table: tableOf(h, served, kind), at: h.barrierOf(namespaced)}
+	b, _ := h.shared.LoadOrStore(served, &Barrier{table: tableOf(h, served, kind), at: h.barrierOf(namespaced)})
+	return b.(*Barrier)
 }
 
 // barrierOf returns the location of the Barrier of a resource.
@@ -56,8 +58,10 @@ func (h *Host) barrierOf(namespaced bool) location {
 	return at
 }
 
-// Write writes the Barrier, and creates it if need be. It returns the resourceVersion of this write. Only one call may be in flight.
+// Write writes the Barrier, and creates it if need be. It returns the resourceVersion of this write.
 func (b *Barrier) Write(ctx context.Context) (string, error) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
 	version, err := b.replace(ctx)
 	for i := 1; i < barrierAttempts && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)); i++ {
 		if err = b.read(ctx); err == nil {
@@ -108,9 +112,3 @@ func (b *Barrier) read(ctx context.Context) error {
 
 // isBarrier reports whether a host object is a Barrier, which holds no served object.
 func isBarrier(stored storedObject) bool { return stored.Name == barrierName }
-
-// wantsBarriers reports whether a request comes from this server itself.
-func wantsBarriers(ctx context.Context) bool {
-	requester, ok := genericapirequest.UserFrom(ctx)
-	return ok && requester.GetName() == user.APIServerUser
-}

@@ -54,7 +54,7 @@ func TestBarrierVersions(t *testing.T) {
 	for served, namespaced := range map[schema.GroupResource]bool{pods: true, clusterPods: false} {
 		t.Run(served.Resource, func(t *testing.T) {
 			kind := strings.TrimPrefix(kinds[served], "Stored")
-			b, other := env.host.Barrier(served, kind, namespaced), env.host.Barrier(served, kind, namespaced)
+			b, other := env.anotherHost().Barrier(served, kind, namespaced), env.anotherHost().Barrier(served, kind, namespaced)
 			last := mustWrite(t, b)
 			for name, meanwhile := range map[string]func(){
 				"nobody writes":     func() {},

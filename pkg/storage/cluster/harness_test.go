@@ -27,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/example"
 	examplev1 "k8s.io/apiserver/pkg/apis/example/v1"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 	"k8s.io/apiserver/pkg/storage/value"
@@ -49,6 +50,7 @@ func podCodec() runtime.Codec { return apitesting.TestCodec(testCodecs, examplev
 // to exist, that the world begins at resourceVersion 1, and that values are transformed.
 type suiteStore struct {
 	*store
+	served storage.Interface // the store, or a watch cache over it
 
 	beginning string // what resourceVersion 1 stands for
 	codec     *transformingCodec
@@ -67,12 +69,44 @@ func newSuiteStore(t *testing.T, served schema.GroupResource) *suiteStore {
 	beginning := mustWrite(t, host.Barrier(served, kind, served == pods))
 	codec := &transformingCodec{Codec: podCodec()}
 	codec.set(storagetesting.NewPrefixTransformer([]byte("test!"), false))
+	direct := newStore(host, codec, served, kind, "/pods/", served == pods, newPod)
 	return &suiteStore{
-		store:      newStore(host, codec, served, kind, "/pods/", served == pods, newPod),
+		store:      direct,
+		served:     direct,
 		beginning:  beginning,
 		codec:      codec,
 		namespaces: map[string]bool{},
 	}
+}
+
+// newCachedSuiteStore is a suiteStore with a watch cache.
+func newCachedSuiteStore(t *testing.T, served schema.GroupResource) *suiteStore {
+	t.Helper()
+	env.host.RESTOptionsGetter(podCodec(), examplev1.SchemeGroupVersion, nil) // tells the library of barriers
+	s := newSuiteStore(t, served)
+	watched, destroy, err := newCached(s.store, cacher.Config{
+		GroupResource:       served,
+		EventsHistoryWindow: cacher.DefaultEventFreshDuration,
+		ResourcePrefix:      "/pods/",
+		KeyFunc: func(object runtime.Object) (string, error) {
+			pod := object.(*example.Pod)
+			if served == clusterPods {
+				return "/pods/" + pod.Name, nil
+			}
+			return "/pods/" + namespacedName(pod), nil
+		},
+		GetAttrsFunc: podAttributes,
+		NewFunc:      newPod,
+		NewListFunc:  func() runtime.Object { return &example.PodList{} },
+		Codec:        s.codec,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(destroy)
+	s.served = watched
+	eventually(t, "the watch cache is filled", func(context.Context) error { return watched.ReadinessCheck() })
+	return s
 }
 
 func newPod() runtime.Object { return &example.Pod{} }
@@ -105,7 +139,7 @@ func (s *suiteStore) Create(ctx context.Context, key string, object, out runtime
 	if err != nil {
 		return err
 	}
-	return s.store.Create(ctx, key, object, out, ttl)
+	return s.served.Create(ctx, key, object, out, ttl)
 }
 
 func (s *suiteStore) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
@@ -114,7 +148,7 @@ func (s *suiteStore) GuaranteedUpdate(ctx context.Context, key string, destinati
 	if err != nil {
 		return err
 	}
-	return s.store.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
+	return s.served.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached)
 }
 
 func (s *suiteStore) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
@@ -122,7 +156,7 @@ func (s *suiteStore) Get(ctx context.Context, key string, opts storage.GetOption
 	if err != nil {
 		return err
 	}
-	return s.store.Get(ctx, key, opts, out)
+	return s.served.Get(ctx, key, opts, out)
 }
 
 func (s *suiteStore) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
@@ -131,14 +165,18 @@ func (s *suiteStore) Delete(ctx context.Context, key string, out runtime.Object,
 	if err != nil {
 		return err
 	}
-	return s.store.Delete(ctx, key, out, preconditions, validate, cached, opts)
+	return s.served.Delete(ctx, key, out, preconditions, validate, cached, opts)
 }
 
 func (s *suiteStore) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	if opts.ResourceVersion == "1" {
 		opts.ResourceVersion = s.beginning
 	}
-	return s.store.Watch(ctx, key, opts)
+	return s.served.Watch(ctx, key, opts)
+}
+
+func (s *suiteStore) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	return s.served.GetList(ctx, key, opts, list)
 }
 
 // UpdatePrefixTransformer implements storagetesting.InterfaceWithPrefixTransformer.

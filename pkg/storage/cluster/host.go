@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,6 +35,7 @@ type Host struct {
 	client rest.Interface
 	// barriers is the namespace of the Barriers of namespaced resources.
 	barriers string
+	shared   sync.Map // *Barrier by schema.GroupResource
 }
 
 // NewHost connects to the cluster that config names. Namespaced resources have their Barriers in the namespace barriers. The client has no

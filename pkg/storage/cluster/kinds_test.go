@@ -75,9 +75,8 @@ func testKinds(t *testing.T, winnow *clientrest.Config) {
 		}},
 	} {
 		t.Run(k.resource, func(t *testing.T) {
-			if err := k.registry.ReadinessCheck(); err != nil {
-				t.Fatal(err)
-			}
+			t.Cleanup(k.registry.Destroy)
+			eventually(t, "the watch cache is filled", func(context.Context) error { return k.registry.ReadinessCheck() })
 			t.Run("Served", k.testServed)
 			t.Run("Misplaced", k.testMisplaced)
 			t.Run("Unreadable", k.testUnreadable)
@@ -173,7 +172,10 @@ func (k servedKind) testServed(t *testing.T) {
 // write puts a payload where no request could.
 func (k servedKind) write(t *testing.T, name string, payload func(string) string) {
 	t.Helper()
-	s := k.registry.Storage.Storage.(*store)
+	s, ok := k.registry.Storage.Storage.(*store)
+	if !ok {
+		s = k.registry.Storage.Storage.(cached).direct
+	}
 	at := location{namespace: k.namespace, name: name}
 	stored, err := s.table.get(t.Context(), at, "")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// maxPage bounds the size of the pages that are read to fill one page of a selective list.
+// maxPage bounds the size of the pages that are read from the host, so that a list of many objects takes little memory beside the objects.
 const maxPage = 500
 
 // GetList implements storage.Interface. The host applies label selectors. The rest of the predicate is applied here, and as many pages of
@@ -54,6 +54,7 @@ type pageResult struct {
 // fill appends matching objects to items until there are enough or no more.
 func (s *store) fill(ctx context.Context, at target, query listQuery, opts storage.ListOptions, items reflect.Value) (pageResult, error) {
 	var page pageResult
+	before := s.timeline.now()
 	for first := true; ; first = false {
 		list, err := s.table.list(ctx, query)
 		if err != nil {
@@ -62,6 +63,12 @@ func (s *store) fill(ctx context.Context, at target, query listQuery, opts stora
 		if first {
 			if page.revision, err = s.versioner.ParseResourceVersion(list.ResourceVersion); err != nil {
 				return page, storage.NewInternalError(err)
+			}
+			if query.consistent() {
+				err = s.timeline.read(before, page.revision)
+			}
+			if err != nil {
+				return page, err
 			}
 		}
 		if at.neverExists {
@@ -142,7 +149,18 @@ func (s *store) listQuery(at target, opts storage.ListOptions) (listQuery, error
 	if at.neverExists { // only the resourceVersion is of interest
 		query.limit = 1
 	}
-	return query, nil
+	return query.paged(), nil
+}
+
+// consistent reports whether the host answers with its newest state.
+func (q listQuery) consistent() bool { return q.resourceVersion == "" && q.continueToken == "" }
+
+// paged bounds the size of a page. With a resourceVersion and no match, a limit would mean exactly this resourceVersion.
+func (q listQuery) paged() listQuery {
+	if q.limit > maxPage || q.limit == 0 && (q.resourceVersion == "" || q.match != "") {
+		q.limit = maxPage
+	}
+	return q
 }
 
 // next returns the query for the next page, which is larger because this one did not contain enough matching objects.

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -26,6 +27,9 @@ const (
 	// maxStoredBytes caps a host object as it is sent. etcd takes 1.5 MiB at its defaults, and the
 	// cluster adds managed fields to what it is sent.
 	maxStoredBytes = 1 << 20
+
+	// payloadsInMean is of about how many payloads payloadBytes is the mean.
+	payloadsInMean = 16
 )
 
 // encode returns the payload of object, without resourceVersion and selfLink, which the host sets.
@@ -72,6 +76,8 @@ func (s *store) decode(stored *storedObject, key string, out runtime.Object) err
 	if err != nil {
 		return storage.NewInternalError(err)
 	}
+	about := cmp.Or(s.payloadBytes.Load(), int64(len(stored.Payload)))
+	s.payloadBytes.Store(about + (int64(len(stored.Payload))-about)/payloadsInMean)
 	err = s.decodePayload(stored, revision, out)
 	switch {
 	case err == nil:

@@ -69,6 +69,7 @@ func newRegistry(t *testing.T, served schema.GroupResource, namespaced bool) *ge
 		t.Fatal(err)
 	}
 	t.Cleanup(registry.Destroy)
+	eventually(t, "the watch cache is filled", func(context.Context) error { return registry.ReadinessCheck() })
 	return registry
 }
 
@@ -77,9 +78,6 @@ func TestRegistryStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := newRegistry(t, pods, true)
-	if err := registry.ReadinessCheck(); err != nil {
-		t.Fatal(err)
-	}
 	ctx := genericapirequest.WithNamespace(genericapirequest.NewContext(), "ns")
 	w, err := registry.Watch(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
@@ -165,7 +163,7 @@ func TestRegistryDeletesUndecodable(t *testing.T) {
 
 func TestScopeComesFromTheKeys(t *testing.T) {
 	for served, namespaced := range map[schema.GroupResource]bool{pods: true, clusterPods: false} {
-		if s := newRegistry(t, served, namespaced).Storage.Storage.(*store); s.namespaced != namespaced {
+		if s := newRegistry(t, served, namespaced).Storage.Storage.(cached).direct; s.namespaced != namespaced {
 			t.Errorf("%s: want namespaced %v", served, namespaced)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,10 @@ type store struct {
 	namespaced     bool
 	newFunc        func() runtime.Object
 	lastWrites     lastWrites
+	timeline       timeline
+	progress       progress
+	// payloadBytes is about how long a payload is. No two updates are in step, because nothing depends on the exact value.
+	payloadBytes atomic.Int64
 	// checksPlace is set if objects are refused whose metadata does not match the key. Only the conformance suite needs it to be false.
 	checksPlace bool
 	// mark marks an object that cannot be decoded; if it is nil, reading such an object fails.
@@ -51,6 +56,7 @@ func newStore(
 	return &store{
 		table:          tableOf(host, served, kind),
 		barrier:        host.barrierOf(namespaced),
+		progress:       progress{put: host.Barrier(served, kind, namespaced).Write},
 		codec:          codec,
 		versioner:      storage.APIObjectVersioner{},
 		groupResource:  served,
@@ -176,11 +182,16 @@ func (s *store) Stats(ctx context.Context) (storage.Stats, error) {
 
 // GetCurrentResourceVersion implements storage.Interface.
 func (s *store) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	before := s.timeline.now()
 	list, err := s.table.list(ctx, listQuery{limit: 1})
 	if err != nil {
 		return 0, s.translate(ctx, err, target{})
 	}
-	return s.versioner.ParseResourceVersion(list.ResourceVersion)
+	revision, err := s.versioner.ParseResourceVersion(list.ResourceVersion)
+	if err != nil {
+		return 0, storage.NewInternalError(err)
+	}
+	return revision, s.timeline.read(before, revision)
 }
 
 // ReadinessCheck implements storage.Interface: the host resource exists and may be read.

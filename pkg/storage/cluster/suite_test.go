@@ -13,16 +13,17 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 )
 
+type suiteEntry struct {
+	name   string
+	served schema.GroupResource
+	run    func(ctx context.Context, t *testing.T, s *suiteStore)
+}
+
 // TestSuite runs the suite that etcd3 storage passes. What is missing here is listed in the package's
 // documentation.
 func TestSuite(t *testing.T) {
 	t.Parallel() // with the cluster of TestOnAWholeCluster, while it waits for compactions
-	type run func(ctx context.Context, t *testing.T, s *suiteStore)
-	for _, entry := range []struct {
-		name   string
-		served schema.GroupResource
-		run    run
-	}{
+	for _, entry := range []suiteEntry{
 		{"Create", pods, func(ctx context.Context, t *testing.T, s *suiteStore) {
 			storagetesting.RunTestCreate(ctx, t, s, s.checkStored)
 		}},

@@ -37,13 +37,24 @@ type watcher struct {
 	matching map[string]*storedObject
 
 	stream *eventStream // nil if no object can have this key
+	last   uint64       // resourceVersion of the last event of the stream, or of where it starts
 	result chan watch.Event
 	cancel context.CancelFunc
+	// expire ends the stream with errExpired, and so the watch.
+	expire func()
 }
+
+// errExpired means that the cluster has gone back in time.
+var errExpired = apierrors.NewResourceExpired(watchAhead)
 
 // Watch implements storage.Interface. When it returns, the current resourceVersion is known and the stream of the host is open, so that the
 // client misses no later event.
 func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	return s.watch(ctx, key, opts, isOwn(ctx))
+}
+
+// watch is like Watch. With barriers, a write of the Barrier is a bookmark.
+func (s *store) watch(ctx context.Context, key string, opts storage.ListOptions, barriers bool) (watch.Interface, error) {
 	at, err := s.locate(key, opts.Recursive)
 	if err != nil {
 		return nil, err
@@ -59,15 +70,18 @@ func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 		bookmarks: opts.Predicate.AllowWatchBookmarks || opts.ProgressNotify,
 		result:    make(chan watch.Event, resultBuffer),
 	}
-	w.barriers = w.bookmarks && wantsBarriers(ctx)
+	w.barriers = w.bookmarks && barriers
 	watchCtx, cancel := context.WithCancel(ctx)
-	w.cancel = cancel
-	if err := w.open(watchCtx, revision, opts); err != nil && !errors.Is(err, context.Canceled) {
+	streamCtx, end := context.WithCancelCause(watchCtx)
+	w.cancel, w.expire = cancel, func() { end(errExpired) }
+	s.timeline.join(w)
+	if err := w.open(watchCtx, streamCtx, revision, opts); err != nil && !errors.Is(err, context.Canceled) {
+		s.timeline.leave(w)
 		cancel()
 		return nil, err
 	}
 	utilflowcontrol.WatchInitialized(ctx)
-	go w.run(watchCtx)
+	go w.run(watchCtx, streamCtx)
 	return w, nil
 }
 
@@ -78,20 +92,20 @@ func (w *watcher) Stop() { w.cancel() }
 func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
 
 // open collects the initial events, and starts the stream of the host right after them.
-func (w *watcher) open(ctx context.Context, revision uint64, opts storage.ListOptions) error {
+func (w *watcher) open(ctx, streamCtx context.Context, revision uint64, opts storage.ListOptions) error {
 	start := opts.ResourceVersion
 	wantsInitial := revision == 0
 	if opts.SendInitialEvents != nil {
 		wantsInitial = *opts.SendInitialEvents
 	}
-	selective := !w.store.hostSelects(w.predicate)
-	if wantsInitial || revision == 0 || selective {
-		seed, err := w.seed(ctx, revision, wantsInitial, selective)
-		if err != nil {
-			return err
-		}
-		start = seed.ResourceVersion
+	seed, err := w.seed(ctx, revision, wantsInitial, !w.store.hostSelects(w.predicate))
+	if err != nil {
+		return err
 	}
+	if wantsInitial || revision == 0 {
+		revision, start = seed, strconv.FormatUint(seed, 10)
+	}
+	w.last = revision
 	if wantsInitial && opts.SendInitialEvents != nil && opts.Predicate.AllowWatchBookmarks {
 		bookmark, err := w.bookmark(start)
 		if err != nil {
@@ -105,13 +119,16 @@ func (w *watcher) open(ctx context.Context, revision uint64, opts storage.ListOp
 	if w.at.neverExists {
 		return nil
 	}
-	stream, err := w.store.table.watch(ctx, listQuery{
+	stream, err := w.store.table.watch(streamCtx, listQuery{
 		location:        w.at.location,
 		labels:          labelSelector(w.predicate),
 		resourceVersion: start,
 		bookmarks:       w.bookmarks,
 	})
 	w.stream = stream
+	if context.Cause(streamCtx) == errExpired {
+		return errExpired
+	}
 	return w.store.translate(ctx, err, w.at)
 }
 
@@ -122,37 +139,60 @@ func (s *store) hostSelects(predicate storage.SelectionPredicate) bool {
 	return predicate.Empty()
 }
 
-// seed lists the state from which the stream starts: the newest state, or exactly the client's resourceVersion if the client gets no
-// initial events.
-func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selective bool) (*storedList, error) {
-	query := listQuery{location: w.at.location, labels: labelSelector(w.predicate)}
-	switch {
-	case w.at.neverExists || !wantsInitial && !selective:
+// seed lists the state from which the stream starts, and returns its resourceVersion: the newest state, or exactly the client's
+// resourceVersion if the client gets no initial events. If nobody needs the objects, it only sees to it that the cluster has come as far as
+// the client's resourceVersion: from later on, the host would report nothing, after a restore for ever.
+func (w *watcher) seed(ctx context.Context, revision uint64, wantsInitial, selective bool) (uint64, error) {
+	query, objects := listQuery{location: w.at.location, labels: labelSelector(w.predicate)}, !w.at.neverExists && (wantsInitial || selective)
+	if !objects {
 		query.limit = 1
-	case !wantsInitial && revision > 0:
+	} else if !wantsInitial && revision > 0 {
 		query.resourceVersion, query.match = strconv.FormatUint(revision, 10), metav1.ResourceVersionMatchExact
 	}
-	list, err := w.store.table.list(ctx, query)
+	before := w.store.timeline.now()
+	list, err := w.store.table.list(ctx, query.paged())
 	if err != nil {
-		return nil, w.store.translate(ctx, err, w.at)
+		return 0, w.store.translate(ctx, err, w.at)
 	}
 	current, err := w.store.versioner.ParseResourceVersion(list.ResourceVersion)
 	if err != nil {
-		return nil, storage.NewInternalError(err)
+		return 0, storage.NewInternalError(err)
 	}
-	if revision > current {
-		return nil, storage.NewTooLargeResourceVersionError(revision, current, 1)
+	if query.consistent() {
+		err = w.store.timeline.read(before, current)
 	}
-	if query.limit == 1 {
-		return list, nil
+	switch {
+	case revision > current && wantsInitial:
+		return 0, storage.NewTooLargeResourceVersionError(revision, current, 1)
+	case revision > current:
+		return 0, errExpired
+	case err != nil:
+		return 0, err
 	}
-	return list, w.take(list, wantsInitial, selective)
+	if !objects {
+		return current, nil
+	}
+	return current, w.takeAll(ctx, query.paged(), list, wantsInitial, selective)
 }
 
-func (w *watcher) take(list *storedList, wantsInitial, selective bool) error {
+// takeAll takes the objects of a list, of which this is the first page.
+func (w *watcher) takeAll(ctx context.Context, query listQuery, page *storedList, wantsInitial, selective bool) error {
 	if selective {
 		w.matching = map[string]*storedObject{}
 	}
+	for {
+		if err := w.take(page, wantsInitial, selective); err != nil || page.Continue == "" {
+			return err
+		}
+		query = query.next(page.Continue)
+		var err error
+		if page, err = w.store.table.list(ctx, query); err != nil {
+			return w.store.translate(ctx, err, w.at)
+		}
+	}
+}
+
+func (w *watcher) take(list *storedList, wantsInitial, selective bool) error {
 	for i := range list.Items {
 		stored := &list.Items[i]
 		object, matches, err := w.decode(stored)
@@ -174,9 +214,10 @@ func (w *watcher) take(list *storedList, wantsInitial, selective bool) error {
 
 // run sends events until the client stops, its context ends, or the host ends the stream. Clients then watch again from the last
 // resourceVersion.
-func (w *watcher) run(ctx context.Context) {
+func (w *watcher) run(ctx, streamCtx context.Context) {
 	defer close(w.result)
 	defer w.cancel()
+	defer w.store.timeline.leave(w)
 	for _, event := range w.initial {
 		if !w.send(ctx, event) {
 			break
@@ -190,6 +231,10 @@ func (w *watcher) run(ctx context.Context) {
 	defer w.stream.close()
 	for ctx.Err() == nil {
 		received, err := w.stream.next()
+		if err != nil && context.Cause(streamCtx) == errExpired {
+			w.send(ctx, errorEvent(errExpired))
+			return
+		}
 		if err != nil {
 			klog.FromContext(ctx).V(4).Info("The cluster's API ended a watch", "resource", w.store.table.resource, "reason", err)
 			return
@@ -224,6 +269,9 @@ func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Eve
 	if err != nil {
 		return nil, storage.NewInternalError(err)
 	}
+	if newer, err := w.advance(ctx, kind, stored); !newer || err != nil {
+		return nil, err
+	}
 	if barrier := isBarrier(*stored); barrier || kind == watch.Bookmark {
 		if !w.bookmarks || barrier && !w.barriers {
 			return nil, nil
@@ -239,6 +287,23 @@ func (w *watcher) transform(ctx context.Context, received hostEvent) (*watch.Eve
 		err = corruptDeletion(err)
 	}
 	return &watch.Event{Type: kind, Object: object}, err
+}
+
+// advance reports whether an event is newer than all before it, and takes its resourceVersion. The cluster reports changes in their order:
+// an event that comes again, or too late, must not bring back what was before.
+func (w *watcher) advance(ctx context.Context, kind watch.EventType, stored *storedObject) (bool, error) {
+	revision, err := w.store.versioner.ParseResourceVersion(stored.ResourceVersion)
+	switch {
+	case err != nil:
+		return false, storage.NewInternalError(err)
+	case revision < w.last || revision == w.last && kind != watch.Bookmark:
+		klog.FromContext(ctx).Info("Ignoring an older event of a watch", "resource", w.store.table.resource, "type", kind,
+			"namespace", stored.Namespace, "name", stored.Name, "resourceVersion", revision, "last", w.last)
+		return false, nil
+	}
+	w.last = revision
+	w.store.timeline.saw(w, revision)
+	return true, nil
 }
 
 // transition returns the event for an object that begins to match, still matches, or no longer does.

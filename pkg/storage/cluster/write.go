@@ -200,20 +200,24 @@ func (s *store) deletionVersion(ctx context.Context, at target, last string) (st
 	return list.ResourceVersion, s.translate(ctx, err, at)
 }
 
-// suggestion returns the state that the caller suggests, or else what this process wrote last; nil if neither is known.
+// suggestion returns the newer of the state that the caller suggests and of what this process wrote last; nil if neither is known. The
+// watch cache, which suggests what it has, may not have seen the last write yet.
 func (s *store) suggestion(at target, cached runtime.Object) (*state, error) {
-	if cached != nil {
-		return s.suggestionOf(cached)
-	}
 	last := s.lastWrites.get(at.key)
-	if last == nil {
-		return nil, nil
+	if last == nil || cached != nil && !s.isLater(last.ResourceVersion, resourceVersionOf(cached)) {
+		return s.suggestionOf(cached)
 	}
 	suggested := &state{stored: last, object: s.newFunc()}
 	if s.decode(last, at.key, suggested.object) != nil {
 		return nil, nil // The stored object may have changed. Reading it tells the caller why it cannot be decoded.
 	}
 	return suggested, nil
+}
+
+func (s *store) isLater(resourceVersion, than string) bool {
+	a, err := s.versioner.ParseResourceVersion(resourceVersion)
+	b, err2 := s.versioner.ParseResourceVersion(than)
+	return err == nil && err2 == nil && a > b
 }
 
 // suggestionOf returns the state that the caller suggests; nil if there is none.

@@ -15,9 +15,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/apis/example"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -117,11 +123,25 @@ func TestRequestsOfUpdates(t *testing.T) {
 	log.expect(t, "an update of what is gone", "PUT 404", "GET 404")
 }
 
+// uncached makes stores without a watch cache, whose own requests would be counted too.
+type uncached struct{ *optionsGetter }
+
+func (u uncached) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := u.optionsGetter.GetRESTOptions(resource, example)
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
+		newFunc, _ func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		s, err := u.store(config, prefix, key, newFunc)
+		return s, func() {}, err
+	}
+	return options, err
+}
+
 // policyRegistry has the policies of namespaces, and their status, as Winnow serves them.
 func policyRegistry(t *testing.T, host *Host) (policies servedKind, status rest.Updater) {
 	t.Helper()
 	getter := host.RESTOptionsGetter(apiserver.StorageCodec(), v1alpha1.SchemeGroupVersion, gc.MarkUnreadable)
-	storage, err := cleanuppolicy.NewStorage(apiserver.Scheme, getter, nil, clock.RealClock{}, nil, nil, nil, -1)
+	served, err := cleanuppolicy.NewStorage(apiserver.Scheme, uncached{getter.(*optionsGetter)}, nil, clock.RealClock{}, nil, nil, nil, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +151,7 @@ func policyRegistry(t *testing.T, host *Host) (policies servedKind, status rest.
 			Mode: gc.ModeEnforce, AnnotationTTL: gc.AnnotationIgnore, TTLAfterFinished: &ttl,
 		}}
 	}
-	return servedKind{storage.Policies.Store, "cleanuppolicies", "default", object}, storage.Status
+	return servedKind{served.Policies.Store, "cleanuppolicies", "default", object}, served.Status
 }
 
 // changed is an update that, as a patch without a resourceVersion does, starts from whatever is there.
