@@ -39,9 +39,12 @@ type options struct {
 	rounds   int
 
 	policies, namespaces int
-	kinds, custom        int
-	candidates, large    int
-	settle               time.Duration
+
+	watches, initialWatches int
+
+	kinds, custom     int
+	candidates, large int
+	settle            time.Duration
 
 	unusedNamespaces, podEvents int
 
@@ -60,6 +63,7 @@ var measurements = []struct {
 	{"unused", measureUnused},
 	{"expiry", measureExpiry},
 	{"policies", measurePolicies},
+	{"watches", measureWatches},
 	{"scale", measureScale},
 	{"throughput", measureThroughput},
 	{"concurrency", measureConcurrency},
@@ -118,7 +122,7 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.out, "out", "_output/bench", "folder for the CSV files")
 	flags.IntVar(&o.starts, "starts", 5, "start, policies: how often each server is started")
 	flags.IntVar(&o.jobs, "jobs", 5000, "idle: finished Jobs")
-	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, unused, policies, scale: how long memory and CPU are watched")
+	flags.DurationVar(&o.window, "window", time.Minute, "idle, custom, unused, policies, watches, scale: how long memory and CPU are watched")
 	flags.IntVar(&o.expiries, "expiries", 500, "expiry, policies, tenant, candidates: Jobs that expire in each round")
 	flags.DurationVar(&o.spread, "spread", time.Minute, "expiry, policies, tenant, candidates: over how long they expire")
 	flags.IntVar(
@@ -128,14 +132,17 @@ func (o *options) addFlags(flags *flag.FlagSet) {
 		"expiry, throughput, concurrency, lateness, tenant, candidates, etiquette: how often it is repeated, an odd number, in turn with what stands "+
 			"beside; who goes first changes",
 	)
-	flags.IntVar(&o.policies, "policies", 10000, "policies: CleanupPolicies, at least three for each namespace")
+	flags.IntVar(&o.policies, "policies", 10000, "policies, watches: CleanupPolicies, at least three for each namespace")
 	flags.DurationVar(
 		&o.settle,
 		"settle",
 		30*time.Minute,
-		"policies: how long it is waited at the most for the first statuses of all, of which ten are written a second",
+		"policies: how long it is waited at the most for the first statuses of all, of which ten are written a second; watches: until all tell of a "+
+			"change",
 	)
-	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies: namespaces that they are spread over")
+	flags.IntVar(&o.namespaces, "namespaces", 1000, "policies, watches: namespaces that they are spread over")
+	flags.IntVar(&o.watches, "watches", 1000, "watches: how many begin after a list")
+	flags.IntVar(&o.initialWatches, "initial-watches", 50, "watches: how many begin with all policies")
 	flags.IntVar(&o.kinds, "kinds", 100, "custom: custom resources without objects")
 	flags.IntVar(&o.custom, "custom", 100_000, "custom: finished objects of one of them")
 	flags.IntVar(&o.unusedNamespaces, "unused-namespaces", 10_000, "unused: namespaces, each with 10 Pods and 20 ConfigMaps and Secrets")
