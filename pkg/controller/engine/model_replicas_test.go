@@ -31,6 +31,8 @@ var drawnKinds = func() *kinds.Table {
 	}
 	return catalog.Table([]kinds.Served{
 		{GroupVersionKind: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}, Plural: "workflows"},
+		{GroupVersionKind: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "CronWorkflow"}, Plural: "cronworkflows"},
+		{GroupVersionKind: schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledJob"}, Plural: "scaledjobs"},
 		{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"},
 	}, nil, kinds.Builtin())
 }()

@@ -53,10 +53,11 @@ var (
 	drawnTotals    = []int64{5, 0, 3, 8, 100}
 )
 
-// Workflows finish, and may own other objects. ConfigMaps have no lifecycle.
+// Workflows finish, and may own other objects. CronWorkflows need only some of what they own. ConfigMaps have no lifecycle.
 const (
-	DrawnWorkflows  = "workflows.argoproj.io"
-	DrawnConfigMaps = "configmaps"
+	DrawnWorkflows     = "workflows.argoproj.io"
+	DrawnCronWorkflows = "cronworkflows.argoproj.io"
+	DrawnConfigMaps    = "configmaps"
 )
 
 // DrawnObjects is how many objects a drawn world has at most.
@@ -109,7 +110,7 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	f := &lifecycle.Fact{
 		Resource: DrawnResource(i), Namespace: drawnHome(i), Name: fmt.Sprintf("o%02d", i), UID: DrawnUID(i),
 		ResourceVersion: uint64(i + 1), Labels: labels.Set(drawLabels(t)), Created: now.Add(-48 * time.Hour),
-		Finishes: DrawnResource(i) != DrawnConfigMaps, Controller: drawController(t, i),
+		Finishes: DrawnResource(i) != DrawnConfigMaps && DrawnResource(i) != DrawnCronWorkflows, Controller: drawController(t, i),
 	}
 	if f.Controller != nil && f.Controller.Kind == "CronJob" && !rarely(t, 3) {
 		f.Scheduled = now.Add(-pick(t, drawnSchedules...))
@@ -117,8 +118,11 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	if f.Finishes {
 		drawFinish(t, f, now)
 	}
-	if f.Resource == DrawnConfigMaps {
+	switch f.Resource {
+	case DrawnConfigMaps:
 		f.Usage = DrawUsage(t, now)
+	case DrawnCronWorkflows:
+		drawNeeds(t, f)
 	}
 	if (f.Resource == gc.ResourceJobs || f.Resource == DrawnWorkflows) && rarely(t, 6) {
 		ttl := pick(t, time.Minute, 0, 10*time.Minute, time.Hour)
@@ -133,6 +137,19 @@ func DrawObject(t *rapid.T, now time.Time, i int) *lifecycle.Fact {
 	}
 	drawMarks(t, f)
 	return f
+}
+
+// drawNeeds draws which objects a CronWorkflow needs, or that nobody knows.
+func drawNeeds(t *rapid.T, f *lifecycle.Fact) {
+	if rarely(t, 6) {
+		f.Failed = "spec.needs: no such key: name"
+		return
+	}
+	for i := range DrawnObjects {
+		if rarely(t, 4) {
+			f.Needs = append(f.Needs, fmt.Sprintf("o%02d", i))
+		}
+	}
 }
 
 // drawMarks draws annotations, finalizers and GitOps labels.
@@ -163,6 +180,9 @@ func drawnHome(i int) string { return drawnHomes[i/2%len(drawnHomes)] }
 
 // DrawnResource returns the resource of object number i: a Job if i is even, most often, or a Pod.
 func DrawnResource(i int) string {
+	if i%20 == 11 {
+		return DrawnCronWorkflows
+	}
 	switch i % 10 {
 	case 8:
 		return DrawnWorkflows
@@ -223,14 +243,23 @@ func drawController(t *rapid.T, i int) *lifecycle.Owner {
 		kind := pick(t, "ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "ReplicationController", "Service")
 		return own(coreKinds[kind], kind, "s", pick[types.UID](t, "uid-s1", "uid-s2"))
 	case 4:
-		if j := pick(t, 8, 18, 28, 98, 1, 11); j%10 == 8 && j != i {
-			return own("argoproj.io", "Workflow", fmt.Sprintf("o%02d", j), DrawnUID(j))
-		} else if j != i {
-			return own("", "Pod", fmt.Sprintf("o%02d", j), DrawnUID(j))
+		j := pick(t, 8, 18, 28, 98, 1, 21, 11, 31, 91)
+		name, uid := fmt.Sprintf("o%02d", j), DrawnUID(j)
+		switch {
+		case j == i:
+		case j%10 == 8:
+			return own("argoproj.io", "Workflow", name, uid)
+		case j%20 == 11:
+			return own("argoproj.io", "CronWorkflow", name, uid)
+		default:
+			return own("", "Pod", name, uid)
 		}
 	case 3:
-		if rarely(t, 3) {
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 2, 3:
 			return own("jobset.x-k8s.io", "JobSet", "s", "uid-jobset")
+		case 4:
+			return own("keda.sh", "ScaledJob", "s", "uid-scaledjob")
 		}
 	}
 	return nil

@@ -49,6 +49,13 @@ func (w *World) ownerOf(f *lifecycle.Fact) owner {
 		return w.finisherOf(f, DrawnWorkflows)
 	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
 		return w.cronJobOf(f)
+	case schema.GroupKind{Group: "argoproj.io", Kind: "CronWorkflow"}:
+		return w.cronWorkflowOf(f)
+	case schema.GroupKind{Group: "keda.sh", Kind: "ScaledJob"}:
+		if f.Finished {
+			return noOwner
+		}
+		return running
 	}
 	return unknown
 }
@@ -62,6 +69,20 @@ func (w *World) finisherOf(f *lifecycle.Fact, resource string) owner {
 			return doubtful
 		case of.Finished:
 			return finished
+		}
+	}
+	return running
+}
+
+// cronWorkflowOf is ownerOf for a CronWorkflow.
+func (w *World) cronWorkflowOf(f *lifecycle.Fact) owner {
+	for _, of := range w.Objects {
+		switch {
+		case !f.Finished || of.Resource != DrawnCronWorkflows || of.UID != f.Controller.UID || of.Namespace != f.Namespace:
+		case of.Failed != "":
+			return doubtful
+		case !slices.Contains(of.Needs, f.Name):
+			return noOwner
 		}
 	}
 	return running
