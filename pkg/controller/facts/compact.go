@@ -84,10 +84,14 @@ func (k *Compact) FinishedAt() time.Time {
 	return time.Unix(int64(k.ended), 0).UTC()
 }
 
-// Doubt is why it is not known whether or when the object has finished; empty if it is known.
+// Doubt is why it is not known whether or when the object has finished; empty if it is known. When it was first seen finished is not when
+// it finished.
 func (k *Compact) Doubt() string {
-	if k.full == nil {
+	switch {
+	case k.full == nil:
 		return ""
+	case k.full.FirstSeen != nil:
+		return k.full.FirstSeen.Why
 	}
 	return cmp.Or(k.full.Failed, k.full.Doubt)
 }

@@ -65,7 +65,7 @@ func (w *World) finisherOf(f *lifecycle.Fact, resource string) owner {
 	for _, of := range w.Objects {
 		switch {
 		case of.Resource != resource || of.UID != f.Controller.UID || of.Namespace != f.Namespace:
-		case of.Doubt != "" || of.Failed != "":
+		case of.Doubt != "" || of.FirstSeen != nil || of.Failed != "":
 			return doubtful
 		case of.Finished:
 			return finished
