@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
@@ -46,13 +45,13 @@ func finishMarks(resourceVersion, name string, after time.Duration, version uint
 func TestFirstSeen(t *testing.T) {
 	w := newFirstSeenWorld(t)
 	w.now = w.now.Add(300 * time.Millisecond)
-	due := w.now.Add(time.Hour)
+	due := testbuilders.Now.Add(time.Hour + time.Second) // Rounded up, as it is shown.
 	w.upsert(rejected("a"))
 	w.pass(time.Minute)
 	w.upsert(testbuilders.Pod("a").Label("touched", "yes").Phase(corev1.PodFailed).Fact())
 	w.decided("a", policy.Wait, policy.ReasonNotDue)
 	c := w.candidate("a")
-	if got := c.Status.DueTime; got.Before(new(metav1.NewTime(due))) || got.After(due.Add(time.Second)) {
+	if got := c.Status.DueTime; !got.Time.Equal(due) {
 		t.Errorf("due at %v, want %v", got, due)
 	}
 	const why = "neither a container nor a condition says when it finished, so it counts from when Winnow first saw it finished"

@@ -344,7 +344,7 @@ func (s *usageRun) expected(i int, o *usageObjectRun) policy.Decision {
 	case o.since.IsZero():
 		return policy.Decision{Action: policy.Hold, Reason: policy.ReasonReferrersUnknown}
 	}
-	at := o.since.Add(usageTTL)
+	at := gc.WholeSecond(o.since.Add(usageTTL))
 	switch {
 	case s.now.Before(at):
 		return policy.Decision{Action: policy.Wait, Reason: policy.ReasonNotDue, At: at}

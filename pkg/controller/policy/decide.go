@@ -290,6 +290,15 @@ func (s *Standing) adjust(limits Limits, now time.Time, t *trace) (Resolution, a
 	return r, raised
 }
 
+// wholeSecond rounds a time up that counts from a mark, so that people who compare it with the times that they see find nothing early. What
+// a policy without delay makes due is due at once, or it would become due by time alone, and no hold would apply.
+func (s *Standing) wholeSecond(a answer) answer {
+	if marked := s.FirstSeen != nil || s.after == gc.AfterUnused; marked && !a.never && a.at.After(s.since()) && a.at.After(s.FinishedAt) {
+		a.at = gc.WholeSecond(a.at)
+	}
+	return a
+}
+
 // raise returns the answer that is not before minTTL, nor before the end: it may be counted from the creation, and the object or its
 // controller may have run for longer.
 func (s *Standing) raise(a answer, limits Limits) answer {
@@ -301,7 +310,7 @@ func (s *Standing) raise(a answer, limits Limits) answer {
 	if !a.never && a.at.Before(ended) {
 		a.at = ended
 	}
-	return a
+	return s.wholeSecond(a)
 }
 
 // taken returns the answer of the ceiling that the object is above, and whether it takes the place of that of the policies at now. It does

@@ -152,7 +152,13 @@ func (c *recomputation) notBeforeMinTTL(f *lifecycle.Fact, m moment) moment {
 		}
 	}
 	if f.FirstSeen != nil { // What does not say when it finished has finished some time before it was first seen.
-		return later(m, moment{at: c.notBeforeOwner(f, m.at)})
+		m = later(m, moment{at: c.notBeforeOwner(f, m.at)})
+	} else {
+		m = later(m, moment{at: c.endedAt(f)})
 	}
-	return later(m, moment{at: c.endedAt(f)})
+	marked := f.FirstSeen != nil || countsFromUse(c.votes[f.UID])
+	if marked && !m.never && m.at.After(c.sinceWhen(f)) && m.at.After(f.FinishedAt) { // Rounded up.
+		m.at = m.at.Add(time.Second - 1).Truncate(time.Second)
+	}
+	return m
 }
