@@ -74,10 +74,6 @@ func TestCapacityPerLabel(t *testing.T) {
 	expectDeletions(t, ns, want...)
 }
 
-func labelled(key, value string) func(*batchv1.Job) {
-	return func(j *batchv1.Job) { j.Labels = map[string]string{key: value} }
-}
-
 // TestCapacityMinAge: what is beyond the limit stays until its minAge, and a limit that is raised meanwhile saves it; a limit
 // that is lowered acts at once.
 func TestCapacityMinAge(t *testing.T) {

@@ -133,6 +133,14 @@ func createPod(t *testing.T, ns string, p *corev1.Pod) *corev1.Pod {
 // finish sets the status of an unmanaged Job to Complete as of at.
 func finish(t *testing.T, j *batchv1.Job, at time.Time) *batchv1.Job {
 	t.Helper()
+	completed(j, at)
+	finished, err := kube.BatchV1().Jobs(j.Namespace).UpdateStatus(t.Context(), j, metav1.UpdateOptions{})
+	must(t, err)
+	return finished
+}
+
+// completed sets the status of a Job to Complete as of at, in memory.
+func completed(j *batchv1.Job, at time.Time) {
 	when := metav1.NewTime(at)
 	j.Status = batchv1.JobStatus{
 		StartTime: &when, CompletionTime: &when,
@@ -141,9 +149,6 @@ func finish(t *testing.T, j *batchv1.Job, at time.Time) *batchv1.Job {
 			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: when},
 		},
 	}
-	finished, err := kube.BatchV1().Jobs(j.Namespace).UpdateStatus(t.Context(), j, metav1.UpdateOptions{})
-	must(t, err)
-	return finished
 }
 
 // finishedJobs creates n unmanaged Jobs that all finish at the same time.

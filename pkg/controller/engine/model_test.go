@@ -162,7 +162,7 @@ func (e *simulation) setRecreated(t *driver, f *lifecycle.Fact) {
 	name := nameOf(facts.Compress(f))
 	t.recreations.names.Remove(name)
 	if e.Recreated[f.UID] {
-		t.recreations.names.Add(name, returnCount{deleted: f.Created.Add(-time.Minute), times: maxReturns, last: "another"})
+		t.recreations.names.Add(name, returnCount{deleted: f.Created.Add(-time.Minute), times: maxReturns - 1, last: "another"})
 	}
 }
 

@@ -46,7 +46,7 @@ func (e *Engine) upsert(compact *facts.Compact, now time.Time) {
 	case rec.ResourceVersion > compact.ResourceVersion, rec.ResourceVersion == compact.ResourceVersion && !rec.addsResults(compact):
 		return
 	default:
-		e.update(rec, ns.dated(rec, compact, now))
+		e.update(rec, ns.dated(rec, compact, now), now)
 	}
 	ns.noteLimit(compact)
 	if changed {
@@ -76,7 +76,10 @@ func (e *Engine) insert(ns *namespace, compact *facts.Compact, now time.Time) *r
 }
 
 // update replaces the state of a record by a newer one.
-func (e *Engine) update(rec *record, compact *facts.Compact) {
+func (e *Engine) update(rec *record, compact *facts.Compact, now time.Time) {
+	if compact.Terminating() && !rec.Terminating() {
+		rec.flags.set(endsDue, e.deletes(rec, now))
+	}
 	if rec.extra != nil {
 		rec.extra.retry.Updated()
 	}
@@ -110,6 +113,7 @@ func (e *Engine) remove(rec *record, now time.Time) {
 	for _, w := range e.recent {
 		w.Forget(rec.UID())
 	}
+	e.noteDeletion(rec, now)
 	e.drop(rec, now)
 	e.uncoverDeadlines(rec.ns, setBefore, now)
 	if accepted != nil {

@@ -166,7 +166,6 @@ func (rec *record) recordResult(o *deletion.Order, result deletion.Result, now t
 // countDeletion counts a deletion by Winnow whose object is gone.
 func (e *Engine) countDeletion(o *deletion.Order, now time.Time) {
 	e.gone = append(e.gone, deletion.Gone{Order: o, At: now})
-	e.recreations.recordDeletion(o.Fact, now)
 	if ps := e.policyState(o.Policy); ps != nil && ps.stored.UID == o.PolicyUID {
 		at := metav1.NewTime(now)
 		ps.deleted, ps.lastDeletion = ps.deleted+1, &at

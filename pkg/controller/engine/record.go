@@ -55,6 +55,8 @@ const (
 	native flags = 1 << iota
 	// recreated: the object came back too often after it was deleted.
 	recreated
+	// endsDue: the object was to be deleted when its deletion began, and waits for finalizers.
+	endsDue
 	// listed: the open List of the resource contains the object.
 	listed
 )

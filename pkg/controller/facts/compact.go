@@ -20,7 +20,7 @@ import (
 type Compact struct {
 	*shared
 	full            *lifecycle.Fact // the whole fact if the other fields cannot represent it; nil for most objects
-	id              string          // UID, then name
+	id              string          // UID, then name, then two bytes of Content
 	ResourceVersion uint64
 	// In seconds since 1970. ended is when the object finished or, as long as it has not, when it started; 0 if neither.
 	created, ended uint32
@@ -28,7 +28,7 @@ type Compact struct {
 
 // Compress returns the compact form of a fact.
 func Compress(f *lifecycle.Fact) *Compact {
-	k := &Compact{shared: sharedOf(f), id: string(f.UID) + f.Name, ResourceVersion: f.ResourceVersion}
+	k := &Compact{shared: sharedOf(f), id: string(f.UID) + f.Name + string([]byte{byte(f.Content >> 8), byte(f.Content)}), ResourceVersion: f.ResourceVersion}
 	createdFits, endedFits := false, true
 	k.created, createdFits = seconds(f.Created)
 	switch {
@@ -63,7 +63,13 @@ func seconds(t time.Time) (uint32, bool) {
 func (k *Compact) UID() types.UID { return types.UID(k.id[:k.uidLength]) }
 
 // Name of the object.
-func (k *Compact) Name() string { return k.id[k.uidLength:] }
+func (k *Compact) Name() string { return k.nameIn(k.id) }
+
+// Content is a digest of what the object is to do; see lifecycle.Fact.
+func (k *Compact) Content() lifecycle.Digest {
+	n := len(k.id)
+	return lifecycle.Digest(k.id[n-2])<<8 | lifecycle.Digest(k.id[n-1])
+}
 
 // Created is when the object was created.
 func (k *Compact) Created() time.Time {
@@ -203,7 +209,7 @@ func (k *Compact) Unpack(f *lifecycle.Fact) {
 		Resource: k.Resource, Namespace: k.Namespace, Name: k.Name(), UID: k.UID(), ResourceVersion: k.ResourceVersion, Labels: k.labels(),
 		Created: k.Created(), Finished: k.Finished, Outcome: k.Outcome, FinishedAt: k.FinishedAt(), NativeTTL: k.NativeTTL,
 		Deadline: k.Deadline(), Controller: k.Controller, ScheduledBy: k.scheduledBy,
-		Conditions: k.Conditions, Propagation: k.Propagation,
+		Conditions: k.Conditions, Propagation: k.Propagation, Content: k.Content(),
 	}
 }
 

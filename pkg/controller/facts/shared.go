@@ -186,6 +186,9 @@ var (
 	_ labels.Labels = placeholderLabels{}
 )
 
+// nameIn returns the name in the id of an object; see Compact.
+func (k *shared) nameIn(id string) string { return id[k.uidLength : len(id)-2] }
+
 // Has implements labels.Labels.
 func (k *shared) Has(label string) bool {
 	_, ok := k.Lookup(label)
@@ -229,7 +232,7 @@ func (l placeholderLabels) Lookup(label string) (string, bool) {
 	case uidPlaceholder:
 		value = l.id[:l.uidLength]
 	case namePlaceholder:
-		value = l.id[l.uidLength:]
+		value = l.nameIn(l.id)
 	}
 	return value, ok
 }

@@ -82,11 +82,30 @@ type Fact struct {
 	ScheduledBy ScheduledBy
 	// Applied is which control plane placed the object here and would create it again, such as `Argo CD app "web"`; empty if none would.
 	Applied string
+	// Content is a digest of what the object is to do, which tells two objects of one name apart; zero if it is not known.
+	Content Digest
 	// Propagation is the policy that the object's finalizers ask for; a DELETE with another policy would remove them. Empty if any will do.
 	Propagation metav1.DeletionPropagation
 	// Contradictory is set if the finalizers ask for two policies, so that every DELETE would remove one. The API server accepts no such
 	// object, but it may serve one that reached its storage in another way.
 	Contradictory bool
+}
+
+// Digest is a short hash that is odd, or zero if it is not known. It is compared only with others of the same process.
+type Digest uint16
+
+// MayEqual reports whether two digests may be of the same.
+func (d Digest) MayEqual(o Digest) bool { return d == 0 || o == 0 || d == o }
+
+// SetContent stores the digest in the metadata of an object that was decoded, for the fact. No API server sets this field any more.
+func SetContent(m metav1.Object, d Digest) { m.SetSelfLink(strconv.Itoa(int(d))) }
+
+func contentOf(m *metav1.ObjectMeta) Digest {
+	d, err := strconv.ParseUint(m.SelfLink, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return Digest(d)
 }
 
 // Owner is a controlling owner reference.
@@ -136,6 +155,7 @@ func newFact(resource string, kind schema.GroupKind, m *metav1.ObjectMeta) (*Fac
 		Resource: resource, Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: rv,
 		Labels: labels.Set(m.Labels), Created: m.CreationTimestamp.Time, Terminating: m.DeletionTimestamp != nil,
 		TTL: annotation(m, gc.AnnotationTTL), KeepUntil: annotation(m, gc.AnnotationKeepUntil), Applied: AppliedBy(kind, m),
+		Content: contentOf(m),
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
 		gv, err := schema.ParseGroupVersion(c.APIVersion)

@@ -139,9 +139,9 @@ func (s *scanner) end() error {
 	return nil
 }
 
-// decode decodes the fields of the object that follows.
+// decode decodes the fields of the object that follows, and adds the digest of its spec.
 func (s *scanner) decode(fields fieldSet) (*unstructured.Unstructured, error) {
-	content, err := s.value(fields)
+	content, err := s.content(fields)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +150,31 @@ func (s *scanner) decode(fields fieldSet) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("a JSON object was expected, not %T", content)
 	}
 	return &unstructured.Unstructured{Object: object}, nil
+}
+
+// content is value for an object. If all of it is decoded, its digest is unknown.
+func (s *scanner) content(fields fieldSet) (any, error) {
+	if fields == nil || s.next() != '{' {
+		return s.value(fields)
+	}
+	out, spec := map[string]any{}, lifecycle.Digest(0)
+	err := s.object(func(key []byte) (err error) {
+		s.next()
+		start := s.at
+		if below, ok := fields[string(key)]; ok {
+			out[string(key)], err = s.value(below)
+		} else {
+			_, err = s.skip()
+		}
+		if string(key) == "spec" && err == nil {
+			spec = digest(s.data[start:s.at])
+		}
+		return err
+	})
+	if _, ok := out["metadata"].(map[string]any); ok && spec != 0 {
+		lifecycle.SetContent(&unstructured.Unstructured{Object: out}, spec)
+	}
+	return out, err
 }
 
 // value decodes the fields of the value that follows. A value that is no object is decoded whole, as expressions fail for it. Of two fields

@@ -51,6 +51,9 @@ func checkPartial(t interface{ Fatalf(string, ...any) }, data []byte, paths [][]
 	if err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}
+	if m, ok := got.Object["metadata"].(map[string]any); ok { // The digest is tested with others.
+		delete(m, "selfLink")
+	}
 	if want := pruned(whole, p.fields); !stdreflect.DeepEqual(any(got.Object), want) {
 		t.Fatalf("%s with %v became\n%#v, want\n%#v", data, paths, got.Object, want)
 	}
@@ -158,6 +161,7 @@ func checkFact(t *testing.T, c *lifecycle.Compiled, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	partial.SetSelfLink("") // The digest is tested with others.
 	if got, err := c.Fact(partial); err != nil || !stdreflect.DeepEqual(got, want) {
 		t.Errorf("%s became\n%+v, %v, want\n%+v", data, got, err, want)
 	}

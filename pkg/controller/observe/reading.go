@@ -142,7 +142,8 @@ func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.C
 	if c == nil {
 		return object, nil
 	}
-	managedFields := m.GetManagedFields()
+	managedFields, link := m.GetManagedFields(), m.GetSelfLink()
+	m.SetSelfLink("") // See lifecycle.SetContent.
 	if !expressions.Overlap(c.Fields(), "metadata", "managedFields") {
 		m.SetManagedFields(nil) // To convert them takes almost as long as all else.
 	}
@@ -150,7 +151,9 @@ func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.C
 	if err != nil {
 		return nil, err
 	}
-	m.SetManagedFields(managedFields)
 	content["apiVersion"], content["kind"] = r.Kind.GroupVersionKind.ToAPIVersionAndKind()
-	return wrap(object, c.Evaluate(content)), nil
+	results := c.Evaluate(content)
+	m.SetManagedFields(managedFields)
+	m.SetSelfLink(link)
+	return wrap(object, results), nil
 }

@@ -50,6 +50,9 @@ func (d strippedDecoder) Decode(
 			return nil, kind, err
 		}
 		object, err = d.reading.evaluate(object, conditions)
+		if err == nil {
+			setContent(object, data, d.reading.unread)
+		}
 		return object, kind, err
 	}
 	buffer := buffers.Get().(*[]byte)
@@ -112,6 +115,8 @@ type unread map[protowire.Number]unread
 const (
 	others   protowire.Number = 0
 	ifMarked protowire.Number = -1
+	// digested is the key in an object for all but its content, of which the digest is appended.
+	digested protowire.Number = -2
 )
 
 var read = unread{}
@@ -138,7 +143,8 @@ var (
 		3: nil, 5: nil, 6: nil, // lastProbeTime, reason, message
 	}
 	unreadJob = unread{
-		1: unreadMetadata,
+		digested: contentOfJob,
+		1:        unreadMetadata,
 		2: {
 			4:  nil,
 			6:  nil,
@@ -151,8 +157,9 @@ var (
 	}
 	unreadCronJob = unread{1: unreadMetadata, 2: nil} // spec
 	unreadPod     = unread{
-		1: unreadMetadata,
-		2: {3: read, 5: read, others: nil}, // all of the spec but restartPolicy and activeDeadlineSeconds
+		digested: contentOfPod,
+		1:        unreadMetadata,
+		2:        {3: read, 5: read, others: nil}, // all of the spec but restartPolicy and activeDeadlineSeconds
 		3: {
 			2: unreadCondition, 8: unreadContainer, 10: unreadContainer, 13: unreadContainer,
 			15: nil, 19: nil, 20: nil, 21: nil, 22: nil, // of claims, resources and volumes
@@ -165,7 +172,7 @@ var (
 
 // leave appends a message without its unread fields.
 func leave(to, message []byte, without unread) ([]byte, error) {
-	start := len(to)
+	start, whole := len(to), message
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)
 		if n < 0 {
@@ -187,6 +194,9 @@ func leave(to, message []byte, without unread) ([]byte, error) {
 				return nil, err
 			}
 		}
+	}
+	if content := without[digested]; content != nil {
+		to = appendContent(to, whole, content)
 	}
 	return to, nil
 }

@@ -312,7 +312,7 @@ var summaries = map[Reason]string{
 	ReasonUncounted:               "Its Job has not counted it yet",
 	ReasonConflictingFinalizers:   "Its finalizers contradict each other",
 	ReasonManagedElsewhere:        "It is managed elsewhere",
-	ReasonRecreateLoop:            "It came back each time it was deleted",
+	ReasonRecreateLoop:            "It comes back",
 	ReasonPolicyUnreadable:        "A policy cannot be read",
 	ReasonSuspended:               "Deletions are suspended",
 	ReasonHeld:                    "A change made too many objects due at once, and waits for approval",

@@ -237,9 +237,9 @@ func (s *Standing) hold() (reason Reason, detail string) {
 			"it has both finalizers orphan and foregroundDeletion, and a delete would remove one of them; remove the one you do not want"
 	case s.Applied != "" && s.managedElsewhere != gc.ManagedElsewhereDelete:
 		return ReasonManagedElsewhere, s.Applied + ` would create it again; to delete it anyway, set managedElsewhere: Delete in the rule`
-	case s.Recreated:
-		return ReasonRecreateLoop, "something creates it again under the same name each time it is deleted; " +
-			"stop that, or use a new name each time"
+	case s.Recreated && s.managedElsewhere != gc.ManagedElsewhereDelete:
+		return ReasonRecreateLoop, "within a minute of each deletion something created it again; stop that, use a new name each time, or " +
+			"set managedElsewhere: Delete in the rule"
 	}
 	return "", ""
 }

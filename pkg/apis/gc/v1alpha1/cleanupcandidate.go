@@ -72,7 +72,7 @@ type CleanupCandidateStatus struct {
 	//  - Uncounted: the Job controller has not counted this Pod yet
 	//  - ConflictingFinalizers: it has the finalizers orphan and foregroundDeletion
 	//  - ManagedElsewhere: what manages it, such as Argo CD, Flux or Helm, would create it again
-	//  - RecreateLoop: it came back each time that it was deleted
+	//  - RecreateLoop: it came back soon after each deletion
 	//
 	// If it is held for another reason:
 	//  - Held: a change made too many objects due at once, and waits for approval

@@ -442,7 +442,8 @@ type CleanupRule struct {
 	// +k8s:optional
 	PropagationPolicy DeletionPropagation `json:"propagationPolicy,omitempty"`
 	// managedElsewhere says what happens to objects that something outside of this cluster placed here and would create
-	// again, such as Argo CD, Helm or MultiKueue. Hold (the default) keeps them. Delete deletes them like any other object.
+	// again, such as Argo CD, Helm or MultiKueue, and to objects that come back soon after each deletion. Hold (the
+	// default) keeps them. Delete deletes them like any other object.
 	// +optional
 	// +k8s:optional
 	ManagedElsewhere ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`

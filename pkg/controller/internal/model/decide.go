@@ -173,7 +173,7 @@ func (c *recomputation) ownHold(f *lifecycle.Fact) string {
 		return "ConflictingFinalizers"
 	case f.Applied != "" && !deletesApplied:
 		return "ManagedElsewhere"
-	case c.Recreated[f.UID]:
+	case c.Recreated[f.UID] && !deletesApplied:
 		return "RecreateLoop"
 	}
 	return ""

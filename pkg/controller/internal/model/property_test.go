@@ -39,13 +39,20 @@ func TestNothingGoesThatMustStay(t *testing.T) {
 				t.Errorf("%s goes, but its namespace is %+v", f.Name, ns)
 			case f.Finishes && !f.Finished || f.FinishedAt.After(w.Now) && f.FirstSeen == nil:
 				t.Errorf("%s goes, but has not finished for sure: %+v", f.Name, f)
-			case f.Terminating || f.Uncounted || f.Contradictory || w.Recreated[f.UID]:
+			case f.Terminating || f.Uncounted || f.Contradictory, (f.Applied != "" || w.Recreated[f.UID]) && !w.deletesManagedElsewhere():
 				t.Errorf("%s goes, but is held: %+v", f.Name, f)
 			case len(w.Policies)+len(w.ClusterPolicies) == 0:
 				t.Errorf("%s goes without a policy", f.Name)
 			}
 		}
 	})
+}
+
+// deletesManagedElsewhere reports whether any rule says managedElsewhere: Delete.
+func (w *World) deletesManagedElsewhere() bool {
+	says := func(r gc.CleanupRule) bool { return r.ManagedElsewhere == gc.ManagedElsewhereDelete }
+	return slices.ContainsFunc(w.Policies, func(p *gc.CleanupPolicy) bool { return slices.ContainsFunc(p.Spec.Rules, says) }) ||
+		slices.ContainsFunc(w.ClusterPolicies, func(p *gc.ClusterCleanupPolicy) bool { return slices.ContainsFunc(p.Spec.Rules, says) })
 }
 
 func TestMinTTLIsNeverUndercut(t *testing.T) {

@@ -136,6 +136,12 @@ func (b *RuleBuilder) Dependents(d gc.DependentsPolicy) *RuleBuilder {
 	return b
 }
 
+// ManagedElsewhere sets the field managedElsewhere.
+func (b *RuleBuilder) ManagedElsewhere(m gc.ManagedElsewherePolicy) *RuleBuilder {
+	b.rule.ManagedElsewhere = m
+	return b
+}
+
 // Propagation sets the propagation policy.
 func (b *RuleBuilder) Propagation(p metav1.DeletionPropagation) *RuleBuilder {
 	b.rule.PropagationPolicy = p

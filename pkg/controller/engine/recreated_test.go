@@ -1,0 +1,120 @@
+// Copyright 2026 The Winnow Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/controller/deletion"
+	"github.com/winnow-dev/winnow/pkg/controller/internal/testbuilders"
+	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
+)
+
+// recreated returns Job a as it is created for the n-th time, and finishes at once.
+func (w *world) recreated(n int, content lifecycle.Digest) *lifecycle.Fact {
+	f := testbuilders.Job("a").Complete(w.now).Fact()
+	f.UID, f.Created, f.Content = types.UID(fmt.Sprint("uid-a", n)), w.now, content
+	return f
+}
+
+// TestReturns: an object that comes back within a minute of its deletion, to do the same, twice in a row is held.
+func TestReturns(t *testing.T) {
+	type life struct {
+		after   time.Duration // the last deletion
+		content lifecycle.Digest
+	}
+	const soon = 10 * time.Second
+	for name, c := range map[string]struct {
+		lives []life
+		held  bool // the last one
+	}{
+		"once":                            {[]life{{0, 1}, {soon, 1}}, false},
+		"twice":                           {[]life{{0, 1}, {soon, 1}, {soon, 1}}, true},
+		"after a minute":                  {[]life{{0, 1}, {time.Minute, 1}, {time.Minute, 1}}, true},
+		"after more than a minute":        {[]life{{0, 1}, {soon, 1}, {time.Minute + time.Second, 1}}, false},
+		"not in a row":                    {[]life{{0, 1}, {soon, 1}, {2 * time.Minute, 1}, {soon, 1}}, false},
+		"in a row after a pause":          {[]life{{0, 1}, {time.Hour, 1}, {soon, 1}, {soon, 1}}, true},
+		"another version at each deploy":  {[]life{{0, 1}, {soon, 3}, {soon, 5}, {soon, 7}, {soon, 9}}, false},
+		"another version, then the same":  {[]life{{0, 1}, {soon, 3}, {soon, 5}, {soon, 5}, {soon, 5}}, true},
+		"the versions take turns":         {[]life{{0, 1}, {soon, 3}, {soon, 1}, {soon, 3}, {soon, 1}}, false},
+		"its content is not known":        {[]life{{0, 0}, {soon, 0}, {soon, 0}}, true},
+		"its content is not always known": {[]life{{0, 1}, {soon, 3}, {soon, 0}}, true},
+	} {
+		for _, by := range []string{"the leader", "the leader, without an answer", "another replica", "another replica, with a finalizer"} {
+			t.Run(name+", by "+by, func(t *testing.T) {
+				w := newWorld(t, ttlPolicy("0s", 1))
+				if strings.HasPrefix(by, "another") {
+					w.Follow()
+				}
+				for i, life := range c.lives {
+					w.pass(life.after)
+					w.upsert(w.recreated(i, life.content))
+					if i == len(c.lives)-1 {
+						break
+					}
+					w.decided("a", policy.Delete, policy.ReasonExpired)
+					switch by {
+					case "the leader":
+						w.takes("a")
+						w.done("a", deletion.Accepted)
+					case "the leader, without an answer":
+						w.takes("a")
+						w.done("a", deletion.Unknown)
+					case "another replica, with a finalizer":
+						f := *w.facts["a"]
+						f.Terminating, f.Finalizers = true, []string{"example.com/hold"}
+						w.upsert(&f)
+					}
+					w.removed("a")
+				}
+				if c.held {
+					w.decided("a", policy.Hold, policy.ReasonRecreateLoop)
+				} else {
+					w.decided("a", policy.Delete, policy.ReasonExpired)
+				}
+			})
+		}
+	}
+}
+
+// TestReturnsThatDoNotCount: those after a deletion that Winnow did not want.
+func TestReturnsThatDoNotCount(t *testing.T) {
+	for name, p := range map[string]*testbuilders.PolicyBuilder{
+		"not due":   ttlPolicy("1h", 1),
+		"suspended": ttlPolicy("0s", 1).Suspended(),
+		"never":     ttlPolicy("never", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, p)
+			for i := range 3 {
+				w.pass(time.Second)
+				w.upsert(w.recreated(i, 1))
+				w.removed("a")
+			}
+			w.policy(ttlPolicy("0s", 2))
+			w.upsert(w.recreated(3, 1))
+			w.confirmFresh()
+			w.decided("a", policy.Delete, policy.ReasonExpired)
+		})
+	}
+}
+
+// TestReturnsAreDeletedIfARuleSaysSo: managedElsewhere: Delete.
+func TestReturnsAreDeletedIfARuleSaysSo(t *testing.T) {
+	w := newWorld(t, testbuilders.Policy("p").Rules(testbuilders.Rule("all", "0s").ManagedElsewhere(gc.ManagedElsewhereDelete)))
+	for i := range 5 {
+		w.pass(time.Second)
+		w.upsert(w.recreated(i, 1))
+		w.takes("a")
+		w.done("a", deletion.Accepted)
+		w.removed("a")
+	}
+}
