@@ -60,7 +60,8 @@ type CleanupRuleApplyConfiguration struct {
 	// foregroundDeletion, Winnow uses the propagation policy that belongs to that finalizer.
 	PropagationPolicy *gcv1alpha1.DeletionPropagation `json:"propagationPolicy,omitempty"`
 	// managedElsewhere says what happens to objects that something outside of this cluster placed here and would create
-	// again, such as Argo CD, Helm or MultiKueue. Hold (the default) keeps them. Delete deletes them like any other object.
+	// again, such as Argo CD, Helm or MultiKueue, and to objects that come back soon after each deletion. Hold (the
+	// default) keeps them. Delete deletes them like any other object.
 	ManagedElsewhere *gcv1alpha1.ManagedElsewherePolicy `json:"managedElsewhere,omitempty"`
 }
 
