@@ -82,6 +82,11 @@ func (r *recreations) countReturn(compact *facts.Compact) bool {
 	return count.times >= maxReturns
 }
 
+// SetReturned says that another engine holds an object because it has returned too often. It is called before the object is known.
+func (e *Engine) SetReturned(k *facts.Compact) {
+	e.recreations.names.Add(nameOf(k), returnCount{times: maxReturns, last: k.UID()})
+}
+
 // noteDeletion is called before a record is removed because its object is gone. Every replica must know which objects return, so what was
 // due counts as deleted by Winnow, also on a replica that sends no DELETE.
 func (e *Engine) noteDeletion(rec *record, now time.Time) {

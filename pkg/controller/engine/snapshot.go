@@ -144,7 +144,7 @@ func (s *Snapshot) copyFact(rec *record, now time.Time) bool {
 	s.copyClearance(rec)
 	s.from.copyUsage(rec, s.Engine.copiedUsages, now)
 	if rec.flags.has(recreated) {
-		s.Engine.recreations.names.Add(nameOf(&k), returnCount{times: maxReturns, last: k.UID()})
+		s.Engine.SetReturned(&k)
 	}
 	return true
 }

@@ -236,10 +236,10 @@ func (s *Standing) hold() (reason Reason, detail string) {
 		return ReasonConflictingFinalizers,
 			"it has both finalizers orphan and foregroundDeletion, and a delete would remove one of them; remove the one you do not want"
 	case s.Applied != "" && s.managedElsewhere != gc.ManagedElsewhereDelete:
-		return ReasonManagedElsewhere, s.Applied + ` would create it again; to delete it anyway, set managedElsewhere: Delete in the rule`
+		return ReasonManagedElsewhere, s.Applied + ` would create it again; to delete it anyway, set managedElsewhere: Delete in a rule for it`
 	case s.Recreated && s.managedElsewhere != gc.ManagedElsewhereDelete:
 		return ReasonRecreateLoop, "within a minute of each deletion something created it again; stop that, use a new name each time, or " +
-			"set managedElsewhere: Delete in the rule"
+			"set managedElsewhere: Delete in a rule for it"
 	}
 	return "", ""
 }

@@ -24,6 +24,11 @@ func (t *Tracker) Upsert(k *facts.Compact, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Upsert(k, now) })
 }
 
+// SetReturned says that another engine holds an object because it has returned too often.
+func (t *Tracker) SetReturned(k *facts.Compact) {
+	t.do(func(e *engine.Engine) { e.SetReturned(k) })
+}
+
 // Remove handles the removal of an object.
 func (t *Tracker) Remove(k *facts.Compact, now time.Time) {
 	t.do(func(e *engine.Engine) { e.Remove(k, now) })

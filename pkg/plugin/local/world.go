@@ -18,14 +18,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/winnow-dev/winnow/pkg/apis/gc"
+	"github.com/winnow-dev/winnow/pkg/apis/gc/v1alpha1"
 	"github.com/winnow-dev/winnow/pkg/controller/engine"
 	"github.com/winnow-dev/winnow/pkg/controller/facts"
 	"github.com/winnow-dev/winnow/pkg/controller/kinds"
 	"github.com/winnow-dev/winnow/pkg/controller/lifecycle"
 	"github.com/winnow-dev/winnow/pkg/controller/observe"
+	"github.com/winnow-dev/winnow/pkg/controller/policy"
 	"github.com/winnow-dev/winnow/pkg/controller/tracker"
 )
 
@@ -59,6 +62,8 @@ type World struct {
 	quotas    []*engine.Quota
 	objects   map[string][]*facts.Compact // by resource
 	unlisted  map[string]error            // by resource
+	// returned are the objects that the server holds because they come back after each deletion. Only it remembers deletions.
+	returned sets.Set[types.UID]
 	// referring is what objects refer to, if policies depend on that; nil otherwise. unreferred are the resources that the caller may not
 	// list.
 	referring  map[*kinds.Referrer][]engine.Referring
@@ -88,10 +93,31 @@ func (c *Cluster) Read(ctx context.Context, o Options) (*World, error) {
 	if resources.Has(gc.ResourceJobs) {
 		resources.Insert(kinds.CronJobs)
 	}
+	w.readReturned(ctx, c)
 	if err := w.list(ctx, c, sets.List(resources), probe.Conditions); err != nil || !resources.Has(kinds.Referrers) {
 		return w, err
 	}
 	return w, w.listReferrers(ctx, c)
+}
+
+// readReturned asks the server what it holds because it comes back. Without stored policies there may be no server.
+func (w *World) readReturned(ctx context.Context, c *Cluster) {
+	w.returned = sets.New[types.UID]()
+	if len(w.policies)+len(w.clusterPolicies) == 0 {
+		return
+	}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return c.policies.CleanupCandidates(w.options.Namespace).List(ctx, options)
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: "state=" + string(gc.CandidateHeld)}, func(object runtime.Object) error {
+		if held, ok := object.(*v1alpha1.CleanupCandidate); ok && held.Status.Reason == string(policy.ReasonRecreateLoop) {
+			w.returned.Insert(types.UID(held.Name))
+		}
+		return nil
+	})
+	if err != nil {
+		w.note("what comes back after each deletion counts like other objects, because the server does not say what it holds: %v", err)
+	}
 }
 
 var errMayNotList = errors.New("you may not list them")
@@ -241,6 +267,11 @@ func (w *World) addObjects(t *tracker.Tracker) {
 	for resource := range t.Coverage() {
 		if k, err := w.kinds.For(resource); err != nil || !k.Deletable() || w.unlisted[resource] != nil {
 			continue
+		}
+		for _, k := range w.objects[resource] {
+			if w.returned.Has(k.UID()) {
+				t.SetReturned(k)
+			}
 		}
 		l := t.BeginList(resource)
 		l.Add(slices.Clone(w.objects[resource]), now)
