@@ -152,10 +152,10 @@ func drawNeeds(t *rapid.T, f *lifecycle.Fact) {
 	}
 }
 
-// drawMarks draws annotations, finalizers and GitOps labels.
+// drawMarks draws annotations, finalizers, and marks of other control planes. Some marks count although there is a controller.
 func drawMarks(t *rapid.T, f *lifecycle.Fact) {
-	if f.Controller == nil && rarely(t, 8) {
-		f.Applied = `Helm release "web"`
+	if rarely(t, 8) {
+		f.Applied = pick(t, `Helm release "web"`, `MultiKueue of "multikueue"`, `Open Cluster Management work "w"`)
 	}
 	f.Uncounted = f.Resource == gc.ResourcePods && rarely(t, 10)
 	if f.Terminating = rarely(t, 10); f.Terminating {
