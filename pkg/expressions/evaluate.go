@@ -38,6 +38,9 @@ func NewObject(content map[string]any, budget uint64) *Object {
 	}
 }
 
+// Left returns what the expressions of the object may still cost.
+func (o *Object) Left() uint64 { return o.budget }
+
 // budgetOf returns what one evaluation may cost.
 func budgetOf(result Result) uint64 {
 	if result == Condition {

@@ -160,6 +160,25 @@ func (ns *namespace) noteLimit(compact *facts.Compact) {
 	ns.overLimit.Insert(compact.Resource)
 }
 
+// noteWaiting notes whether match conditions for an object of a list wait. Then the list is not complete before a Merge has brought their
+// results: what a change of conditions makes due must be assessed together.
+func (l *List) noteWaiting(compact *facts.Compact) {
+	ns := l.engine.namespaces[compact.Namespace]
+	if rec := l.engine.records.get(compact.UID()); ns == nil || rec == nil || !rec.Conditions.Wait() {
+		return
+	}
+	if l.waiting == nil {
+		l.waiting = map[*namespace]bool{}
+	}
+	l.waiting[ns] = true
+}
+
+// waitsFor reports whether a state of an object is known already, but for the results of its match conditions.
+func (e *Engine) waitsFor(compact *facts.Compact) bool {
+	rec := e.records.get(compact.UID())
+	return rec != nil && rec.ResourceVersion == compact.ResourceVersion && rec.Conditions.Wait()
+}
+
 // addsResults reports whether a state of an object has results of match conditions that the record lacks, or that may have failed there
 // because of other conditions, which are no longer needed.
 func (rec *record) addsResults(compact *facts.Compact) bool {
@@ -169,6 +188,10 @@ func (rec *record) addsResults(compact *facts.Compact) bool {
 		return false
 	case !rec.Conditions.Covers(needed):
 		return true
+	case compact.Conditions.Wait():
+		return false
+	case rec.Conditions.Wait():
+		return needed != nil
 	}
 	return needed != nil && rec.Conditions.OverLimit() && rec.Conditions.Digest != compact.Conditions.Digest
 }

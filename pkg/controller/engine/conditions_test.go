@@ -260,3 +260,57 @@ func TestCeilingsGoOnCounting(t *testing.T) {
 	w.confirmFresh()
 	w.decided("other-old", policy.Delete, policy.ReasonOverCeiling)
 }
+
+// waiting is a state of an object whose match conditions are evaluated later.
+func (w *world) waiting(f *lifecycle.Fact) *facts.Compact {
+	read := *f
+	read.Conditions = w.Conditions()[f.Resource][f.Namespace].Waiting()
+	return facts.Compress(&read)
+}
+
+// TestConditionsThatWait: an object is held until its match conditions are evaluated. The same state brings the results, and a state without
+// them does not take them away.
+func TestConditionsThatWait(t *testing.T) {
+	w := newWorld(t, conditional(1, isA))
+	w.upsert(jobs(2*time.Hour, "a")...)
+	w.readAgain(testbuilders.Home)
+	known := w.facts["a"]
+	w.Upsert(w.waiting(known), w.now)
+	w.confirmFresh()
+	w.decided("a", policy.Delete, policy.ReasonExpired)
+
+	later := *known
+	later.ResourceVersion++
+	w.facts["a"] = &later
+	w.Upsert(w.waiting(&later), w.now)
+	w.confirmFresh()
+	w.decided("a", policy.Hold, policy.ReasonExpressionError)
+	w.takes()
+	w.readAgain(testbuilders.Home)
+	w.confirmFresh()
+	w.takes("a")
+}
+
+// TestConditionsThatWaitAreAssessedTogether: what a change of a condition makes due is not assessed before all of it is evaluated.
+func TestConditionsThatWaitAreAssessedTogether(t *testing.T) {
+	w := newWorld(t, conditional(1, "object.metadata.name == 'c'"))
+	w.config.HoldAbove = 1
+	w.upsert(jobs(2*time.Hour, "a", "b")...)
+	w.readAgain(testbuilders.Home)
+	w.observePolicy(conditional(2, "object.metadata.name != 'c'"))
+
+	list := w.BeginList(gc.ResourceJobs)
+	merge := w.BeginMerge(gc.ResourceJobs, testbuilders.Home)
+	list.Add([]*facts.Compact{w.waiting(w.facts["a"]), w.observed(w.facts["b"])}, w.now)
+	w.finish(func() bool { return list.End(1_000_000, w.now) })
+	w.BeginMerge(gc.ResourcePods, testbuilders.Home).End(true, w.now)
+	w.confirmFresh()
+	w.decided("b", policy.Hold, policy.ReasonUnobserved)
+	w.takes()
+
+	w.add(merge, []*facts.Compact{w.observed(w.facts["a"]), w.observed(w.facts["b"])}, w.now)
+	merge.End(true, w.now)
+	w.confirmFresh()
+	w.takes()
+	w.oneHold("p", 2)
+}

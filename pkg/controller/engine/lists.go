@@ -24,6 +24,8 @@ type List struct {
 	covered map[*namespace]Covering
 	// earlier are the merges that began before the list.
 	earlier map[*Merge]bool
+	// waiting are the namespaces with objects whose match conditions are evaluated later.
+	waiting map[*namespace]bool
 	// toUnmark are the records that may still be flagged as listed by an earlier list, unchecked those that End has not looked at yet.
 	toUnmark, unchecked *cursor
 }
@@ -68,6 +70,7 @@ func (l *List) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact)
 		if rec := l.engine.records.get(compact.UID()); rec != nil {
 			rec.flags.set(listed, true)
 		}
+		l.noteWaiting(compact)
 		if l.engine.spent(l.engine.workIn(compact.Namespace)) {
 			return page[i+1:]
 		}
@@ -112,7 +115,7 @@ func (l *List) End(rv uint64, now time.Time) (more bool) {
 	}
 	l.close()
 	for ns, covering := range l.covered {
-		if l.covers(ns) {
+		if l.covers(ns) && !l.waiting[ns] {
 			ns.listed[l.resource] = covering
 		}
 	}
@@ -183,7 +186,7 @@ func (e *Engine) BeginMerge(resource, name string) *Merge {
 // Add adds objects of the list, as many as the budget allows, and returns the others.
 func (m *Merge) Add(page []*facts.Compact, now time.Time) (rest []*facts.Compact) {
 	for i, compact := range page {
-		if m.current() && !m.gone.Has(compact.UID()) && compact.ResourceVersion > m.atLeast {
+		if m.current() && !m.gone.Has(compact.UID()) && (compact.ResourceVersion > m.atLeast || m.engine.waitsFor(compact)) {
 			m.engine.upsert(compact, now)
 		}
 		if m.engine.spent(m.engine.workIn(m.namespace)) {

@@ -126,6 +126,7 @@ const (
 	outOfBudget  = 'b'
 	tooMany      = 'm'
 	unknownField = 'u'
+	isWaiting    = 'w'
 )
 
 // Failures are stored with each object, and repeat values of the object. So only the first few are stored, and the beginning of each.
@@ -139,16 +140,31 @@ var failures = map[byte]string{
 	hasFailed:    "it failed, and so did others for the same object, whose errors are shown",
 	outOfBudget:  "the match conditions for this object cost too much together (" + expressions.ErrOutOfBudget.Error() + ")",
 	tooMany:      fmt.Sprintf("the policies of this namespace have more than %d match conditions for this resource", MaxConditions),
+	isWaiting:    "it is not evaluated yet, because the match conditions of this namespace have taken too much time",
 	unknownField: "it reads a field that this version of Winnow does not know, because the cluster is newer; upgrade Winnow",
 }
 
+// Waiting returns the Results of conditions that are evaluated later.
+func (c *Conditions) Waiting() Results {
+	return Results{Conditions: c, Values: strings.Repeat(string(rune(isWaiting)), len(c.index))}
+}
+
+// Wait reports whether the conditions are evaluated later.
+func (r *Results) Wait() bool { return strings.IndexByte(r.Values, isWaiting) >= 0 }
+
 // Evaluate evaluates all expressions for an object that has at least Fields.
 func (c *Conditions) Evaluate(content map[string]any) Results {
+	out, _ := c.EvaluateCost(content)
+	return out
+}
+
+// EvaluateCost is like Evaluate, and returns what it has cost too, in units of CEL's cost.
+func (c *Conditions) EvaluateCost(content map[string]any) (out Results, cost uint64) {
 	if c == nil {
-		return Results{}
+		return Results{}, 0
 	}
 	content = withoutOurDeadline(content)
-	out := Results{Conditions: c}
+	out.Conditions = c
 	values := make([]byte, 0, len(c.index))
 	for _, group := range [][]*expressions.Expression{c.cluster, c.own} {
 		object := expressions.NewObject(content, expressions.ConditionBudget)
@@ -161,11 +177,16 @@ func (c *Conditions) Evaluate(content map[string]any) Results {
 			default:
 				values = append(values, out.evaluate(e, object))
 			}
+			cost += perExpression
 		}
+		cost += expressions.ConditionBudget - object.Left()
 	}
 	out.Values = string(values)
-	return out
+	return out, cost
 }
+
+// perExpression is what each expression costs besides.
+const perExpression = 5
 
 // evaluate returns the value of one expression, and stores its error.
 func (r *Results) evaluate(e *expressions.Expression, object *expressions.Object) byte {

@@ -86,7 +86,7 @@ func (d partialDecoder) decode(
 	if err != nil {
 		return nil, err
 	}
-	return d.reading.evaluate(object, conditions)
+	return d.reading.evaluate(object, conditions, len(data))
 }
 
 // decodeList decodes a list. Where any namespace has match conditions, what they read is decoded for all objects.
@@ -104,7 +104,7 @@ func (d partialDecoder) decodeList(data []byte, conditions map[string]*lifecycle
 	if err != nil {
 		return nil, err
 	}
-	return d.reading.evaluate(list, conditions)
+	return d.reading.evaluate(list, conditions, len(data))
 }
 
 // Encode implements runtime.Encoder.

@@ -51,6 +51,7 @@ type Observer struct {
 	running      map[string]*reflection
 	referrers    referrers
 	first        firstLists
+	pace         *pacer
 }
 
 // dependency is a resource that is observed because decisions on other resources depend on it, and that is never deleted. All other
@@ -74,13 +75,15 @@ type reflection struct {
 	reporting sync.Mutex
 	// covered are the namespaces whose objects the reflector has listed, or a merge.
 	covered map[string]engine.Covering
+	// late are the namespaces whose objects are listed because match conditions have waited there.
+	late lateLists
 }
 
 // New returns an Observer, which Run starts.
 func New(c Config) *Observer {
 	o := &Observer{
 		Config: c, running: map[string]*reflection{}, referrers: referrers{running: map[*kinds.Referrer]*reflection{}},
-		first: firstLists{changed: c.FirstLists},
+		first: firstLists{changed: c.FirstLists}, pace: newPacer(c.Clock),
 	}
 	o.dependencies = map[string]dependency{
 		kinds.CronJobs: {
@@ -130,6 +133,7 @@ func (o *Observer) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-o.Tracker.CoverageChanged():
+		case <-o.pace.changed:
 		case <-again:
 		}
 	}
@@ -174,6 +178,7 @@ func (o *Observer) extend(ctx context.Context, resource string, r *reflection, n
 		}
 	}
 	r.covered = namespaces
+	o.listLate(resource, r)
 	_, skipsNone := o.dependencies[resource]
 	switch {
 	case skipsNone:
@@ -201,7 +206,7 @@ func (o *Observer) start(ctx context.Context, table *kinds.Table, resource strin
 
 func (o *Observer) startReflectors(r *reflection) {
 	o.Tracker.StartObserving(r.kind)
-	r.reading = NewReading(r.kind, o.Tracker.Conditions)
+	r.reading = o.pace.inTurn(NewReading(r.kind, o.Tracker.Conditions))
 	o.startReflector(r, r.reading)
 	for _, owner := range r.owners {
 		o.startReflector(r, NewReading(owner, o.Tracker.Conditions))
@@ -264,7 +269,7 @@ func (o *Observer) merge(ctx context.Context, k *kinds.Kind, namespace string) {
 	merge := o.Tracker.BeginMerge(k.Resource, namespace)
 	complete := false
 	defer func() { merge.End(complete, o.Clock.Now()) }()
-	list, retry := o.Client.Lister(NewReading(k, o.Tracker.Conditions), namespace), time.Second
+	list, retry := o.Client.Lister(o.pace.alone(ctx, NewReading(k, o.Tracker.Conditions)), namespace), time.Second
 	for ctx.Err() == nil {
 		_, err := eachFacts(ctx, o.Client.pages, list, k, func(page []*facts.Compact) { merge.Add(page, o.Clock.Now()) })
 		if complete = err == nil; complete {

@@ -24,6 +24,9 @@ type Reading struct {
 	content    content
 	// unread has what is not decoded of objects and lists in protobuf, by their kind, unless match conditions may read it.
 	unread map[string]unread
+	// may reports whether match conditions are evaluated now, and charge takes in what that has cost; see pacer. Without them they are.
+	may    func(place) bool
+	charge func(namespace string, cost uint64)
 }
 
 // content is how much of its objects is requested for a kind of which decisions need only the metadata.
@@ -114,11 +117,12 @@ func (r *Reading) conditionsOf(namespace string, all map[string]*lifecycle.Condi
 	return nil
 }
 
-// evaluate returns a decoded object, or the objects of a decoded list, with the results of match conditions.
-func (r *Reading) evaluate(object runtime.Object, all map[string]*lifecycle.Conditions) (runtime.Object, error) {
+// evaluate returns an object, or the objects of a list, decoded from so many bytes, with the results of match conditions.
+func (r *Reading) evaluate(object runtime.Object, all map[string]*lifecycle.Conditions, bytes int) (runtime.Object, error) {
 	if !meta.IsListType(object) {
-		return r.evaluateOne(object, all)
+		return r.evaluateOne(object, all, bytes)
 	}
+	bytes /= max(meta.LenList(object), 1)
 	l, err := meta.ListAccessor(object)
 	if err != nil || len(all) == 0 {
 		return object, err
@@ -127,20 +131,23 @@ func (r *Reading) evaluate(object runtime.Object, all map[string]*lifecycle.Cond
 		ResourceVersion: l.GetResourceVersion(), Continue: l.GetContinue(), RemainingItemCount: l.GetRemainingItemCount(),
 	}}
 	return out, meta.EachListItem(object, func(object runtime.Object) error {
-		one, err := r.evaluateOne(object, all)
+		one, err := r.evaluateOne(object, all, bytes)
 		out.Items = append(out.Items, one)
 		return err
 	})
 }
 
-func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.Conditions) (runtime.Object, error) {
+func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.Conditions, bytes int) (runtime.Object, error) {
 	m, ok := object.(metav1.Object)
 	if !ok {
 		return object, nil
 	}
 	c := r.conditionsOf(m.GetNamespace(), all)
-	if c == nil {
+	switch {
+	case c == nil:
 		return object, nil
+	case r.may != nil && !r.may(place{r.Kind.Resource, m.GetNamespace()}):
+		return wrap(object, c.Waiting()), nil
 	}
 	managedFields, link := m.GetManagedFields(), m.GetSelfLink()
 	m.SetSelfLink("") // See lifecycle.SetContent.
@@ -152,7 +159,7 @@ func (r *Reading) evaluateOne(object runtime.Object, all map[string]*lifecycle.C
 		return nil, err
 	}
 	content["apiVersion"], content["kind"] = r.Kind.GroupVersionKind.ToAPIVersionAndKind()
-	results := c.Evaluate(content)
+	results := r.evaluateAt(m.GetNamespace(), c, content, bytes)
 	m.SetManagedFields(managedFields)
 	m.SetSelfLink(link)
 	return wrap(object, results), nil

@@ -156,7 +156,7 @@ func TestConditionsOfManagedFields(t *testing.T) {
 		job := templated("a")
 		job.Namespace, job.ManagedFields = "team-a", []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 		r := inTeamA(t, k, condition)
-		object, err := r.evaluate(job, r.present())
+		object, err := r.evaluate(job, r.present(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

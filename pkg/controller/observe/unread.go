@@ -49,7 +49,7 @@ func (d strippedDecoder) Decode(
 		if err != nil {
 			return nil, kind, err
 		}
-		object, err = d.reading.evaluate(object, conditions)
+		object, err = d.reading.evaluate(object, conditions, len(data))
 		if err == nil {
 			setContent(object, data, d.reading.unread)
 		}
