@@ -175,7 +175,8 @@ func TestReferencesWithLifecyclesOfUsers(t *testing.T) {
 		}, run, "used named others everywhere"},
 		"cannot be read":                    {runs, damaged(refer("object.spec.other")), run, "used named others everywhere"},
 		"cannot be read, with a finish":     {runs, damaged(finish), run, "used named others everywhere"},
-		"every object of every namespace":   {runs, refer("'*/*'"), run, "others everywhere"},
+		"every object of every namespace":   {runs, refer("'*/*'"), run, "others"},
+		"every object, without a namespace": {clusterRuns, refer("'*/*'"), "{metadata: {name: r}}", "others everywhere"},
 		"objects without a namespace":       {clusterRuns, refer("object.spec.other"), "{metadata: {name: r}, spec: {other: named}}", "named everywhere"},
 		"built in":                          {repos, nil, repo, "used"},
 		"instead of built in":               {repos, refer("object.spec.other"), repo, "used named"}, // A field secretRef counts nevertheless.
@@ -386,6 +387,27 @@ func TestFinalizersAreUse(t *testing.T) {
 		secrets := listed("", "v1", "Secret", "secrets")
 		if _, exempt, err := newCatalog(t).Referrers([]Listed{secrets}, nil, nil)[0].References(object(t, text)); err != nil || exempt != want {
 			t.Errorf("%s: used because %q, %v", text, exempt, err)
+		}
+	}
+}
+
+// TestDeclaredReferencesOfBuiltinResources: they add to what is built in, and do not replace it.
+func TestDeclaredReferencesOfBuiltinResources(t *testing.T) {
+	c, err := NewCatalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := map[string]*gc.ResourceLifecycle{
+		"pods": referring("pods", 1, gc.LifecycleReference{To: gc.ResourceSecrets, Names: "'declared'"}),
+	}
+	pods := c.Referrers([]Listed{listed("", "v1", "Pod", "pods")}, users, nil)[0]
+	refs, _, err := pods.References(object(t, "{metadata: {name: a, namespace: ns}, spec: {volumes: [{secret: {secretName: mounted}}]}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"declared", "mounted"} {
+		if !slices.Contains(refs, references.Reference{To: references.Secrets, Namespace: "ns", Name: name}) {
+			t.Errorf("%s is not among the references %v", name, refs)
 		}
 	}
 }

@@ -17,14 +17,17 @@ type reading struct {
 	*collection
 }
 
-// collection has the references that were found. If there are too many, they are to everything in their namespaces. If these are too many,
-// they are to everything.
+// collection has the references that were found. If there are too many, they are to everything in their namespaces. An object in a namespace
+// reaches no further, whatever is in it: its own namespace, those that it names, and what it names by name. Of an object without a
+// namespace, which not everybody may create, too many namespaces are all.
 type collection struct {
 	all                   map[Reference]struct{}
+	own                   string // the namespace of the object; All if it has none
 	anyName, anyNamespace bool
 }
 
-// maxReferences bounds the memory for one object. Anybody may create a large one.
+// maxReferences bounds the memory for one object. Anybody may create a large one. What remains of an object in a namespace is no larger than
+// its text.
 const maxReferences = 50_000
 
 func (c *collection) add(to To, namespace, name string) {
@@ -33,7 +36,7 @@ func (c *collection) add(to To, namespace, name string) {
 	}
 	r := Reference{to, namespace, name}
 	c.all[c.wider(r)] = struct{}{}
-	for len(c.all) > maxReferences {
+	for len(c.all) > maxReferences && !(c.anyName && (c.own != All || c.anyNamespace)) {
 		c.anyName, c.anyNamespace = true, c.anyName
 		before := c.all
 		c.all = map[Reference]struct{}{}
@@ -45,11 +48,12 @@ func (c *collection) add(to To, namespace, name string) {
 
 // wider returns what stands for a reference, if there are too many.
 func (c *collection) wider(r Reference) Reference {
-	if c.anyName {
+	named := r.Namespace == All && r.Name != All // in whichever namespace
+	if c.anyName && !(named && c.own != All) {
 		r.To, r.Name = both, All
 	}
-	if c.anyNamespace {
-		r.Namespace = All
+	if c.anyNamespace || r.Namespace == All && r.Name == All {
+		r.Namespace = c.own
 	}
 	return r
 }
@@ -76,7 +80,7 @@ func (o *reading) metadata() error {
 	}
 	o.name = name
 	if namespace != "" {
-		o.namespace = namespace
+		o.namespace, o.own = namespace, namespace
 	}
 	return parse("metadata.ownerReferences[].name").walk(o.object, func(owner map[string]any, name any) error {
 		if owner["apiVersion"] != "v1" {

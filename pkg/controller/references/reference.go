@@ -91,7 +91,7 @@ func (r *Reader) Fields() [][]string { return r.fields }
 // References returns the references of an object that has at least Fields, sorted, each once. The error says what could not be read. Then
 // the object may refer to everything in its own namespace, and by any name in it to other namespaces.
 func (r *Reader) References(object map[string]any) ([]Reference, error) {
-	o := &reading{object: object, collection: &collection{all: map[Reference]struct{}{}}}
+	o := &reading{object: object, collection: &collection{all: map[Reference]struct{}{}, own: All}}
 	err := o.metadata()
 	if err == nil {
 		err = r.read(o)

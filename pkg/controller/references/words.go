@@ -17,7 +17,7 @@ const (
 	maxName, maxLabel = 253, 63
 	// maxText is longer than any value that only names objects. What is longer is a text, a certificate or a script.
 	maxText = 1024
-	// maxNamespaces is in how many other namespaces a name may be. If there are more, it may be in every namespace.
+	// maxNamespaces is in how many other namespaces a name may be. If there are more, everything in them may be used.
 	maxNamespaces = 8
 )
 
@@ -80,10 +80,14 @@ func (o *reading) within(object map[string]any) *reading {
 	}
 	also = append(also, o.also...)
 	slices.Sort(also)
-	out := *o
-	if out.also = slices.Compact(also); len(out.also) > maxNamespaces {
-		out.also = []string{All}
+	if also = slices.Compact(also); len(also) > maxNamespaces {
+		for _, namespace := range also {
+			o.add(both, namespace, All)
+		}
+		return o
 	}
+	out := *o
+	out.also = also
 	return &out
 }
 

@@ -4,6 +4,7 @@
 package references
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"pgregory.net/rapid"
+
+	"github.com/winnow-dev/winnow/pkg/apis/gc"
 )
 
 // uses reports which of some names an object uses in its own namespace.
@@ -67,7 +70,7 @@ func TestUndeclared(t *testing.T) {
 		"a namespace above":    {header + "spec: {a: {secretNamespace: ns2, b: [{c: s}]}, d: x}", []string{"ns2/s", "s"}, []string{"ns2/x"}},
 		"two namespaces above": {header + "spec: {namespace: ns2, b: {targetNamespace: ns3, c: s}}", []string{"ns2/s", "ns3/s"}, []string{"ns4/s"}},
 		"a list of namespaces": {header + "spec: {namespaces: [ns2, ns3], a: s}", []string{"ns2/s", "ns3/s", "s"}, []string{"ns4/s"}},
-		"many namespaces":      {header + "spec: {namespaces: [a, b, c, d, e, f, g, h, i], a: s}", []string{"a/s", "z/s", "s"}, []string{"x"}},
+		"many namespaces":      {header + "spec: {namespaces: [a, b, c, d, e, f, g, h, i], a: s}", []string{"s"}, []string{"x", "z/s"}},
 		"no namespace":         {header + "spec: {namespace: '{{ .ns }}', namespaceSelector: {ns2: x}, a: s}", []string{"s"}, []string{"ns2/s", "ns/x2"}},
 		"a URL":                {header + "spec: {a: 'k8s://ns2/s'}", []string{"ns2/s", "s"}, nil},
 		"a scheme":             {header + "spec: {a: 'secret://s'}", []string{"s"}, nil},
@@ -168,7 +171,8 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
-// TestManyNames: what an object takes in memory is bounded. If it has more names than that, it may refer to everything where they are.
+// TestManyNames: what an object takes in memory is bounded. If it has more names than that, it may refer to everything where they are. One
+// in a namespace never refers to everything in namespaces that it does not name.
 func TestManyNames(t *testing.T) {
 	everything := func(namespaces ...string) (out []Reference) {
 		for _, n := range namespaces {
@@ -183,8 +187,8 @@ func TestManyNames(t *testing.T) {
 	}{
 		"in the own namespace":  {0, maxReferences, false, everything("ns")},
 		"in some namespaces":    {2, maxReferences / 3, false, everything("ns", "other-0", "other-1")},
-		"in very many":          {0, maxReferences + 1, true, everything(All)},
-		"in all":                {maxNamespaces + 1, maxReferences, false, everything(All, "ns")},
+		"in very many":          {0, maxReferences + 1, true, everything(append(numbered("n", maxReferences+1), "ns")...)},
+		"in many":               {maxNamespaces + 1, maxReferences, false, everything(append(numbered("other-", maxNamespaces+1), "ns")...)},
 		"as many as are stored": {0, maxReferences - 10, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,6 +203,7 @@ func TestManyNames(t *testing.T) {
 			for i := range tc.namespaces {
 				namespaces = append(namespaces, fmt.Sprint("other-", i))
 			}
+			slices.SortFunc(tc.want, Compare)
 			refs, err := Undeclared().References(map[string]any{
 				"metadata": map[string]any{"name": "n0", "namespace": "ns"},
 				"spec":     map[string]any{"x": names, "namespaces": namespaces},
@@ -207,5 +212,81 @@ func TestManyNames(t *testing.T) {
 				t.Errorf("got %d, such as %v; %v", len(refs), refs[:min(3, len(refs))], err)
 			}
 		})
+	}
+}
+
+// numbered returns so many names.
+func numbered(prefix string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprint(prefix, i))
+	}
+	return out
+}
+
+// TestNoNamespaceReachesAll: whatever stands in an object of a namespace, it does not refer to everything in all namespaces. One without a
+// namespace may.
+func TestNoNamespaceReachesAll(t *testing.T) {
+	var pairs []any
+	for _, n := range numbered("n", maxReferences+1) {
+		pairs = append(pairs, n+"/"+n)
+	}
+	everywhere, err := Declared([]gc.LifecycleReference{{To: gc.ResourceSecrets, Names: "'*/*'"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := map[string]any{"a": strings.Join(numbered("n", maxReferences+1), " ")}
+	for name, tc := range map[string]struct {
+		reader *Reader
+		object map[string]any
+	}{
+		"many namespaces":      {Undeclared(), map[string]any{"spec": pairs}},
+		"annotations of a PVC": {Builtin("persistentvolumeclaims"), map[string]any{"annotations": annotations}},
+		"unreadable":           {Unreadable(errors.New("no")), map[string]any{"spec": pairs}},
+		"an expression":        {everywhere, map[string]any{"spec": "a"}},
+	} {
+		for _, namespace := range []string{"ns", ""} {
+			metadata := map[string]any{"name": "a", "namespace": namespace, "annotations": tc.object["annotations"]}
+			refs, _ := tc.reader.References(map[string]any{"metadata": metadata, "spec": tc.object["spec"]})
+			all := slices.ContainsFunc(refs, func(r Reference) bool { return r.Namespace == All && r.Name == All })
+			if all != (namespace == "") {
+				t.Errorf("%s in %q refers to everything: %t, of %d", name, namespace, all, len(refs))
+			}
+			if own := slices.ContainsFunc(refs, func(r Reference) bool { return r.Namespace == "ns" && r.Name == All }); namespace != "" && !own && len(refs) < maxReferences {
+				t.Errorf("%s does not refer to everything in its namespace", name)
+			}
+		}
+	}
+}
+
+// TestLongValues: a name counts in whatever value it stands that is no text.
+func TestLongValues(t *testing.T) {
+	value := strings.Repeat("x,", 400) + "name"
+	refs, err := Undeclared().References(map[string]any{"metadata": map[string]any{"name": "a", "namespace": "ns"}, "spec": value})
+	if err != nil || !slices.Contains(refs, Reference{both, "ns", "name"}) {
+		t.Errorf("got %v, %v", refs, err)
+	}
+}
+
+// TestParametersWithANamespace: a StorageClass that names the namespace of a Secret refers to the Secret in that namespace alone.
+func TestParametersWithANamespace(t *testing.T) {
+	refs, err := Builtin("storageclasses.storage.k8s.io").References(map[string]any{
+		"metadata": map[string]any{"name": "fast"},
+		"parameters": map[string]any{
+			"csi.storage.k8s.io/node-stage-secret-name": "stage", "csi.storage.k8s.io/node-stage-secret-namespace": "ns",
+			"adminSecretName": "admin", "adminSecretNamespace": "ns",
+			"csi.storage.k8s.io/provisioner-secret-name": "claims", "csi.storage.k8s.io/provisioner-secret-namespace": "${pvc.namespace}",
+			"secretName": "anywhere",
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, want := range map[Reference]bool{
+		{Secrets, "ns", "stage"}: true, {both, All, "stage"}: false, {Secrets, "ns", "admin"}: true, {both, All, "admin"}: false,
+		{both, All, "claims"}: true, {both, All, "anywhere"}: true,
+	} {
+		if slices.Contains(refs, r) != want {
+			t.Errorf("%v among the references: %t", r, !want)
+		}
 	}
 }
