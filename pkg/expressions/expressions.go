@@ -72,6 +72,7 @@ type Expression struct {
 	result  Result
 	program cel.Program
 	fields  [][]string
+	reads   [][]string
 	slots   []slot // of metered arguments
 }
 
@@ -126,7 +127,7 @@ func compile(text string, result Result, from environment.Type) (*Expression, er
 	if err := checkType(ast.OutputType(), result); err != nil {
 		return nil, err
 	}
-	e := &Expression{text: text, result: result, fields: fieldsOf(ast.NativeRep().Expr())}
+	e := &Expression{text: text, result: result, fields: fieldsOf(ast.NativeRep().Expr()), reads: readsOf(ast.NativeRep().Expr())}
 	e.slots = meterCalls(ast.NativeRep())
 	e.program, err = env.Program(ast, cel.CostLimit(budgetOf(result)), cel.CostTracking(costs{}))
 	if err != nil {
@@ -154,6 +155,10 @@ func (e *Expression) String() string { return e.text }
 
 // Fields returns the paths of the object that the expression reads, as Union returns them.
 func (e *Expression) Fields() [][]string { return e.fields }
+
+// Reads returns paths that the expression reads, those within the elements of lists too, in which it leaves out the list. Not all of them
+// can be told.
+func (e *Expression) Reads() [][]string { return e.reads }
 
 // ReadsMetadata reports whether the expression reads nothing but the metadata of the object.
 func (e *Expression) ReadsMetadata() bool {

@@ -303,6 +303,30 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestReads: a path leads into the elements of lists, whatever takes them.
+func TestReads(t *testing.T) {
+	for text, want := range map[string]string{
+		"object.status.phase == 'a'":                                                        "status.phase",
+		"object.spec.containers.exists(c, has(c.newer))":                                    "spec.containers.newer",
+		"object.spec.containers[0].newer == 'a'":                                            "spec.containers.newer",
+		"object.spec.containers.all(c, c.env.exists(e, e.newer == object.metadata.name))":   "spec.containers.env.newer",
+		"object.spec.list.exists(object, object.a == 1)":                                    "spec.list.a",
+		"object.spec.list.transformList(i, v, v.newer).size() == 1":                         "spec.list.newer",
+		"[1].exists(object, has(.object.spec.a))":                                           "spec.a",
+		"object.spec.list.exists(c, object.spec.other.exists(c, c.newer == 1) && c.a == 1)": "spec.other.newer",
+	} {
+		e, err := New(text, Bool)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		all := e.Reads()
+		if !slices.ContainsFunc(all, func(path []string) bool { return strings.Join(path, ".") == want }) {
+			t.Errorf("%s\nreads %v, want %s among them", text, all, want)
+		}
+	}
+}
+
 func TestOverlap(t *testing.T) {
 	for paths, want := range map[string]bool{
 		"": false, "a": true, "a.b": true, "a.b.c": true, "a.bc": false, "b": false, "b,a": true,

@@ -4,6 +4,7 @@
 package expressions
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,6 +61,60 @@ func selected(e ast.Expr) (operand ast.Expr, key string, ok bool) {
 		}
 	}
 	return nil, "", false
+}
+
+// readsOf returns the paths of the object that an expression reads, those within the elements of lists too: a path leads through a list into
+// its elements, by index or by the variable of a macro. What else an expression does with a value is not followed.
+func readsOf(e ast.Expr) [][]string {
+	var read [][]string
+	follow(e, map[string][]string{variable: {}, "." + variable: {}}, &read)
+	return read
+}
+
+// follow adds the paths that an expression reads. variables has those of the variables that stand for a part of the object.
+func follow(e ast.Expr, variables map[string][]string, read *[][]string) {
+	if path, ok := pathIn(e, variables); ok {
+		*read = append(*read, path)
+		return
+	}
+	for _, child := range children(e) {
+		if e.Kind() != ast.ComprehensionKind {
+			follow(child, variables, read)
+		}
+	}
+	if e.Kind() != ast.ComprehensionKind {
+		return
+	}
+	c, inner := e.AsComprehension(), maps.Clone(variables)
+	delete(inner, c.IterVar())
+	delete(inner, c.IterVar2())
+	element := c.IterVar()
+	if c.HasIterVar2() {
+		element = c.IterVar2()
+	}
+	if path, ok := pathIn(c.IterRange(), variables); ok {
+		inner[element] = path
+	}
+	follow(c.IterRange(), variables, read)
+	for _, part := range []ast.Expr{c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()} {
+		follow(part, inner, read)
+	}
+}
+
+// pathIn is pathOf, with variables and through the elements of lists.
+func pathIn(e ast.Expr, variables map[string][]string) ([]string, bool) {
+	if e.Kind() == ast.IdentKind {
+		path, ok := variables[e.AsIdent()]
+		return path, ok
+	}
+	if operand, key, ok := selected(e); ok {
+		path, ok := pathIn(operand, variables)
+		return append(slices.Clone(path), key), ok
+	}
+	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index && e.AsCall().Args()[1].Kind() == ast.LiteralKind {
+		return pathIn(e.AsCall().Args()[0], variables)
+	}
+	return nil, false
 }
 
 func children(e ast.Expr) []ast.Expr {

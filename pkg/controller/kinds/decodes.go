@@ -13,7 +13,7 @@ import (
 )
 
 // Decodes reports whether a field of an object of the kind is decoded. An object that is decoded into a Go type lacks the fields that a
-// newer version of Kubernetes has added, so an expression would see them as absent. Fields within the elements of a list are not checked.
+// newer version of Kubernetes has added, so an expression would see them as absent. A path leads through a list into its elements.
 func (k *Kind) Decodes(path []string) bool {
 	switch object := k.New().(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata: // Expressions read these from JSON.
@@ -27,7 +27,7 @@ var marshaler = reflect.TypeFor[json.Marshaler]()
 
 // hasField reports whether a Go type has a field, by the names in JSON.
 func hasField(t reflect.Type, path []string) bool {
-	for t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
 	switch {

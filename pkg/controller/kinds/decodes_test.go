@@ -21,6 +21,7 @@ func TestDecodes(t *testing.T) {
 			"metadata.creationTimestamp": true, "metadata.creationTimestamp.x": true, "spec.suspend": true, "spec.newer": false,
 			"spec.template.spec.nodeName": true, "spec.template.spec.newer": false, "spec.template.spec.containers": true,
 			"status.conditions": true, "newer": false, "spec.podFailurePolicy.rules": true, "spec.podFailurePolicy.newer": false,
+			"status.conditions.type": true, "status.conditions.newer": false, "spec.template.spec.containers.env.valueFrom.newer": false,
 		},
 		gc.ResourcePods: {"spec.overhead.cpu": true, "status.phase": true, "status.newer": false, "spec.securityContext.runAsUser": true},
 	} {

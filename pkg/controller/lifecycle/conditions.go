@@ -27,8 +27,8 @@ type Conditions struct {
 	cluster, own []*expressions.Expression
 	index        map[string]int           // of the result, by expression
 	decodes      func(path []string) bool // see NewConditions
-	// unknown are those that read a field which is not decoded.
-	unknown map[*expressions.Expression]bool
+	// unknown are those that read a field which is not decoded, with the field.
+	unknown map[string]string
 	fields  [][]string
 	// Digest is the same for two Conditions only if they have the same results for every object.
 	Digest string
@@ -41,7 +41,7 @@ func NewConditions(cluster, own map[string]*expressions.Expression, decodes func
 		return nil
 	}
 	c := &Conditions{
-		index: make(map[string]int, len(cluster)+len(own)), decodes: decodes, unknown: map[*expressions.Expression]bool{},
+		index: make(map[string]int, len(cluster)+len(own)), decodes: decodes, unknown: map[string]string{},
 	}
 	var fields [][][]string
 	digest := sha256.New()
@@ -54,7 +54,7 @@ func NewConditions(cluster, own map[string]*expressions.Expression, decodes func
 			c.index[text] = len(c.index)
 			if len(added) < MaxConditions { // The others are not evaluated.
 				fields = append(fields, e.Fields())
-				c.unknown[e] = decodes != nil && slices.ContainsFunc(e.Fields(), func(path []string) bool { return !decodes(path) })
+				c.noteUnknown(e)
 			}
 			added = append(added, e)
 			fmt.Fprintf(digest, "%d %s ", len(text), text)
@@ -65,6 +65,19 @@ func NewConditions(cluster, own map[string]*expressions.Expression, decodes func
 	c.cluster, c.own = add(cluster), add(own)
 	c.fields, c.Digest = expressions.Union(fields...), string(digest.Sum(nil))
 	return c
+}
+
+// noteUnknown notes whether an expression reads a field that is not decoded.
+func (c *Conditions) noteUnknown(e *expressions.Expression) {
+	if c.decodes == nil {
+		return
+	}
+	for _, path := range slices.Concat(e.Fields(), e.Reads()) {
+		if !c.decodes(path) {
+			c.unknown[e.String()] = "object." + strings.Join(path, ".")
+			return
+		}
+	}
 }
 
 // Covers reports whether c has all expressions of other, and those of cluster policies among those of cluster policies.
@@ -141,7 +154,7 @@ var failures = map[byte]string{
 	outOfBudget:  "the match conditions for this object cost too much together (" + expressions.ErrOutOfBudget.Error() + ")",
 	tooMany:      fmt.Sprintf("the policies of this namespace have more than %d match conditions for this resource", MaxConditions),
 	isWaiting:    "it is not evaluated yet, because the match conditions of this namespace have taken too much time",
-	unknownField: "it reads a field that this version of Winnow does not know, because the cluster is newer; upgrade Winnow",
+	unknownField: "the resource has no such field; if the cluster is newer than this version of Winnow, and has it, upgrade Winnow",
 }
 
 // Waiting returns the Results of conditions that are evaluated later.
@@ -172,7 +185,7 @@ func (c *Conditions) EvaluateCost(content map[string]any) (out Results, cost uin
 			switch {
 			case i >= MaxConditions:
 				values = append(values, tooMany)
-			case c.unknown[e]:
+			case c.unknown[e.String()] != "":
 				values = append(values, unknownField)
 			default:
 				values = append(values, out.evaluate(e, object))
@@ -246,5 +259,9 @@ func (r *Results) Result(expression string) (matches bool, failure string, known
 			return false, r.Failures[before], true
 		}
 	}
-	return r.Values[i] == isTrue, failures[r.Values[i]], true
+	failure = failures[r.Values[i]]
+	if r.Values[i] == unknownField {
+		failure = fmt.Sprintf("it reads %s: %s", r.unknown[expression], failure)
+	}
+	return r.Values[i] == isTrue, failure, true
 }

@@ -273,8 +273,8 @@ func (o *Observer) referrerSink(k *kinds.Referrer) *sink[referring] {
 	}
 }
 
-// referringAtOnce is how many objects are passed to the tracker at a time.
-const referringAtOnce = 500
+// referringAtOnce is how many objects are passed to the tracker at a time, and keysAtOnce how many keys. One object may have more.
+const referringAtOnce, keysAtOnce = 500, 2_000
 
 // replaceReferring passes a whole list of referrers to the tracker.
 func (o *Observer) replaceReferring(k *kinds.Referrer, all []referring) {
@@ -282,10 +282,14 @@ func (o *Observer) replaceReferring(k *kinds.Referrer, all []referring) {
 		o.Tracker.BeginReferrers(source, o.Clock.Now())
 	}
 	var page []engine.Referring
+	keys := 0
 	for _, r := range all {
-		if page = append(page, r...); len(page) >= referringAtOnce {
+		for _, of := range r {
+			keys += len(of.Keys)
+		}
+		if page = append(page, r...); len(page) >= referringAtOnce || keys >= keysAtOnce {
 			o.Tracker.SetReferring(page, o.Clock.Now())
-			page = page[:0]
+			page, keys = page[:0], 0
 		}
 	}
 	o.Tracker.SetReferring(page, o.Clock.Now())
