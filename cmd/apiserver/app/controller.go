@@ -140,11 +140,23 @@ func (o *ControllerOptions) controllerConfig() cleanup.Config {
 	}
 }
 
+// runner is a controller.
+type runner interface {
+	Run(ctx context.Context) error
+	Synced() bool
+}
+
+// hooks are those of a server.
+type hooks interface {
+	AddPostStartHook(name string, hook genericapiserver.PostStartHookFunc) error
+	AddReadyzChecks(checks ...healthz.HealthChecker) error
+	AddPreShutdownHook(name string, hook genericapiserver.PreShutdownHookFunc) error
+}
+
 // startController runs the controller after the server has started and the gate is open, until ctx ends. The server stops only after the
 // controller has stopped, and becomes ready once the controller has read what it needs to lead. If the controller cannot run,
 // startController passes the error to fail.
-func startController(ctx context.Context, api *genericapiserver.GenericAPIServer, gate *storageGate, controller *cleanup.Controller,
-	fail func(error)) error {
+func startController(ctx context.Context, api hooks, gate *storageGate, controller runner, fail func(error)) error {
 	stopped := make(chan struct{})
 	start := func(genericapiserver.PostStartHookContext) error {
 		go func() {

@@ -21,8 +21,8 @@ const (
 	// the cluster does not write what is the same, and answers with the resourceVersion of before.
 	replacesAnnotation    = "internal.gc.winnow.dev/replaces"
 	descriptionAnnotation = "kubernetes.io/description"
-	barrierDescription    = "This is not a policy. While objects are due, and when policies are listed, Winnow updates this object to check that " +
-		"its watch of policies is up to date. Winnow creates it again when you delete it."
+	barrierDescription    = "This is not a policy. While objects are due, and when policies are listed, Winnow updates this object to check " +
+		"that its watch of policies is up to date. Winnow creates it again when you delete it."
 
 	// barrierAttempts bounds how often a write is repeated because somebody else wrote or deleted the Barrier in between.
 	barrierAttempts = 3

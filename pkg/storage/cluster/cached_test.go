@@ -314,7 +314,8 @@ func TestRestore(t *testing.T) {
 			}
 			list := &example.PodList{}
 			eventually(t, "the watch cache is filled anew", func(ctx context.Context) error {
-				return errors.Join(s.ReadinessCheck(), s.GetList(ctx, "/pods", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, list))
+				opts := storage.ListOptions{Recursive: true, Predicate: storage.Everything}
+				return errors.Join(s.ReadinessCheck(), s.GetList(ctx, "/pods", opts, list))
 			})
 			again := mustWatch(t, t.Context(), s, list.ResourceVersion)
 			expectEvent(t, again, watch.Added, fake.put("c", payloadOf(t, "c", "n")))
@@ -405,7 +406,8 @@ func TestManyObjects(t *testing.T) {
 			t.Fatalf("got %+v", event)
 		}
 	}
-	if stats, err := s.Stats(t.Context()); err != nil || stats.EstimatedAverageObjectSizeBytes < 1 || stats.EstimatedAverageObjectSizeBytes > 20 {
+	stats, err := s.Stats(t.Context())
+	if size := stats.EstimatedAverageObjectSizeBytes; err != nil || size < 1 || size > 20 {
 		t.Errorf("stats: %+v, %v", stats, err)
 	}
 }

@@ -22,8 +22,8 @@
 // Each host resource also has a Barrier, a host object without a served object that no request shows. After a server has written it and
 // seen this write on a watch, the watch has reported all earlier writes.
 //
-// Lists and watches by clients are answered from the watch cache of k8s.io/apiserver over such a store. It writes a Barrier where it would ask
-// an etcd for the progress of its watch. What Winnow decides by is read from the store itself; see cached.
+// Lists and watches by clients are answered from the watch cache of k8s.io/apiserver over such a store. Where it would ask an etcd for the
+// progress of its watch, a Barrier is written. What Winnow decides by is read from the store itself; see cached.
 //
 // When the cluster goes back in time, because its etcd was restored, all watches end and the watch cache is filled anew; see timeline.
 //
