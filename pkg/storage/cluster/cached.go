@@ -148,8 +148,11 @@ func (s source) RequestWatchProgress(ctx context.Context) error {
 // Watch implements storage.Interface. While the cluster does not answer, the watch cache tries again and keeps what it has, and the watches
 // of its clients. Otherwise, it would list everything anew after each short interruption.
 func (s source) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+	switch {
+	case opts.SendInitialEvents != nil && *opts.SendInitialEvents:
 		s.timeline.anew()
+	case s.timeline.hasPast():
+		return nil, errExpired // Nothing of what the watch cache has may be taken up.
 	}
 	w, err := s.watch(ctx, key, opts, true)
 	if err == nil || apierrors.IsResourceExpired(err) || storage.IsTooLargeResourceVersion(err) {
